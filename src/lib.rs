@@ -1,0 +1,23 @@
+#![doc = include_str!("README.md")]
+
+pub mod text;
+
+pub mod rpc;
+
+pub mod protocol;
+
+pub mod config;
+
+pub mod model;
+
+pub mod workspace;
+
+pub mod tools;
+
+pub mod agent;
+
+pub mod session;
+
+pub mod server;
+
+pub mod cli;

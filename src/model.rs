@@ -1,0 +1,333 @@
+//! The seam to the model: a neutral conversation in, a stream of neutral events out.
+//!
+//! Dialects (chat, responses, messages) are pure encoders and decoders; `http` sends, waits and retries;
+//! `sse` cuts bytes into events; `collect` folds events into a finished message. Nothing here knows a tool, a
+//! workspace or an editor. One [`Provider`] is shared by many conversations at once.
+//!
+//! Invariants: a message is serialised once ([`Provider::encode`]) and never changed afterwards, so every request
+//! of a session starts with the bytes of the one before; dropping a [`ModelStream`] closes its socket; a key is
+//! never printed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One entry of a conversation, in no provider's dialect.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    /// What the person said, with the context that came with it.
+    User {
+        /// The parts in order.
+        parts: Vec<Part>,
+    },
+    /// What the model answered.
+    Assistant(AssistantMessage),
+    /// The answers to *all* calls of the assistant message before, in the order of the calls.
+    Results {
+        /// One result a call, never fewer.
+        results: Vec<ToolResult>,
+    },
+}
+
+/// A part of a user message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Part {
+    /// Plain text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image, for models that take them.
+    Image {
+        /// Such as `image/png`.
+        mime_type: String,
+        /// The bytes in base64.
+        data: String,
+    },
+}
+
+/// A finished (or cut) answer of the model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AssistantMessage {
+    /// All text of the answer.
+    pub text: String,
+    /// Reasoning, kept verbatim so that it can be replayed to the provider that made it.
+    pub reasoning: Vec<ReasoningItem>,
+    /// The words of a refusal; empty when there is none.
+    pub refusal: String,
+    /// The calls in the order the model made them.
+    pub calls: Vec<ToolCall>,
+}
+
+/// A piece of reasoning in the words of the dialect that made it; foreign ones are left out of a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReasoningItem {
+    /// The dialect the item belongs to.
+    pub api: Api,
+    /// The model that made it.
+    pub model: String,
+    /// The item exactly as the provider wants it back.
+    pub item: Value,
+}
+
+/// A call the model made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The provider's id, unique within the conversation.
+    pub id: String,
+    /// The tool's name as the model wrote it.
+    pub name: String,
+    /// What it wants to pass.
+    pub arguments: Arguments,
+}
+
+/// The arguments of a call: parsed once, after the last fragment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arguments {
+    /// A JSON object, ready to be used.
+    Object(Map<String, Value>),
+    /// Text that is no JSON object (or was cut): never run.
+    Unparsable(String),
+}
+
+/// The answer to one call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The [`ToolCall::id`] it answers.
+    pub call_id: String,
+    /// What the model gets to read.
+    pub content: String,
+    /// Whether the tool failed.
+    #[serde(default)]
+    pub is_error: bool,
+}
+
+/// A tool as the model is told of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub parameters: Value,
+}
+
+/// The three wire dialects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Api {
+    /// OpenAI chat completions and everything compatible.
+    #[default]
+    Chat,
+    /// OpenAI responses.
+    Responses,
+    /// Anthropic messages.
+    Messages,
+}
+
+/// What stays the same in every request of a session; made once by [`Provider::preamble`].
+#[derive(Debug, Clone)]
+pub struct Preamble {
+    /// The dialect's opening bytes: tools and system prompt, in a fixed order.
+    pub bytes: Bytes,
+}
+
+/// One request: shared bytes put side by side.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    /// Tools and system prompt.
+    pub preamble: Preamble,
+    /// The conversation, each message as [`Provider::encode`] made it.
+    pub messages: Vec<Bytes>,
+}
+
+/// What comes back, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelEvent {
+    /// Text of the answer. Adjacent deltas that arrived in one read are one event.
+    Text(String),
+    /// Reasoning to show.
+    Reasoning(String),
+    /// Reasoning to replay.
+    ReasoningItem(ReasoningItem),
+    /// Words of a refusal.
+    Refusal(String),
+    /// A call begins. `id` and `name` may be empty until the provider sends them (then it comes again).
+    CallStart {
+        /// Our own slot, counted from 0 in order of appearance; never the provider's index.
+        slot: usize,
+        /// The provider's id.
+        id: String,
+        /// The tool's name.
+        name: String,
+    },
+    /// A fragment of a call's arguments.
+    CallDelta {
+        /// The call's slot.
+        slot: usize,
+        /// The fragment.
+        json: String,
+    },
+    /// The call's arguments are complete: its code may start while the rest streams.
+    CallEnd {
+        /// The call's slot.
+        slot: usize,
+    },
+    /// Tokens used so far by this request; the last one counts.
+    Usage(Usage),
+    /// Why the model stopped.
+    Finish(Finish),
+    /// A try failed and another follows after `wait`.
+    Retry {
+        /// Counted from 1.
+        attempt: u32,
+        /// How long until the next try.
+        wait: Duration,
+        /// What went wrong.
+        reason: String,
+    },
+    /// Something the person should know (such as a tool call recovered from text).
+    Notice(String),
+}
+
+/// Tokens of one request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens read, cached ones included, on every dialect.
+    pub input: u64,
+    /// Tokens written, reasoning included.
+    pub output: u64,
+    /// Tokens of `input` that came from the provider's cache.
+    pub cached: u64,
+    /// Tokens of `output` that were reasoning.
+    pub reasoning: u64,
+    /// US dollars, where the provider says or the configuration has prices.
+    pub cost: Option<f64>,
+}
+
+/// Why the model stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It had nothing more to say.
+    Stop,
+    /// It wants its calls answered.
+    ToolCalls,
+    /// The token limit cut it.
+    Length,
+    /// A filter cut it.
+    ContentFilter,
+    /// It refused.
+    Refusal,
+    /// Anything else, in the provider's word.
+    Other(String),
+}
+
+/// What a request ended with when it did not end well.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// Which kind.
+    pub code: ErrorCode,
+    /// The provider's words, then what to do about it.
+    pub message: String,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// Whether the same request may work later.
+    pub retryable: bool,
+}
+
+/// The words of `error.code`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// Nothing is configured.
+    NoModel,
+    /// The key is missing or refused.
+    Auth,
+    /// Too many requests, or no credit left.
+    RateLimit,
+    /// The provider is overloaded.
+    Overloaded,
+    /// The conversation does not fit the model's window.
+    ContextOverflow,
+    /// The endpoint could not be reached.
+    Network,
+    /// It did not answer in time.
+    Timeout,
+    /// The stream ended without an end.
+    Truncated,
+    /// The provider did not accept the request.
+    InvalidRequest,
+    /// A fault of ours.
+    Internal,
+}
+
+/// The events of one request; ends after the first error. Dropping it closes the socket.
+pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
+
+/// Where and how to reach a model; built from the settings by `session`.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// The provider's name, for messages.
+    pub provider: String,
+    /// The dialect.
+    pub api: Api,
+    /// Ends before `/chat/completions`, `/responses` or `/messages`.
+    pub base_url: String,
+    /// Where the key comes from.
+    pub key: Key,
+    /// The model's name on the wire.
+    pub model: String,
+    /// More headers, such as `HTTP-Referer`.
+    pub headers: Vec<(String, String)>,
+    /// Fields merged into every request body (provider switches, reasoning effort, temperature, max tokens).
+    pub body: Map<String, Value>,
+    /// A PEM file of further certificate authorities.
+    pub ca_file: Option<std::path::PathBuf>,
+    /// The model's window in tokens, where it is configured.
+    pub context_window: Option<u64>,
+    /// The separate time limits.
+    pub limits: TimeLimits,
+}
+
+/// Where a key comes from.
+#[derive(Debug, Clone)]
+pub enum Key {
+    /// The endpoint needs none.
+    None,
+    /// The key itself (already read from its variable by `config`).
+    Value(secrecy::SecretString),
+    /// A program that prints it, run when the first request needs it.
+    Command(Vec<String>),
+}
+
+/// Time limits of one request.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeLimits {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// Until the first byte of the answer; `None` waits for ever (local models prefill for minutes).
+    pub first_byte: Option<Duration>,
+    /// Between two reads.
+    pub between: Duration,
+}
+
+/// The tools and the system prompt of a session, as [`Provider::preamble`] takes them.
+#[derive(Debug, Clone)]
+pub struct Instructions {
+    /// The system prompt.
+    pub system: String,
+    /// The tools, in a fixed order.
+    pub tools: Arc<[ToolSpec]>,
+}

@@ -1,0 +1,155 @@
+//! What the model can do: one file a tool, one line in [`all`].
+//!
+//! A tool first says what it is going to do ([`Tool::preview`]: title, places, diff: what the person is asked about)
+//! and then does it ([`Tool::run`], which looks again: what was shown is what happens). An error is an answer to the
+//! model, in words that let its next try succeed. Front ends key on [`ToolKind`], never on a name.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::workspace::Workspace;
+
+/// What sort of thing a tool does (the kinds of the Agent Client Protocol).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// Looks at files.
+    Read,
+    /// Changes files.
+    Edit,
+    /// Finds files or text.
+    Search,
+    /// Runs something.
+    Execute,
+    /// Orders thoughts.
+    Think,
+    /// Anything else.
+    Other,
+}
+
+impl ToolKind {
+    /// Whether calls of this kind change nothing, so that they may run side by side and in every mode.
+    #[must_use]
+    pub fn is_read_only(self) -> bool {
+        matches!(self, Self::Read | Self::Search | Self::Think)
+    }
+}
+
+/// A tool of the agent.
+pub trait Tool: Send + Sync {
+    /// The name the model calls it by.
+    fn name(&self) -> &'static str;
+    /// What it does and when to use it, for the model.
+    fn description(&self) -> &'static str;
+    /// JSON Schema of the arguments, derived from their type.
+    fn parameters(&self) -> Value;
+    /// Its kind.
+    fn kind(&self) -> ToolKind;
+    /// What a call with these arguments is going to do. Also called with *incomplete* arguments while they stream
+    /// (`partial`): then it shows what it can and an error is ignored.
+    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<Preview, ToolError>>;
+    /// Does it.
+    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// What a tool works with. Cheap to clone.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// The files.
+    pub workspace: Workspace,
+    /// Cancelled when the person cancels the turn, or the call alone.
+    pub cancel: CancellationToken,
+}
+
+/// What a call is going to do, as the person sees it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Preview {
+    /// One line, such as `Edit src/main.rs`.
+    pub title: String,
+    /// The files it touches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub locations: Vec<Location>,
+    /// What it changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diffs: Vec<FileDiff>,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Location {
+    /// Absolute path.
+    pub path: std::path::PathBuf,
+    /// 1-based line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+/// A change of one file, whole texts (what ACP's `diff` content carries).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileDiff {
+    /// Absolute path.
+    pub path: std::path::PathBuf,
+    /// `None` for a file that does not exist yet.
+    pub old_text: Option<Arc<str>>,
+    /// The text afterwards.
+    pub new_text: Arc<str>,
+}
+
+/// What a call gave.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolOutput {
+    /// What the model reads.
+    pub content: String,
+    /// What really changed (it may differ from the preview when the person typed meanwhile).
+    pub diffs: Vec<FileDiff>,
+    /// Where it looked or wrote.
+    pub locations: Vec<Location>,
+    /// The plan, when the tool sets it.
+    pub plan: Option<Vec<PlanEntry>>,
+}
+
+/// A step of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanEntry {
+    /// What is to be done.
+    pub content: String,
+    /// How far it is.
+    pub status: PlanStatus,
+    /// How much it matters.
+    #[serde(default)]
+    pub priority: PlanPriority,
+}
+
+/// How far a step of the plan is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    /// Not begun.
+    Pending,
+    /// Under way.
+    InProgress,
+    /// Done.
+    Completed,
+}
+
+/// How much a step of the plan matters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanPriority {
+    /// First.
+    High,
+    /// Usual.
+    #[default]
+    Medium,
+    /// Last.
+    Low,
+}
+
+/// Why a call failed, in words for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolError(pub String);
