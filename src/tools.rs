@@ -76,6 +76,9 @@ pub struct Preview {
     /// What it changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
+    /// Why the person is asked in every mode, even for reading: a protected path or a file of secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
 }
 
 /// A place in a file.
