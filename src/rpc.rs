@@ -17,6 +17,6 @@ pub use framing::{Fatal, Frame, FrameReader, Framing};
 pub use lsp_server::{ErrorCode, Notification, Request, RequestId, Response, ResponseError};
 pub use message::Malformed;
 pub use outbox::{TextKind, TextSource};
-pub use peer::{PendingResponse, Peer, RequestError};
+pub use peer::{Peer, PendingResponse, RequestError};
 pub use pending::Responder;
 pub use transport::{Inbox, Incoming, Writer, connect, stdio};
