@@ -14,7 +14,7 @@ mod permission;
 mod status;
 mod updates;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,6 +113,8 @@ struct Server {
     tasks: JoinSet<()>,
     end: CancellationToken,
     ended: Option<Ended>,
+    /// Problems of the configuration that were shown already.
+    told: HashSet<String>,
 }
 
 impl Server {
@@ -133,6 +135,7 @@ impl Server {
             tasks: JoinSet::new(),
             end: CancellationToken::new(),
             ended: None,
+            told: HashSet::new(),
         }
     }
 
@@ -154,6 +157,10 @@ impl Server {
                     }
                 }
                 () = peer.drained(), if !(updates && answers) => {}
+                Some((call_id, permission)) = self.plain.decided.recv() => {
+                    // A code action may have been quicker.
+                    let _answered = self.answer_question(Some(&call_id), permission);
+                }
                 Some(ended) = self.tasks.join_next() => if let Err(error) = ended {
                     tracing::error!("a task of the server broke: {error}");
                 },

@@ -4,8 +4,8 @@
 //! actor never waits for the reader of its events while a command is at the door, so a cancel is heard however slow
 //! the editor is. Each turn is a task of its own: a panic becomes an error event, never a dead session.
 
-pub mod connect;
-pub mod permission;
+mod connect;
+mod permission;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,12 +16,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::event::{AgentEvent, Permission, Termination};
-use crate::agent::prompt::{self, Prompt};
+use crate::agent::prompt;
+pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Limits, Step, Turn, run_turn};
 use crate::config::Mode;
-use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, Usage};
+use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
 use crate::tools::{Tool, ToolContext};
 use crate::workspace::Workspace;
+pub use connect::setup;
 use permission::{Facts, Policy, Verdict};
 
 /// Names a conversation.
@@ -131,10 +133,9 @@ struct Actor {
 impl Actor {
     fn new(setup: Setup, events: mpsc::Sender<(SessionId, AgentEvent)>, end: CancellationToken) -> Self {
         let preamble = setup.provider.as_ref().ok().map(|provider| {
-            provider.warm();
             provider.preamble(&Instructions {
                 system: prompt::system(&setup.workspace),
-                tools: crate::tools::specs(&setup.tools),
+                tools: setup.tools.iter().map(|tool| spec(&**tool)).collect(),
             })
         });
         Self {
@@ -157,18 +158,19 @@ impl Actor {
 
     async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         let mut batch = Vec::with_capacity(STEPS);
+        let (events, end) = (self.events.clone(), self.end.clone());
         loop {
             let idle = self.outgoing.is_empty();
             let steps = self.running.as_mut().filter(|_| idle);
             let next = OptionFuture::from(steps.map(|running| running.steps.recv_many(&mut batch, STEPS)));
             tokio::select! {
                 biased;
-                () = self.end.cancelled() => break,
+                () = end.cancelled() => break,
                 command = commands.recv() => match command {
                     Some(command) => self.command(command),
                     None => break,
                 },
-                room = self.events.reserve(), if !idle => match (room, self.outgoing.pop_front()) {
+                room = events.reserve(), if !idle => match (room, self.outgoing.pop_front()) {
                     (Ok(room), Some(event)) => room.send((Arc::clone(&self.id), event)),
                     _ => break,
                 },
@@ -299,4 +301,9 @@ impl Actor {
             usage: Usage::default(),
         });
     }
+}
+
+/// A tool as the model is told of it.
+fn spec(tool: &dyn Tool) -> ToolSpec {
+    ToolSpec { name: tool.name().to_owned(), description: tool.description().to_owned(), parameters: tool.parameters() }
 }

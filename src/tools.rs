@@ -19,7 +19,7 @@ pub use self::typed::TypedTool;
 use crate::workspace::Workspace;
 
 /// What sort of thing a tool does (the kinds of the Agent Client Protocol).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
     /// Looks at files.
@@ -163,3 +163,6 @@ pub enum PlanPriority {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);
+
+/// stub
+pub fn all() -> Arc<[Arc<dyn Tool>]> { Arc::new([]) }

@@ -74,9 +74,9 @@ pub fn system(workspace: &Workspace) -> String {
     let mut text = include_str!("system.md").to_owned();
     let roots = workspace.roots();
     if let Some((first, more)) = roots.split_first() {
-        let _ = write!(text, "\nWorkspace: {}\n", first.display());
+        let _ = write!(text, "\nWorkspace: {}\n", first.path().display());
         for root in more {
-            let _ = writeln!(text, "Further root: {}", root.display());
+            let _ = writeln!(text, "Further root: {}", root.path().display());
         }
     }
     text

@@ -289,7 +289,7 @@ impl Conversation {
         };
         Self {
             mode: setup.mode,
-            model: setup.provider.as_ref().ok().map(crate::session::model_name),
+            model: setup.model_name(),
             no_model: setup.provider.as_ref().err().cloned(),
             prompt: None,
             failure: None,
@@ -322,7 +322,7 @@ fn open_root(folder: &Path) -> Answer<Root> {
 }
 
 /// A name no other session has: when it began and a count.
-fn session_id() -> String {
+pub(super) fn session_id() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

@@ -51,6 +51,7 @@ impl Server {
             ("workspace/didChangeWorkspaceFolders", Carrier::Lsp) => {
                 hear(&method, params, |params| self.did_change_folders(params));
             }
+            ("window/workDoneProgress/cancel", Carrier::Lsp) => self.plain_progress_cancelled(&params),
             ("_tandem/didFocus", _) => hear(&method, params, |params| self.did_focus(&params)),
             _ => tracing::debug!(method, "unknown notification"),
         }

@@ -23,7 +23,6 @@ impl Server {
     }
 
     pub(super) fn did_save(&mut self, params: &lsp::DidSaveTextDocumentParams) {
-        self.documents.saved(&params.text_document.uri.0);
         self.plain_saved(&params.text_document.uri.0);
     }
 

@@ -3,8 +3,6 @@
 //! Events are richer than the protocol: what it has no word for becomes a remark, never an invented variant (clients
 //! reject unknown ones). Everything that came from a model or a file and reaches a title is shown escaped.
 
-use std::sync::Arc;
-
 use crate::agent::event::{
     AgentEvent, ExecutionResult, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,
 };
@@ -112,7 +110,7 @@ fn shown(text: &str) -> acp::ToolCallContent {
     let (head, rest) = text.split_at(cut);
     let head = display::escape(head);
     let text = if rest.is_empty() { head.into_owned() } else { format!("{head}\n… ({} bytes more)", rest.len()) };
-    acp::Content::new(text).into()
+    acp::ToolCallContent::from(acp::ContentBlock::from(text))
 }
 
 fn diffs(diffs: Vec<FileDiff>) -> Vec<acp::ToolCallContent> {

@@ -4,6 +4,7 @@
 //! `ask`, which beats `allow` and what the person allowed for the session, which beats the mode.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 
@@ -25,9 +26,16 @@ impl Facts {
     /// What the preview of a call says about it.
     #[must_use]
     pub fn new(tool: &str, kind: ToolKind, preview: &Preview, workspace: &Workspace) -> Self {
-        let targets = preview.locations.iter().map(|location| workspace.relative(&location.path)).collect();
+        let targets = preview.locations.iter().map(|location| relative(&location.path, workspace)).collect();
         Self { tool: tool.to_owned(), kind, targets, cautious: preview.caution.is_some() }
     }
+}
+
+/// A path as rules name it: relative to the root it is in.
+fn relative(path: &Path, workspace: &Workspace) -> String {
+    let roots = workspace.roots();
+    let inside = roots.iter().find_map(|root| path.strip_prefix(root.path()).ok());
+    inside.unwrap_or(path).display().to_string()
 }
 
 /// What is to happen with a call.

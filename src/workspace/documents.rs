@@ -134,6 +134,15 @@ impl Documents {
 }
 
 /// Where `uri` is, symlinks resolved as far as it exists.
+impl Documents {
+    /// Resolves once the document is open.
+    pub async fn opened(&self, uri: &str) {
+        let mut revision = self.0.revision.subscribe();
+        // The sender lives in `self`, so the wait ends with the document or with whoever waits.
+        while self.get(uri).is_none() && revision.changed().await.is_ok() {}
+    }
+}
+
 fn path_of(uri: &str) -> Option<PathBuf> {
     let path = url::Url::parse(uri).ok()?.to_file_path().ok()?;
     path.canonicalize().ok().or(Some(path))

@@ -211,7 +211,8 @@ impl Server {
     }
 
     /// `window/workDoneProgress/cancel`.
-    pub(in crate::server) fn plain_progress_cancelled(&mut self, token: &str) {
+    pub(in crate::server) fn plain_progress_cancelled(&mut self, params: &serde_json::Value) {
+        let token = params["token"].as_str().unwrap_or_default();
         let id = self.plain.streams.keys().find(|id| ***id == *token);
         if let Some(conversation) = id.and_then(|id| self.conversations.get(id)) {
             conversation.cancel();
@@ -243,7 +244,11 @@ async fn deliver(chat: ChatFile, peer: crate::rpc::Peer, documents: crate::works
 async fn create(folder: PathBuf, name: &str, text: String) -> Result<(), String> {
     let root = {
         let folder = folder.clone();
-        tokio::task::spawn_blocking(move || Root::create(&folder)).await
+        tokio::task::spawn_blocking(move || {
+            std::fs::create_dir_all(&folder)?;
+            Root::open(&folder)
+        })
+        .await
     };
     let root = root.map_err(|error| error.to_string())?.map_err(|error| format!("{}: {error}", folder.display()))?;
     let documents = crate::workspace::Documents::new(crate::text::Encoding::Utf8);
