@@ -12,6 +12,8 @@ mod batch;
 mod body;
 mod chat;
 pub mod collect;
+#[cfg(test)]
+mod corpus;
 mod date;
 mod decoder;
 mod fault;
