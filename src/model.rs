@@ -17,6 +17,8 @@ mod corpus;
 mod date;
 mod decoder;
 mod fault;
+#[cfg(test)]
+mod faults;
 mod http;
 mod key;
 mod lenient;
@@ -358,7 +360,7 @@ impl Default for TimeLimits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
-            first_byte: Some(Duration::from_secs(300)),
+            first_byte: Some(Duration::from_mins(5)),
             between: Duration::from_secs(90),
         }
     }

@@ -7,7 +7,10 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::{Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ReasoningItem, ToolCall, Usage};
+use super::{
+    Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ReasoningItem,
+    ToolCall, Usage,
+};
 
 /// Folds the events of one request.
 #[derive(Debug)]
@@ -115,7 +118,11 @@ impl<'a> Collector<'a> {
                 text: self.text,
                 reasoning: self.items,
                 refusal: self.refusal,
-                calls: self.calls.into_iter().filter_map(|call| call.done).collect(),
+                calls: self
+                    .calls
+                    .into_iter()
+                    .filter_map(|call| call.done)
+                    .collect(),
             },
             reasoning: self.reasoning,
             usage: self.usage,
@@ -135,7 +142,10 @@ impl<'a> Collector<'a> {
 
     /// Parses the arguments of a call whose end was announced; `None` when they are not complete (or were before).
     fn complete(&mut self, slot: usize) -> Option<ToolCall> {
-        let call = self.calls.get(slot).filter(|call| call.done.is_none() && !call.name.is_empty())?;
+        let call = self
+            .calls
+            .get(slot)
+            .filter(|call| call.done.is_none() && !call.name.is_empty())?;
         let arguments = parse(&call.json, self.finish.as_ref())?;
         Some(self.close(slot, Arguments::Object(arguments)))
     }
@@ -143,7 +153,11 @@ impl<'a> Collector<'a> {
     fn close(&mut self, slot: usize, arguments: Arguments) -> ToolCall {
         let id = self.unique(slot);
         let open = &mut self.calls[slot];
-        let call = ToolCall { id, name: std::mem::take(&mut open.name), arguments };
+        let call = ToolCall {
+            id,
+            name: std::mem::take(&mut open.name),
+            arguments,
+        };
         open.json = String::new();
         open.done.insert(call).clone()
     }
@@ -155,10 +169,11 @@ impl<'a> Collector<'a> {
         let id = if !given.is_empty() && free(&given) {
             given
         } else {
-            (self.taken.len() + slot..)
-                .map(|n| format!("call{n:05}"))
-                .find(|id| free(id))
-                .expect("the numbers outlast the calls")
+            let mut n = self.taken.len() + slot;
+            while !free(&format!("call{n:05}")) {
+                n += 1;
+            }
+            format!("call{n:05}")
         };
         self.used.insert(id.clone());
         id
@@ -169,7 +184,9 @@ impl<'a> Collector<'a> {
 fn parse(json: &str, finish: Option<&Finish>) -> Option<Map<String, Value>> {
     let json = json.trim();
     if json.is_empty() || json == "null" {
-        return finish.is_some_and(|finish| *finish != Finish::Length).then(Map::new);
+        return finish
+            .is_some_and(|finish| *finish != Finish::Length)
+            .then(Map::new);
     }
     serde_json::from_str(json).ok()
 }
@@ -189,28 +206,39 @@ mod tests {
 
     fn call(slot: usize, id: &str, json: &str) -> [ModelEvent; 2] {
         [
-            ModelEvent::CallStart { slot, id: id.into(), name: "f".into() },
-            ModelEvent::CallDelta { slot, json: json.into() },
+            ModelEvent::CallStart {
+                slot,
+                id: id.into(),
+                name: "f".into(),
+            },
+            ModelEvent::CallDelta {
+                slot,
+                json: json.into(),
+            },
         ]
     }
 
     #[track_caller]
-    fn check(json: &str, finish: Finish, runnable: bool) {
+    fn check(json: &str, finish: &Finish, runnable: bool) {
         let mut events = call(0, "a", json).to_vec();
         events.push(ModelEvent::Finish(finish.clone()));
         let collected = collect(&events, &[]);
-        assert_eq!(collected.message.calls[0].runnable(), runnable, "{json:?} {finish:?}");
+        assert_eq!(
+            collected.message.calls[0].runnable(),
+            runnable,
+            "{json:?} {finish:?}"
+        );
     }
 
     #[test]
     fn arguments_run_only_when_they_are_an_object() {
-        check(r#"{"x":1}"#, Finish::Stop, true);
-        check(r#" {"x":1} "#, Finish::Length, true);
-        check("", Finish::Stop, true);
-        check("null", Finish::ToolCalls, true);
-        check("", Finish::Length, false);
-        check(r#"{"x":"#, Finish::ToolCalls, false);
-        check("[1]", Finish::ToolCalls, false);
+        check(r#"{"x":1}"#, &Finish::Stop, true);
+        check(r#" {"x":1} "#, &Finish::Length, true);
+        check("", &Finish::Stop, true);
+        check("null", &Finish::ToolCalls, true);
+        check("", &Finish::Length, false);
+        check(r#"{"x":"#, &Finish::ToolCalls, false);
+        check("[1]", &Finish::ToolCalls, false);
     }
 
     #[test]
@@ -220,7 +248,12 @@ mod tests {
             .enumerate()
             .flat_map(|(slot, id)| call(slot, id, "{}"))
             .collect();
-        let ids: Vec<_> = collect(&events, &["old"]).message.calls.into_iter().map(|call| call.id).collect();
+        let ids: Vec<_> = collect(&events, &["old"])
+            .message
+            .calls
+            .into_iter()
+            .map(|call| call.id)
+            .collect();
         assert_eq!(ids, ["a", "call00002", "call00003", "call00004", "b"]);
     }
 
@@ -231,7 +264,10 @@ mod tests {
         for event in call(0, "a", r#"{"x":1}"#) {
             assert_eq!(collector.push(&event), None);
         }
-        assert_eq!(collector.push(&ModelEvent::CallEnd { slot: 0 }).unwrap().id, "a");
+        assert_eq!(
+            collector.push(&ModelEvent::CallEnd { slot: 0 }).unwrap().id,
+            "a"
+        );
         assert_eq!(collector.push(&ModelEvent::CallEnd { slot: 0 }), None);
         assert_eq!(collector.finish(Ok(())).message.calls.len(), 1);
     }

@@ -28,7 +28,12 @@ impl StreamDecoder {
         let dialect = match api {
             Api::Chat | Api::Responses | Api::Messages => Dialect::Chat(chat::Decoder::new(model)),
         };
-        Self { sse: SseDecoder::default(), buf: BytesMut::new(), dialect, begun: false }
+        Self {
+            sse: SseDecoder::default(),
+            buf: BytesMut::new(),
+            dialect,
+            begun: false,
+        }
     }
 
     /// Takes what one read brought.

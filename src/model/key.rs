@@ -1,5 +1,8 @@
 //! Keys and certificates that are kept outside the configuration.
-#![expect(clippy::disallowed_methods, reason = "the user's own key program and CA file, named in the user's own configuration")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the user's own key program and CA file, named in the user's own configuration"
+)]
 
 use std::path::Path;
 use std::process::Stdio;
@@ -12,13 +15,16 @@ use tokio::process::Command;
 use super::{ErrorCode, ModelError, fault};
 
 /// Key programs may ask for a passphrase.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Runs a program that prints a key on its first line.
 pub(super) async fn run(command: &[String]) -> Result<SecretString, ModelError> {
     let failed = |why: &str| ModelError {
         code: ErrorCode::Auth,
-        ..fault::setting(&format!("api-key-command {:?} {why}", command.first().map_or("", String::as_str)))
+        ..fault::setting(&format!(
+            "api-key-command {:?} {why}",
+            command.first().map_or("", String::as_str)
+        ))
     };
     let (program, arguments) = command.split_first().ok_or_else(|| failed("is empty"))?;
     let run = Command::new(program)
@@ -46,7 +52,9 @@ pub(super) fn certificates(file: &Path) -> Result<Vec<Certificate>, ModelError> 
     let failed = |why: String| fault::setting(&format!("ca-file {}: {why}", file.display()));
     let pem = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
     match Certificate::from_pem_bundle(&pem) {
-        Ok(certificates) if certificates.is_empty() => Err(failed("it has no PEM certificate".to_owned())),
+        Ok(certificates) if certificates.is_empty() => {
+            Err(failed("it has no PEM certificate".to_owned()))
+        }
         Ok(certificates) => Ok(certificates),
         Err(error) => Err(failed(error.to_string())),
     }

@@ -7,7 +7,10 @@ use bytes::Bytes;
 use super::http::Http;
 use super::rehearsal::Rehearsal;
 use super::wire::Wire;
-use super::{Api, Endpoint, Instructions, Key, Message, ModelRequest, ModelStream, Preamble, TimeLimits, body, chat, request};
+use super::{
+    Api, Endpoint, Instructions, Key, Message, ModelRequest, ModelStream, Preamble, TimeLimits,
+    body, chat, request,
+};
 
 /// A model behind an endpoint. Clones share one client and its connections.
 #[derive(Debug, Clone)]
@@ -23,7 +26,10 @@ impl Provider {
     /// A model reached over HTTP. Nothing is opened before the first request or [`Provider::warm`].
     #[must_use]
     pub fn http(endpoint: Endpoint) -> Self {
-        Self(Arc::new(Inner { endpoint, wire: Wire::Http(Http::default()) }))
+        Self(Arc::new(Inner {
+            endpoint,
+            wire: Wire::Http(Http::default()),
+        }))
     }
 
     /// A model that plays a script in this process, through the real decoder, retries included.
@@ -41,7 +47,10 @@ impl Provider {
             context_window: None,
             limits: TimeLimits::default(),
         };
-        Self(Arc::new(Inner { endpoint, wire: Wire::Rehearsal(script.into()) }))
+        Self(Arc::new(Inner {
+            endpoint,
+            wire: Wire::Rehearsal(script.into()),
+        }))
     }
 
     /// `provider/model`, as the configuration names it.
@@ -66,7 +75,9 @@ impl Provider {
     #[must_use]
     pub fn preamble(&self, instructions: &Instructions) -> Preamble {
         let bytes = chat::preamble(&self.0.endpoint, instructions);
-        Preamble { bytes: bytes.into() }
+        Preamble {
+            bytes: bytes.into(),
+        }
     }
 
     /// The bytes of one message; made once and never changed, so that requests share them.
@@ -78,7 +89,8 @@ impl Provider {
     /// Sends a request when the stream is first polled. Dropping the stream cancels it.
     #[must_use]
     pub fn stream(&self, request: ModelRequest) -> ModelStream {
-        let body = body::close(&request.preamble, &request.messages, chat::TAIL);
+        let ModelRequest { preamble, messages } = request;
+        let body = body::close(&preamble, &messages, chat::TAIL);
         request::stream(Arc::clone(&self.0), body.into())
     }
 

@@ -21,7 +21,7 @@ use super::{Endpoint, ErrorCode, ModelError, ModelEvent, ModelStream, fault};
 /// Requests sent for one answer.
 const TRIES: u32 = 5;
 /// The most time spent waiting between them; a server that asks for more is not asked again.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// An answer beyond this size is a fault, in bytes.
 const LARGEST: usize = 32 << 20;
@@ -70,7 +70,7 @@ struct Request {
 enum Phase {
     Send,
     Wait(Duration),
-    Read(Answer, StreamDecoder),
+    Read(Answer, Box<StreamDecoder>),
     /// The answer is complete; only the connection is not yet free.
     Drain(Answer),
     Over,
@@ -98,7 +98,10 @@ impl Request {
             self.phase = Phase::Over;
             self.batch = Batch::default();
             self.failed = None;
-            return Err(fault::unreadable(&format!("the answer is larger than {} MiB", LARGEST >> 20)));
+            return Err(fault::unreadable(&format!(
+                "the answer is larger than {} MiB",
+                LARGEST >> 20
+            )));
         }
         Ok(event)
     }
@@ -118,12 +121,20 @@ impl Request {
         }
         let wait = asked.unwrap_or_else(|| backoff(self.tries));
         if self.waited + wait > PATIENCE {
-            error.message = format!("{} (the server asks to wait {} s)", error.message, wait.as_secs());
+            error.message = format!(
+                "{} (the server asks to wait {} s)",
+                error.message,
+                wait.as_secs()
+            );
             return Err(error);
         }
         self.waited += wait;
         self.phase = Phase::Wait(wait);
-        Ok(ModelEvent::Retry { attempt: self.tries, wait, reason: error.message })
+        Ok(ModelEvent::Retry {
+            attempt: self.tries,
+            wait,
+            reason: error.message,
+        })
     }
 
     /// Goes on by one wait, answer or read; `false` when there is nothing left.
@@ -148,13 +159,18 @@ impl Request {
         self.tries += 1;
         let provider = Arc::clone(&self.provider);
         let Inner { endpoint, wire } = &*provider;
-        let sent = within_first_byte(endpoint, wire.send(endpoint, self.body.clone())).await.and_then(|sent| sent);
+        let sent = within_first_byte(endpoint, wire.send(endpoint, self.body.clone()))
+            .await
+            .and_then(|sent| sent);
         let answer = match sent {
             Ok(answer) => answer,
             Err(error) => return self.failed = Some(error),
         };
         if answer.status == 200 {
-            self.phase = Phase::Read(answer, StreamDecoder::new(endpoint.api, &endpoint.model));
+            self.phase = Phase::Read(
+                answer,
+                StreamDecoder::new(endpoint.api, &endpoint.model).into(),
+            );
             return;
         }
         let status = answer.status;
@@ -163,14 +179,16 @@ impl Request {
         self.failed = Some(fault::of_status(endpoint, status, &body));
     }
 
-    async fn read(&mut self, mut answer: Answer, mut decoder: StreamDecoder) {
+    async fn read(&mut self, mut answer: Answer, mut decoder: Box<StreamDecoder>) {
         let provider = Arc::clone(&self.provider);
         let endpoint = &provider.endpoint;
         let bytes = if decoder.fresh() {
             within_first_byte(endpoint, answer.body.next()).await
         } else {
             let limit = endpoint.limits.between;
-            timeout(limit, answer.body.next()).await.map_err(|_| fault::timeout(endpoint, "no more", limit))
+            timeout(limit, answer.body.next())
+                .await
+                .map_err(|_| fault::timeout(endpoint, "no more", limit))
         };
         let ended = match bytes {
             Ok(Some(Ok(bytes))) => {
@@ -178,7 +196,9 @@ impl Request {
                     let body = text(endpoint, answer, bytes.into()).await;
                     return self.failed = Some(fault::no_stream(endpoint, &body));
                 }
-                decoder.feed(&bytes, &mut self.batch).map(|()| decoder.done())
+                decoder
+                    .feed(&bytes, &mut self.batch)
+                    .map(|()| decoder.done())
             }
             Ok(None) => Ok(true),
             Ok(Some(Err(error))) | Err(error) => Err(error),
@@ -198,9 +218,14 @@ impl Request {
     }
 }
 
-async fn within_first_byte<T>(endpoint: &Endpoint, work: impl Future<Output = T>) -> Result<T, ModelError> {
+async fn within_first_byte<T>(
+    endpoint: &Endpoint,
+    work: impl Future<Output = T>,
+) -> Result<T, ModelError> {
     match endpoint.limits.first_byte {
-        Some(limit) => timeout(limit, work).await.map_err(|_| fault::timeout(endpoint, "nothing", limit)),
+        Some(limit) => timeout(limit, work)
+            .await
+            .map_err(|_| fault::timeout(endpoint, "nothing", limit)),
         None => Ok(work.await),
     }
 }
@@ -230,7 +255,9 @@ fn backoff(tries: u32) -> Duration {
 
 fn size(event: &ModelEvent) -> usize {
     match event {
-        ModelEvent::Text(text) | ModelEvent::Reasoning(text) | ModelEvent::Refusal(text) => text.len(),
+        ModelEvent::Text(text) | ModelEvent::Reasoning(text) | ModelEvent::Refusal(text) => {
+            text.len()
+        }
         ModelEvent::CallDelta { json, .. } => json.len(),
         ModelEvent::CallStart { id, name, .. } => id.len() + name.len() + size_of::<ModelEvent>(),
         _ => 0,

@@ -4,21 +4,30 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{Api, AssistantMessage, Endpoint, Instructions, Message, Part, ReasoningItem, ToolResult, ToolSpec};
 use crate::model::body::{self, join};
+use crate::model::{
+    Api, AssistantMessage, Endpoint, Instructions, Message, Part, ReasoningItem, ToolResult,
+    ToolSpec,
+};
 
 /// Closes a body.
 pub(in crate::model) const TAIL: &[u8] = b"]}";
 
 /// Everything before the first message of the conversation.
 pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instructions) -> Vec<u8> {
-    let mut fields = body::fields(json!({
-        "model": endpoint.model,
-        "stream": true,
-        "stream_options": { "include_usage": true },
-    }), &endpoint.body);
+    let mut fields = body::fields(
+        json!({
+            "model": endpoint.model,
+            "stream": true,
+            "stream_options": { "include_usage": true },
+        }),
+        &endpoint.body,
+    );
     if !instructions.tools.is_empty() {
-        fields.insert("tools".into(), instructions.tools.iter().map(tool).collect());
+        fields.insert(
+            "tools".into(),
+            instructions.tools.iter().map(tool).collect(),
+        );
     }
     let system = match instructions.system.as_str() {
         "" => Vec::new(),
@@ -70,13 +79,28 @@ fn text(part: &Part) -> Option<&str> {
 fn assistant(model: &str, message: &AssistantMessage) -> Value {
     let mut fields = Map::new();
     fields.insert("role".into(), "assistant".into());
-    let said = if message.text.is_empty() { &message.refusal } else { &message.text };
-    let content = if said.is_empty() && !message.calls.is_empty() { Value::Null } else { said.as_str().into() };
+    let said = if message.text.is_empty() {
+        &message.refusal
+    } else {
+        &message.text
+    };
+    let content = if said.is_empty() && !message.calls.is_empty() {
+        Value::Null
+    } else {
+        said.as_str().into()
+    };
     fields.insert("content".into(), content);
     if !message.calls.is_empty() {
-        fields.insert("tool_calls".into(), message.calls.iter().map(call).collect());
+        fields.insert(
+            "tool_calls".into(),
+            message.calls.iter().map(call).collect(),
+        );
     }
-    for item in message.reasoning.iter().filter(|item| item.api == Api::Chat && item.model == model) {
+    for item in message
+        .reasoning
+        .iter()
+        .filter(|item| item.api == Api::Chat && item.model == model)
+    {
         replay(&mut fields, item, said);
     }
     fields.into()
@@ -85,7 +109,9 @@ fn assistant(model: &str, message: &AssistantMessage) -> Value {
 /// Reasoning goes back in the field it came in. Plain reasoning only together with calls, where the model is still
 /// thinking: after a finished answer servers ignore or even refuse it.
 fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str) {
-    let Some(item) = item.item.as_object() else { return };
+    let Some(item) = item.item.as_object() else {
+        return;
+    };
     for (field, value) in item {
         match field.as_str() {
             "reasoning_details" => {}
