@@ -23,7 +23,7 @@ use crate::config::Mode;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
 use crate::tools::{Tool, ToolContext};
 use crate::workspace::Workspace;
-pub use connect::setup;
+pub use connect::{NoProvider, provider, rule_problems, setup};
 use permission::{Facts, Policy, Verdict};
 
 /// Names a conversation.
@@ -38,8 +38,8 @@ const STEPS: usize = 256;
 pub struct Setup {
     /// Its name.
     pub id: SessionId,
-    /// The model, or why there is none (in words for the person).
-    pub provider: Result<Provider, String>,
+    /// The model, or why there is none.
+    pub provider: Result<Provider, NoProvider>,
     /// The files.
     pub workspace: Workspace,
     /// The tools the model is offered.
@@ -115,7 +115,7 @@ struct Running {
 
 struct Actor {
     id: SessionId,
-    provider: Result<Provider, String>,
+    provider: Result<Provider, NoProvider>,
     preamble: Option<Preamble>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
@@ -201,9 +201,10 @@ impl Actor {
     }
 
     fn prompt(&mut self, prompt: Prompt) {
-        let (Ok(provider), Some(preamble)) = (&self.provider, &self.preamble) else {
-            let why = self.provider.as_ref().err().cloned().unwrap_or_default();
-            return self.fail(why, ErrorCode::NoModel);
+        let (provider, preamble) = match (&self.provider, &self.preamble) {
+            (Ok(provider), Some(preamble)) => (provider, preamble),
+            (Err(NoProvider { message, code, .. }), _) => return self.fail(message.clone(), *code),
+            (Ok(_), None) => unreachable!("a provider and its preamble are set together"),
         };
         if self.running.is_some() {
             return self.fail("a turn is running: wait for its end or cancel it".to_owned(), ErrorCode::Internal);

@@ -101,7 +101,8 @@ impl Server {
                 Err(problem) => tracing::warn!("workspace folder left out: {}", problem.message),
             }
         }
-        let settings = (self.load)(&self.options, roots.first().map(|root| root.path()));
+        let folders: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
+        let settings = (self.load)(&self.options, &folders);
         self.show_problems(&settings);
         let id: SessionId = session_id().into();
         let workspace = Workspace::new(roots, self.documents.clone(), Arc::clone(&self.editor));
@@ -290,10 +291,10 @@ impl Conversation {
         Self {
             mode: setup.mode,
             model: setup.model_name(),
-            no_model: setup.provider.as_ref().err().cloned(),
+            no_model: setup.provider.as_ref().err().map(|why| why.message.clone()),
             prompt: None,
             failure: None,
-            window: settings.model.as_ref().and_then(|model| model.context_window),
+            window: settings.model.as_ref().ok().and_then(|model| model.context_window),
             message: source(TextKind::AgentMessageChunk),
             thought: source(TextKind::AgentThoughtChunk),
             answers: 0,
@@ -359,10 +360,7 @@ fn name_of(uri: &str) -> (String, Option<(u32, u32)>) {
 }
 
 fn parse_mode(id: &str) -> Answer<Mode> {
-    Mode::from_name(id).ok_or_else(|| {
-        let names: Vec<_> = Mode::ALL.iter().map(|mode| mode.name()).collect();
-        error(ErrorCode::InvalidParams, format!("there is no mode `{id}`; the modes are {}", names.join(", ")))
-    })
+    id.parse().map_err(|problem: String| error(ErrorCode::InvalidParams, problem))
 }
 
 fn modes(current: Mode) -> acp::SessionModeState {

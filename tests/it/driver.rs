@@ -2,7 +2,7 @@
 //!
 //! Dropping it ends the server and fails the test when the server did not end well or a request was never answered.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -90,12 +90,8 @@ impl World {
 }
 
 /// The settings of a process with this environment and no configuration files.
-fn settings(state: &Path, variables: &[(&str, &str)]) -> tandem::server::LoadSettings {
-    let mut environment: HashMap<String, String> =
-        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    environment.insert("TANDEM_STATE_DIR".into(), state.join(".state").display().to_string());
-    environment.insert("TANDEM_CONFIG".into(), state.join("no-config.toml").display().to_string());
-    tandem::cli::settings_loader(environment.into_iter().collect())
+fn settings(home: &Path, variables: &[(&str, &str)]) -> tandem::server::LoadSettings {
+    tandem::cli::settings_loader(tandem::config::Environment::made_up(&home.join(".home"), variables))
 }
 
 pub struct Client {

@@ -96,7 +96,7 @@ fn a_refused_key_is_an_error_with_the_way_out_and_the_next_prompt_works() {
 fn without_a_model_a_prompt_names_the_three_ways_to_one() {
     let world = World::new(json!([]));
     for carrier in [Carrier::Lsp, Carrier::Acp] {
-        let mut client = world.stranger_on(carrier, &[("TANDEM_LOCAL_MODELS", "off")]);
+        let mut client = world.stranger_on(carrier, &[]);
         client.call("initialize", json!({ "protocolVersion": 1, "capabilities": { "experimental": { "tandem": {} } } }));
         let session = client.session(&world);
         let id = client.prompt(&session, "hi");

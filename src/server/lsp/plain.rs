@@ -13,7 +13,8 @@ use crate::agent::event::{AgentEvent, Permission, Termination};
 use crate::protocol::lsp::MessageType;
 use crate::server::Server;
 use crate::server::conversation::Reader;
-use crate::server::dispatch::Answer;
+use crate::rpc::ErrorCode;
+use crate::server::dispatch::{Answer, error};
 use crate::server::documents::path_of;
 use crate::session::{Attachment, Command, Prompt, SessionId};
 use crate::text::display;
@@ -86,15 +87,15 @@ impl Server {
 
     /// Answers a prompt in a chat file of its own, which is shown.
     pub(super) fn ask_in_new_chat(&mut self, words: &str, prompt: Prompt) -> Answer<()> {
-        let settings = (self.load)(&self.options, None);
+        let Some(state) = (self.load)(&self.options, &[]).state_dir else {
+            return Err(error(ErrorCode::InternalError, "there is no folder for chat files; set TANDEM_STATE_DIR"));
+        };
         let name = format!("{}.tandem.md", crate::server::conversation::session_id());
-        let folder = settings.state_dir.join("chats");
+        let folder = state.join("chats");
         let path = folder.join(&name);
         let Ok(uri) = url::Url::from_file_path(&path).map(String::from) else {
-            return Err(crate::server::dispatch::error(
-                crate::rpc::ErrorCode::InternalError,
-                format!("the state folder {} is no absolute path", folder.display()),
-            ));
+            let message = format!("the state folder {} is no absolute path", folder.display());
+            return Err(error(ErrorCode::InternalError, message));
         };
         self.prepare(&uri)?;
         let text = format!("{YOU}\n\n{}\n", words.trim());
