@@ -22,9 +22,11 @@ mod faults;
 mod http;
 mod key;
 mod lenient;
+mod messages;
 mod provider;
 pub mod rehearsal;
 mod request;
+mod responses;
 pub mod sse;
 mod wire;
 

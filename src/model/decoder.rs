@@ -5,7 +5,7 @@ use tokio_util::codec::Decoder as _;
 
 use super::batch::Batch;
 use super::sse::{Event, SseDecoder, SseError};
-use super::{Api, ModelError, chat, fault};
+use super::{Api, ModelError, chat, fault, messages, responses};
 
 /// Decodes the stream of one answer.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct StreamDecoder {
 #[derive(Debug)]
 enum Dialect {
     Chat(chat::Decoder),
+    Responses(responses::Decoder),
+    Messages(messages::Decoder),
 }
 
 impl StreamDecoder {
@@ -26,7 +28,9 @@ impl StreamDecoder {
     #[must_use]
     pub fn new(api: Api, model: &str) -> Self {
         let dialect = match api {
-            Api::Chat | Api::Responses | Api::Messages => Dialect::Chat(chat::Decoder::new(model)),
+            Api::Chat => Dialect::Chat(chat::Decoder::new(model)),
+            Api::Responses => Dialect::Responses(responses::Decoder::new(model)),
+            Api::Messages => Dialect::Messages(messages::Decoder::new(model)),
         };
         Self {
             sse: SseDecoder::default(),
@@ -70,6 +74,8 @@ impl StreamDecoder {
     pub fn done(&self) -> bool {
         match &self.dialect {
             Dialect::Chat(decoder) => decoder.done,
+            Dialect::Responses(decoder) => decoder.done,
+            Dialect::Messages(decoder) => decoder.done,
         }
     }
 }
@@ -78,12 +84,16 @@ impl Dialect {
     fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
         match self {
             Self::Chat(decoder) => decoder.event(event, out),
+            Self::Responses(decoder) => decoder.event(event, out),
+            Self::Messages(decoder) => decoder.event(event, out),
         }
     }
 
     fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
         match self {
             Self::Chat(decoder) => decoder.end(out),
+            Self::Responses(decoder) => decoder.end(),
+            Self::Messages(decoder) => decoder.end(out),
         }
     }
 }

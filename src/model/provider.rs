@@ -9,7 +9,7 @@ use super::rehearsal::Rehearsal;
 use super::wire::Wire;
 use super::{
     Api, Endpoint, Instructions, Key, Message, ModelRequest, ModelStream, Preamble, TimeLimits,
-    body, chat, request,
+    body, chat, messages, request, responses,
 };
 
 /// A model behind an endpoint. Clones share one client and its connections.
@@ -74,7 +74,12 @@ impl Provider {
     /// The bytes that open every request of a session.
     #[must_use]
     pub fn preamble(&self, instructions: &Instructions) -> Preamble {
-        let bytes = chat::preamble(&self.0.endpoint, instructions);
+        let preamble = match self.api() {
+            Api::Chat => chat::preamble,
+            Api::Responses => responses::preamble,
+            Api::Messages => messages::preamble,
+        };
+        let bytes = preamble(&self.0.endpoint, instructions);
         Preamble {
             bytes: bytes.into(),
         }
@@ -83,14 +88,19 @@ impl Provider {
     /// The bytes of one message; made once and never changed, so that requests share them.
     #[must_use]
     pub fn encode(&self, message: &Message) -> Bytes {
-        chat::message(&self.0.endpoint, message).into()
+        let encode = match self.api() {
+            Api::Chat => chat::message,
+            Api::Responses => responses::message,
+            Api::Messages => messages::message,
+        };
+        encode(&self.0.endpoint, message).into()
     }
 
     /// Sends a request when the stream is first polled. Dropping the stream cancels it.
     #[must_use]
     pub fn stream(&self, request: ModelRequest) -> ModelStream {
         let ModelRequest { preamble, messages } = request;
-        let body = body::close(&preamble, &messages, chat::TAIL);
+        let body = body::close(&preamble, &messages);
         request::stream(Arc::clone(&self.0), body.into())
     }
 

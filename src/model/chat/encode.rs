@@ -10,9 +10,6 @@ use crate::model::{
     ToolSpec,
 };
 
-/// Closes a body.
-pub(in crate::model) const TAIL: &[u8] = b"]}";
-
 /// Everything before the first message of the conversation.
 pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instructions) -> Vec<u8> {
     let mut fields = body::fields(
@@ -34,7 +31,7 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
         system => vec![json!({ "role": "system", "content": system })],
     };
     fields.insert("messages".into(), system.into());
-    body::open(&fields, TAIL)
+    body::open(&fields)
 }
 
 fn tool(tool: &ToolSpec) -> Value {
