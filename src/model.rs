@@ -24,6 +24,7 @@ mod key;
 mod lenient;
 mod messages;
 mod provider;
+mod recover;
 pub mod rehearsal;
 mod request;
 mod responses;
@@ -174,6 +175,8 @@ pub enum Api {
 pub struct Preamble {
     /// The dialect's opening bytes: tools and system prompt, in a fixed order.
     pub bytes: Bytes,
+    /// The names of the tools: a call that a model wrote as text is known by them.
+    pub tools: Arc<[String]>,
 }
 
 /// One request: shared bytes put side by side.

@@ -10,9 +10,7 @@ pub(super) const TAIL: &[u8] = b"]}";
 
 /// Our fields with the configured ones over them; a configured `null` removes a field.
 pub(super) fn fields(ours: Value, configured: &Map<String, Value>) -> Map<String, Value> {
-    let Value::Object(mut fields) = ours else {
-        unreachable!("a body is an object")
-    };
+    let Value::Object(mut fields) = ours else { unreachable!("a body is an object") };
     for (name, value) in configured {
         if value.is_null() {
             fields.remove(name);
@@ -26,10 +24,7 @@ pub(super) fn fields(ours: Value, configured: &Map<String, Value>) -> Map<String
 /// The body with these fields, open at its end: [`TAIL`], which would close it, is taken away.
 pub(super) fn open(fields: &Map<String, Value>) -> Vec<u8> {
     let mut bytes = serde_json::to_vec(fields).expect("a JSON value always serializes");
-    debug_assert!(
-        bytes.ends_with(TAIL),
-        "the list of messages is the last field"
-    );
+    debug_assert!(bytes.ends_with(TAIL), "the list of messages is the last field");
     bytes.truncate(bytes.len() - TAIL.len());
     bytes
 }
@@ -48,10 +43,7 @@ pub(super) fn join(values: impl IntoIterator<Item = Value>) -> Vec<u8> {
 
 /// The whole body of a request.
 pub(super) fn close(preamble: &Preamble, messages: &[Bytes]) -> Vec<u8> {
-    let length = messages
-        .iter()
-        .map(|message| message.len() + 1)
-        .sum::<usize>();
+    let length = messages.iter().map(|message| message.len() + 1).sum::<usize>();
     let mut body = Vec::with_capacity(preamble.bytes.len() + length + TAIL.len());
     body.extend_from_slice(&preamble.bytes);
     for message in messages.iter().filter(|message| !message.is_empty()) {

@@ -86,17 +86,10 @@ struct Delta<'a> {
 
 impl Decoder {
     pub(in crate::model) fn new(model: &str) -> Self {
-        Self {
-            model: model.to_owned(),
-            ..Self::default()
-        }
+        Self { model: model.to_owned(), ..Self::default() }
     }
 
-    pub(in crate::model) fn event(
-        &mut self,
-        event: &Event,
-        out: &mut Batch,
-    ) -> Result<(), ModelError> {
+    pub(in crate::model) fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
         let text = event.text();
         let data = text.trim();
         if data == "[DONE]" {
@@ -104,25 +97,14 @@ impl Decoder {
             return Ok(());
         }
         let Ok(parsed) = serde_json::from_str::<Data<'_>>(data) else {
-            return if &event.name[..] == b"error" {
-                Err(fault::in_stream(data))
-            } else {
-                Ok(())
-            };
+            return if &event.name[..] == b"error" { Err(fault::in_stream(data)) } else { Ok(()) };
         };
         match parsed.kind.plain() {
             "message_start" => {
                 self.blocks.clear();
-                self.usage(
-                    parsed.message.and_then(|message| message.usage).as_ref(),
-                    out,
-                );
+                self.usage(parsed.message.and_then(|message| message.usage).as_ref(), out);
             }
-            "content_block_start" => self.start(
-                parsed.index.0,
-                parsed.content_block.unwrap_or_default(),
-                out,
-            ),
+            "content_block_start" => self.start(parsed.index.0, parsed.content_block.unwrap_or_default(), out),
             "content_block_delta" => {
                 if let Some(delta) = parsed.delta {
                     self.delta(parsed.index.0, &delta, out);
@@ -131,13 +113,7 @@ impl Decoder {
             "content_block_stop" => self.stop(parsed.index.0, out),
             "message_delta" => {
                 self.usage(parsed.usage.as_ref(), out);
-                self.finish(
-                    parsed
-                        .delta
-                        .as_ref()
-                        .map_or("", |delta| delta.stop_reason.plain()),
-                    out,
-                );
+                self.finish(parsed.delta.as_ref().map_or("", |delta| delta.stop_reason.plain()), out);
             }
             "message_stop" => self.done = true,
             "error" => return Err(fault::in_stream(data)),
@@ -154,11 +130,7 @@ impl Decoder {
         for index in left {
             self.stop(index, out);
         }
-        if self.finished || self.done {
-            Ok(())
-        } else {
-            Err(fault::truncated())
-        }
+        if self.finished || self.done { Ok(()) } else { Err(fault::truncated()) }
     }
 
     fn start(&mut self, index: Option<i128>, block: Value, out: &mut Batch) {
@@ -174,16 +146,9 @@ impl Decoder {
             "tool_use" => {
                 let slot = self.calls;
                 self.calls += 1;
-                out.push(ModelEvent::CallStart {
-                    slot,
-                    id: text("id"),
-                    name: text("name"),
-                });
+                out.push(ModelEvent::CallStart { slot, id: text("id"), name: text("name") });
                 let whole = block["input"].as_object().filter(|input| !input.is_empty());
-                Block::Call {
-                    slot,
-                    whole: whole.map(|_| block["input"].to_string()),
-                }
+                Block::Call { slot, whole: whole.map(|_| block["input"].to_string()) }
             }
             _ => Block::ServerTool,
         };
@@ -222,11 +187,7 @@ impl Decoder {
             _ => return,
         };
         let model = self.model.clone();
-        out.push(ModelEvent::ReasoningItem(ReasoningItem {
-            api: Api::Messages,
-            model,
-            item,
-        }));
+        out.push(ModelEvent::ReasoningItem(ReasoningItem { api: Api::Messages, model, item }));
     }
 
     fn finish(&mut self, reason: &str, out: &mut Batch) {
@@ -252,15 +213,9 @@ impl Decoder {
             (&mut tokens.read, "/cache_read_input_tokens"),
             (&mut tokens.written, "/cache_creation_input_tokens"),
             (&mut tokens.output, "/output_tokens"),
-            (
-                &mut tokens.thinking,
-                "/output_tokens_details/thinking_tokens",
-            ),
+            (&mut tokens.thinking, "/output_tokens_details/thinking_tokens"),
         ] {
-            *number = usage
-                .pointer(pointer)
-                .and_then(Value::as_u64)
-                .unwrap_or(*number);
+            *number = usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(*number);
         }
         tokens.cost = usage["cost"].as_f64().or(tokens.cost);
         out.push(ModelEvent::Usage(Usage {

@@ -6,9 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::model::body::{self, join};
-use crate::model::{
-    Api, AssistantMessage, Endpoint, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec,
-};
+use crate::model::{Api, AssistantMessage, Endpoint, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec};
 
 /// The dialect demands a limit; every current model allows this much. Settable as `max_tokens`.
 const MAX_TOKENS: u32 = 32_000;
@@ -25,14 +23,10 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     });
     let mut fields = body::fields(ours, &endpoint.body);
     if !instructions.tools.is_empty() {
-        fields.insert(
-            "tools".into(),
-            instructions.tools.iter().map(tool).collect(),
-        );
+        fields.insert("tools".into(), instructions.tools.iter().map(tool).collect());
     }
     if !instructions.system.trim().is_empty() {
-        let system =
-            json!([{ "type": "text", "text": instructions.system, "cache_control": marker }]);
+        let system = json!([{ "type": "text", "text": instructions.system, "cache_control": marker }]);
         fields.insert("system".into(), system);
     }
     fields.insert("messages".into(), json!([]));
@@ -71,16 +65,9 @@ fn block(text: &str) -> Option<Value> {
 
 /// Thinking comes first, and exactly as it was: it is signed.
 fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
-    let ours = message
-        .reasoning
-        .iter()
-        .filter(|item| item.api == Api::Messages && item.model == model);
+    let ours = message.reasoning.iter().filter(|item| item.api == Api::Messages && item.model == model);
     let mut content: Vec<Value> = ours.map(|item| item.item.clone()).collect();
-    content.extend(
-        [&message.text, &message.refusal]
-            .into_iter()
-            .filter_map(|text| block(text)),
-    );
+    content.extend([&message.text, &message.refusal].into_iter().filter_map(|text| block(text)));
     content.extend(message.calls.iter().map(call));
     content
 }

@@ -61,25 +61,14 @@ struct Data<'a> {
 
 impl Decoder {
     pub(in crate::model) fn new(model: &str) -> Self {
-        Self {
-            model: model.to_owned(),
-            ..Self::default()
-        }
+        Self { model: model.to_owned(), ..Self::default() }
     }
 
-    pub(in crate::model) fn event(
-        &mut self,
-        event: &Event,
-        out: &mut Batch,
-    ) -> Result<(), ModelError> {
+    pub(in crate::model) fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
         let text = event.text();
         let data = text.trim();
         let Ok(parsed) = serde_json::from_str::<Data<'_>>(data) else {
-            return if &event.name[..] == b"error" {
-                Err(fault::in_stream(data))
-            } else {
-                Ok(())
-            };
+            return if &event.name[..] == b"error" { Err(fault::in_stream(data)) } else { Ok(()) };
         };
         let kind = parsed.kind.plain();
         self.current = parsed.output_index.0.unwrap_or_else(|| self.place(kind));
@@ -106,11 +95,7 @@ impl Decoder {
 
     /// The stream is over.
     pub(in crate::model) fn end(&mut self) -> Result<(), ModelError> {
-        if self.done {
-            Ok(())
-        } else {
-            Err(fault::truncated())
-        }
+        if self.done { Ok(()) } else { Err(fault::truncated()) }
     }
 
     /// The item of an event that names none: the current one, unless another begins.
@@ -147,20 +132,14 @@ impl Decoder {
             }
             "response.function_call_arguments.done" => {
                 if let Some(slot) = item.slot {
-                    let arguments = if item.seen {
-                        ""
-                    } else {
-                        data.arguments.plain()
-                    };
+                    let arguments = if item.seen { "" } else { data.arguments.plain() };
                     out.arguments(slot, arguments);
                 }
             }
             _ => return,
         }
         item.streamed = part;
-        item.seen |= !(delta.is_empty()
-            && data.text.plain().is_empty()
-            && data.arguments.plain().is_empty());
+        item.seen |= !(delta.is_empty() && data.text.plain().is_empty() && data.arguments.plain().is_empty());
     }
 
     /// An item begins; a call is announced.
@@ -173,11 +152,7 @@ impl Decoder {
         self.calls += 1;
         state.slot = Some(slot);
         let text = |field: &str| item[field].as_str().unwrap_or_default().to_owned();
-        out.push(ModelEvent::CallStart {
-            slot,
-            id: text("call_id"),
-            name: text("name"),
-        });
+        out.push(ModelEvent::CallStart { slot, id: text("call_id"), name: text("name") });
     }
 
     /// A whole item: what its deltas did not bring is taken from it.
@@ -206,11 +181,7 @@ impl Decoder {
                     out.reasoning(&thoughts(&item));
                 }
                 let model = self.model.clone();
-                out.push(ModelEvent::ReasoningItem(ReasoningItem {
-                    api: Api::Responses,
-                    model,
-                    item,
-                }));
+                out.push(ModelEvent::ReasoningItem(ReasoningItem { api: Api::Responses, model, item }));
             }
             _ => {}
         }
@@ -230,9 +201,7 @@ impl Decoder {
         if let Some(usage) = usage(&response["usage"]) {
             out.push(ModelEvent::Usage(usage));
         }
-        let cut = response
-            .pointer("/incomplete_details/reason")
-            .and_then(Value::as_str);
+        let cut = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
         out.push(ModelEvent::Finish(match cut {
             Some("max_output_tokens") => Finish::Length,
             Some("content_filter") => Finish::ContentFilter,
@@ -246,9 +215,7 @@ impl Decoder {
 
 /// The text of a reasoning item: its summary, else what some hosts show of the reasoning itself.
 fn thoughts(item: &Value) -> String {
-    let parts = ["summary", "content"]
-        .iter()
-        .filter_map(|field| item[field].as_array());
+    let parts = ["summary", "content"].iter().filter_map(|field| item[field].as_array());
     let texts = parts.flatten().filter_map(|part| part["text"].as_str());
     texts.collect::<Vec<_>>().join("\n\n")
 }

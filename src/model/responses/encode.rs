@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use crate::model::body::{self, join};
 use crate::model::{
-    Api, AssistantMessage, Endpoint, Instructions, Message, Part, ReasoningItem, ToolCall,
-    ToolResult, ToolSpec,
+    Api, AssistantMessage, Endpoint, Instructions, Message, Part, ReasoningItem, ToolCall, ToolResult, ToolSpec,
 };
 
 /// Everything before the first item of the conversation.
@@ -18,10 +17,7 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     }
     let mut fields = body::fields(ours, &endpoint.body);
     if !instructions.tools.is_empty() {
-        fields.insert(
-            "tools".into(),
-            instructions.tools.iter().map(tool).collect(),
-        );
+        fields.insert("tools".into(), instructions.tools.iter().map(tool).collect());
     }
     if !instructions.system.is_empty() {
         fields.insert("instructions".into(), instructions.system.as_str().into());
@@ -67,12 +63,8 @@ fn part(part: &Part) -> Value {
 }
 
 fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
-    let mut items: Vec<Value> = message
-        .reasoning
-        .iter()
-        .filter(|item| returns(item, model))
-        .map(|item| item.item.clone())
-        .collect();
+    let mut items: Vec<Value> =
+        message.reasoning.iter().filter(|item| returns(item, model)).map(|item| item.item.clone()).collect();
     let mut content = Vec::new();
     if !message.text.is_empty() {
         content.push(json!({ "type": "output_text", "text": message.text }));
