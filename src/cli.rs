@@ -2,6 +2,7 @@
 //! an error like any other and not a panic.
 
 mod demo;
+mod doctor;
 mod logging;
 mod run;
 mod serve;
@@ -32,6 +33,8 @@ enum Command {
     Acp,
     /// See the main job done, with no key and no network
     Demo(demo::Args),
+    /// Find what keeps tandem from working
+    Doctor(doctor::Args),
     /// Answer one prompt in the terminal
     Run(run::Args),
 }
@@ -81,6 +84,7 @@ impl Cli {
             Command::Lsp(_) => serve::serve(Carrier::Lsp, environment).await,
             Command::Acp => serve::serve(Carrier::Acp, environment).await,
             Command::Demo(args) => demo::run(args).await,
+            Command::Doctor(args) => doctor::run(args, &environment).await,
             Command::Run(args) => run::run(args, &environment).await,
         }
     }
