@@ -167,15 +167,13 @@ impl Workspace {
             Err(FileError::NotFound(name)) => Err(FileError::NotFound(name)),
             Err(error) => return Err(error),
         };
-        let (text, version) = match self.document(path) {
-            Some(document) => (document.text.clone(), Some(document.version)),
-            None => match self.0.editor.read(&path.absolute()).await {
-                Some(text) => (text.into(), None),
-                None => {
-                    let (text, format) = on_disk?;
-                    return Ok(FileText { text: text.into(), source: Source::Disk, format });
-                }
-            },
+        let buffer: Option<(Arc<str>, Option<i32>)> = match self.document(path) {
+            Some(document) => Some((document.text.clone(), Some(document.version))),
+            None => self.0.editor.read(&path.absolute()).await.map(|text| (text.into(), None)),
+        };
+        let Some((text, version)) = buffer else {
+            let (text, format) = on_disk?;
+            return Ok(FileText { text: text.into(), source: Source::Disk, format });
         };
         let unsaved = !on_disk.as_ref().is_ok_and(|(saved, _)| **saved == *text);
         let stored = on_disk.map(|(_, format)| format).unwrap_or_default();

@@ -176,10 +176,10 @@ impl Now {
         };
         let bytes = format.encode(&outcome.new_text);
         let bytes = bytes.map_err(|character| FileError::Unencodable(path.display(), format.to_string(), character))?;
-        match disk::replace(path, expected, bytes.into_owned()).await? {
-            true => Ok(Attempt::Done(None)),
-            false => Ok(Attempt::Again("it is being changed by something else".to_owned())),
+        if disk::replace(path, expected, bytes.into_owned()).await? {
+            return Ok(Attempt::Done(None));
         }
+        Ok(Attempt::Again("something else keeps changing it".to_owned()))
     }
 }
 

@@ -45,6 +45,19 @@ pub struct Document {
     pub lines: Arc<LineIndex>,
 }
 
+impl Document {
+    fn new(uri: &str, version: i32, language: &str, text: &str) -> Self {
+        Self {
+            uri: uri.to_owned(),
+            path: path_of(uri),
+            language: language.to_owned(),
+            version,
+            text: text.into(),
+            lines: Arc::new(LineIndex::new(text)),
+        }
+    }
+}
+
 /// A change as `textDocument/didChange` brings it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentChange {
@@ -75,28 +88,22 @@ impl Documents {
 
     /// `textDocument/didOpen`.
     pub fn open(&self, uri: &str, version: i32, language: &str, text: &str) {
-        self.put(Document {
-            uri: uri.to_owned(),
-            path: path_of(uri),
-            language: language.to_owned(),
-            version,
-            text: text.into(),
-            lines: Arc::new(LineIndex::new(text)),
-        });
+        self.put(Document::new(uri, version, language, text));
     }
 
     /// `textDocument/didChange`: the changes one after the other, all or none seen by readers.
     ///
     /// A document that was never opened (Helix 25.01 does that to files an edit made) starts as it is on disk.
     pub fn change(&self, uri: &str, version: i32, changes: &[ContentChange]) {
-        let document = self.get(uri).unwrap_or_else(|| {
-            let text = path_of(uri).and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
-            self.open(uri, i32::MIN, "", &text);
-            self.get(uri).expect("it was just opened")
-        });
-        let mut next = Document::clone(&document);
+        let mut next = self.get(uri).map_or_else(
+            || {
+                let text = path_of(uri).and_then(|path| std::fs::read_to_string(path).ok());
+                Document::new(uri, version, "", &text.unwrap_or_default())
+            },
+            |document| Document::clone(&document),
+        );
         next.version = version;
-        let mut text = String::from(&*document.text);
+        let mut text = String::from(&*next.text);
         let lines = Arc::make_mut(&mut next.lines);
         for change in changes {
             let Some(range) = change.range else {

@@ -30,10 +30,8 @@ impl<'a> Search<'a> {
 
     /// The replacements at `places`.
     pub(super) fn hunks(&self, places: &[Range<usize>]) -> Vec<Hunk> {
-        let line_ending = match self.edit.new_text.contains(['\n', '\r']) {
-            true => LineEnding::of(self.text),
-            false => LineEnding::Lf,
-        };
+        let has_lines = self.edit.new_text.contains(['\n', '\r']);
+        let line_ending = if has_lines { LineEnding::of(self.text) } else { LineEnding::Lf };
         places.iter().map(|place| self.hunk(place, line_ending)).collect()
     }
 
@@ -145,13 +143,12 @@ impl<'a> Levels<'a> {
 
     /// Adds `line` to `text`, indented as the file is.
     fn indent(&self, line: &str, text: &mut String) {
-        let ours = indentation(line);
-        if !line.trim().is_empty() {
-            text.push_str(&self.theirs(ours));
-            text.push_str(line.strip_prefix(ours).unwrap_or(line));
-        } else {
-            text.push_str(line);
+        if line.trim().is_empty() {
+            return text.push_str(line);
         }
+        let ours = indentation(line);
+        text.push_str(&self.theirs(ours));
+        text.push_str(line.strip_prefix(ours).unwrap_or(line));
     }
 
     fn theirs(&self, ours: &str) -> String {

@@ -200,7 +200,8 @@ fn blocks(patch: &str) -> Vec<Replacement> {
 
 /// The places the origin expects, in UTF-16 units as JavaScript counts.
 fn ranges(expect: &Value) -> Option<Vec<(usize, usize)>> {
-    let range = |range: &Value| (range[0].as_u64().unwrap() as usize, range[1].as_u64().unwrap() as usize);
+    let number = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
+    let range = |range: &Value| (number(&range[0]), number(&range[1]));
     match (&expect["range"], &expect["ranges"]) {
         (Value::Array(_), _) => Some(vec![range(&expect["range"])]),
         (_, Value::Array(ranges)) => Some(ranges.iter().map(range).collect()),

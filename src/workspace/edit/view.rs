@@ -141,10 +141,8 @@ impl Normal {
     fn end(&self, seen: usize) -> Option<usize> {
         let piece = self.at(seen.checked_sub(1)?)?;
         let length = seen - piece.shown;
-        match piece.verbatim {
-            true => Some(piece.source + length),
-            false => (length == piece.shown_len).then_some(piece.source + piece.source_len),
-        }
+        let end = piece.source + if piece.verbatim { length } else { piece.source_len };
+        (piece.verbatim || length == piece.shown_len).then_some(end)
     }
 
     /// The piece that shows the byte at `seen`.

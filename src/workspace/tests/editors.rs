@@ -111,17 +111,20 @@ async fn an_open_document_is_read_and_edited_in_the_editor_alone() {
     assert_eq!(&*workspace.document(&workspace.resolve("a.txt").unwrap()).unwrap().text, editor.text());
 }
 
+/// Keeps what it is asked for, and fails.
+struct Recorder(Arc<Mutex<Vec<DocumentEdit>>>);
+
+impl Editor for Recorder {
+    fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
+        self.0.lock().unwrap().push(edit);
+        async { Err(EditorError("enough".to_owned())) }.boxed()
+    }
+}
+
 #[tokio::test]
 async fn hunks_are_small_and_never_split_a_line_break() {
     let fixture = Fixture::new();
     let seen = Arc::new(Mutex::new(Vec::new()));
-    struct Recorder(Arc<Mutex<Vec<DocumentEdit>>>);
-    impl Editor for Recorder {
-        fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
-            self.0.lock().unwrap().push(edit);
-            async { Err(EditorError("enough".to_owned())) }.boxed()
-        }
-    }
     let documents = Documents::new(Encoding::Utf16);
     documents.open(&fixture.uri("a"), 7, "", "keep 😀 one\r\ntwo\r\n");
     let workspace = fixture.edited(documents, Arc::new(Recorder(seen.clone())));
