@@ -6,7 +6,9 @@
 
 CODE_SERVER=4.139.1 PLAYWRIGHT=1.65.1
 DEST=$CACHE/code-server
-. "$("$(dirname "$0")/get-node24.sh")"
+environment=$("$(dirname "$0")/get-node24.sh")
+# shellcheck source=/dev/null
+. "$environment"
 once code-server
 
 command -v "${CHROMIUM:-chromium}" >/dev/null || apt_install chromium fonts-dejavu-core
@@ -19,7 +21,7 @@ if [ "$(cat "$DEST/.done" 2>/dev/null)" != "$CODE_SERVER $PLAYWRIGHT" ]; then
   for folder in lib/vscode lib/vscode/extensions; do
     (cd "$DEST/node_modules/code-server/$folder" && "${install[@]}" --omit=dev >&2)
   done
-  node "$DEST/node_modules/code-server/out/node/entry.js" --version >&2
+  node "$DEST/node_modules/code-server/out/node/entry.js" --config "$DEST/config.yaml" --version >&2
   echo "$CODE_SERVER $PLAYWRIGHT" >"$DEST/.done"
 fi
 echo "$DEST"
