@@ -12,6 +12,7 @@ pub mod editor;
 pub mod error;
 pub mod path;
 pub mod protect;
+pub mod walk;
 
 use std::ops::RangeInclusive;
 use std::path::Path;
