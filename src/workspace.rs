@@ -129,7 +129,7 @@ impl Workspace {
     /// # Errors
     /// When there is no such file, it is no text, too large, or cannot be read.
     pub async fn read(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
-        let bytes = disk::read(path.clone()).await?;
+        let bytes = disk::read(path).await?;
         let size = bytes.len() as u64;
         let (text, format) = content::decode(bytes).ok_or_else(|| FileError::Binary(path.display(), size))?;
         match self.document(path) {
@@ -170,7 +170,7 @@ impl Workspace {
     /// or the editor or the system would not do it. The file is then as it was.
     pub async fn commit(&self, path: &WorkspacePath, change: &Change) -> Result<FileChange, FileError> {
         let change = self.propose(path, change).await?;
-        disk::replace(path.clone(), change.new_text.to_string()).await?;
+        disk::replace(path, None, change.new_text.as_bytes().to_vec()).await?;
         Ok(change)
     }
 }

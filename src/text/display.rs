@@ -49,3 +49,27 @@ pub fn is_deceptive(character: char) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(escape(text), expected);
+    }
+
+    #[test]
+    fn what_deceives_is_shown() {
+        check("plain\ttext\nÄ 漢 🎉", "plain\ttext\nÄ 漢 🎉");
+        check("\u{1b}[31m", "\\u{1b}[31m");
+        check("echo \u{202e}x\u{2066}", "echo \\u{202e}x\\u{2066}");
+        check("touch\u{200b} a\u{2060}\u{e0041}", "touch\\u{200b} a\\u{2060}\\u{e0041}");
+        check("\r\u{7f}\u{9b}\u{feff}", "\\u{d}\\u{7f}\\u{9b}\\u{feff}");
+    }
+
+    #[test]
+    fn a_title_is_one_line() {
+        assert_eq!(escape_line("a\nb\tc\u{0}"), "a\\nb\\tc\\u{0}");
+    }
+}

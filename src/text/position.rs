@@ -168,3 +168,74 @@ pub fn apply_change(text: &str, range: Option<Range>, new: &str, encoding: Encod
     changed.replace_range(LineIndex::new(text).span(text, range, encoding), new);
     changed
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = "a😀é\r\nx\ry\n";
+
+    #[track_caller]
+    fn check(encoding: Encoding, line: u32, character: u32, offset: usize) {
+        let index = LineIndex::new(TEXT);
+        assert_eq!(index.offset(TEXT, Position { line, character }, encoding), offset, "{line}:{character}");
+    }
+
+    #[test]
+    fn positions_count_in_the_negotiated_units() {
+        check(Encoding::Utf8, 0, 5, 5);
+        check(Encoding::Utf16, 0, 3, 5);
+        check(Encoding::Utf32, 0, 2, 5);
+        check(Encoding::Utf16, 0, 4, 7);
+        check(Encoding::Utf16, 1, 1, 10);
+        check(Encoding::Utf16, 2, 0, 11);
+        check(Encoding::Utf16, 3, 0, 13);
+    }
+
+    #[test]
+    fn positions_past_an_end_are_clamped() {
+        // Inside a character: its start. Past the line: before its line break. Past the text: its end.
+        check(Encoding::Utf16, 0, 2, 1);
+        check(Encoding::Utf16, 0, 99, 7);
+        check(Encoding::Utf16, 1, u32::MAX, 10);
+        check(Encoding::Utf16, u32::MAX, 0, TEXT.len());
+    }
+
+    #[test]
+    fn a_change_replaces_its_range() {
+        let range = Range { start: Position { line: 1, character: 0 }, end: Position { line: 2, character: 1 } };
+        assert_eq!(apply_change(TEXT, Some(range), "z", Encoding::Utf16), "a😀é\r\nz\n");
+        assert_eq!(apply_change(TEXT, None, "all", Encoding::Utf16), "all");
+    }
+
+    proptest! {
+        #[test]
+        fn an_index_follows_replacements(
+            text in "[a\u{e9}\r\n]{0,30}", new in "[b\u{1f600}\r\n]{0,6}", start in 0usize..40, len in 0usize..10,
+        ) {
+            let start = text.floor_char_boundary(start.min(text.len()));
+            let end = text.floor_char_boundary((start + len).min(text.len()));
+            let mut index = LineIndex::new(&text);
+            let mut after = text.clone();
+            after.replace_range(start..end, &new);
+            index.replaced(&after, &(start..end), new.len());
+            prop_assert_eq!(index, LineIndex::new(&after));
+        }
+
+        #[test]
+        fn offsets_and_positions_agree(text in "[a\u{e9}\u{1f600}\r\n]{0,30}") {
+            let index = LineIndex::new(&text);
+            for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
+                for (offset, _) in text.char_indices() {
+                    // Between CR and LF there is no position.
+                    if !text[..offset].ends_with('\r') || !text[offset..].starts_with('\n') {
+                        let position = index.position(&text, offset, encoding);
+                        prop_assert_eq!(index.offset(&text, position, encoding), offset);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -16,8 +16,15 @@ pub enum FileError {
     #[error("{0} is {1}, not a regular file")]
     Special(String, &'static str),
     /// More bytes than are read at once.
-    #[error("{0} is too large: {1} bytes, the limit is {2}; search it or read part of it with a command")]
-    TooLarge(String, u64, u64),
+    #[error("{path} is too large: {size} bytes, the limit is {limit}; search it or read part of it with a command")]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// Its size in bytes.
+        size: u64,
+        /// The most that is read.
+        limit: u64,
+    },
     /// No text.
     #[error("{0} is a binary file of {1} bytes; it cannot be read or edited as text")]
     Binary(String, u64),
