@@ -317,6 +317,7 @@ mod tests {
     #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     struct Item {
         old_text: String,
+        /// How far.
         status: PlanStatus,
     }
 
@@ -332,7 +333,7 @@ mod tests {
                     "type": "object",
                     "properties": {
                         "old_text": {"type": "string"},
-                        "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
+                        "status": {"description": "How far.", "type": "string", "enum": ["pending", "in_progress", "completed"]},
                     },
                     "required": ["old_text", "status"],
                 }},

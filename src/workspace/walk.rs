@@ -20,8 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::ignored::{Found, Rules};
 use self::queue::Queue;
-use super::path::WorkspacePath;
-use super::protect;
+use super::{Root, Workspace, WorkspacePath, protect};
 
 /// What a walk can meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +38,7 @@ pub enum Kind {
 /// Something a walk met.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    start: &'a WorkspacePath,
+    root: &'a Root,
     path: &'a Path,
     below: &'a Path,
     kind: Kind,
@@ -77,63 +76,59 @@ impl Entry<'_> {
         protect::is_secret(self.target())
     }
 
-    /// Its name in the workspace.
-    #[must_use]
-    pub fn workspace_path(&self) -> WorkspacePath {
-        WorkspacePath {
-            root: self.start.root.clone(),
-            relative: join(&self.start.relative, self.below),
-            target: self.target().to_owned(),
-        }
-    }
-
     /// Opens it for reading.
     ///
     /// # Errors
     /// When it is gone, no regular file any more, or may not be read.
     pub fn open(&self) -> io::Result<File> {
-        self.start.root.open_file(self.target())
+        self.root.open_file(self.target())
     }
 
     fn target(&self) -> &Path {
-        self.path.strip_prefix(self.start.root.real()).unwrap_or(self.path)
+        self.path.strip_prefix(self.root.real()).unwrap_or(self.path)
     }
 }
 
-/// `Path::join`, but joining nothing adds no slash.
-fn join(folder: &Path, below: &Path) -> PathBuf {
-    if below.as_os_str().is_empty() { folder.to_owned() } else { folder.join(below) }
-}
-
-/// Shows everything below `start`, at most `depth` folders deep, to visitors: one a thread, made by `visitor`. In no
-/// order. When `start` is a file it is the only thing shown. Ends early when cancelled. Blocks.
-///
-/// # Errors
-/// When `start` cannot be opened.
-pub fn walk<V: FnMut(&Entry<'_>)>(
-    start: &WorkspacePath,
-    depth: usize,
-    cancel: &CancellationToken,
-    visitor: impl Fn() -> V + Sync,
-) -> io::Result<Walked> {
-    let path = start.real();
-    let metadata = start.root.dir().metadata(folder_name(&start.target))?;
-    if !metadata.is_dir() {
-        visitor()(&Entry { start, path: &path, below: Path::new(""), kind: kind(metadata.file_type()) });
-        return Ok(Walked::default());
-    }
-    let dir = start.root.dir().open_dir(folder_name(&start.target))?;
-    let rules = Rules::above(start);
-    let folder = Folder { dir: Source::Open(dir), path, rules, depth: 0 };
-    let walk = Walk { start, depth, cancel, unreadable: AtomicUsize::new(0), queue: Queue::new(folder) };
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|| walk.work(visitor()));
+impl Workspace {
+    /// Shows everything below `start`, at most `depth` folders deep, to visitors: one a thread, made by `visitor`. In
+    /// no order. When `start` is a file it is the only thing shown. Ends early when cancelled. Blocks.
+    ///
+    /// # Errors
+    /// When `start` cannot be opened.
+    pub fn walk<V: FnMut(&Entry<'_>)>(
+        &self,
+        start: &WorkspacePath,
+        depth: usize,
+        cancel: &CancellationToken,
+        visitor: impl Fn() -> V + Sync,
+    ) -> io::Result<Walked> {
+        let path = start.real();
+        let is_target_root = |root: &&Arc<Root>| path.strip_prefix(root.real()) == Ok(start.target());
+        let root = self.roots().iter().find(is_target_root).ok_or(io::ErrorKind::NotFound)?;
+        let metadata = root.dir().metadata(folder_name(start.target()))?;
+        if !metadata.is_dir() {
+            visitor()(&Entry { root, path: &path, below: Path::new(""), kind: kind(metadata.file_type()) });
+            return Ok(Walked::default());
         }
-        walk.work(visitor());
-    });
-    Ok(Walked { unreadable: walk.unreadable.into_inner() })
+        let dir = root.dir().open_dir(folder_name(start.target()))?;
+        let first = Folder { dir: Source::Open(dir), rules: Rules::above(root, start.target()), path, depth: 0 };
+        let walk = Walk {
+            root,
+            start: start.real(),
+            depth,
+            cancel,
+            unreadable: AtomicUsize::new(0),
+            queue: Queue::new(first),
+        };
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| walk.work(visitor()));
+            }
+            walk.work(visitor());
+        });
+        Ok(Walked { unreadable: walk.unreadable.into_inner() })
+    }
 }
 
 /// The name by which a root can open `target`.
@@ -159,7 +154,9 @@ fn is_version_control(name: &OsStr) -> bool {
 }
 
 struct Walk<'a> {
-    start: &'a WorkspacePath,
+    root: &'a Root,
+    /// Absolute, symlinks resolved.
+    start: PathBuf,
     depth: usize,
     cancel: &'a CancellationToken,
     unreadable: AtomicUsize,
@@ -205,7 +202,7 @@ impl Walk<'_> {
         let entries = dir.entries()?.map(|entry| entry.and_then(|it| Ok((it.file_name(), kind(it.file_type()?)))));
         let entries = entries.collect::<io::Result<Vec<_>>>()?;
         let found = entries.iter().fold(Found::default(), |found, (name, _)| found.add(name));
-        let rules = Rules::of(&folder.path, found, &|path| ignored::open(self.start, path), folder.rules);
+        let rules = Rules::of(&folder.path, found, &|path| ignored::open(self.root, path), folder.rules);
         let mut folders = Vec::new();
         for (index, (name, kind)) in entries.into_iter().enumerate() {
             if index % 64 == 0 && self.cancel.is_cancelled() {
@@ -226,9 +223,7 @@ impl Walk<'_> {
     }
 
     fn entry<'a>(&'a self, path: &'a Path, kind: Kind) -> Entry<'a> {
-        let below = self.start.root.real();
-        let below = path.strip_prefix(below).and_then(|it| it.strip_prefix(&self.start.target)).unwrap_or(path);
-        Entry { start: self.start, path, below, kind }
+        Entry { root: self.root, path, below: path.strip_prefix(&self.start).unwrap_or(path), kind }
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::WorkspacePath;
+use crate::workspace::Root;
 
 /// An ignore file that is longer is read up to here.
 const LIMIT: u64 = 1 << 20;
@@ -56,19 +56,18 @@ impl Found {
 }
 
 impl Rules {
-    /// What holds in the folder `start` from outside: the person's own excludes and the files of the folders above it,
-    /// up to the repository it is part of; outside a repository up to the workspace root.
-    pub(super) fn above(start: &WorkspacePath) -> Arc<Self> {
-        let root = start.root.real();
-        let (personal, _) = GitignoreBuilder::new(root).build_global();
+    /// What holds in the folder `start` of `root` from outside: the person's own excludes and the files of the folders
+    /// above it, up to the repository it is part of; outside a repository up to the workspace root.
+    pub(super) fn above(root: &Root, start: &Path) -> Arc<Self> {
+        let (personal, _) = GitignoreBuilder::new(root.real()).build_global();
         let matchers = [Gitignore::empty(), Gitignore::empty(), Gitignore::empty(), personal];
         let mut rules = Arc::new(Self { above: None, matchers, is_repository: false });
-        for folder in folders_above(root) {
+        for folder in folders_above(root.real()) {
             rules = Self::of(folder, Found::ALL, &open_outside, rules);
         }
-        let inside = start.target.ancestors().skip(1).collect::<Vec<_>>();
+        let inside = start.ancestors().skip(1).collect::<Vec<_>>();
         for folder in inside.into_iter().rev() {
-            rules = Self::of(&root.join(folder), Found::ALL, &|path| open(start, path), rules);
+            rules = Self::of(&root.real().join(folder), Found::ALL, &|path| open(root, path), rules);
         }
         rules
     }
@@ -128,9 +127,10 @@ fn parse(folder: &Path, file: File) -> Gitignore {
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-pub(super) fn open(start: &WorkspacePath, path: &Path) -> io::Result<File> {
-    let outside = || io::Error::from(io::ErrorKind::NotFound);
-    start.root.open_file(path.strip_prefix(start.root.real()).map_err(|_| outside())?)
+/// Opens an ignore file inside the root; `path` is absolute.
+pub(super) fn open(root: &Root, path: &Path) -> io::Result<File> {
+    let relative = path.strip_prefix(root.real()).map_err(|_| io::ErrorKind::NotFound)?;
+    root.open_file(relative)
 }
 
 /// Opens an ignore file above the workspace, where no capability reaches; it is only ever read as globs.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Kind, walk};
+use super::Kind;
 use crate::text::Encoding;
 use crate::workspace::{Documents, NoEditor, Root, Workspace};
 
@@ -37,7 +37,7 @@ fn walked(root: &Path, start: &str, depth: usize) -> Vec<String> {
             seen.lock().unwrap().push(format!("{}{slash}", entry.below().display()));
         }
     };
-    walk(&start, depth, &CancellationToken::new(), visitor).unwrap();
+    workspace.walk(&start, depth, &CancellationToken::new(), visitor).unwrap();
     let mut seen = seen.into_inner().unwrap();
     seen.sort();
     seen
@@ -144,5 +144,5 @@ fn a_cancelled_walk_shows_nothing() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let visitor = || |entry: &super::Entry<'_>| panic!("{entry:?}");
-    walk(&workspace.resolve(".").unwrap(), usize::MAX, &cancel, visitor).unwrap();
+    workspace.walk(&workspace.resolve(".").unwrap(), usize::MAX, &cancel, visitor).unwrap();
 }
