@@ -23,7 +23,7 @@ use self::queue::Queue;
 use super::{Root, Workspace, WorkspacePath, protect};
 
 /// What a walk can meet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A regular file.
     File,
