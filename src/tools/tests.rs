@@ -156,11 +156,7 @@ async fn list_files_draws_a_tree() {
         ("out/x", ""),
     ]);
     place
-        .check(
-            "list_files",
-            json!({}),
-            "./\n  .gitignore\n  README.md\n  src/\n    a/\n      b/…\n    lib.rs\n",
-        )
+        .check("list_files", json!({}), "./\n  .gitignore\n  README.md\n  src/\n    a/\n      b/…\n    lib.rs\n")
         .await;
     place.check("list_files", json!({"path": "src", "depth": 1}), "src/\n  a/…\n  lib.rs\n").await;
     place.check("list_files", json!({"path": "README.md"}), "error: README.md is a file; read_file shows it").await;
