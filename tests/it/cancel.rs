@@ -29,7 +29,8 @@ fn cancelling_the_request_of_a_prompt_cancels_the_turn() {
 
 #[test]
 fn cancel_during_a_permission_question_ends_the_call_and_the_next_prompt_works() {
-    let call = json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "x" } } });
+    let call =
+        json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "x" } } });
     let world = World::new(json!([[call], [{ "text": "fine" }]]));
     let mut client = world.client();
     let session = client.session(&world);

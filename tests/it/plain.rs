@@ -45,7 +45,8 @@ fn titles(actions: &[Value]) -> Vec<&str> {
 
 #[test]
 fn saving_a_chat_file_streams_the_answer_into_it() {
-    let world = World::new(json!([[{ "text": "Because." }, { "gate": "half" }, { "text": " Really." }], [{ "text": "Yes." }]]));
+    let world =
+        World::new(json!([[{ "text": "Because." }, { "gate": "half" }, { "text": " Really." }], [{ "text": "Yes." }]]));
     let mut client = plain(&world);
     let uri = world.uri("notes.tandem.md");
     let mut text = "## You\n\nWhy?\n".to_owned();
@@ -60,7 +61,10 @@ fn saving_a_chat_file_streams_the_answer_into_it() {
     save(&mut client, &uri);
     text.push_str("Sure?\n");
     let changes = json!([{ "text": text }]);
-    client.notify("textDocument/didChange", json!({ "textDocument": { "uri": uri, "version": 9 }, "contentChanges": changes }));
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": { "uri": uri, "version": 9 }, "contentChanges": changes }),
+    );
     save(&mut client, &uri);
     edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Yes.\n\n## You\n\n"));
     let requests = world.rehearsal().requests();
@@ -98,7 +102,8 @@ fn a_question_of_a_turn_is_answered_by_a_code_action() {
 fn a_question_is_asked_with_buttons_where_the_client_has_them() {
     let call = json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.rs", "content": "x" } } });
     let world = World::new(json!([[call], [{ "text": "As you wish." }]]));
-    let buttons = json!({ "window": { "showMessage": { "messageActionItem": { "additionalPropertiesSupport": true } } } });
+    let buttons =
+        json!({ "window": { "showMessage": { "messageActionItem": { "additionalPropertiesSupport": true } } } });
     let mut client = world.client_with(buttons);
     let uri = world.uri("notes.tandem.md");
     let mut text = "Write it.\n".to_owned();
