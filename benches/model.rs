@@ -31,7 +31,10 @@ const HEAD: &str = r#"data: {"id":"chatcmpl-9x2hVdsSkkxFJ2h","object":"chat.comp
 const TAIL: &str = ",\"logprobs\":null,\"finish_reason\":null}],\"usage\":null}\n\n";
 
 fn chat(deltas: impl Iterator<Item = String>) -> Vec<u8> {
-    let mut stream: String = deltas.map(|delta| format!("{HEAD}{delta}{TAIL}")).collect();
+    let mut stream = String::new();
+    for delta in deltas {
+        stream.extend([HEAD, &delta, TAIL]);
+    }
     stream.push_str("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n");
     stream.into()
 }
@@ -51,10 +54,12 @@ fn arguments(fragments: usize) -> Vec<u8> {
 fn messages(deltas: usize) -> Vec<u8> {
     let mut stream = String::new();
     for n in 0..deltas {
-        stream += &format!(
-            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\" word{}\"}}}}\n\n",
-            n % 1000
-        );
+        let delta = format!(r#"{{"type":"text_delta","text":" word{}"}}"#, n % 1000);
+        stream.extend([
+            "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":",
+            &delta,
+            "}\n\n",
+        ]);
     }
     stream.push_str("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n");
     stream.into()

@@ -10,6 +10,7 @@
 
 mod batch;
 mod body;
+mod catalog;
 mod chat;
 pub mod collect;
 #[cfg(test)]
@@ -40,6 +41,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use batch::Batch;
+pub use catalog::{LocalServer, ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
 pub use provider::Provider;

@@ -11,6 +11,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Response, redirect};
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 use url::{Host, Url};
 
@@ -24,21 +25,46 @@ pub(super) struct Http {
     key: OnceCell<Option<SecretString>>,
 }
 
+/// Documents are small: who takes longer is not there.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// Connections are kept this long: people think between prompts.
 const IDLE: Duration = Duration::from_mins(5);
 
 impl Http {
     pub(super) async fn send(&self, endpoint: &Endpoint, body: Bytes) -> Result<Answer, ModelError> {
-        let url = url(endpoint, path(endpoint.api))?;
+        let url = url(endpoint, path(endpoint.api).split('/'))?;
         let headers = headers(endpoint, &url, self.key(endpoint).await?)?;
         let request = self.client(endpoint, &url)?.post(url).headers(headers).body(body);
         let response = request.send().await.map_err(|error| broken(endpoint, error))?;
         Ok(answer(endpoint, response))
     }
 
+    /// Gets a JSON document: of the API, or of the whole server where the path begins with a slash.
+    pub(super) async fn get(&self, endpoint: &Endpoint, path: &str) -> Result<Value, ModelError> {
+        let mut url = url(endpoint, path.split('/'))?;
+        if path.starts_with('/') {
+            url.set_path(path);
+        }
+        let headers = headers(endpoint, &url, self.key(endpoint).await?)?;
+        let request = self.client(endpoint, &url)?.get(url).headers(headers).timeout(PATIENCE);
+        let response = request.send().await.map_err(|error| broken(endpoint, error))?;
+        let status = response.status();
+        let body = response.text().await.map_err(|error| broken(endpoint, error))?;
+        if !status.is_success() {
+            return Err(fault::of_status(endpoint, status.as_u16(), &body));
+        }
+        serde_json::from_str(&body).map_err(|_| fault::no_stream(endpoint, &body))
+    }
+
+    /// Whether the endpoint is on this machine.
+    pub(super) fn is_local(endpoint: &Endpoint) -> bool {
+        url(endpoint, []).is_ok_and(|url| is_loopback(&url))
+    }
+
     /// A request without key for the root of the host: harmless, and it leaves an open connection behind.
     pub(super) async fn warm(&self, endpoint: &Endpoint) {
-        let Ok(mut url) = url(endpoint, &[]) else {
+        let Ok(mut url) = url(endpoint, []) else {
             return;
         };
         if is_loopback(&url) || url.scheme() != "https" {
@@ -106,15 +132,15 @@ fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     if keeps && same && attempt.previous().len() <= 3 { attempt.follow() } else { attempt.stop() }
 }
 
-fn path(api: Api) -> &'static [&'static str] {
+fn path(api: Api) -> &'static str {
     match api {
-        Api::Chat => &["chat", "completions"],
-        Api::Responses => &["responses"],
-        Api::Messages => &["messages"],
+        Api::Chat => "chat/completions",
+        Api::Responses => "responses",
+        Api::Messages => "messages",
     }
 }
 
-fn url(endpoint: &Endpoint, path: &[&str]) -> Result<Url, ModelError> {
+fn url<'a>(endpoint: &Endpoint, path: impl IntoIterator<Item = &'a str>) -> Result<Url, ModelError> {
     let base = &endpoint.base_url;
     let mut url = Url::parse(base).map_err(|error| fault::setting(&format!("base-url {base:?} is no URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {

@@ -7,7 +7,7 @@
 mod script;
 mod server;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +30,7 @@ pub struct Rehearsal(Arc<watch::Sender<State>>);
 #[derive(Debug, Default)]
 struct State {
     replies: VecDeque<Reply>,
+    documents: HashMap<String, Value>,
     requests: Vec<Value>,
     open: HashSet<String>,
     waiting: Vec<String>,
@@ -47,6 +48,11 @@ impl Rehearsal {
     /// Adds replies at the end of the script.
     pub fn add(&self, script: Script) {
         self.0.send_modify(|state| state.replies.extend(script));
+    }
+
+    /// Answers a GET of `path` with a document; there is none unless it was given here.
+    pub fn document(&self, path: &str, document: Value) {
+        self.0.send_modify(|state| _ = state.documents.insert(path.to_owned(), document));
     }
 
     /// Lets every answer pass a gate, those to come included.

@@ -29,8 +29,7 @@ impl Event {
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         // The lossy way alone would look at every byte twice as slowly.
-        std::str::from_utf8(&self.data)
-            .map_or_else(|_| String::from_utf8_lossy(&self.data), Cow::Borrowed)
+        std::str::from_utf8(&self.data).map_or_else(|_| String::from_utf8_lossy(&self.data), Cow::Borrowed)
     }
 }
 
