@@ -17,6 +17,8 @@ pub mod collect;
 mod corpus;
 mod date;
 mod decoder;
+#[cfg(test)]
+mod encoding;
 mod fault;
 #[cfg(test)]
 mod faults;

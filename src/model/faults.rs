@@ -295,7 +295,7 @@ async fn keys_never_travel_unencrypted() {
 }
 
 #[tokio::test]
-async fn requests_of_a_session_share_their_beginning() {
+async fn requests_of_a_session_share_their_beginning_and_the_connection() {
     for api in [Api::Chat, Api::Responses, Api::Messages] {
         let server = Server::start(vec![vec![end(api)]; 2]).await.unwrap();
         let provider = Provider::http(endpoint(api, server.base_url()));
@@ -304,7 +304,7 @@ async fn requests_of_a_session_share_their_beginning() {
         let said = super::AssistantMessage { text: "one".into(), ..Default::default() };
         session.messages.push(provider.encode(&Message::Assistant(said)));
         provider.stream(session).collect::<Vec<_>>().await;
-        assert_eq!(server.rehearsal().requests().len(), 2);
+        assert_eq!((server.rehearsal().requests().len(), server.rehearsal().connections()), (2, 1));
         let bodies: Vec<_> = server.rehearsal().requests().iter().map(ToString::to_string).collect();
         let (before, after) = (bodies[0].trim_end_matches("]}"), &bodies[1]);
         assert!(after.starts_with(before) && after.len() > before.len(), "{before} {after}");

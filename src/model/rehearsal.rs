@@ -35,6 +35,7 @@ struct State {
     open: HashSet<String>,
     waiting: Vec<String>,
     closed_early: usize,
+    connections: usize,
 }
 
 impl From<Script> for Rehearsal {
@@ -64,6 +65,12 @@ impl Rehearsal {
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
         self.0.borrow().requests.clone()
+    }
+
+    /// How many connections a [`Server`] has accepted.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.0.borrow().connections
     }
 
     /// Waits until an answer stands at a gate.

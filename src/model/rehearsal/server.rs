@@ -62,6 +62,7 @@ async fn accept(listener: TcpListener, rehearsal: Rehearsal) {
     let mut connections = JoinSet::new();
     while let Ok((socket, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
+        rehearsal.0.send_modify(|state| state.connections += 1);
         connections.spawn(serve(socket, rehearsal.clone()));
     }
 }
