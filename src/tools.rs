@@ -51,9 +51,17 @@ pub trait Tool: Send + Sync {
     fn kind(&self) -> ToolKind;
     /// What a call with these arguments is going to do. Also called with *incomplete* arguments while they stream
     /// (`partial`): then it shows what it can and an error is ignored.
-    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<Preview, ToolError>>;
+    fn preview<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<Preview, ToolError>>;
     /// Does it.
-    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+    fn run<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
 /// What a tool works with. Cheap to clone.
