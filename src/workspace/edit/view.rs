@@ -91,13 +91,22 @@ impl Normal {
     /// Text with its characters and, from that pass on, its blanks made alike.
     fn folded(&mut self, text: &str, mut at: usize) {
         let joins_blanks = self.strategy == Strategy::InnerBlanks;
+        // Nearly every line: nothing to look at character by character.
+        if text.is_ascii() && !(joins_blanks && (text.contains("  ") || text.contains('\t'))) {
+            return self.piece(text, at, text.len(), true);
+        }
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
             let len = if joins_blanks && is_blank(first) {
                 rest.len() - rest.trim_start_matches(is_blank).len()
             } else {
-                let is_mark = |character| canonical_combining_class(character) != 0 || matches!(character, '\u{1160}'..='\u{11ff}');
-                rest.char_indices().skip(1).find(|&(_, character)| !is_mark(character)).map_or(rest.len(), |(next, _)| next)
+                let is_mark = |character| {
+                    canonical_combining_class(character) != 0 || matches!(character, '\u{1160}'..='\u{11ff}')
+                };
+                rest.char_indices()
+                    .skip(1)
+                    .find(|&(_, character)| !is_mark(character))
+                    .map_or(rest.len(), |(next, _)| next)
             };
             let (cluster, tail) = rest.split_at_checked(len).unwrap_or((rest, ""));
             if joins_blanks && is_blank(first) {
