@@ -85,12 +85,20 @@ pub trait Tool: Send + Sync {
     /// Its kind.
     fn kind(&self) -> ToolKind;
     /// What a call with these arguments is going to do; an error when it cannot work, so that nobody is asked about it.
-    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<Preview, ToolError>>;
+    fn preview<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<Preview, ToolError>>;
     /// What can be shown already of a call whose arguments still stream ([`partial::complete`] reads them); `None` while
     /// there is nothing worth showing.
     fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>>;
     /// Does it.
-    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+    fn run<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
 /// What a tool works with. Cheap to clone.

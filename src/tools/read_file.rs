@@ -56,7 +56,7 @@ impl TypedTool for ReadFile {
             Err(error @ FileError::NotFound(_)) => {
                 return Err(ToolError(format!("{error}{}", did_you_mean(context, &path).await)));
             }
-            Err(error @ FileError::Special(..)) if path.real().is_dir() => {
+            Err(error @ FileError::Special(_, "a folder")) => {
                 return Err(ToolError(format!("{error}; list_files shows what is in it")));
             }
             Err(error) => return Err(error.into()),
@@ -64,8 +64,11 @@ impl TypedTool for ReadFile {
         let offset = arguments.offset.unwrap_or(1).max(1);
         let page = page(&file.text, offset, arguments.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES))
             .map_err(|lines| ToolError(format!("{name} has {lines} lines; there is no line {offset}")))?;
-        let content = format!("{}{page}", head(&file));
-        Ok(ToolOutput { content, locations: vec![location(path.absolute(), Some(offset))], ..ToolOutput::default() })
+        Ok(ToolOutput {
+            content: head(&file) + &page,
+            locations: vec![location(path.absolute(), Some(offset))],
+            ..ToolOutput::default()
+        })
     }
 }
 

@@ -156,7 +156,11 @@ async fn list_files_draws_a_tree() {
         ("out/x", ""),
     ]);
     place
-        .check("list_files", json!({}), "./\n  .gitignore\n  README.md\n  src/\n    a/\n      b/…\n    lib.rs\n")
+        .check(
+            "list_files",
+            json!({}),
+            "./\n  .gitignore\n  README.md\n  src/\n    a/\n      b/\n        c.rs\n    lib.rs\n",
+        )
         .await;
     place.check("list_files", json!({"path": "src", "depth": 1}), "src/\n  a/…\n  lib.rs\n").await;
     place.check("list_files", json!({"path": "README.md"}), "error: README.md is a file; read_file shows it").await;
@@ -227,7 +231,7 @@ async fn grep_shows_matching_lines_by_path() {
             "b.rs\n1-one\n2:two\n3-three\n\n[1 matching line in 1 file]\n",
         )
         .await;
-    place.check("grep", json!({"pattern": "nope"}), "[no match]\n").await;
+    place.check("grep", json!({"pattern": "nope"}), "[no match; 3 files searched]\n").await;
     place.check("grep", json!({"pattern": "x", "path": "nowhere"}), "error: nowhere does not exist").await;
     assert_eq!(
         place.preview("grep", json!({"pattern": "two", "glob": "*.rs"})).await.unwrap().title,

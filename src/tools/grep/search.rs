@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -40,8 +40,14 @@ impl Search {
         for (index, start) in self.starts.iter().enumerate() {
             let from = start.absolute();
             let visitor = || {
-                let mut thread =
-                    Thread { search: self, buffers: &buffers, cancel, searcher: self.searcher(), hits: &hits };
+                let mut thread = Thread {
+                    search: self,
+                    buffers: &buffers,
+                    cancel,
+                    searcher: self.searcher(),
+                    searched: 0,
+                    hits: &hits,
+                };
                 let from = &from;
                 move |entry: &Entry<'_>| thread.visit(entry, from)
             };
@@ -73,6 +79,7 @@ impl Search {
                 let mut collector = self.collector();
                 // Searching a text in memory does not fail.
                 let _ = searcher.search_slice(&self.matcher, document.text.as_bytes(), &mut collector);
+                hits.searched += 1;
                 hits.add(named.absolute(), collector.finish());
             }
         }
@@ -93,6 +100,7 @@ struct Thread<'a> {
     buffers: &'a Buffers,
     cancel: &'a CancellationToken,
     searcher: Searcher,
+    searched: usize,
     hits: &'a Mutex<Hits>,
 }
 
@@ -109,7 +117,7 @@ impl Thread<'_> {
         }
         let mut collector = self.search.collector();
         match self.find(entry, &mut collector) {
-            Ok(()) => {}
+            Ok(()) => self.searched += 1,
             Err(_) if self.cancel.is_cancelled() => {}
             Err(_) => self.hits.lock().expect("no visitor panics").unsearched += 1,
         }
@@ -126,6 +134,12 @@ impl Thread<'_> {
         }
         let file = Cancellable { file: entry.open()?, cancel: self.cancel };
         self.searcher.search_reader(matcher, file, collector)
+    }
+}
+
+impl Drop for Thread<'_> {
+    fn drop(&mut self) {
+        self.hits.lock().unwrap_or_else(PoisonError::into_inner).searched += self.searched;
     }
 }
 
