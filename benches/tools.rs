@@ -11,6 +11,7 @@ use tandem::tools::{ToolContext, all, find};
 use tandem::workspace::{Documents, NoEditor, Root, Workspace};
 use tokio_util::sync::CancellationToken;
 
+#[expect(clippy::disallowed_methods, reason = "a bench has no configuration")]
 fn tree() -> PathBuf {
     let named = std::env::var_os("TANDEM_BENCH_TREE").map(PathBuf::from);
     named.or_else(|| Some(std::env::home_dir()?.join(".cargo/registry/src"))).expect("there is a home folder")

@@ -211,6 +211,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn every_prefix_reads_as_a_prefix(whole in object(), pretty: bool, escape: bool) {
             let text = if pretty { format!("{whole:#}") } else { whole.to_string() };

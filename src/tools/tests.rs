@@ -1,5 +1,6 @@
 //! The tools as the agent calls them: by name, with JSON, on a real folder and open documents.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -300,6 +301,27 @@ async fn searching_follows_no_symlink_out_and_passes_over_what_it_may_not_read()
         let grepped = place.answer("grep", json!({"pattern": "CANARY", "path": path})).await;
         assert!(grepped.starts_with("error: ") && !grepped.contains("CANARY"), "{grepped}");
     }
+}
+
+#[tokio::test]
+async fn every_folder_of_the_workspace_is_searched() {
+    let (one, two) = (Place::new(&[("a.rs", "needle\n")]), Place::new(&[("b.rs", "needle\n")]));
+    let roots = [&one, &two].map(|place| Arc::new(Root::open(place.folder.path()).unwrap()));
+    let workspace = Workspace::new(roots.to_vec(), Documents::new(Encoding::Utf16), Arc::new(NoEditor));
+    let both = Place { context: ToolContext { workspace, ..one.context.clone() }, folder: one.folder };
+    let other = two.folder.path().join("b.rs").display().to_string();
+    let answer = both.answer("glob", json!({"pattern": "*.rs"})).await;
+    assert_eq!(BTreeSet::from_iter(answer.lines()), BTreeSet::from(["a.rs", &other]));
+    let answer = both.answer("grep", json!({"pattern": "needle"})).await;
+    assert!(answer.contains("a.rs\n1:needle\n") && answer.contains(&format!("{other}\n1:needle\n")), "{answer}");
+    both.check(
+        "grep",
+        json!({"pattern": "needle", "path": other}),
+        &format!("{other}\n1:needle\n\n[1 matching line in 1 file]\n"),
+    )
+    .await;
+    let answer = both.answer("list_files", json!({})).await;
+    assert_eq!(answer, format!("./\n  a.rs\n{}/\n  b.rs\n", two.folder.path().display()));
 }
 
 #[tokio::test]
