@@ -18,6 +18,8 @@ use crate::text::display::escape_line;
 const RESULTS: usize = 100;
 const MAX_RESULTS: usize = 1000;
 const MAX_CONTEXT: usize = 20;
+/// The most a compiled pattern takes, and again what it keeps while it searches, in bytes.
+const MAX_MEMORY: usize = 8 << 20;
 
 pub(super) struct Grep;
 
@@ -55,7 +57,7 @@ impl TypedTool for Grep {
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
         let search = Search {
             starts: starts(&context.workspace, arguments.path.as_deref())?,
-            matcher: matcher(&arguments.pattern, arguments.ignore_case)?,
+            matcher: blocking(context, move |_, _| matcher(&arguments.pattern, arguments.ignore_case)).await??,
             files: arguments.glob.as_deref().map(PathPattern::new).transpose()?,
             context: arguments.context.unwrap_or(0).min(MAX_CONTEXT),
             limit: arguments.max_results.unwrap_or(RESULTS).clamp(1, MAX_RESULTS),
@@ -82,6 +84,7 @@ fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> 
     }
     let mut builder = RegexMatcherBuilder::new();
     builder.case_insensitive(ignore_case).multi_line(true).crlf(true).line_terminator(Some(b'\n'));
+    builder.size_limit(MAX_MEMORY).dfa_size_limit(MAX_MEMORY);
     builder.build(pattern).map_err(|error| ToolError(explained(pattern, &error)))
 }
 

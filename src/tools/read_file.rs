@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::files::{did_you_mean, location, named, preview, shown, unless_cancelled};
+use super::files::{blocking, did_you_mean, location, named, preview, shown, unless_cancelled};
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::LineIndex;
 use crate::workspace::{FileError, FileText, Format, Source};
@@ -62,10 +62,12 @@ impl TypedTool for ReadFile {
             Err(error) => return Err(error.into()),
         };
         let offset = arguments.offset.unwrap_or(1).max(1);
-        let page = page(&file.text, offset, arguments.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES))
-            .map_err(|lines| ToolError(format!("{name} has {lines} lines; there is no line {offset}")))?;
+        let limit = arguments.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
+        let head = head(&file);
+        let page = blocking(context, move |_, _| page(&file.text, offset, limit)).await?;
+        let page = page.map_err(|lines| ToolError(format!("{name} has {lines} lines; there is no line {offset}")))?;
         Ok(ToolOutput {
-            content: head(&file) + &page,
+            content: head + &page,
             locations: vec![location(path.absolute(), Some(offset))],
             ..ToolOutput::default()
         })
