@@ -49,7 +49,7 @@ pub fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> Option<&'a Arc<dyn To
 }
 
 /// What sort of thing a tool does (the kinds of the Agent Client Protocol).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
     /// Looks at files.
@@ -124,6 +124,9 @@ pub struct Preview {
     /// What it changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
+    /// Why the person is asked in every mode, even for reading: a protected path or a file of secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
 }
 
 /// A place in a file.

@@ -68,7 +68,11 @@ pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) ->
 fn shown_change(context: &ToolContext, verb: &str, path: &WorkspacePath, change: &FileChange) -> Preview {
     let verb = if change.old_text.is_none() { "Create" } else { verb };
     let title = format!("{verb} {}", named(&context.workspace, path));
-    Preview { diffs: vec![file_diff(path, change)], ..preview(title, path, first_line(change)) }
+    let shown = preview(title, path, first_line(change));
+    let protected = path
+        .is_protected()
+        .then(|| format!("{} is protected: programs read it and act on it", path.target().display()));
+    Preview { diffs: vec![file_diff(path, change)], caution: protected.or(shown.caution.clone()), ..shown }
 }
 
 fn file_diff(path: &WorkspacePath, change: &FileChange) -> FileDiff {

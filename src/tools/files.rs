@@ -48,7 +48,8 @@ pub(super) fn named(workspace: &Workspace, path: &WorkspacePath) -> String {
 
 /// A preview of something done in one place.
 pub(super) fn preview(title: String, path: &WorkspacePath, line: Option<usize>) -> Preview {
-    Preview { title, locations: vec![location(path.absolute(), line)], diffs: Vec::new() }
+    let caution = path.is_secret().then(|| format!("{} may hold secrets", path.target().display()));
+    Preview { title, locations: vec![location(path.absolute(), line)], diffs: Vec::new(), caution }
 }
 
 /// A preview of looking for something in some folders.
@@ -56,7 +57,7 @@ pub(super) fn search_preview(context: &ToolContext, what: &str, starts: &[Worksp
     let names: Vec<_> = starts.iter().map(|start| shown(&context.workspace, &start.absolute())).collect();
     let place = if names == ["."] { String::new() } else { format!(" in {}", names.join(", ")) };
     let locations = starts.iter().map(|start| location(start.absolute(), None)).collect();
-    Preview { title: format!("{what}{place}"), locations, diffs: Vec::new() }
+    Preview { title: format!("{what}{place}"), locations, ..Preview::default() }
 }
 
 pub(super) fn location(path: PathBuf, line: Option<usize>) -> Location {

@@ -3,7 +3,10 @@
 //! The server's task alone writes; anyone reads. A reader gets an immutable snapshot, so that text and version always
 //! belong together.
 
-#![expect(clippy::disallowed_methods, reason = "a buffer mirrors whatever file the editor has, also outside the workspace")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a buffer mirrors whatever file the editor has, also outside the workspace"
+)]
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -209,6 +212,15 @@ impl Drop for Expectation<'_> {
 }
 
 /// Where `uri` is, symlinks resolved as far as it exists.
+impl Documents {
+    /// Resolves once the document is open.
+    pub async fn opened(&self, uri: &str) {
+        let mut revision = self.0.revision.subscribe();
+        // The sender lives in `self`, so the wait ends with the document or with whoever waits.
+        while self.get(uri).is_none() && revision.changed().await.is_ok() {}
+    }
+}
+
 fn path_of(uri: &str) -> Option<PathBuf> {
     let path = url::Url::parse(uri).ok()?.to_file_path().ok()?;
     if let Ok(real) = path.canonicalize() {
