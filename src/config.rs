@@ -10,6 +10,7 @@
 
 mod environment;
 mod layer;
+mod mode;
 mod model;
 mod options;
 mod problem;
