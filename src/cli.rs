@@ -4,6 +4,7 @@
 mod completions;
 mod config;
 mod demo;
+mod doctor;
 mod init;
 mod logging;
 mod man;
@@ -36,6 +37,8 @@ enum Command {
     Acp,
     /// See the main job done, with no key and no network
     Demo(demo::Args),
+    /// Find what keeps tandem from working
+    Doctor(doctor::Args),
     /// Answer one prompt in the terminal
     Run(run::Args),
     /// Print or write an editor's configuration
@@ -93,6 +96,7 @@ impl Cli {
             Command::Lsp(_) => serve::serve(Carrier::Lsp, environment).await,
             Command::Acp => serve::serve(Carrier::Acp, environment).await,
             Command::Demo(args) => demo::run(args).await,
+            Command::Doctor(args) => doctor::run(args, &environment).await,
             Command::Run(args) => run::run(args, &environment).await,
             Command::Init(args) => done(init::run(&args, &environment, &mut io::stdout())),
             Command::Config(args) => done(config::run(&args, &environment, &mut io::stdout())),

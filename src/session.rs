@@ -159,6 +159,8 @@ impl Actor {
     async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         let mut batch = Vec::with_capacity(STEPS);
         let (events, end) = (self.events.clone(), self.end.clone());
+        let provider = self.provider.as_ref().ok().cloned();
+        let warming = provider.map(|provider| tokio::spawn(async move { provider.warm().await }));
         loop {
             let idle = self.outgoing.is_empty();
             let steps = self.running.as_mut().filter(|_| idle);
@@ -180,6 +182,9 @@ impl Actor {
                     batch.drain(..).for_each(|step| self.step(step));
                 },
             }
+        }
+        if let Some(warming) = warming {
+            warming.abort();
         }
         if let Some(running) = self.running.take() {
             running.cancel.cancel();

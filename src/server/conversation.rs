@@ -193,6 +193,7 @@ impl Server {
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         let reader = conversation.reader;
         match event {
+            AgentEvent::TurnStart { model, .. } => conversation.model = Some(model),
             AgentEvent::IterationStart { .. } => conversation.next_answer(),
             AgentEvent::Error { message, code, status, retryable } => {
                 conversation.failure = Some(failure(message, code, status, retryable));

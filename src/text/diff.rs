@@ -27,8 +27,8 @@ pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
     let mut hunks = Vec::new();
     let (mut at, mut new_at) = (middle.start, middle.start);
     for op in diff.ops() {
-        let before: Vec<&str> = lines(&diff, op, Side::Old);
-        let after: Vec<&str> = lines(&diff, op, Side::New);
+        let before: Vec<&str> = op.old_range().filter_map(|index| diff.old_slice(index)).collect();
+        let after: Vec<&str> = op.new_range().filter_map(|index| diff.new_slice(index)).collect();
         let (from, new_from) = (at, new_at);
         at += before.iter().map(|line| line.len()).sum::<usize>();
         new_at += after.iter().map(|line| line.len()).sum::<usize>();
@@ -136,23 +136,6 @@ impl<'a> Middle<'a> {
         let new = self.new.get(self.start..self.new_end).unwrap_or_default();
         TextDiff::configure().timeout(PATIENCE).diff_lines(old, new)
     }
-}
-
-enum Side {
-    Old,
-    New,
-}
-
-fn lines<'d>(diff: &'d TextDiff<'_, '_, str>, op: &DiffOp, side: Side) -> Vec<&'d str> {
-    let line = |index| match side {
-        Side::Old => diff.old_slice(index),
-        Side::New => diff.new_slice(index),
-    };
-    let range = match side {
-        Side::Old => op.old_range(),
-        Side::New => op.new_range(),
-    };
-    range.filter_map(line).collect()
 }
 
 /// The hunk that turns `before`, which begins at byte `start`, into `after`, without what both begin and end with.

@@ -39,7 +39,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     }
 }
 
-fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+pub(super) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
     let failed = |error: io::Error| io_error("read", path, &error);
     let (dir, name) = path.parent().map_err(failed)?;
     // Looked at before it is opened, because opening a device may do something, and again afterwards.

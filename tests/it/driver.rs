@@ -3,7 +3,7 @@
 //! Dropping it ends the server and fails the test when the server did not end well or a request was never answered.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
