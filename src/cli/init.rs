@@ -40,7 +40,7 @@ enum Editor {
 
 /// A piece of configuration.
 struct Template {
-    /// What is to be done with it, in words.
+    /// What is to be done with it, in words and as a comment of its language.
     title: &'static str,
     text: &'static str,
     target: Target,
@@ -63,29 +63,29 @@ impl Editor {
                 target: Target::ByHand("VS Code installs extensions itself"),
             }],
             Self::Neovim => &[Template {
-                title: "Neovim: add to ~/.config/nvim/init.lua",
+                title: "-- Neovim: add to ~/.config/nvim/init.lua",
                 text: include_str!("init/neovim.lua"),
                 target: Target::ByHand("init.lua is a program"),
             }],
             Self::Helix => &[
                 Template {
-                    title: "Helix: add to ~/.config/helix/languages.toml",
+                    title: "# Helix: add to ~/.config/helix/languages.toml",
                     text: include_str!("../../editors/helix/languages.toml"),
                     target: Target::Toml("helix/languages.toml"),
                 },
                 Template {
-                    title: "Helix: add to ~/.config/helix/config.toml",
+                    title: "# Helix: add to ~/.config/helix/config.toml",
                     text: include_str!("../../editors/helix/config.toml"),
                     target: Target::Toml("helix/config.toml"),
                 },
             ],
             Self::Zed => &[Template {
-                title: "Zed: add to settings.json (command palette: zed: open settings file)",
+                title: "// Zed: add to settings.json (command palette: zed: open settings file)",
                 text: include_str!("init/zed.json"),
                 target: Target::ByHand("settings.json has comments of yours that would be lost"),
             }],
             Self::Emacs => &[Template {
-                title: "Emacs: add to your init file; needs the package agent-shell",
+                title: ";; Emacs: add to your init file; needs the package agent-shell",
                 text: include_str!("init/emacs.el"),
                 target: Target::ByHand("the init file is a program"),
             }],
@@ -101,7 +101,7 @@ pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -
                 let folder = environment.config_home().context("there is no home folder to write to")?;
                 by_hand.extend(add(&folder.join(file), template.text, out)?);
             }
-            _ => writeln!(out, "# {}\n\n{}", template.title, template.text)?,
+            _ => writeln!(out, "{}\n\n{}", template.title, template.text)?,
         }
         if let Target::ByHand(reason) = template.target
             && args.write

@@ -22,7 +22,8 @@ pub(super) fn run(args: &Args, mut command: clap::Command, out: &mut dyn Write) 
             found.with_context(|| format!("there is no command `{name}`; `tandem help` lists them"))?
         }
     };
-    Ok(Man::new(page).render(out)?)
+    let source = concat!("tandem ", env!("CARGO_PKG_VERSION"));
+    Ok(Man::new(page).source(source).render(out)?)
 }
 
 #[cfg(test)]

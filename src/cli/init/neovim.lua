@@ -2,7 +2,9 @@
 vim.opt.runtimepath:append(vim.fn.expand('~/src/tandem/editors/neovim'))
 
 -- Optional. Neovim 0.11 and later: start tandem with the first file instead of the first question.
-vim.lsp.enable('tandem')
+if vim.lsp.enable then
+  vim.lsp.enable('tandem')
+end
 
 -- Optional: keys.
 vim.keymap.set('n', '<leader>tt', '<Plug>(tandem-chat)')
