@@ -1,14 +1,27 @@
-//! (stub until the room lands)
-#![allow(missing_docs)]
-use std::path::PathBuf;
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode { Plan, Ask, Edit, Auto }
-impl Mode {
-    pub const ALL: [Self; 4] = [Self::Plan, Self::Ask, Self::Edit, Self::Auto];
-    pub fn name(self) -> &'static str { match self { Self::Plan => "plan", Self::Ask => "ask", Self::Edit => "edit", Self::Auto => "auto" } }
-    pub fn title(self) -> &'static str { self.name() }
-    pub fn description(self) -> &'static str { self.name() }
-    pub fn from_name(name: &str) -> Option<Self> { Self::ALL.into_iter().find(|m| m.name() == name) }
-}
-pub struct Settings { pub model: Option<ModelSettings>, pub mode: Mode, pub problems: Vec<String>, pub state_dir: PathBuf, pub no_model: String }
-pub struct ModelSettings { pub provider: String, pub model: String, pub base_url: String, pub key: Option<String>, pub context_window: Option<u64> }
+//! What the person wants: options as written, per source, become [`Settings`], valid and complete.
+//!
+//! Sources from low to high: built in, the user's `config.toml`, the workspace's `.tandem/config.toml`, the
+//! environment, the editor (`initializationOptions`, `workspace/didChangeConfiguration`), flags. Each is a [`layer`]: a
+//! tree of values that know where they were written. A layer is checked alone and loses what is wrong in it, then all
+//! are laid over each other.
+//!
+//! Invariants: a mistake is a [`Problem`] with its place and costs nothing but itself; a workspace can only restrict;
+//! nobody else reads the environment; a key is never part of a tree, only the name of its variable is.
+
+mod environment;
+mod layer;
+mod mode;
+mod model;
+mod options;
+mod problem;
+mod providers;
+mod restrict;
+mod settings;
+mod sources;
+
+pub use environment::Environment;
+pub use model::{KeySource, ModelSettings, NoModel};
+pub use options::{Api, BaseUrl, CommandLine, McpOptions, Mode, Options, Permissions, Prices, schema};
+pub use problem::{Place, Problem};
+pub use providers::{PROVIDERS, Provider};
+pub use settings::{Entry, Flags, Limits, McpServer, Settings, Sources};

@@ -22,9 +22,12 @@ mod faults;
 mod http;
 mod key;
 mod lenient;
+mod messages;
 mod provider;
+mod recover;
 pub mod rehearsal;
 mod request;
+mod responses;
 pub mod sse;
 mod wire;
 
@@ -172,6 +175,8 @@ pub enum Api {
 pub struct Preamble {
     /// The dialect's opening bytes: tools and system prompt, in a fixed order.
     pub bytes: Bytes,
+    /// The names of the tools: a call that a model wrote as text is known by them.
+    pub tools: Arc<[String]>,
 }
 
 /// One request: shared bytes put side by side.

@@ -16,6 +16,7 @@ mod updates;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,8 +57,8 @@ pub enum Ended {
     Fatally(String),
 }
 
-/// Gives the settings for the options a client sent (`initializationOptions`) and a workspace folder.
-pub type LoadSettings = Box<dyn Fn(&serde_json::Value, Option<&std::path::Path>) -> Settings + Send>;
+/// Gives the settings for the options a client sent (`initializationOptions`) and the workspace folders.
+pub type LoadSettings = Box<dyn Fn(&serde_json::Value, &[PathBuf]) -> Settings + Send>;
 
 /// Serves one connection until it ends.
 ///

@@ -23,7 +23,7 @@ use crate::config::Mode;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
 use crate::tools::{Tool, ToolContext};
 use crate::workspace::Workspace;
-pub use connect::setup;
+pub use connect::{NoProvider, provider, rule_problems, setup};
 use permission::{Facts, Policy, Verdict};
 
 /// Names a conversation.
@@ -38,8 +38,8 @@ const STEPS: usize = 256;
 pub struct Setup {
     /// Its name.
     pub id: SessionId,
-    /// The model, or why there is none (in words for the person).
-    pub provider: Result<Provider, String>,
+    /// The model, or why there is none.
+    pub provider: Result<Provider, NoProvider>,
     /// The files.
     pub workspace: Workspace,
     /// The tools the model is offered.
@@ -115,7 +115,7 @@ struct Running {
 
 struct Actor {
     id: SessionId,
-    provider: Result<Provider, String>,
+    provider: Result<Provider, NoProvider>,
     preamble: Option<Preamble>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
@@ -159,6 +159,8 @@ impl Actor {
     async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         let mut batch = Vec::with_capacity(STEPS);
         let (events, end) = (self.events.clone(), self.end.clone());
+        let provider = self.provider.as_ref().ok().cloned();
+        let warming = provider.map(|provider| tokio::spawn(async move { provider.warm().await }));
         loop {
             let idle = self.outgoing.is_empty();
             let steps = self.running.as_mut().filter(|_| idle);
@@ -181,6 +183,9 @@ impl Actor {
                 },
             }
         }
+        if let Some(warming) = warming {
+            warming.abort();
+        }
         if let Some(running) = self.running.take() {
             running.cancel.cancel();
             drop(running.steps);
@@ -201,9 +206,10 @@ impl Actor {
     }
 
     fn prompt(&mut self, prompt: Prompt) {
-        let (Ok(provider), Some(preamble)) = (&self.provider, &self.preamble) else {
-            let why = self.provider.as_ref().err().cloned().unwrap_or_default();
-            return self.fail(why, ErrorCode::NoModel);
+        let (provider, preamble) = match (&self.provider, &self.preamble) {
+            (Ok(provider), Some(preamble)) => (provider, preamble),
+            (Err(NoProvider { message, code, .. }), _) => return self.fail(message.clone(), *code),
+            (Ok(_), None) => unreachable!("a provider and its preamble are set together"),
         };
         if self.running.is_some() {
             return self.fail("a turn is running: wait for its end or cancel it".to_owned(), ErrorCode::Internal);
@@ -279,7 +285,10 @@ impl Actor {
         }
         if !running.done {
             self.mend();
-            self.fail("the turn broke (a bug of tandem; see `tandem logs`). The next prompt works".to_owned(), ErrorCode::Internal);
+            self.fail(
+                "the turn broke (a bug of tandem; see `tandem logs`). The next prompt works".to_owned(),
+                ErrorCode::Internal,
+            );
         }
     }
 

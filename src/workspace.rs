@@ -4,6 +4,7 @@
 //! through the editor when the file is open, else atomically to disk. What was read is remembered by content hash, so
 //! an edit never lands on text the model has not seen without being matched against it again.
 
+mod commit;
 pub mod content;
 mod disk;
 pub mod documents;
@@ -12,6 +13,10 @@ pub mod editor;
 pub mod error;
 pub mod path;
 pub mod protect;
+mod seen;
+#[cfg(test)]
+mod tests;
+pub mod walk;
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -23,6 +28,7 @@ pub use edit::{Change, Replacement, Strategy};
 pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
 pub use error::FileError;
 pub use path::{PathError, Root, WorkspacePath};
+use seen::Seen;
 
 /// The files of one session. Cheap to clone; clones share what the session has read.
 #[derive(Clone)]
@@ -32,6 +38,7 @@ struct Shared {
     roots: Vec<Arc<Root>>,
     documents: Documents,
     editor: Arc<dyn Editor>,
+    seen: Seen,
 }
 
 /// A text file as it was read.
@@ -86,7 +93,7 @@ impl Workspace {
     /// A session's view of `roots` (the first is where relative names start), of the open `documents` and the `editor`.
     #[must_use]
     pub fn new(roots: Vec<Arc<Root>>, documents: Documents, editor: Arc<dyn Editor>) -> Self {
-        Self(Arc::new(Shared { roots, documents, editor }))
+        Self(Arc::new(Shared { roots, documents, editor, seen: Seen::default() }))
     }
 
     /// The workspace folders.
@@ -128,16 +135,9 @@ impl Workspace {
     /// # Errors
     /// When there is no such file, it is no text, too large, or cannot be read.
     pub async fn read(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
-        let bytes = disk::read(path).await?;
-        let size = bytes.len() as u64;
-        let (text, format) = content::decode(bytes).ok_or_else(|| FileError::Binary(path.display(), size))?;
-        match self.document(path) {
-            Some(document) => {
-                let source = Source::Buffer { version: Some(document.version), unsaved: *document.text != *text };
-                Ok(FileText { text: document.text.clone(), source, format })
-            }
-            None => Ok(FileText { text: text.into(), source: Source::Disk, format }),
-        }
+        let file = self.look(path).await?;
+        self.0.seen.read(path, &file.text);
+        Ok(file)
     }
 
     /// What `change` would do to the file as it is now. Changes nothing.
@@ -145,20 +145,7 @@ impl Workspace {
     /// # Errors
     /// As [`Self::commit`].
     pub async fn propose(&self, path: &WorkspacePath, change: &Change) -> Result<FileChange, FileError> {
-        let old = match self.read(path).await {
-            Ok(file) => Some(file.text),
-            Err(FileError::NotFound(_)) => None,
-            Err(error) => return Err(error),
-        };
-        let outcome = edit::apply(old.as_deref().unwrap_or_default(), change)
-            .map_err(|error| FileError::Match(path.display(), error))?;
-        Ok(FileChange {
-            old_text: old,
-            new_text: outcome.new_text,
-            strategy: Some(outcome.strategy),
-            lines: Vec::new(),
-            notes: Vec::new(),
-        })
+        commit::propose(self, path, change).await
     }
 
     /// Changes the file: matches again against the text as it is now, through the editor when it has the file open,
@@ -168,8 +155,30 @@ impl Workspace {
     /// When the text to replace is not there once, the file changed since it was read in a way that would be undone,
     /// or the editor or the system would not do it. The file is then as it was.
     pub async fn commit(&self, path: &WorkspacePath, change: &Change) -> Result<FileChange, FileError> {
-        let change = self.propose(path, change).await?;
-        disk::replace(path, None, change.new_text.as_bytes().to_vec()).await?;
-        Ok(change)
+        commit::commit(self, path, change).await
+    }
+
+    /// The text of a file, without remembering that it was read.
+    async fn look(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
+        let on_disk = match disk::read(path).await {
+            Ok(bytes) => {
+                let size = bytes.len() as u64;
+                Ok(content::decode(bytes).ok_or_else(|| FileError::Binary(path.display(), size))?)
+            }
+            Err(FileError::NotFound(name)) => Err(FileError::NotFound(name)),
+            Err(error) => return Err(error),
+        };
+        let buffer: Option<(Arc<str>, Option<i32>)> = match self.document(path) {
+            Some(document) => Some((document.text.clone(), Some(document.version))),
+            None => self.0.editor.read(&path.absolute()).await.map(|text| (text.into(), None)),
+        };
+        let Some((text, version)) = buffer else {
+            let (text, format) = on_disk?;
+            return Ok(FileText { text: text.into(), source: Source::Disk, format });
+        };
+        let unsaved = !on_disk.as_ref().is_ok_and(|(saved, _)| **saved == *text);
+        let stored = on_disk.map(|(_, format)| format).unwrap_or_default();
+        let format = Format { line_ending: LineEnding::of(&text), ..stored };
+        Ok(FileText { text, source: Source::Buffer { version, unsaved }, format })
     }
 }

@@ -5,11 +5,12 @@ use serde_json::{Map, Value, json};
 
 use super::{Arguments, Preamble};
 
+/// Closes the body of every dialect: the list of messages is its last field.
+pub(super) const TAIL: &[u8] = b"]}";
+
 /// Our fields with the configured ones over them; a configured `null` removes a field.
 pub(super) fn fields(ours: Value, configured: &Map<String, Value>) -> Map<String, Value> {
-    let Value::Object(mut fields) = ours else {
-        unreachable!("a body is an object")
-    };
+    let Value::Object(mut fields) = ours else { unreachable!("a body is an object") };
     for (name, value) in configured {
         if value.is_null() {
             fields.remove(name);
@@ -20,14 +21,11 @@ pub(super) fn fields(ours: Value, configured: &Map<String, Value>) -> Map<String
     fields
 }
 
-/// The body with these fields, open at its end: `tail`, which would close it, is taken away.
-pub(super) fn open(fields: &Map<String, Value>, tail: &[u8]) -> Vec<u8> {
+/// The body with these fields, open at its end: [`TAIL`], which would close it, is taken away.
+pub(super) fn open(fields: &Map<String, Value>) -> Vec<u8> {
     let mut bytes = serde_json::to_vec(fields).expect("a JSON value always serializes");
-    debug_assert!(
-        bytes.ends_with(tail),
-        "the list of messages is the last field"
-    );
-    bytes.truncate(bytes.len() - tail.len());
+    debug_assert!(bytes.ends_with(TAIL), "the list of messages is the last field");
+    bytes.truncate(bytes.len() - TAIL.len());
     bytes
 }
 
@@ -44,12 +42,9 @@ pub(super) fn join(values: impl IntoIterator<Item = Value>) -> Vec<u8> {
 }
 
 /// The whole body of a request.
-pub(super) fn close(preamble: &Preamble, messages: &[Bytes], tail: &[u8]) -> Vec<u8> {
-    let length = messages
-        .iter()
-        .map(|message| message.len() + 1)
-        .sum::<usize>();
-    let mut body = Vec::with_capacity(preamble.bytes.len() + length + tail.len());
+pub(super) fn close(preamble: &Preamble, messages: &[Bytes]) -> Vec<u8> {
+    let length = messages.iter().map(|message| message.len() + 1).sum::<usize>();
+    let mut body = Vec::with_capacity(preamble.bytes.len() + length + TAIL.len());
     body.extend_from_slice(&preamble.bytes);
     for message in messages.iter().filter(|message| !message.is_empty()) {
         if body.last() != Some(&b'[') {
@@ -57,7 +52,7 @@ pub(super) fn close(preamble: &Preamble, messages: &[Bytes], tail: &[u8]) -> Vec
         }
         body.extend_from_slice(message);
     }
-    body.extend_from_slice(tail);
+    body.extend_from_slice(TAIL);
     body
 }
 

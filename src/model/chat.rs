@@ -6,4 +6,4 @@ mod encode;
 mod slots;
 
 pub(super) use decode::Decoder;
-pub(super) use encode::{TAIL, message, preamble};
+pub(super) use encode::{message, preamble};

@@ -7,10 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::{
-    Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ReasoningItem,
-    ToolCall, Usage,
-};
+use super::{Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ReasoningItem, ToolCall, Usage};
 
 /// Folds the events of one request.
 #[derive(Debug)]
@@ -118,11 +115,7 @@ impl<'a> Collector<'a> {
                 text: self.text,
                 reasoning: self.items,
                 refusal: self.refusal,
-                calls: self
-                    .calls
-                    .into_iter()
-                    .filter_map(|call| call.done)
-                    .collect(),
+                calls: self.calls.into_iter().filter_map(|call| call.done).collect(),
             },
             reasoning: self.reasoning,
             usage: self.usage,
@@ -142,10 +135,7 @@ impl<'a> Collector<'a> {
 
     /// Parses the arguments of a call whose end was announced; `None` when they are not complete (or were before).
     fn complete(&mut self, slot: usize) -> Option<ToolCall> {
-        let call = self
-            .calls
-            .get(slot)
-            .filter(|call| call.done.is_none() && !call.name.is_empty())?;
+        let call = self.calls.get(slot).filter(|call| call.done.is_none() && !call.name.is_empty())?;
         let arguments = parse(&call.json, self.finish.as_ref())?;
         Some(self.close(slot, Arguments::Object(arguments)))
     }
@@ -153,11 +143,7 @@ impl<'a> Collector<'a> {
     fn close(&mut self, slot: usize, arguments: Arguments) -> ToolCall {
         let id = self.unique(slot);
         let open = &mut self.calls[slot];
-        let call = ToolCall {
-            id,
-            name: std::mem::take(&mut open.name),
-            arguments,
-        };
+        let call = ToolCall { id, name: std::mem::take(&mut open.name), arguments };
         open.json = String::new();
         open.done.insert(call).clone()
     }
@@ -184,9 +170,7 @@ impl<'a> Collector<'a> {
 fn parse(json: &str, finish: Option<&Finish>) -> Option<Map<String, Value>> {
     let json = json.trim();
     if json.is_empty() || json == "null" {
-        return finish
-            .is_some_and(|finish| *finish != Finish::Length)
-            .then(Map::new);
+        return finish.is_some_and(|finish| *finish != Finish::Length).then(Map::new);
     }
     serde_json::from_str(json).ok()
 }
@@ -206,15 +190,8 @@ mod tests {
 
     fn call(slot: usize, id: &str, json: &str) -> [ModelEvent; 2] {
         [
-            ModelEvent::CallStart {
-                slot,
-                id: id.into(),
-                name: "f".into(),
-            },
-            ModelEvent::CallDelta {
-                slot,
-                json: json.into(),
-            },
+            ModelEvent::CallStart { slot, id: id.into(), name: "f".into() },
+            ModelEvent::CallDelta { slot, json: json.into() },
         ]
     }
 
@@ -223,11 +200,7 @@ mod tests {
         let mut events = call(0, "a", json).to_vec();
         events.push(ModelEvent::Finish(finish.clone()));
         let collected = collect(&events, &[]);
-        assert_eq!(
-            collected.message.calls[0].runnable(),
-            runnable,
-            "{json:?} {finish:?}"
-        );
+        assert_eq!(collected.message.calls[0].runnable(), runnable, "{json:?} {finish:?}");
     }
 
     #[test]
@@ -243,17 +216,9 @@ mod tests {
 
     #[test]
     fn ids_come_back_as_they_were_unless_missing_or_repeated() {
-        let events: Vec<_> = ["a", "", "a", "old", "b"]
-            .iter()
-            .enumerate()
-            .flat_map(|(slot, id)| call(slot, id, "{}"))
-            .collect();
-        let ids: Vec<_> = collect(&events, &["old"])
-            .message
-            .calls
-            .into_iter()
-            .map(|call| call.id)
-            .collect();
+        let events: Vec<_> =
+            ["a", "", "a", "old", "b"].iter().enumerate().flat_map(|(slot, id)| call(slot, id, "{}")).collect();
+        let ids: Vec<_> = collect(&events, &["old"]).message.calls.into_iter().map(|call| call.id).collect();
         assert_eq!(ids, ["a", "call00002", "call00003", "call00004", "b"]);
     }
 
@@ -264,10 +229,7 @@ mod tests {
         for event in call(0, "a", r#"{"x":1}"#) {
             assert_eq!(collector.push(&event), None);
         }
-        assert_eq!(
-            collector.push(&ModelEvent::CallEnd { slot: 0 }).unwrap().id,
-            "a"
-        );
+        assert_eq!(collector.push(&ModelEvent::CallEnd { slot: 0 }).unwrap().id, "a");
         assert_eq!(collector.push(&ModelEvent::CallEnd { slot: 0 }), None);
         assert_eq!(collector.finish(Ok(())).message.calls.len(), 1);
     }

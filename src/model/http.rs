@@ -28,22 +28,11 @@ pub(super) struct Http {
 const IDLE: Duration = Duration::from_mins(5);
 
 impl Http {
-    pub(super) async fn send(
-        &self,
-        endpoint: &Endpoint,
-        body: Bytes,
-    ) -> Result<Answer, ModelError> {
+    pub(super) async fn send(&self, endpoint: &Endpoint, body: Bytes) -> Result<Answer, ModelError> {
         let url = url(endpoint, path(endpoint.api))?;
         let headers = headers(endpoint, &url, self.key(endpoint).await?)?;
-        let request = self
-            .client(endpoint, &url)?
-            .post(url)
-            .headers(headers)
-            .body(body);
-        let response = request
-            .send()
-            .await
-            .map_err(|error| broken(endpoint, error))?;
+        let request = self.client(endpoint, &url)?.post(url).headers(headers).body(body);
+        let response = request.send().await.map_err(|error| broken(endpoint, error))?;
         Ok(answer(endpoint, response))
     }
 
@@ -58,11 +47,7 @@ impl Http {
         url.set_path("/");
         url.set_query(None);
         if let Ok(client) = self.client(endpoint, &url) {
-            _ = client
-                .head(url)
-                .timeout(endpoint.limits.connect)
-                .send()
-                .await;
+            _ = client.head(url).timeout(endpoint.limits.connect).send().await;
         }
     }
 
@@ -102,9 +87,7 @@ fn build(endpoint: &Endpoint, url: &Url) -> Result<Client, ModelError> {
             builder = builder.tls_certs_merge(key::certificates(file)?);
         }
     }
-    builder
-        .build()
-        .map_err(|error| fault::network(endpoint, &causes(&error)))
+    builder.build().map_err(|error| fault::network(endpoint, &causes(&error)))
 }
 
 /// TLS that trusts nobody, for clients that never use it: the platform's trust store costs megabytes.
@@ -119,15 +102,8 @@ fn no_roots() -> rustls::ClientConfig {
 /// Follows what keeps method, body and origin; anything else comes back as an answer that says where it points.
 fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps = matches!(attempt.status().as_u16(), 307 | 308);
-    let same = attempt
-        .previous()
-        .last()
-        .is_some_and(|last| last.origin() == attempt.url().origin());
-    if keeps && same && attempt.previous().len() <= 3 {
-        attempt.follow()
-    } else {
-        attempt.stop()
-    }
+    let same = attempt.previous().last().is_some_and(|last| last.origin() == attempt.url().origin());
+    if keeps && same && attempt.previous().len() <= 3 { attempt.follow() } else { attempt.stop() }
 }
 
 fn path(api: Api) -> &'static [&'static str] {
@@ -140,17 +116,11 @@ fn path(api: Api) -> &'static [&'static str] {
 
 fn url(endpoint: &Endpoint, path: &[&str]) -> Result<Url, ModelError> {
     let base = &endpoint.base_url;
-    let mut url = Url::parse(base)
-        .map_err(|error| fault::setting(&format!("base-url {base:?} is no URL: {error}")))?;
+    let mut url = Url::parse(base).map_err(|error| fault::setting(&format!("base-url {base:?} is no URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(fault::setting(&format!(
-            "base-url {base:?} begins with neither http:// nor https://"
-        )));
+        return Err(fault::setting(&format!("base-url {base:?} begins with neither http:// nor https://")));
     }
-    url.path_segments_mut()
-        .expect("http URLs have a path")
-        .pop_if_empty()
-        .extend(path);
+    url.path_segments_mut().expect("http URLs have a path").pop_if_empty().extend(path);
     Ok(url)
 }
 
@@ -163,11 +133,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-fn headers(
-    endpoint: &Endpoint,
-    url: &Url,
-    key: Option<&SecretString>,
-) -> Result<HeaderMap, ModelError> {
+fn headers(endpoint: &Endpoint, url: &Url, key: Option<&SecretString>) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if endpoint.api == Api::Messages {
@@ -181,29 +147,17 @@ fn headers(
             )));
         }
         let (name, value) = match endpoint.api {
-            Api::Messages => (
-                HeaderName::from_static("x-api-key"),
-                key.expose_secret().to_owned(),
-            ),
-            Api::Chat | Api::Responses => {
-                (AUTHORIZATION, format!("Bearer {}", key.expose_secret()))
-            }
+            Api::Messages => (HeaderName::from_static("x-api-key"), key.expose_secret().to_owned()),
+            Api::Chat | Api::Responses => (AUTHORIZATION, format!("Bearer {}", key.expose_secret())),
         };
-        let mut value = HeaderValue::try_from(value).map_err(|_| {
-            fault::setting(&format!(
-                "the key for {} has characters no key has",
-                endpoint.provider
-            ))
-        })?;
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| fault::setting(&format!("the key for {} has characters no key has", endpoint.provider)))?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
     for (name, value) in &endpoint.headers {
-        let pair = HeaderName::try_from(name)
-            .ok()
-            .zip(HeaderValue::try_from(value).ok());
-        let (name, value) =
-            pair.ok_or_else(|| fault::setting(&format!("the header {name:?} is not valid")))?;
+        let pair = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
+        let (name, value) = pair.ok_or_else(|| fault::setting(&format!("the header {name:?} is not valid")))?;
         headers.insert(name, value);
     }
     Ok(headers)
@@ -213,31 +167,14 @@ fn answer(endpoint: &Endpoint, response: Response) -> Answer {
     let status = response.status();
     let retry_after = retry_after(response.headers(), SystemTime::now());
     if status.is_redirection() {
-        let target = response
-            .headers()
-            .get(LOCATION)
-            .and_then(|target| target.to_str().ok())
-            .unwrap_or("nowhere");
+        let target = response.headers().get(LOCATION).and_then(|target| target.to_str().ok()).unwrap_or("nowhere");
         let said = Bytes::from(format!("the endpoint redirects to {target}"));
         let body = futures_util::stream::iter([Ok(said)]).boxed();
-        return Answer {
-            status: status.as_u16(),
-            retry_after,
-            headers: Vec::new(),
-            body,
-        };
+        return Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body };
     }
     let endpoint = endpoint.clone();
-    let body = response
-        .bytes_stream()
-        .map_err(move |error| broken(&endpoint, error))
-        .boxed();
-    Answer {
-        status: status.as_u16(),
-        retry_after,
-        headers: Vec::new(),
-        body,
-    }
+    let body = response.bytes_stream().map_err(move |error| broken(&endpoint, error)).boxed();
+    Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body }
 }
 
 /// Seconds, a date, or (a common extension) milliseconds.
@@ -258,13 +195,7 @@ fn broken(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
     if error.is_timeout() {
         return ModelError {
             code: ErrorCode::Network,
-            ..fault::network(
-                endpoint,
-                &format!(
-                    "no connection within {} s",
-                    endpoint.limits.connect.as_secs_f32()
-                ),
-            )
+            ..fault::network(endpoint, &format!("no connection within {} s", endpoint.limits.connect.as_secs_f32()))
         };
     }
     fault::network(endpoint, &causes(&error))

@@ -8,8 +8,8 @@ use super::http::Http;
 use super::rehearsal::Rehearsal;
 use super::wire::Wire;
 use super::{
-    Api, Endpoint, Instructions, Key, Message, ModelRequest, ModelStream, Preamble, TimeLimits,
-    body, chat, request,
+    Api, Endpoint, Instructions, Key, Message, ModelRequest, ModelStream, Preamble, TimeLimits, body, chat, messages,
+    request, responses,
 };
 
 /// A model behind an endpoint. Clones share one client and its connections.
@@ -26,10 +26,7 @@ impl Provider {
     /// A model reached over HTTP. Nothing is opened before the first request or [`Provider::warm`].
     #[must_use]
     pub fn http(endpoint: Endpoint) -> Self {
-        Self(Arc::new(Inner {
-            endpoint,
-            wire: Wire::Http(Http::default()),
-        }))
+        Self(Arc::new(Inner { endpoint, wire: Wire::Http(Http::default()) }))
     }
 
     /// A model that plays a script in this process, through the real decoder, retries included.
@@ -47,10 +44,7 @@ impl Provider {
             context_window: None,
             limits: TimeLimits::default(),
         };
-        Self(Arc::new(Inner {
-            endpoint,
-            wire: Wire::Rehearsal(script.into()),
-        }))
+        Self(Arc::new(Inner { endpoint, wire: Wire::Rehearsal(script.into()) }))
     }
 
     /// `provider/model`, as the configuration names it.
@@ -74,24 +68,33 @@ impl Provider {
     /// The bytes that open every request of a session.
     #[must_use]
     pub fn preamble(&self, instructions: &Instructions) -> Preamble {
-        let bytes = chat::preamble(&self.0.endpoint, instructions);
-        Preamble {
-            bytes: bytes.into(),
-        }
+        let preamble = match self.api() {
+            Api::Chat => chat::preamble,
+            Api::Responses => responses::preamble,
+            Api::Messages => messages::preamble,
+        };
+        let bytes = preamble(&self.0.endpoint, instructions).into();
+        let tools = instructions.tools.iter().map(|tool| tool.name.clone()).collect();
+        Preamble { bytes, tools }
     }
 
     /// The bytes of one message; made once and never changed, so that requests share them.
     #[must_use]
     pub fn encode(&self, message: &Message) -> Bytes {
-        chat::message(&self.0.endpoint, message).into()
+        let encode = match self.api() {
+            Api::Chat => chat::message,
+            Api::Responses => responses::message,
+            Api::Messages => messages::message,
+        };
+        encode(&self.0.endpoint, message).into()
     }
 
     /// Sends a request when the stream is first polled. Dropping the stream cancels it.
     #[must_use]
     pub fn stream(&self, request: ModelRequest) -> ModelStream {
         let ModelRequest { preamble, messages } = request;
-        let body = body::close(&preamble, &messages, chat::TAIL);
-        request::stream(Arc::clone(&self.0), body.into())
+        let body = body::close(&preamble, &messages);
+        request::stream(Arc::clone(&self.0), body.into(), preamble.tools)
     }
 
     /// Opens the connection so that the first prompt need not wait for it; silent when that fails. Sends no API

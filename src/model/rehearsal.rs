@@ -38,10 +38,7 @@ struct State {
 
 impl From<Script> for Rehearsal {
     fn from(script: Script) -> Self {
-        let state = State {
-            replies: script.into(),
-            ..State::default()
-        };
+        let state = State { replies: script.into(), ..State::default() };
         Self(Arc::new(watch::Sender::new(state)))
     }
 }
@@ -54,8 +51,7 @@ impl Rehearsal {
 
     /// Lets every answer pass a gate, those to come included.
     pub fn open(&self, gate: &str) {
-        self.0
-            .send_modify(|state| _ = state.open.insert(gate.to_owned()));
+        self.0.send_modify(|state| _ = state.open.insert(gate.to_owned()));
     }
 
     /// The bodies of the requests so far.
@@ -66,8 +62,7 @@ impl Rehearsal {
 
     /// Waits until an answer stands at a gate.
     pub async fn waiting_at(&self, gate: &str) {
-        self.until(|state| state.waiting.iter().any(|name| name == gate))
-            .await;
+        self.until(|state| state.waiting.iter().any(|name| name == gate)).await;
     }
 
     /// Waits until there were `n` requests.
@@ -81,29 +76,19 @@ impl Rehearsal {
     }
 
     async fn until(&self, condition: impl Fn(&State) -> bool) {
-        let held = self
-            .0
-            .subscribe()
-            .wait_for(|state| condition(state))
-            .await
-            .is_ok();
+        let held = self.0.subscribe().wait_for(|state| condition(state)).await.is_ok();
         assert!(held, "the sender lives in self");
     }
 
     /// Takes a request and begins the next reply.
     pub(super) fn answer(&self, body: &[u8]) -> Answer {
-        let request =
-            serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into());
+        let request = serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into());
         let mut reply = None;
         self.0.send_modify(|state| {
             state.requests.push(request);
             reply = state.replies.pop_front();
         });
-        let Played {
-            status,
-            headers,
-            pieces,
-        } = match reply {
+        let Played { status, headers, pieces } = match reply {
             Some(reply) => script::play(reply),
             None => script::exhausted(),
         };
@@ -112,22 +97,9 @@ impl Rehearsal {
             .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))
             .and_then(|(_, value)| value.parse().ok())
             .map(Duration::from_secs);
-        let play = Play {
-            rehearsal: self.clone(),
-            pieces: pieces.into(),
-            ended: false,
-        };
-        let body = stream::unfold(
-            play,
-            |mut play| async move { Some((play.next().await?, play)) },
-        )
-        .boxed();
-        Answer {
-            status,
-            retry_after,
-            headers,
-            body,
-        }
+        let play = Play { rehearsal: self.clone(), pieces: pieces.into(), ended: false };
+        let body = stream::unfold(play, |mut play| async move { Some((play.next().await?, play)) }).boxed();
+        Answer { status, retry_after, headers, body }
     }
 }
 
@@ -162,9 +134,7 @@ impl Play {
     async fn gate(&self, gate: String) {
         let Rehearsal(state) = &self.rehearsal;
         state.send_modify(|state| state.waiting.push(gate.clone()));
-        self.rehearsal
-            .until(|state| state.open.contains(&gate))
-            .await;
+        self.rehearsal.until(|state| state.open.contains(&gate)).await;
         state.send_modify(|state| state.waiting.retain(|name| *name != gate));
     }
 }
@@ -172,9 +142,7 @@ impl Play {
 impl Drop for Play {
     fn drop(&mut self) {
         if !self.ended {
-            self.rehearsal
-                .0
-                .send_modify(|state| state.closed_early += 1);
+            self.rehearsal.0.send_modify(|state| state.closed_early += 1);
         }
     }
 }

@@ -30,9 +30,10 @@ const LARGEST_ERROR: usize = 64 << 10;
 /// How long the connection may take to come free after the terminal marker.
 const GRACE: Duration = Duration::from_millis(25);
 
-pub(super) fn stream(provider: Arc<Inner>, body: Bytes) -> ModelStream {
+pub(super) fn stream(provider: Arc<Inner>, body: Bytes, tools: Arc<[String]>) -> ModelStream {
     let request = Request {
         provider,
+        tools,
         body,
         phase: Phase::Send,
         batch: Batch::default(),
@@ -52,6 +53,8 @@ pub(super) fn stream(provider: Arc<Inner>, body: Bytes) -> ModelStream {
 
 struct Request {
     provider: Arc<Inner>,
+    /// The names of the tools the model was told of.
+    tools: Arc<[String]>,
     body: Bytes,
     phase: Phase,
     /// What has been decoded and not yet been handed out.
@@ -98,10 +101,7 @@ impl Request {
             self.phase = Phase::Over;
             self.batch = Batch::default();
             self.failed = None;
-            return Err(fault::unreadable(&format!(
-                "the answer is larger than {} MiB",
-                LARGEST >> 20
-            )));
+            return Err(fault::unreadable(&format!("the answer is larger than {} MiB", LARGEST >> 20)));
         }
         Ok(event)
     }
@@ -121,20 +121,12 @@ impl Request {
         }
         let wait = asked.unwrap_or_else(|| backoff(self.tries));
         if self.waited + wait > PATIENCE {
-            error.message = format!(
-                "{} (the server asks to wait {} s)",
-                error.message,
-                wait.as_secs()
-            );
+            error.message = format!("{} (the server asks to wait {} s)", error.message, wait.as_secs());
             return Err(error);
         }
         self.waited += wait;
         self.phase = Phase::Wait(wait);
-        Ok(ModelEvent::Retry {
-            attempt: self.tries,
-            wait,
-            reason: error.message,
-        })
+        Ok(ModelEvent::Retry { attempt: self.tries, wait, reason: error.message })
     }
 
     /// Goes on by one wait, answer or read; `false` when there is nothing left.
@@ -159,9 +151,7 @@ impl Request {
         self.tries += 1;
         let provider = Arc::clone(&self.provider);
         let Inner { endpoint, wire } = &*provider;
-        let sent = within_first_byte(endpoint, wire.send(endpoint, self.body.clone()))
-            .await
-            .and_then(|sent| sent);
+        let sent = within_first_byte(endpoint, wire.send(endpoint, self.body.clone())).await.and_then(|sent| sent);
         let answer = match sent {
             Ok(answer) => answer,
             Err(error) => return self.failed = Some(error),
@@ -169,7 +159,7 @@ impl Request {
         if answer.status == 200 {
             self.phase = Phase::Read(
                 answer,
-                StreamDecoder::new(endpoint.api, &endpoint.model).into(),
+                StreamDecoder::new(endpoint.api, &endpoint.model).with_tools(Arc::clone(&self.tools)).into(),
             );
             return;
         }
@@ -186,9 +176,7 @@ impl Request {
             within_first_byte(endpoint, answer.body.next()).await
         } else {
             let limit = endpoint.limits.between;
-            timeout(limit, answer.body.next())
-                .await
-                .map_err(|_| fault::timeout(endpoint, "no more", limit))
+            timeout(limit, answer.body.next()).await.map_err(|_| fault::timeout(endpoint, "no more", limit))
         };
         let ended = match bytes {
             Ok(Some(Ok(bytes))) => {
@@ -196,9 +184,7 @@ impl Request {
                     let body = text(endpoint, answer, bytes.into()).await;
                     return self.failed = Some(fault::no_stream(endpoint, &body));
                 }
-                decoder
-                    .feed(&bytes, &mut self.batch)
-                    .map(|()| decoder.done())
+                decoder.feed(&bytes, &mut self.batch).map(|()| decoder.done())
             }
             Ok(None) => Ok(true),
             Ok(Some(Err(error))) | Err(error) => Err(error),
@@ -218,14 +204,9 @@ impl Request {
     }
 }
 
-async fn within_first_byte<T>(
-    endpoint: &Endpoint,
-    work: impl Future<Output = T>,
-) -> Result<T, ModelError> {
+async fn within_first_byte<T>(endpoint: &Endpoint, work: impl Future<Output = T>) -> Result<T, ModelError> {
     match endpoint.limits.first_byte {
-        Some(limit) => timeout(limit, work)
-            .await
-            .map_err(|_| fault::timeout(endpoint, "nothing", limit)),
+        Some(limit) => timeout(limit, work).await.map_err(|_| fault::timeout(endpoint, "nothing", limit)),
         None => Ok(work.await),
     }
 }
@@ -255,9 +236,7 @@ fn backoff(tries: u32) -> Duration {
 
 fn size(event: &ModelEvent) -> usize {
     match event {
-        ModelEvent::Text(text) | ModelEvent::Reasoning(text) | ModelEvent::Refusal(text) => {
-            text.len()
-        }
+        ModelEvent::Text(text) | ModelEvent::Reasoning(text) | ModelEvent::Refusal(text) => text.len(),
         ModelEvent::CallDelta { json, .. } => json.len(),
         ModelEvent::CallStart { id, name, .. } => id.len() + name.len() + size_of::<ModelEvent>(),
         _ => 0,

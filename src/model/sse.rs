@@ -117,16 +117,9 @@ impl SseDecoder {
                 src.advance(1);
             }
         }
-        let Some(at) = src
-            .get(self.scanned..)
-            .and_then(|rest| memchr2(b'\n', b'\r', rest))
-        else {
+        let Some(at) = src.get(self.scanned..).and_then(|rest| memchr2(b'\n', b'\r', rest)) else {
             self.scanned = src.len();
-            return if src.len() > MAX_EVENT {
-                Err(SseError::TooLong)
-            } else {
-                Ok(None)
-            };
+            return if src.len() > MAX_EVENT { Err(SseError::TooLong) } else { Ok(None) };
         };
         let end = self.scanned + at;
         self.scanned = 0;
@@ -134,11 +127,7 @@ impl SseDecoder {
             return Err(SseError::TooLong);
         }
         self.skip_lf = src.get(end) == Some(&b'\r');
-        let line = if end == 0 {
-            Bytes::new()
-        } else {
-            src.split_to(end).freeze()
-        };
+        let line = if end == 0 { Bytes::new() } else { src.split_to(end).freeze() };
         src.advance(1);
         Ok(Some(line))
     }
@@ -169,10 +158,7 @@ impl SseDecoder {
         match std::mem::take(&mut self.data) {
             Data::None => None,
             Data::Line(data) => Some(Event { name, data }),
-            Data::Lines(data) => Some(Event {
-                name,
-                data: data.freeze(),
-            }),
+            Data::Lines(data) => Some(Event { name, data: data.freeze() }),
         }
     }
 }
@@ -204,13 +190,9 @@ mod tests {
     use super::*;
 
     fn decode(input: &[u8], chunk: usize) -> Vec<(String, String)> {
-        let (mut decoder, mut buf, mut events) =
-            (SseDecoder::default(), BytesMut::new(), Vec::new());
+        let (mut decoder, mut buf, mut events) = (SseDecoder::default(), BytesMut::new(), Vec::new());
         let mut keep = |event: Event| {
-            events.push((
-                String::from_utf8_lossy(&event.name).into_owned(),
-                event.text().into_owned(),
-            ));
+            events.push((String::from_utf8_lossy(&event.name).into_owned(), event.text().into_owned()));
         };
         for piece in input.chunks(chunk.max(1)) {
             buf.extend_from_slice(piece);
@@ -228,10 +210,7 @@ mod tests {
     fn check(input: &str, expected: &[(&str, &str)]) {
         for chunk in [1, 2, 3, 7, input.len()] {
             let events = decode(input.as_bytes(), chunk);
-            let events: Vec<_> = events
-                .iter()
-                .map(|(name, data)| (name.as_str(), data.as_str()))
-                .collect();
+            let events: Vec<_> = events.iter().map(|(name, data)| (name.as_str(), data.as_str())).collect();
             assert_eq!(events, expected, "{input:?} in chunks of {chunk}");
         }
     }
@@ -239,15 +218,9 @@ mod tests {
     #[test]
     fn every_line_end_ends_a_line() {
         for end in ["\n", "\r\n", "\r"] {
-            check(
-                &"event: x\n: note\ndata: a\ndata:b\n\ndata: c\n\n".replace('\n', end),
-                &[("x", "a\nb"), ("", "c")],
-            );
+            check(&"event: x\n: note\ndata: a\ndata:b\n\ndata: c\n\n".replace('\n', end), &[("x", "a\nb"), ("", "c")]);
         }
-        check(
-            "data: a\r\n\ndata: b\n\rdata: c\r\r\n",
-            &[("", "a"), ("", "b"), ("", "c")],
-        );
+        check("data: a\r\n\ndata: b\n\rdata: c\r\r\n", &[("", "a"), ("", "b"), ("", "c")]);
     }
 
     #[test]

@@ -27,11 +27,7 @@ pub(super) struct Answer {
 }
 
 impl Wire {
-    pub(super) async fn send(
-        &self,
-        endpoint: &Endpoint,
-        body: Bytes,
-    ) -> Result<Answer, ModelError> {
+    pub(super) async fn send(&self, endpoint: &Endpoint, body: Bytes) -> Result<Answer, ModelError> {
         match self {
             Self::Http(http) => http.send(endpoint, body).await,
             Self::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body)),

@@ -101,7 +101,8 @@ impl Server {
                 Err(problem) => tracing::warn!("workspace folder left out: {}", problem.message),
             }
         }
-        let settings = (self.load)(&self.options, roots.first().map(|root| root.path()));
+        let folders: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
+        let settings = (self.load)(&self.options, &folders);
         self.show_problems(&settings);
         let id: SessionId = session_id().into();
         let workspace = Workspace::new(roots, self.documents.clone(), Arc::clone(&self.editor));
@@ -192,6 +193,7 @@ impl Server {
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         let reader = conversation.reader;
         match event {
+            AgentEvent::TurnStart { model, .. } => conversation.model = Some(model),
             AgentEvent::IterationStart { .. } => conversation.next_answer(),
             AgentEvent::Error { message, code, status, retryable } => {
                 conversation.failure = Some(failure(message, code, status, retryable));
@@ -284,16 +286,14 @@ impl Server {
 
 impl Conversation {
     fn new(setup: crate::session::Setup, settings: &Settings, reader: Reader, server: &Server) -> Self {
-        let source = |kind| {
-            Arc::new(TextSource { session_id: Arc::clone(&setup.id), kind, message_id: None })
-        };
+        let source = |kind| Arc::new(TextSource { session_id: Arc::clone(&setup.id), kind, message_id: None });
         Self {
             mode: setup.mode,
             model: setup.model_name(),
-            no_model: setup.provider.as_ref().err().cloned(),
+            no_model: setup.provider.as_ref().err().map(|why| why.message.clone()),
             prompt: None,
             failure: None,
-            window: settings.model.as_ref().and_then(|model| model.context_window),
+            window: settings.model.as_ref().ok().and_then(|model| model.context_window),
             message: source(TextKind::AgentMessageChunk),
             thought: source(TextKind::AgentThoughtChunk),
             answers: 0,
@@ -333,9 +333,7 @@ pub(super) fn session_id() -> String {
 fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
     match block {
         acp::ContentBlock::Text(text) => Some(Attachment::Text(text.text)),
-        acp::ContentBlock::Image(image) => {
-            Some(Attachment::Image { mime_type: image.mime_type, data: image.data })
-        }
+        acp::ContentBlock::Image(image) => Some(Attachment::Image { mime_type: image.mime_type, data: image.data }),
         acp::ContentBlock::ResourceLink(link) => Some(Attachment::Mention { name: name_of(&link.uri).0 }),
         acp::ContentBlock::Resource(resource) => match resource.resource {
             acp::EmbeddedResourceResource::TextResourceContents(text) => {
@@ -359,16 +357,13 @@ fn name_of(uri: &str) -> (String, Option<(u32, u32)>) {
 }
 
 fn parse_mode(id: &str) -> Answer<Mode> {
-    Mode::from_name(id).ok_or_else(|| {
-        let names: Vec<_> = Mode::ALL.iter().map(|mode| mode.name()).collect();
-        error(ErrorCode::InvalidParams, format!("there is no mode `{id}`; the modes are {}", names.join(", ")))
-    })
+    id.parse().map_err(|problem: String| error(ErrorCode::InvalidParams, problem))
 }
 
 fn modes(current: Mode) -> acp::SessionModeState {
-    let available = Mode::ALL.iter().map(|mode| {
-        acp::SessionMode::new(mode.name(), mode.title()).description(mode.description().to_owned())
-    });
+    let available = Mode::ALL
+        .iter()
+        .map(|mode| acp::SessionMode::new(mode.name(), mode.title()).description(mode.description().to_owned()));
     acp::SessionModeState::new(current.name(), available.collect())
 }
 

@@ -35,8 +35,8 @@ impl Server {
 
     /// Says what is wrong with the configuration, once for each new problem.
     pub(super) fn show_problems(&mut self, settings: &Settings) {
-        for problem in &settings.problems {
-            let text = problem.to_string();
+        let rules = crate::session::rule_problems(settings).into_iter().map(|rule| format!("permissions: {rule}"));
+        for text in settings.problems.iter().map(ToString::to_string).chain(rules) {
             tracing::warn!("{text}");
             if self.told.insert(text.clone()) && self.carrier == super::Carrier::Lsp {
                 self.show_message(crate::protocol::lsp::MessageType::Warning, &text);
@@ -51,7 +51,7 @@ impl Server {
 
     /// The settings have changed: what is wrong with them is told, new sessions use them.
     pub(super) fn announce(&mut self) {
-        let settings = (self.load)(&self.options, None);
+        let settings = (self.load)(&self.options, &[]);
         self.show_problems(&settings);
     }
 }

@@ -27,8 +27,8 @@ pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
     let mut hunks = Vec::new();
     let (mut at, mut new_at) = (middle.start, middle.start);
     for op in diff.ops() {
-        let before: Vec<&str> = lines(&diff, op, Side::Old);
-        let after: Vec<&str> = lines(&diff, op, Side::New);
+        let before: Vec<&str> = op.old_range().filter_map(|index| diff.old_slice(index)).collect();
+        let after: Vec<&str> = op.new_range().filter_map(|index| diff.new_slice(index)).collect();
         let (from, new_from) = (at, new_at);
         at += before.iter().map(|line| line.len()).sum::<usize>();
         new_at += after.iter().map(|line| line.len()).sum::<usize>();
@@ -138,23 +138,6 @@ impl<'a> Middle<'a> {
     }
 }
 
-enum Side {
-    Old,
-    New,
-}
-
-fn lines<'d>(diff: &'d TextDiff<'_, '_, str>, op: &DiffOp, side: Side) -> Vec<&'d str> {
-    let line = |index| match side {
-        Side::Old => diff.old_slice(index),
-        Side::New => diff.new_slice(index),
-    };
-    let range = match side {
-        Side::Old => op.old_range(),
-        Side::New => op.new_range(),
-    };
-    range.filter_map(line).collect()
-}
-
 /// The hunk that turns `before`, which begins at byte `start`, into `after`, without what both begin and end with.
 fn trimmed(start: usize, before: &str, after: &str) -> Option<Hunk> {
     if before == after {
@@ -176,7 +159,8 @@ fn trimmed(start: usize, before: &str, after: &str) -> Option<Hunk> {
 }
 
 fn splits_crlf(text: &str, at: usize) -> bool {
-    text.get(..at).is_some_and(|before| before.ends_with('\r')) && text.get(at..).is_some_and(|after| after.starts_with('\n'))
+    text.get(..at).is_some_and(|before| before.ends_with('\r'))
+        && text.get(at..).is_some_and(|after| after.starts_with('\n'))
 }
 
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
@@ -197,7 +181,8 @@ mod tests {
     fn check(old: &str, new: &str, expected: &[(&str, &str)]) {
         let hunks = hunks(old, new);
         assert_eq!(patched(old, &hunks), new);
-        let seen: Vec<_> = hunks.iter().map(|hunk| (old.get(hunk.range.clone()).unwrap(), hunk.new_text.as_str())).collect();
+        let seen: Vec<_> =
+            hunks.iter().map(|hunk| (old.get(hunk.range.clone()).unwrap(), hunk.new_text.as_str())).collect();
         assert_eq!(seen, expected);
     }
 

@@ -35,19 +35,16 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
 /// Whether `character` is one a reader cannot see or that changes how its neighbors are seen.
 #[must_use]
 pub fn is_deceptive(character: char) -> bool {
-    match character {
-        '\n' | '\t' => false,
-        character if character.is_control() => true,
-        // Soft hyphen, combining joiner, Arabic letter mark, Hangul and Khmer fillers, Mongolian separators.
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => true,
-        // Zero width, marks of direction, line and paragraph separators, embeddings, overrides, isolates, invisible operators.
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        // Hangul filler, byte order mark, halfwidth filler, interlinear annotations, musical controls.
-        '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' => true,
-        // Tags and the supplementary variation selectors, both used to smuggle text.
-        '\u{e0000}'..='\u{e0fff}' => true,
-        _ => false,
-    }
+    // In the order of the lines: soft hyphen, combining joiner, Arabic letter mark, Hangul and Khmer fillers, Mongolian
+    // separators; zero width, marks of direction, line and paragraph separators, embeddings, overrides, isolates,
+    // invisible operators; more fillers, byte order mark, interlinear annotations, musical controls; tags and the
+    // supplementary variation selectors, both used to smuggle text.
+    let is_format = matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}');
+    is_format || (character.is_control() && !matches!(character, '\n' | '\t'))
 }
 
 #[cfg(test)]

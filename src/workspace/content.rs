@@ -64,6 +64,18 @@ impl LineEnding {
     }
 }
 
+impl LineEnding {
+    /// The line break itself; `\n` for a mixed text.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Lf | Self::Mixed => "\n",
+            Self::Crlf => "\r\n",
+            Self::Cr => "\r",
+        }
+    }
+}
+
 impl Default for Format {
     fn default() -> Self {
         Self { charset: Charset::Utf8, bom: false, line_ending: LineEnding::Lf }

@@ -35,8 +35,15 @@ pub enum FileError {
     #[error("{0} has changed since you read it; read it again, then repeat the change on the new text")]
     Changed(String),
     /// The text to replace was not found, or not once.
-    #[error("{0}: {1}")]
-    Match(String, MatchError),
+    #[error("{path}: {error}{}", if *.changed { " The file has changed since you read it." } else { "" })]
+    Match {
+        /// The file.
+        path: String,
+        /// What was not found and what is there instead.
+        error: MatchError,
+        /// Whether the text is another than the one the model read.
+        changed: bool,
+    },
     /// The editor would not do it.
     #[error("the editor did not change {0}: {1}")]
     Editor(String, String),

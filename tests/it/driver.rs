@@ -2,8 +2,8 @@
 //!
 //! Dropping it ends the server and fails the test when the server did not end well or a request was never answered.
 
-use std::collections::{HashMap, VecDeque};
-use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
@@ -90,12 +90,8 @@ impl World {
 }
 
 /// The settings of a process with this environment and no configuration files.
-fn settings(state: &Path, variables: &[(&str, &str)]) -> tandem::server::LoadSettings {
-    let mut environment: HashMap<String, String> =
-        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    environment.insert("TANDEM_STATE_DIR".into(), state.join(".state").display().to_string());
-    environment.insert("TANDEM_CONFIG".into(), state.join("no-config.toml").display().to_string());
-    tandem::cli::settings_loader(environment.into_iter().collect())
+fn settings(home: &Path, variables: &[(&str, &str)]) -> tandem::server::LoadSettings {
+    tandem::cli::settings_loader(tandem::config::Environment::made_up(&home.join(".home"), variables))
 }
 
 pub struct Client {
@@ -128,7 +124,16 @@ impl Client {
             }
         });
         let seen = VecDeque::new();
-        Self { carrier, writer: Some(writer), frames, seen, open: Vec::new(), last_id: 0, server: Some(server), runtime }
+        Self {
+            carrier,
+            writer: Some(writer),
+            frames,
+            seen,
+            open: Vec::new(),
+            last_id: 0,
+            server: Some(server),
+            runtime,
+        }
     }
 
     /// Sends bytes as they are.

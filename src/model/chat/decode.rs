@@ -87,17 +87,10 @@ struct Function<'a> {
 
 impl Decoder {
     pub(in crate::model) fn new(model: &str) -> Self {
-        Self {
-            model: model.to_owned(),
-            ..Self::default()
-        }
+        Self { model: model.to_owned(), ..Self::default() }
     }
 
-    pub(in crate::model) fn event(
-        &mut self,
-        event: &Event,
-        out: &mut Batch,
-    ) -> Result<(), ModelError> {
+    pub(in crate::model) fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
         let text = event.text();
         let data = text.trim();
         if data.is_empty() {
@@ -121,23 +114,13 @@ impl Decoder {
     pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
         if let Some(item) = std::mem::take(&mut self.details).into_item() {
             let model = self.model.clone();
-            out.push(ModelEvent::ReasoningItem(ReasoningItem {
-                api: Api::Chat,
-                model,
-                item,
-            }));
+            out.push(ModelEvent::ReasoningItem(ReasoningItem { api: Api::Chat, model, item }));
         }
         if self.unreadable > 0 {
             let n = self.unreadable;
-            out.push(ModelEvent::Notice(format!(
-                "{n} part(s) of the answer could not be read and are missing"
-            )));
+            out.push(ModelEvent::Notice(format!("{n} part(s) of the answer could not be read and are missing")));
         }
-        if self.finished || self.done {
-            Ok(())
-        } else {
-            Err(fault::truncated())
-        }
+        if self.finished || self.done { Ok(()) } else { Err(fault::truncated()) }
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>, data: &str, out: &mut Batch) -> Result<(), ModelError> {
@@ -189,13 +172,10 @@ impl Decoder {
 
     /// The first of the three fields that has text is shown; details are kept in any case.
     fn reasoning(&mut self, delta: &Delta<'_>, out: &mut Batch) {
-        let plain = [
-            ("reasoning_content", &delta.reasoning_content),
-            ("reasoning", &delta.reasoning),
-        ]
-        .map(|(field, text)| (field, text.plain()))
-        .into_iter()
-        .find(|(_, text)| !text.is_empty());
+        let plain = [("reasoning_content", &delta.reasoning_content), ("reasoning", &delta.reasoning)]
+            .map(|(field, text)| (field, text.plain()))
+            .into_iter()
+            .find(|(_, text)| !text.is_empty());
         if let Some((field, text)) = plain {
             self.details.plain(field, text);
             out.reasoning(text);
@@ -225,18 +205,9 @@ impl Decoder {
     }
 
     fn fragment(&mut self, fragment: &Fragment<'_>, out: &mut Batch) {
-        let name = fragment
-            .function
-            .as_ref()
-            .map_or("", |function| function.name.plain());
-        let slot = self
-            .slots
-            .slot(fragment.index.0, fragment.id.plain(), name, out);
-        let Some(raw) = fragment
-            .function
-            .as_ref()
-            .and_then(|function| function.arguments)
-        else {
+        let name = fragment.function.as_ref().map_or("", |function| function.name.plain());
+        let slot = self.slots.slot(fragment.index.0, fragment.id.plain(), name, out);
+        let Some(raw) = fragment.function.as_ref().and_then(|function| function.arguments) else {
             return;
         };
         match serde_json::from_str::<Text<'_>>(raw.get()) {
@@ -266,10 +237,7 @@ fn is_error(error: &RawValue) -> bool {
 fn flat(text: &Value) -> String {
     match text {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|part| part["text"].as_str())
-            .collect(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
         _ => String::new(),
     }
 }
@@ -297,26 +265,14 @@ fn usage(raw: &RawValue) -> Option<Usage> {
     if usage["usage"].is_object() {
         usage = usage["usage"].take();
     }
-    let number = |pointers: &[&str]| {
-        pointers
-            .iter()
-            .find_map(|pointer| usage.pointer(pointer)?.as_u64())
-    };
+    let number = |pointers: &[&str]| pointers.iter().find_map(|pointer| usage.pointer(pointer)?.as_u64());
     let (input, output) = (number(&["/prompt_tokens"]), number(&["/completion_tokens"]));
     (input.is_some() || output.is_some()).then(|| Usage {
         input: input.unwrap_or_default(),
         output: output.unwrap_or_default(),
-        cached: number(&[
-            "/prompt_tokens_details/cached_tokens",
-            "/prompt_cache_hit_tokens",
-            "/cached_tokens",
-        ])
-        .unwrap_or_default(),
-        reasoning: number(&[
-            "/completion_tokens_details/reasoning_tokens",
-            "/reasoning_tokens",
-        ])
-        .unwrap_or_default(),
+        cached: number(&["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens", "/cached_tokens"])
+            .unwrap_or_default(),
+        reasoning: number(&["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]).unwrap_or_default(),
         cost: usage["cost"].as_f64(),
     })
 }

@@ -5,13 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::body::{self, join};
-use crate::model::{
-    Api, AssistantMessage, Endpoint, Instructions, Message, Part, ReasoningItem, ToolResult,
-    ToolSpec,
-};
-
-/// Closes a body.
-pub(in crate::model) const TAIL: &[u8] = b"]}";
+use crate::model::{Api, AssistantMessage, Endpoint, Instructions, Message, Part, ReasoningItem, ToolResult, ToolSpec};
 
 /// Everything before the first message of the conversation.
 pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instructions) -> Vec<u8> {
@@ -24,17 +18,14 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
         &endpoint.body,
     );
     if !instructions.tools.is_empty() {
-        fields.insert(
-            "tools".into(),
-            instructions.tools.iter().map(tool).collect(),
-        );
+        fields.insert("tools".into(), instructions.tools.iter().map(tool).collect());
     }
     let system = match instructions.system.as_str() {
         "" => Vec::new(),
         system => vec![json!({ "role": "system", "content": system })],
     };
     fields.insert("messages".into(), system.into());
-    body::open(&fields, TAIL)
+    body::open(&fields)
 }
 
 fn tool(tool: &ToolSpec) -> Value {
@@ -79,28 +70,13 @@ fn text(part: &Part) -> Option<&str> {
 fn assistant(model: &str, message: &AssistantMessage) -> Value {
     let mut fields = Map::new();
     fields.insert("role".into(), "assistant".into());
-    let said = if message.text.is_empty() {
-        &message.refusal
-    } else {
-        &message.text
-    };
-    let content = if said.is_empty() && !message.calls.is_empty() {
-        Value::Null
-    } else {
-        said.as_str().into()
-    };
+    let said = if message.text.is_empty() { &message.refusal } else { &message.text };
+    let content = if said.is_empty() && !message.calls.is_empty() { Value::Null } else { said.as_str().into() };
     fields.insert("content".into(), content);
     if !message.calls.is_empty() {
-        fields.insert(
-            "tool_calls".into(),
-            message.calls.iter().map(call).collect(),
-        );
+        fields.insert("tool_calls".into(), message.calls.iter().map(call).collect());
     }
-    for item in message
-        .reasoning
-        .iter()
-        .filter(|item| item.api == Api::Chat && item.model == model)
-    {
+    for item in message.reasoning.iter().filter(|item| item.api == Api::Chat && item.model == model) {
         replay(&mut fields, item, said);
     }
     fields.into()

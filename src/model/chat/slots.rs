@@ -24,21 +24,12 @@ struct Call {
 impl Slots {
     /// The slot of a fragment. Announces a call that begins, and again when its id or name is known at last:
     /// the first of each that is not empty stays.
-    pub(super) fn slot(
-        &mut self,
-        index: Option<i128>,
-        id: &str,
-        name: &str,
-        out: &mut Batch,
-    ) -> usize {
+    pub(super) fn slot(&mut self, index: Option<i128>, id: &str, name: &str, out: &mut Batch) -> usize {
         let Some(slot) = self.find(index, id, name) else {
             return self.begin(index, id, name, out);
         };
         let call = &mut self.calls[slot];
-        let (new_id, new_name) = (
-            call.id.is_empty() && !id.is_empty(),
-            call.name.is_empty() && !name.is_empty(),
-        );
+        let (new_id, new_name) = (call.id.is_empty() && !id.is_empty(), call.name.is_empty() && !name.is_empty());
         if new_id {
             id.clone_into(&mut call.id);
         }
@@ -46,21 +37,13 @@ impl Slots {
             name.clone_into(&mut call.name);
         }
         if new_id || new_name {
-            out.push(ModelEvent::CallStart {
-                slot,
-                id: call.id.clone(),
-                name: call.name.clone(),
-            });
+            out.push(ModelEvent::CallStart { slot, id: call.id.clone(), name: call.name.clone() });
         }
         slot
     }
 
     fn find(&self, index: Option<i128>, id: &str, name: &str) -> Option<usize> {
-        let same_id = || {
-            self.calls
-                .iter()
-                .rposition(|call| !id.is_empty() && call.id == id)
-        };
+        let same_id = || self.calls.iter().rposition(|call| !id.is_empty() && call.id == id);
         let Some(index) = index else {
             return same_id().or_else(|| if name.is_empty() { self.last() } else { None });
         };
@@ -76,18 +59,11 @@ impl Slots {
     fn begin(&mut self, index: Option<i128>, id: &str, name: &str, out: &mut Batch) -> usize {
         self.end(out);
         let slot = self.calls.len();
-        self.calls.push(Call {
-            id: id.to_owned(),
-            name: name.to_owned(),
-        });
+        self.calls.push(Call { id: id.to_owned(), name: name.to_owned() });
         if let Some(index) = index {
             self.by_index.insert(index, slot);
         }
-        out.push(ModelEvent::CallStart {
-            slot,
-            id: id.to_owned(),
-            name: name.to_owned(),
-        });
+        out.push(ModelEvent::CallStart { slot, id: id.to_owned(), name: name.to_owned() });
         slot
     }
 

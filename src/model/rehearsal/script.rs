@@ -167,11 +167,7 @@ impl Stage {
             Step::Reasoning { reasoning } => self.delta(&json!({ "reasoning_content": reasoning })),
             Step::Call { call, fragments } => self.call(&call, fragments),
             Step::Gate { gate } => self.pieces.push(Piece::Gate(gate)),
-            Step::Status {
-                status,
-                body,
-                headers,
-            } => self.document(status, &body, headers),
+            Step::Status { status, body, headers } => self.document(status, &body, headers),
             Step::Error { error } => {
                 self.event(&json!({ "error": error }));
                 self.open_end = true;
@@ -190,29 +186,18 @@ impl Stage {
         if !self.open_end {
             let usual = if self.calls > 0 { "tool_calls" } else { "stop" };
             let finish = self.finish.take().unwrap_or_else(|| usual.to_owned());
-            self.event(
-                &json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish }] }),
-            );
+            self.event(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish }] }));
             let usage = self.usage.take();
-            let usage =
-                usage.unwrap_or_else(|| json!({ "prompt_tokens": 100, "completion_tokens": 20 }));
+            let usage = usage.unwrap_or_else(|| json!({ "prompt_tokens": 100, "completion_tokens": 20 }));
             self.event(&json!({ "choices": [], "usage": usage }));
-            self.pieces
-                .push(Piece::Bytes(Bytes::from_static(b"data: [DONE]\n\n")));
+            self.pieces.push(Piece::Bytes(Bytes::from_static(b"data: [DONE]\n\n")));
         }
-        self.headers
-            .entry("content-type".to_owned())
-            .or_insert_with(|| "text/event-stream".to_owned());
-        Played {
-            status: self.status.unwrap_or(200),
-            headers: self.headers.into_iter().collect(),
-            pieces: self.pieces,
-        }
+        self.headers.entry("content-type".to_owned()).or_insert_with(|| "text/event-stream".to_owned());
+        Played { status: self.status.unwrap_or(200), headers: self.headers.into_iter().collect(), pieces: self.pieces }
     }
 
     fn event(&mut self, data: &Value) {
-        self.pieces
-            .push(Piece::Bytes(format!("data: {data}\n\n").into()));
+        self.pieces.push(Piece::Bytes(format!("data: {data}\n\n").into()));
     }
 
     fn delta(&mut self, delta: &Value) {
@@ -247,9 +232,7 @@ impl Stage {
     fn document(&mut self, status: u16, body: &Value, headers: BTreeMap<String, String>) {
         self.status = Some(status);
         self.headers = headers;
-        self.headers
-            .entry("content-type".to_owned())
-            .or_insert_with(|| "application/json".to_owned());
+        self.headers.entry("content-type".to_owned()).or_insert_with(|| "application/json".to_owned());
         match body {
             Value::Null => self.open_end = true,
             Value::String(text) => self.bytes(text.clone().into()),
@@ -280,13 +263,7 @@ mod tests {
             [{ "status": 401, "body": { "error": "no" } }],
         ]))
         .unwrap();
-        assert_eq!(
-            script[0][1],
-            Step::Words {
-                words: "b c".into(),
-                delay_ms: 5
-            }
-        );
+        assert_eq!(script[0][1], Step::Words { words: "b c".into(), delay_ms: 5 });
         assert_eq!(script[0][3], Step::Hang { hang: true });
         assert!(matches!(&script[1][0], Step::Call { fragments: 3, .. }));
         assert!(matches!(&script[2][0], Step::Status { status: 401, .. }));

@@ -35,11 +35,7 @@ impl Server {
         let base_url = format!("http://{}/v1", listener.local_addr()?);
         let rehearsal = script.into();
         let task = tokio::spawn(accept(listener, rehearsal.clone()));
-        Ok(Self {
-            base_url,
-            rehearsal,
-            task,
-        })
+        Ok(Self { base_url, rehearsal, task })
     }
 
     /// The base URL for an endpoint.
@@ -74,10 +70,7 @@ async fn accept(listener: TcpListener, rehearsal: Rehearsal) {
 async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let (read, mut write) = socket.into_split();
-    let mut incoming = Incoming {
-        read,
-        buf: BytesMut::new(),
-    };
+    let mut incoming = Incoming { read, buf: BytesMut::new() };
     while let Some((head, body)) = incoming.request().await? {
         if head.starts_with("POST ") {
             let answer = rehearsal.answer(&body);
@@ -86,10 +79,7 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
                 () = incoming.closed() => return Ok(()),
             }
         } else {
-            let known = head
-                .split(' ')
-                .nth(1)
-                .is_some_and(|path| path.ends_with("/models"));
+            let known = head.split(' ').nth(1).is_some_and(|path| path.ends_with("/models"));
             document(&mut write, known).await?;
         }
     }
@@ -132,12 +122,7 @@ impl Incoming {
 
     /// Waits until the client has closed its side; what it sends meanwhile is kept for the next request.
     async fn closed(&mut self) {
-        while self
-            .read
-            .read_buf(&mut self.buf)
-            .await
-            .is_ok_and(|read| read > 0)
-        {}
+        while self.read.read_buf(&mut self.buf).await.is_ok_and(|read| read > 0) {}
     }
 }
 
@@ -147,10 +132,7 @@ async fn stream(write: &mut OwnedWriteHalf, mut answer: Answer) -> io::Result<()
     if matches!(first, Some(Err(_))) {
         return Err(io::ErrorKind::ConnectionReset.into());
     }
-    let mut head = format!(
-        "HTTP/1.1 {} Rehearsal\r\ntransfer-encoding: chunked\r\n",
-        answer.status
-    );
+    let mut head = format!("HTTP/1.1 {} Rehearsal\r\ntransfer-encoding: chunked\r\n", answer.status);
     for (name, value) in &answer.headers {
         head.extend([name, ": ", value, "\r\n"]);
     }
@@ -168,16 +150,11 @@ async fn stream(write: &mut OwnedWriteHalf, mut answer: Answer) -> io::Result<()
 
 async fn document(write: &mut OwnedWriteHalf, known: bool) -> io::Result<()> {
     let (status, body) = if known {
-        (
-            "200 OK",
-            r#"{"object":"list","data":[{"id":"script","object":"model"}]}"#,
-        )
+        ("200 OK", r#"{"object":"list","data":[{"id":"script","object":"model"}]}"#)
     } else {
         ("404 Not Found", "{}")
     };
     let length = body.len();
-    let head = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-    );
+    let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}");
     write.write_all(head.as_bytes()).await
 }

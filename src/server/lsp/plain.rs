@@ -11,9 +11,10 @@ use super::ask::Question;
 use super::chat::{self, ChatFile, TANDEM, YOU};
 use crate::agent::event::{AgentEvent, Permission, Termination};
 use crate::protocol::lsp::MessageType;
+use crate::rpc::ErrorCode;
 use crate::server::Server;
 use crate::server::conversation::Reader;
-use crate::server::dispatch::Answer;
+use crate::server::dispatch::{Answer, error};
 use crate::server::documents::path_of;
 use crate::session::{Attachment, Command, Prompt, SessionId};
 use crate::text::display;
@@ -86,15 +87,15 @@ impl Server {
 
     /// Answers a prompt in a chat file of its own, which is shown.
     pub(super) fn ask_in_new_chat(&mut self, words: &str, prompt: Prompt) -> Answer<()> {
-        let settings = (self.load)(&self.options, None);
+        let Some(state) = (self.load)(&self.options, &[]).state_dir else {
+            return Err(error(ErrorCode::InternalError, "there is no folder for chat files; set TANDEM_STATE_DIR"));
+        };
         let name = format!("{}.tandem.md", crate::server::conversation::session_id());
-        let folder = settings.state_dir.join("chats");
+        let folder = state.join("chats");
         let path = folder.join(&name);
         let Ok(uri) = url::Url::from_file_path(&path).map(String::from) else {
-            return Err(crate::server::dispatch::error(
-                crate::rpc::ErrorCode::InternalError,
-                format!("the state folder {} is no absolute path", folder.display()),
-            ));
+            let message = format!("the state folder {} is no absolute path", folder.display());
+            return Err(error(ErrorCode::InternalError, message));
         };
         self.prepare(&uri)?;
         let text = format!("{YOU}\n\n{}\n", words.trim());
@@ -177,7 +178,8 @@ impl Server {
     /// The turn is over: the chat file gets its end and the person's next heading.
     pub(in crate::server) fn plain_done(&mut self, id: &SessionId, reason: Termination, problem: Option<String>) {
         let Some(Turn { chat, .. }) = self.plain.streams.remove(id) else { return };
-        let open: Vec<String> = self.plain.questions.iter().filter(|q| q.session == *id).map(|q| q.call_id.clone()).collect();
+        let open: Vec<String> =
+            self.plain.questions.iter().filter(|q| q.session == *id).map(|q| q.call_id.clone()).collect();
         for call_id in open {
             self.plain_answered(id, &call_id);
         }
