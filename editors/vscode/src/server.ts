@@ -97,7 +97,7 @@ export class Server implements Disposable {
     const client = new LanguageClient("tandem", "tandem", { command: program, args: ["lsp"], options }, {
       documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
       outputChannel: this.log,
-      initializationOptions: { mode: settings.mode },
+      initializationOptions: settings.mode === "" ? {} : { mode: settings.mode },
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),
         closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),

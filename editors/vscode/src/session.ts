@@ -188,6 +188,7 @@ export class Session implements Disposable {
         transcript.notice(ending);
       }
     } catch (error) {
+      this.problem = error instanceof StartError ? error.message : undefined;
       transcript.finish();
       transcript.fail(words(error), remedies(error));
     } finally {

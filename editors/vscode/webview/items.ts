@@ -154,7 +154,7 @@ class ToolView implements ItemView {
     return this.item.diffs.length > 0 || this.item.output !== "";
   }
 
-  /** Diffs, failures and what is asked about are shown; other output is folded until the person opens it. */
+  /** Diffs and what is asked about are shown; other output is folded until the person opens it. */
   private isOpen(): boolean {
     const { diffs, question } = this.item;
     return this.hasBody() && !(this.folded ?? (diffs.length === 0 && question === undefined));

@@ -24,14 +24,16 @@ const views = new Map<number, ItemView>();
 const list = h("div", { class: "list", role: "log", "aria-label": "Conversation", "aria-live": "polite" });
 const welcome = new Slot("welcome");
 const activity = new Slot("activity");
-const scroller = h("main", { scroll: () => showJump() }, welcome.element, list, activity.element);
+const content = h("div", { class: "content" }, welcome.element, list, activity.element);
+const scroller = h("main", { scroll: () => scrolled() }, content);
 const jump = h("button", { type: "button", class: "jump", title: "To the end", "aria-label": "To the end", click: () => toEnd() }, icon("arrowDown"));
 const composer = new Composer(send, {
   get: () => vscode.getState()?.draft ?? "",
   set: (draft) => vscode.setState({ draft }),
 });
+let following = true;
 document.body.append(scroller, jump, composer.element);
-jump.hidden = true;
+new ResizeObserver(() => (following ? toEnd() : scrolled())).observe(content);
 
 let queue: ToView[] = [];
 addEventListener("message", ({ data }: MessageEvent<ToView>) => {
@@ -46,12 +48,7 @@ send({ type: "ready" });
 function drawQueue(): void {
   const messages = queue;
   queue = [];
-  const following = isAtEnd();
   messages.forEach(receive);
-  if (following) {
-    toEnd();
-  }
-  showJump();
 }
 
 function receive(message: ToView): void {
@@ -137,14 +134,12 @@ function follow(event: Event): void {
   }
 }
 
-function isAtEnd(): boolean {
-  return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < FOLLOW_PX;
-}
-
 function toEnd(): void {
   scroller.scrollTop = scroller.scrollHeight;
+  scrolled();
 }
 
-function showJump(): void {
-  jump.hidden = isAtEnd();
+function scrolled(): void {
+  following = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < FOLLOW_PX;
+  jump.hidden = following;
 }

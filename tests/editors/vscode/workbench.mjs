@@ -67,7 +67,7 @@ export class Workbench {
     const { codeServer, vsix, env } = this.options;
     const entry = join(codeServer, "out/node/entry.js");
     const folders = ["--user-data-dir", join(this.folder, "data"), "--extensions-dir", join(this.folder, "extensions"), "--config", join(this.folder, "config.yaml")];
-    const run = { env: { ...process.env, HOME: this.folder, PORT: undefined, ...env }, stdio: ["ignore", "pipe", "pipe"] };
+    const run = { env: { ...process.env, HOME: this.folder, PORT: undefined, ...env }, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] };
     execFileSync(process.execPath, [entry, ...folders, "--install-extension", vsix], run);
     const flags = ["--bind-addr", "127.0.0.1:0", "--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust", "--disable-getting-started-override"];
     this.server = spawn(process.execPath, [entry, ...folders, ...flags, this.project], run);
@@ -111,6 +111,61 @@ export class Workbench {
     await box.fill(file ?? `>${title}`);
     await page.locator(".quick-input-list .monaco-list-row.focused", { hasText: file ?? title }).first().waitFor();
     await page.keyboard.press("Enter");
+  }
+
+  /** Drags the side bar's edge, for pictures one can read. */
+  async widenSideBar(width) {
+    const { mouse } = this.page;
+    const bar = await this.page.locator(".part.sidebar").boundingBox();
+    await mouse.move(bar.x + bar.width, 300);
+    await mouse.down();
+    await mouse.move(bar.x + width, 300, { steps: 4 });
+    await mouse.up();
+  }
+
+  /** Writes a message into the chat and sends it. */
+  async say(text) {
+    const box = this.chat.locator("textarea");
+    await box.fill(text);
+    await box.press("Enter");
+  }
+
+  /** The turn is over: there is something to send again and nothing to stop. */
+  idle() {
+    return this.chat.getByRole("button", { name: "Send" }).waitFor();
+  }
+
+  async answerInputBox(text) {
+    const box = this.page.locator(".quick-input-widget input:not([type=checkbox])");
+    await box.fill(text);
+    await box.press("Enter");
+  }
+
+  /** Puts the cursor at the end of the first line that has `text`. */
+  async goToEndOf(text) {
+    await this.editor.locator(".view-line", { hasText: text }).first().click();
+    await this.page.keyboard.press("End");
+  }
+
+  async typeAtEndOf(text, typed) {
+    await this.goToEndOf(text);
+    await this.page.keyboard.type(typed);
+    await this.editor.locator(".view-line", { hasText: typed }).waitFor();
+  }
+
+  /** Selects from the line that has `text` to the start of the one `lines` below; with 0 the line itself. */
+  async select(text, lines) {
+    const { keyboard } = this.page;
+    await this.goToEndOf(text);
+    await keyboard.press("Home");
+    await keyboard.press("Home");
+    for (let line = 0; line < lines; line++) {
+      await keyboard.press("Shift+ArrowDown");
+    }
+    if (lines === 0) {
+      await keyboard.press("Shift+End");
+    }
+    await this.page.locator(".statusbar-item", { hasText: "selected)" }).waitFor();
   }
 
   /** The text of the open buffer. Monaco draws blanks as no-break spaces. */
