@@ -8,6 +8,29 @@
 //! of a session starts with the bytes of the one before; dropping a [`ModelStream`] closes its socket; a key is
 //! never printed.
 
+mod batch;
+mod body;
+mod chat;
+pub mod collect;
+#[cfg(test)]
+mod corpus;
+mod date;
+mod decoder;
+mod fault;
+#[cfg(test)]
+mod faults;
+mod http;
+mod key;
+mod lenient;
+mod messages;
+mod provider;
+mod recover;
+pub mod rehearsal;
+mod request;
+mod responses;
+pub mod sse;
+mod wire;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +38,11 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+pub use batch::Batch;
+pub use collect::{Collected, Collector, Outcome};
+pub use decoder::StreamDecoder;
+pub use provider::Provider;
 
 /// One entry of a conversation, in no provider's dialect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,6 +116,14 @@ pub struct ToolCall {
     pub arguments: Arguments,
 }
 
+impl ToolCall {
+    /// Whether it may run: it names a tool, and its arguments are whole.
+    #[must_use]
+    pub fn runnable(&self) -> bool {
+        !self.name.is_empty() && matches!(self.arguments, Arguments::Object(_))
+    }
+}
+
 /// The arguments of a call: parsed once, after the last fragment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -139,6 +175,8 @@ pub enum Api {
 pub struct Preamble {
     /// The dialect's opening bytes: tools and system prompt, in a fixed order.
     pub bytes: Bytes,
+    /// The names of the tools: a call that a model wrote as text is known by them.
+    pub tools: Arc<[String]>,
 }
 
 /// One request: shared bytes put side by side.
@@ -234,7 +272,7 @@ pub enum Finish {
 }
 
 /// What a request ended with when it did not end well.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
     /// Which kind.
@@ -321,6 +359,16 @@ pub struct TimeLimits {
     pub first_byte: Option<Duration>,
     /// Between two reads.
     pub between: Duration,
+}
+
+impl Default for TimeLimits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: Some(Duration::from_mins(5)),
+            between: Duration::from_secs(90),
+        }
+    }
 }
 
 /// The tools and the system prompt of a session, as [`Provider::preamble`] takes them.

@@ -4,6 +4,10 @@
 //! and then does it ([`Tool::run`], which looks again: what was shown is what happens). An error is an answer to the
 //! model, in words that let its next try succeed. Front ends key on [`ToolKind`], never on a name.
 
+mod arguments;
+pub mod partial;
+mod typed;
+
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -11,10 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use self::typed::TypedTool;
 use crate::workspace::Workspace;
 
 /// What sort of thing a tool does (the kinds of the Agent Client Protocol).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
     /// Looks at files.
@@ -49,9 +54,11 @@ pub trait Tool: Send + Sync {
     fn parameters(&self) -> Value;
     /// Its kind.
     fn kind(&self) -> ToolKind;
-    /// What a call with these arguments is going to do. Also called with *incomplete* arguments while they stream
-    /// (`partial`): then it shows what it can and an error is ignored.
+    /// What a call with these arguments is going to do; an error when it cannot work, so that nobody is asked about it.
     fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<Preview, ToolError>>;
+    /// What can be shown already of a call whose arguments still stream ([`partial::complete`] reads them); `None` while
+    /// there is nothing worth showing.
+    fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>>;
     /// Does it.
     fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
@@ -76,6 +83,9 @@ pub struct Preview {
     /// What it changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
+    /// Why the person is asked in every mode, even for reading: a protected path or a file of secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
 }
 
 /// A place in a file.
@@ -153,3 +163,6 @@ pub enum PlanPriority {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);
+
+/// stub
+pub fn all() -> Arc<[Arc<dyn Tool>]> { Arc::new([]) }

@@ -1,0 +1,278 @@
+//! Chunks to events.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::details::Details;
+use super::slots::Slots;
+use crate::model::batch::Batch;
+use crate::model::lenient::{Index, Text};
+use crate::model::sse::Event;
+use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fault};
+
+/// Decodes the stream of one answer.
+#[derive(Debug, Default)]
+pub(in crate::model) struct Decoder {
+    model: String,
+    slots: Slots,
+    details: Details,
+    /// A finish reason came.
+    finished: bool,
+    /// The terminal marker came: what follows is no part of the answer.
+    pub(in crate::model) done: bool,
+    /// How many chunks could not be read.
+    unreadable: usize,
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    x_groq: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(default)]
+    index: Index,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Text<'a>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default)]
+    content: Text<'a>,
+    #[serde(borrow, default)]
+    reasoning_content: Text<'a>,
+    #[serde(borrow, default)]
+    reasoning: Text<'a>,
+    #[serde(borrow)]
+    reasoning_details: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    refusal: Text<'a>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<Fragment<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Fragment<'a> {
+    #[serde(default)]
+    index: Index,
+    #[serde(borrow, default)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    function: Option<Function<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Function<'a> {
+    #[serde(borrow, default)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl Decoder {
+    pub(in crate::model) fn new(model: &str) -> Self {
+        Self { model: model.to_owned(), ..Self::default() }
+    }
+
+    pub(in crate::model) fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
+        let text = event.text();
+        let data = text.trim();
+        if data.is_empty() {
+            return Ok(());
+        }
+        if data == "[DONE]" {
+            self.done = true;
+            return Ok(());
+        }
+        if &event.name[..] == b"error" {
+            return Err(fault::in_stream(data));
+        }
+        let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(data) else {
+            self.skip(data, out);
+            return Ok(());
+        };
+        self.chunk(chunk, data, out)
+    }
+
+    /// The stream is over.
+    pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
+        if let Some(item) = std::mem::take(&mut self.details).into_item() {
+            let model = self.model.clone();
+            out.push(ModelEvent::ReasoningItem(ReasoningItem { api: Api::Chat, model, item }));
+        }
+        if self.unreadable > 0 {
+            let n = self.unreadable;
+            out.push(ModelEvent::Notice(format!("{n} part(s) of the answer could not be read and are missing")));
+        }
+        if self.finished || self.done { Ok(()) } else { Err(fault::truncated()) }
+    }
+
+    fn chunk(&mut self, chunk: Chunk<'_>, data: &str, out: &mut Batch) -> Result<(), ModelError> {
+        if chunk.error.is_some_and(is_error) {
+            return Err(fault::in_stream(data));
+        }
+        for choice in chunk.choices.into_iter().flatten() {
+            if choice.index.0.unwrap_or(0) == 0 {
+                self.choice(choice, out)?;
+            }
+        }
+        for usage in [chunk.usage, chunk.x_groq].into_iter().flatten() {
+            report(usage, out);
+        }
+        Ok(())
+    }
+
+    fn choice(&mut self, choice: Choice<'_>, out: &mut Batch) -> Result<(), ModelError> {
+        if let Some(delta) = choice.delta {
+            self.delta(delta, out);
+        }
+        if let Some(error) = choice.error.filter(|error| is_error(error)) {
+            return Err(fault::in_stream(error.get()));
+        }
+        let reason = choice.finish_reason.plain();
+        if !reason.is_empty() {
+            self.finished = true;
+            out.push(ModelEvent::Finish(finish(reason)));
+            self.slots.end(out);
+        }
+        if let Some(usage) = choice.usage {
+            report(usage, out);
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: Delta<'_>, out: &mut Batch) {
+        self.reasoning(&delta, out);
+        match delta.content {
+            Text::Plain(text) => out.text(&text),
+            Text::Parts(parts) => self.parts(&parts, out),
+            Text::Empty => {}
+        }
+        out.refusal(delta.refusal.plain());
+        for fragment in delta.tool_calls.into_iter().flatten() {
+            self.fragment(&fragment, out);
+        }
+    }
+
+    /// The first of the three fields that has text is shown; details are kept in any case.
+    fn reasoning(&mut self, delta: &Delta<'_>, out: &mut Batch) {
+        let plain = [("reasoning_content", &delta.reasoning_content), ("reasoning", &delta.reasoning)]
+            .map(|(field, text)| (field, text.plain()))
+            .into_iter()
+            .find(|(_, text)| !text.is_empty());
+        if let Some((field, text)) = plain {
+            self.details.plain(field, text);
+            out.reasoning(text);
+        }
+        let Some(details) = delta.reasoning_details else {
+            return;
+        };
+        for fragment in serde_json::from_str::<Vec<_>>(details.get()).unwrap_or_default() {
+            let shown = self.details.fragment(fragment);
+            if plain.is_none() {
+                out.reasoning(&shown);
+            }
+        }
+    }
+
+    /// Content as an array: text and thinking, each under its type.
+    fn parts(&mut self, parts: &[Value], out: &mut Batch) {
+        for part in parts {
+            if part["type"] == "thinking" {
+                let thinking = flat(&part["thinking"]);
+                self.details.plain("content", &thinking);
+                out.reasoning(&thinking);
+            } else {
+                out.text(&flat(&part["text"]));
+            }
+        }
+    }
+
+    fn fragment(&mut self, fragment: &Fragment<'_>, out: &mut Batch) {
+        let name = fragment.function.as_ref().map_or("", |function| function.name.plain());
+        let slot = self.slots.slot(fragment.index.0, fragment.id.plain(), name, out);
+        let Some(raw) = fragment.function.as_ref().and_then(|function| function.arguments) else {
+            return;
+        };
+        match serde_json::from_str::<Text<'_>>(raw.get()) {
+            Ok(Text::Plain(text)) => out.arguments(slot, &text),
+            _ => out.arguments(slot, raw.get()),
+        }
+    }
+
+    /// A chunk that is no JSON is not the end of the answer. But arguments that lost a fragment must not run, even
+    /// if the rest happens to parse: NUL never does.
+    fn skip(&mut self, data: &str, out: &mut Batch) {
+        if !data.starts_with('{') {
+            return;
+        }
+        self.unreadable += 1;
+        if let Some(slot) = self.slots.last() {
+            out.arguments(slot, "\0");
+        }
+    }
+}
+
+/// `"error": {}` and `"error": ""` are ways to say that there is none.
+fn is_error(error: &RawValue) -> bool {
+    !matches!(error.get(), "null" | "{}" | "\"\"" | "false")
+}
+
+fn flat(text: &Value) -> String {
+    match text {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
+fn finish(reason: &str) -> Finish {
+    match reason {
+        "stop" | "end_turn" | "eos" | "stop_sequence" => Finish::Stop,
+        "tool_calls" | "tool_use" | "function_call" => Finish::ToolCalls,
+        "length" | "max_tokens" | "model_length" => Finish::Length,
+        "content_filter" => Finish::ContentFilter,
+        "refusal" => Finish::Refusal,
+        other => Finish::Other(other.to_owned()),
+    }
+}
+
+fn report(raw: &RawValue, out: &mut Batch) {
+    if let Some(usage) = usage(raw) {
+        out.push(ModelEvent::Usage(usage));
+    }
+}
+
+/// The numbers, wherever this provider puts them. Groq wraps them once more.
+fn usage(raw: &RawValue) -> Option<Usage> {
+    let mut usage: Value = serde_json::from_str(raw.get()).ok()?;
+    if usage["usage"].is_object() {
+        usage = usage["usage"].take();
+    }
+    let number = |pointers: &[&str]| pointers.iter().find_map(|pointer| usage.pointer(pointer)?.as_u64());
+    let (input, output) = (number(&["/prompt_tokens"]), number(&["/completion_tokens"]));
+    (input.is_some() || output.is_some()).then(|| Usage {
+        input: input.unwrap_or_default(),
+        output: output.unwrap_or_default(),
+        cached: number(&["/prompt_tokens_details/cached_tokens", "/prompt_cache_hit_tokens", "/cached_tokens"])
+            .unwrap_or_default(),
+        reasoning: number(&["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]).unwrap_or_default(),
+        cost: usage["cost"].as_f64(),
+    })
+}

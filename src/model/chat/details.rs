@@ -1,0 +1,67 @@
+//! Reasoning as chat servers send it, put together again so that it can go back as it came.
+
+use serde_json::{Map, Value, json};
+
+/// The reasoning of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Details {
+    /// The field plain reasoning came in, and its text.
+    plain: Option<(&'static str, String)>,
+    /// The `reasoning_details` of `OpenRouter`, fragments of one item joined.
+    items: Vec<Map<String, Value>>,
+}
+
+/// What grows by fragments; the other fields of an item are sent whole.
+const GROWING: [&str; 3] = ["text", "summary", "data"];
+
+impl Details {
+    /// Adds a fragment of plain reasoning.
+    pub(super) fn plain(&mut self, field: &'static str, more: &str) {
+        self.plain.get_or_insert_with(|| (field, String::new())).1.push_str(more);
+    }
+
+    /// Adds a fragment of `reasoning_details` and gives back the text to show.
+    pub(super) fn fragment(&mut self, fragment: Map<String, Value>) -> String {
+        let shown =
+            ["text", "summary"].iter().find_map(|field| fragment.get(*field)?.as_str()).unwrap_or_default().to_owned();
+        match self.items.last_mut().filter(|item| continues(item, &fragment)) {
+            Some(item) => grow(item, fragment),
+            None => self.items.push(fragment),
+        }
+        shown
+    }
+
+    /// The fields that go back in the assistant message.
+    pub(super) fn into_item(self) -> Option<Value> {
+        if !self.items.is_empty() {
+            return Some(json!({ "reasoning_details": self.items }));
+        }
+        let (field, text) = self.plain.filter(|(_, text)| !text.is_empty())?;
+        Some(match field {
+            "content" => {
+                json!({ "content": [{ "type": "thinking", "thinking": [{ "type": "text", "text": text }] }] })
+            }
+            field => json!({ field: text }),
+        })
+    }
+}
+
+/// Encrypted items are whole: two in a row are two.
+fn continues(item: &Map<String, Value>, fragment: &Map<String, Value>) -> bool {
+    let same = |field| item.get(field) == fragment.get(field);
+    same("type") && same("index") && item.get("type").and_then(Value::as_str) != Some("reasoning.encrypted")
+}
+
+fn grow(item: &mut Map<String, Value>, fragment: Map<String, Value>) {
+    for (field, more) in fragment {
+        match (item.get_mut(&field), more) {
+            (_, Value::Null) => {}
+            (Some(Value::String(text)), Value::String(more)) if GROWING.contains(&field.as_str()) => {
+                text.push_str(&more);
+            }
+            (_, more) => {
+                item.insert(field, more);
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Which call a fragment belongs to. Nothing is ever sized by an index of the provider's.
+
+use std::collections::HashMap;
+
+use crate::model::ModelEvent;
+use crate::model::batch::Batch;
+
+/// The calls of one answer, in order of appearance.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    calls: Vec<Call>,
+    /// The newest call of each index of the provider's.
+    by_index: HashMap<i128, usize>,
+    /// The first slot whose end was not announced.
+    open: usize,
+}
+
+#[derive(Debug)]
+struct Call {
+    id: String,
+    name: String,
+}
+
+impl Slots {
+    /// The slot of a fragment. Announces a call that begins, and again when its id or name is known at last:
+    /// the first of each that is not empty stays.
+    pub(super) fn slot(&mut self, index: Option<i128>, id: &str, name: &str, out: &mut Batch) -> usize {
+        let Some(slot) = self.find(index, id, name) else {
+            return self.begin(index, id, name, out);
+        };
+        let call = &mut self.calls[slot];
+        let (new_id, new_name) = (call.id.is_empty() && !id.is_empty(), call.name.is_empty() && !name.is_empty());
+        if new_id {
+            id.clone_into(&mut call.id);
+        }
+        if new_name {
+            name.clone_into(&mut call.name);
+        }
+        if new_id || new_name {
+            out.push(ModelEvent::CallStart { slot, id: call.id.clone(), name: call.name.clone() });
+        }
+        slot
+    }
+
+    fn find(&self, index: Option<i128>, id: &str, name: &str) -> Option<usize> {
+        let same_id = || self.calls.iter().rposition(|call| !id.is_empty() && call.id == id);
+        let Some(index) = index else {
+            return same_id().or_else(|| if name.is_empty() { self.last() } else { None });
+        };
+        let Some(&slot) = self.by_index.get(&index) else {
+            return if name.is_empty() { same_id() } else { None };
+        };
+        let call = &self.calls[slot];
+        let another = !name.is_empty() && !id.is_empty() && !call.id.is_empty() && call.id != id;
+        (!another).then_some(slot)
+    }
+
+    /// A call begins, so those before it have probably ended.
+    fn begin(&mut self, index: Option<i128>, id: &str, name: &str, out: &mut Batch) -> usize {
+        self.end(out);
+        let slot = self.calls.len();
+        self.calls.push(Call { id: id.to_owned(), name: name.to_owned() });
+        if let Some(index) = index {
+            self.by_index.insert(index, slot);
+        }
+        out.push(ModelEvent::CallStart { slot, id: id.to_owned(), name: name.to_owned() });
+        slot
+    }
+
+    /// Announces the end of every call, once for each.
+    pub(super) fn end(&mut self, out: &mut Batch) {
+        for slot in self.open..self.calls.len() {
+            out.push(ModelEvent::CallEnd { slot });
+        }
+        self.open = self.calls.len();
+    }
+
+    /// The call that would get the next fragment.
+    pub(super) fn last(&self) -> Option<usize> {
+        self.calls.len().checked_sub(1)
+    }
+}

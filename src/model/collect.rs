@@ -1,0 +1,236 @@
+//! Events to one finished message.
+//!
+//! Invariants: every call gets an id no other call of the conversation has; arguments are parsed once, after their
+//! last fragment; what does not parse to an object is kept as text and never runs.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::{Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ReasoningItem, ToolCall, Usage};
+
+/// Folds the events of one request.
+#[derive(Debug)]
+pub struct Collector<'a> {
+    taken: &'a HashSet<String>,
+    text: String,
+    reasoning: String,
+    items: Vec<ReasoningItem>,
+    refusal: String,
+    calls: Vec<Open>,
+    used: HashSet<String>,
+    usage: Option<Usage>,
+    finish: Option<Finish>,
+}
+
+/// A call whose fragments still come; `done` once its arguments are parsed.
+#[derive(Debug, Default)]
+struct Open {
+    id: String,
+    name: String,
+    json: String,
+    done: Option<ToolCall>,
+}
+
+/// What a request brought.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Collected {
+    /// The message for the history.
+    pub message: AssistantMessage,
+    /// The reasoning that was shown.
+    pub reasoning: String,
+    /// The tokens, where the provider told.
+    pub usage: Option<Usage>,
+    /// Why the model stopped, where it told.
+    pub finish: Option<Finish>,
+    /// Whether it ended well.
+    pub outcome: Outcome,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// With an end.
+    Ok,
+    /// Without one: what is there may be half of it.
+    Truncated,
+    /// With an error, in the provider's words.
+    Error(ModelError),
+}
+
+impl<'a> Collector<'a> {
+    /// A collector for a conversation whose calls have the ids in `taken`.
+    #[must_use]
+    pub fn new(taken: &'a HashSet<String>) -> Self {
+        Self {
+            taken,
+            text: String::new(),
+            reasoning: String::new(),
+            items: Vec::new(),
+            refusal: String::new(),
+            calls: Vec::new(),
+            used: HashSet::new(),
+            usage: None,
+            finish: None,
+        }
+    }
+
+    /// Takes one event. Gives the call back when its arguments have just become complete and it may run.
+    pub fn push(&mut self, event: &ModelEvent) -> Option<ToolCall> {
+        match event {
+            ModelEvent::Text(text) => self.text.push_str(text),
+            ModelEvent::Reasoning(text) => self.reasoning.push_str(text),
+            ModelEvent::ReasoningItem(item) => self.items.push(item.clone()),
+            ModelEvent::Refusal(text) => self.refusal.push_str(text),
+            ModelEvent::CallStart { slot, id, name } => {
+                let call = self.call(*slot);
+                id.clone_into(&mut call.id);
+                name.clone_into(&mut call.name);
+            }
+            ModelEvent::CallDelta { slot, json } => self.call(*slot).json.push_str(json),
+            ModelEvent::CallEnd { slot } => return self.complete(*slot),
+            ModelEvent::Usage(usage) => self.usage = Some(*usage),
+            ModelEvent::Finish(finish) => self.finish = Some(finish.clone()),
+            ModelEvent::Retry { .. } | ModelEvent::Notice(_) => {}
+        }
+        None
+    }
+
+    /// Ends with how the stream ended.
+    #[must_use]
+    pub fn finish(mut self, end: Result<(), ModelError>) -> Collected {
+        for slot in 0..self.calls.len() {
+            if self.complete(slot).is_none() && self.calls[slot].done.is_none() {
+                let raw = std::mem::take(&mut self.calls[slot].json);
+                self.close(slot, Arguments::Unparsable(raw));
+            }
+        }
+        let outcome = match end {
+            Ok(()) => Outcome::Ok,
+            Err(error) if error.code == ErrorCode::Truncated => Outcome::Truncated,
+            Err(error) => Outcome::Error(error),
+        };
+        Collected {
+            message: AssistantMessage {
+                text: self.text,
+                reasoning: self.items,
+                refusal: self.refusal,
+                calls: self.calls.into_iter().filter_map(|call| call.done).collect(),
+            },
+            reasoning: self.reasoning,
+            usage: self.usage,
+            finish: self.finish,
+            outcome,
+        }
+    }
+
+    /// Slots count from 0 in order of appearance: a new one is always the next.
+    fn call(&mut self, slot: usize) -> &mut Open {
+        if slot >= self.calls.len() {
+            self.calls.push(Open::default());
+        }
+        let last = self.calls.len() - 1;
+        &mut self.calls[slot.min(last)]
+    }
+
+    /// Parses the arguments of a call whose end was announced; `None` when they are not complete (or were before).
+    fn complete(&mut self, slot: usize) -> Option<ToolCall> {
+        let call = self.calls.get(slot).filter(|call| call.done.is_none() && !call.name.is_empty())?;
+        let arguments = parse(&call.json, self.finish.as_ref())?;
+        Some(self.close(slot, Arguments::Object(arguments)))
+    }
+
+    fn close(&mut self, slot: usize, arguments: Arguments) -> ToolCall {
+        let id = self.unique(slot);
+        let open = &mut self.calls[slot];
+        let call = ToolCall { id, name: std::mem::take(&mut open.name), arguments };
+        open.json = String::new();
+        open.done.insert(call).clone()
+    }
+
+    /// The provider's id unless it is missing or taken; then nine letters and digits, which every provider accepts.
+    fn unique(&mut self, slot: usize) -> String {
+        let free = |id: &str| !self.taken.contains(id) && !self.used.contains(id);
+        let given = std::mem::take(&mut self.calls[slot].id);
+        let id = if !given.is_empty() && free(&given) {
+            given
+        } else {
+            let mut n = self.taken.len() + slot;
+            while !free(&format!("call{n:05}")) {
+                n += 1;
+            }
+            format!("call{n:05}")
+        };
+        self.used.insert(id.clone());
+        id
+    }
+}
+
+/// The arguments as an object; blank ones are an empty object unless the token limit cut the call.
+fn parse(json: &str, finish: Option<&Finish>) -> Option<Map<String, Value>> {
+    let json = json.trim();
+    if json.is_empty() || json == "null" {
+        return finish.is_some_and(|finish| *finish != Finish::Length).then(Map::new);
+    }
+    serde_json::from_str(json).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collect(events: &[ModelEvent], taken: &[&str]) -> Collected {
+        let taken = taken.iter().map(|&id| id.to_owned()).collect();
+        let mut collector = Collector::new(&taken);
+        for event in events {
+            collector.push(event);
+        }
+        collector.finish(Ok(()))
+    }
+
+    fn call(slot: usize, id: &str, json: &str) -> [ModelEvent; 2] {
+        [
+            ModelEvent::CallStart { slot, id: id.into(), name: "f".into() },
+            ModelEvent::CallDelta { slot, json: json.into() },
+        ]
+    }
+
+    #[track_caller]
+    fn check(json: &str, finish: &Finish, runnable: bool) {
+        let mut events = call(0, "a", json).to_vec();
+        events.push(ModelEvent::Finish(finish.clone()));
+        let collected = collect(&events, &[]);
+        assert_eq!(collected.message.calls[0].runnable(), runnable, "{json:?} {finish:?}");
+    }
+
+    #[test]
+    fn arguments_run_only_when_they_are_an_object() {
+        check(r#"{"x":1}"#, &Finish::Stop, true);
+        check(r#" {"x":1} "#, &Finish::Length, true);
+        check("", &Finish::Stop, true);
+        check("null", &Finish::ToolCalls, true);
+        check("", &Finish::Length, false);
+        check(r#"{"x":"#, &Finish::ToolCalls, false);
+        check("[1]", &Finish::ToolCalls, false);
+    }
+
+    #[test]
+    fn ids_come_back_as_they_were_unless_missing_or_repeated() {
+        let events: Vec<_> =
+            ["a", "", "a", "old", "b"].iter().enumerate().flat_map(|(slot, id)| call(slot, id, "{}")).collect();
+        let ids: Vec<_> = collect(&events, &["old"]).message.calls.into_iter().map(|call| call.id).collect();
+        assert_eq!(ids, ["a", "call00002", "call00003", "call00004", "b"]);
+    }
+
+    #[test]
+    fn a_complete_call_is_handed_out_once() {
+        let taken = HashSet::new();
+        let mut collector = Collector::new(&taken);
+        for event in call(0, "a", r#"{"x":1}"#) {
+            assert_eq!(collector.push(&event), None);
+        }
+        assert_eq!(collector.push(&ModelEvent::CallEnd { slot: 0 }).unwrap().id, "a");
+        assert_eq!(collector.push(&ModelEvent::CallEnd { slot: 0 }), None);
+        assert_eq!(collector.finish(Ok(())).message.calls.len(), 1);
+    }
+}

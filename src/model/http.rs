@@ -1,0 +1,211 @@
+//! Requests over HTTP. The client is built when it is first needed, and for loopback without proxy and trust store.
+//!
+//! Invariants: the key goes to the endpoint's own origin only, and never over plain http except to loopback; it is
+//! never printed.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::{Client, Response, redirect};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::OnceCell;
+use url::{Host, Url};
+
+use super::wire::Answer;
+use super::{Api, Endpoint, ErrorCode, Key, ModelError, date, fault, key};
+
+/// The client of one endpoint.
+#[derive(Debug, Default)]
+pub(super) struct Http {
+    client: OnceLock<Client>,
+    key: OnceCell<Option<SecretString>>,
+}
+
+/// Connections are kept this long: people think between prompts.
+const IDLE: Duration = Duration::from_mins(5);
+
+impl Http {
+    pub(super) async fn send(&self, endpoint: &Endpoint, body: Bytes) -> Result<Answer, ModelError> {
+        let url = url(endpoint, path(endpoint.api))?;
+        let headers = headers(endpoint, &url, self.key(endpoint).await?)?;
+        let request = self.client(endpoint, &url)?.post(url).headers(headers).body(body);
+        let response = request.send().await.map_err(|error| broken(endpoint, error))?;
+        Ok(answer(endpoint, response))
+    }
+
+    /// A request without key for the root of the host: harmless, and it leaves an open connection behind.
+    pub(super) async fn warm(&self, endpoint: &Endpoint) {
+        let Ok(mut url) = url(endpoint, &[]) else {
+            return;
+        };
+        if is_loopback(&url) || url.scheme() != "https" {
+            return;
+        }
+        url.set_path("/");
+        url.set_query(None);
+        if let Ok(client) = self.client(endpoint, &url) {
+            _ = client.head(url).timeout(endpoint.limits.connect).send().await;
+        }
+    }
+
+    async fn key(&self, endpoint: &Endpoint) -> Result<Option<&SecretString>, ModelError> {
+        let read = || async {
+            match &endpoint.key {
+                Key::None => Ok(None),
+                Key::Value(key) => Ok(Some(key.clone())),
+                Key::Command(command) => key::run(command).await.map(Some),
+            }
+        };
+        Ok(self.key.get_or_try_init(read).await?.as_ref())
+    }
+
+    fn client(&self, endpoint: &Endpoint, url: &Url) -> Result<&Client, ModelError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = build(endpoint, url)?;
+        Ok(self.client.get_or_init(|| client))
+    }
+}
+
+fn build(endpoint: &Endpoint, url: &Url) -> Result<Client, ModelError> {
+    let mut builder = Client::builder()
+        .user_agent(concat!("tandem/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(endpoint.limits.connect)
+        .pool_idle_timeout(IDLE)
+        .tcp_nodelay(true)
+        .redirect(redirect::Policy::custom(same_origin));
+    if url.scheme() == "http" && is_loopback(url) {
+        builder = builder.no_proxy().tls_backend_preconfigured(no_roots());
+    } else {
+        // Somebody else in this process may have chosen a provider before: theirs is as good.
+        _ = rustls::crypto::ring::default_provider().install_default();
+        if let Some(file) = &endpoint.ca_file {
+            builder = builder.tls_certs_merge(key::certificates(file)?);
+        }
+    }
+    builder.build().map_err(|error| fault::network(endpoint, &causes(&error)))
+}
+
+/// TLS that trusts nobody, for clients that never use it: the platform's trust store costs megabytes.
+fn no_roots() -> rustls::ClientConfig {
+    rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring supports the default versions")
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth()
+}
+
+/// Follows what keeps method, body and origin; anything else comes back as an answer that says where it points.
+fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let keeps = matches!(attempt.status().as_u16(), 307 | 308);
+    let same = attempt.previous().last().is_some_and(|last| last.origin() == attempt.url().origin());
+    if keeps && same && attempt.previous().len() <= 3 { attempt.follow() } else { attempt.stop() }
+}
+
+fn path(api: Api) -> &'static [&'static str] {
+    match api {
+        Api::Chat => &["chat", "completions"],
+        Api::Responses => &["responses"],
+        Api::Messages => &["messages"],
+    }
+}
+
+fn url(endpoint: &Endpoint, path: &[&str]) -> Result<Url, ModelError> {
+    let base = &endpoint.base_url;
+    let mut url = Url::parse(base).map_err(|error| fault::setting(&format!("base-url {base:?} is no URL: {error}")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(fault::setting(&format!("base-url {base:?} begins with neither http:// nor https://")));
+    }
+    url.path_segments_mut().expect("http URLs have a path").pop_if_empty().extend(path);
+    Ok(url)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}
+
+fn headers(endpoint: &Endpoint, url: &Url, key: Option<&SecretString>) -> Result<HeaderMap, ModelError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if endpoint.api == Api::Messages {
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    }
+    if let Some(key) = key {
+        if url.scheme() == "http" && !is_loopback(url) {
+            return Err(fault::setting(&format!(
+                "the key for {} would travel unencrypted to {}: use https, or configure no key",
+                endpoint.provider, endpoint.base_url
+            )));
+        }
+        let (name, value) = match endpoint.api {
+            Api::Messages => (HeaderName::from_static("x-api-key"), key.expose_secret().to_owned()),
+            Api::Chat | Api::Responses => (AUTHORIZATION, format!("Bearer {}", key.expose_secret())),
+        };
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| fault::setting(&format!("the key for {} has characters no key has", endpoint.provider)))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    for (name, value) in &endpoint.headers {
+        let pair = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
+        let (name, value) = pair.ok_or_else(|| fault::setting(&format!("the header {name:?} is not valid")))?;
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+fn answer(endpoint: &Endpoint, response: Response) -> Answer {
+    let status = response.status();
+    let retry_after = retry_after(response.headers(), SystemTime::now());
+    if status.is_redirection() {
+        let target = response.headers().get(LOCATION).and_then(|target| target.to_str().ok()).unwrap_or("nowhere");
+        let said = Bytes::from(format!("the endpoint redirects to {target}"));
+        let body = futures_util::stream::iter([Ok(said)]).boxed();
+        return Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body };
+    }
+    let endpoint = endpoint.clone();
+    let body = response.bytes_stream().map_err(move |error| broken(&endpoint, error)).boxed();
+    Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body }
+}
+
+/// Seconds, a date, or (a common extension) milliseconds.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok();
+    if let Some(ms) = text("retry-after-ms").and_then(|ms| ms.trim().parse::<f64>().ok()) {
+        return Duration::try_from_secs_f64(ms / 1000.0).ok();
+    }
+    let value = text("retry-after")?.trim();
+    match value.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => Some(date::parse(value)?.duration_since(now).unwrap_or_default()),
+    }
+}
+
+fn broken(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
+    let error = error.without_url();
+    if error.is_timeout() {
+        return ModelError {
+            code: ErrorCode::Network,
+            ..fault::network(endpoint, &format!("no connection within {} s", endpoint.limits.connect.as_secs_f32()))
+        };
+    }
+    fault::network(endpoint, &causes(&error))
+}
+
+/// The innermost causes say most: `connection refused`, `invalid peer certificate`.
+fn causes(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}

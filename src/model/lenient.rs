@@ -1,0 +1,140 @@
+//! Values as servers really send them: a field of the wrong type is an absent field, not a failed stream.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+/// Text, borrowed from the input wherever it has no escapes. Everything that is no text counts as empty.
+#[derive(Debug, Default)]
+pub(super) enum Text<'a> {
+    /// `null`, absent, or no text.
+    #[default]
+    Empty,
+    /// A string.
+    Plain(Cow<'a, str>),
+    /// An array of content parts.
+    Parts(Vec<Value>),
+}
+
+impl Text<'_> {
+    /// The string; empty where there is none.
+    pub(super) fn plain(&self) -> &str {
+        match self {
+            Self::Plain(text) => text,
+            Self::Empty | Self::Parts(_) => "",
+        }
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Text::Plain(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Text::Plain(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut parts = Vec::new();
+        while let Some(part) = seq.next_element()? {
+            parts.push(part);
+        }
+        Ok(Text::Parts(parts))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Text::Empty)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Text::Empty)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Text::Empty)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Text::Empty)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Text::Empty)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Text::Empty)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+/// An index of the provider's; anything but a whole number is none.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Index(pub(super) Option<i128>);
+
+struct IndexVisitor;
+
+impl<'de> Visitor<'de> for IndexVisitor {
+    type Value = Index;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an index")
+    }
+
+    fn visit_u64<E>(self, n: u64) -> Result<Index, E> {
+        Ok(Index(Some(n.into())))
+    }
+
+    fn visit_i64<E>(self, n: i64) -> Result<Index, E> {
+        Ok(Index(Some(n.into())))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Index, E> {
+        Ok(Index(None))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Index, E> {
+        Ok(Index(None))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Index, E> {
+        Ok(Index(text.parse().ok()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Index, E> {
+        Ok(Index(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Index, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Index(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Index, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Index(None))
+    }
+}
+
+impl<'de> Deserialize<'de> for Index {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(IndexVisitor)
+    }
+}

@@ -1,0 +1,229 @@
+//! Events of the stream to events of ours. What counts is the type inside the data, not the `event:` line.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::model::batch::Batch;
+use crate::model::lenient::{Index, Text};
+use crate::model::sse::Event;
+use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fault};
+
+/// Decodes the stream of one answer.
+#[derive(Debug, Default)]
+pub(in crate::model) struct Decoder {
+    model: String,
+    blocks: HashMap<Option<i128>, Block>,
+    calls: usize,
+    tokens: Tokens,
+    finished: bool,
+    /// The terminal marker came: what follows is no part of the answer.
+    pub(in crate::model) done: bool,
+}
+
+/// A block that is being sent. Text needs no memory; what the provider runs itself is none of ours.
+#[derive(Debug)]
+enum Block {
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    Redacted(Value),
+    Call {
+        slot: usize,
+        /// Arguments that came whole with the start; fragments, where there are any, replace them.
+        whole: Option<String>,
+    },
+    ServerTool,
+}
+
+/// Numbers of the start and of the deltas, merged: the last that is there counts.
+#[derive(Debug, Default)]
+struct Tokens {
+    fresh: u64,
+    read: u64,
+    written: u64,
+    output: u64,
+    thinking: u64,
+    cost: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Data<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Text<'a>,
+    #[serde(default)]
+    index: Index,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    message: Option<Message>,
+    content_block: Option<Value>,
+    usage: Option<Value>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    usage: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default)]
+    text: Text<'a>,
+    #[serde(borrow, default)]
+    thinking: Text<'a>,
+    #[serde(borrow, default)]
+    signature: Text<'a>,
+    #[serde(borrow, default)]
+    partial_json: Text<'a>,
+    #[serde(borrow, default)]
+    stop_reason: Text<'a>,
+}
+
+impl Decoder {
+    pub(in crate::model) fn new(model: &str) -> Self {
+        Self { model: model.to_owned(), ..Self::default() }
+    }
+
+    pub(in crate::model) fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
+        let text = event.text();
+        let data = text.trim();
+        if data == "[DONE]" {
+            self.done = true;
+            return Ok(());
+        }
+        let Ok(parsed) = serde_json::from_str::<Data<'_>>(data) else {
+            return if &event.name[..] == b"error" { Err(fault::in_stream(data)) } else { Ok(()) };
+        };
+        match parsed.kind.plain() {
+            "message_start" => {
+                self.blocks.clear();
+                self.usage(parsed.message.and_then(|message| message.usage).as_ref(), out);
+            }
+            "content_block_start" => self.start(parsed.index.0, parsed.content_block.unwrap_or_default(), out),
+            "content_block_delta" => {
+                if let Some(delta) = parsed.delta {
+                    self.delta(parsed.index.0, &delta, out);
+                }
+            }
+            "content_block_stop" => self.stop(parsed.index.0, out),
+            "message_delta" => {
+                self.usage(parsed.usage.as_ref(), out);
+                self.finish(parsed.delta.as_ref().map_or("", |delta| delta.stop_reason.plain()), out);
+            }
+            "message_stop" => self.done = true,
+            "error" => return Err(fault::in_stream(data)),
+            _ if parsed.error.is_some() => return Err(fault::in_stream(data)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The stream is over.
+    pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
+        let mut left: Vec<_> = self.blocks.keys().copied().collect();
+        left.sort_unstable();
+        for index in left {
+            self.stop(index, out);
+        }
+        if self.finished || self.done { Ok(()) } else { Err(fault::truncated()) }
+    }
+
+    fn start(&mut self, index: Option<i128>, block: Value, out: &mut Batch) {
+        let text = |field: &str| block[field].as_str().unwrap_or_default().to_owned();
+        let state = match block["type"].as_str().unwrap_or_default() {
+            "text" => return out.text(&text("text")),
+            "thinking" => {
+                let (text, signature) = (text("thinking"), text("signature"));
+                out.reasoning(&text);
+                Block::Thinking { text, signature }
+            }
+            "redacted_thinking" => Block::Redacted(block),
+            "tool_use" => {
+                let slot = self.calls;
+                self.calls += 1;
+                out.push(ModelEvent::CallStart { slot, id: text("id"), name: text("name") });
+                let whole = block["input"].as_object().filter(|input| !input.is_empty());
+                Block::Call { slot, whole: whole.map(|_| block["input"].to_string()) }
+            }
+            _ => Block::ServerTool,
+        };
+        self.blocks.insert(index, state);
+    }
+
+    fn delta(&mut self, index: Option<i128>, delta: &Delta<'_>, out: &mut Batch) {
+        out.text(delta.text.plain());
+        out.reasoning(delta.thinking.plain());
+        match self.blocks.get_mut(&index) {
+            Some(Block::Thinking { text, signature }) => {
+                text.push_str(delta.thinking.plain());
+                signature.push_str(delta.signature.plain());
+            }
+            Some(Block::Call { slot, whole }) => {
+                let fragment = delta.partial_json.plain();
+                if !fragment.is_empty() {
+                    *whole = None;
+                }
+                out.arguments(*slot, fragment);
+            }
+            Some(Block::Redacted(_) | Block::ServerTool) | None => {}
+        }
+    }
+
+    fn stop(&mut self, index: Option<i128>, out: &mut Batch) {
+        let item = match self.blocks.remove(&index) {
+            Some(Block::Thinking { text, signature }) if !signature.is_empty() => {
+                json!({ "type": "thinking", "thinking": text, "signature": signature })
+            }
+            Some(Block::Redacted(block)) => block,
+            Some(Block::Call { slot, whole }) => {
+                out.arguments(slot, &whole.unwrap_or_default());
+                return out.push(ModelEvent::CallEnd { slot });
+            }
+            _ => return,
+        };
+        let model = self.model.clone();
+        out.push(ModelEvent::ReasoningItem(ReasoningItem { api: Api::Messages, model, item }));
+    }
+
+    fn finish(&mut self, reason: &str, out: &mut Batch) {
+        let finish = match reason {
+            "" => return,
+            "end_turn" | "stop_sequence" => Finish::Stop,
+            "tool_use" => Finish::ToolCalls,
+            "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+            "refusal" => Finish::Refusal,
+            other => Finish::Other(other.to_owned()),
+        };
+        self.finished = true;
+        out.push(ModelEvent::Finish(finish));
+    }
+
+    fn usage(&mut self, usage: Option<&Value>, out: &mut Batch) {
+        let Some(usage) = usage.filter(|usage| usage.is_object()) else {
+            return;
+        };
+        let tokens = &mut self.tokens;
+        for (number, pointer) in [
+            (&mut tokens.fresh, "/input_tokens"),
+            (&mut tokens.read, "/cache_read_input_tokens"),
+            (&mut tokens.written, "/cache_creation_input_tokens"),
+            (&mut tokens.output, "/output_tokens"),
+            (&mut tokens.thinking, "/output_tokens_details/thinking_tokens"),
+        ] {
+            *number = usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(*number);
+        }
+        tokens.cost = usage["cost"].as_f64().or(tokens.cost);
+        out.push(ModelEvent::Usage(Usage {
+            input: tokens.fresh + tokens.read + tokens.written,
+            output: tokens.output,
+            cached: tokens.read,
+            reasoning: tokens.thinking,
+            cost: tokens.cost,
+        }));
+    }
+}

@@ -1,0 +1,148 @@
+//! A model that plays a script: the same answers, byte for byte, every time.
+//!
+//! In this process behind [`super::Provider::scripted`], or behind a socket as [`Server`]. Both speak the real chat
+//! dialect, so that decoding, retries and cancelling are rehearsed too. Gates hold an answer until it is let go on, and
+//! everything that happens can be awaited: tests need no sleep.
+
+mod script;
+mod server;
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+use tokio::sync::watch;
+
+pub use script::{Call, Reply, Script, Step};
+use script::{Piece, Played};
+pub use server::Server;
+
+use super::wire::Answer;
+
+/// A script being played; clones are handles to the same play.
+#[derive(Debug, Clone)]
+pub struct Rehearsal(Arc<watch::Sender<State>>);
+
+/// How far the play is.
+#[derive(Debug, Default)]
+struct State {
+    replies: VecDeque<Reply>,
+    requests: Vec<Value>,
+    open: HashSet<String>,
+    waiting: Vec<String>,
+    closed_early: usize,
+}
+
+impl From<Script> for Rehearsal {
+    fn from(script: Script) -> Self {
+        let state = State { replies: script.into(), ..State::default() };
+        Self(Arc::new(watch::Sender::new(state)))
+    }
+}
+
+impl Rehearsal {
+    /// Adds replies at the end of the script.
+    pub fn add(&self, script: Script) {
+        self.0.send_modify(|state| state.replies.extend(script));
+    }
+
+    /// Lets every answer pass a gate, those to come included.
+    pub fn open(&self, gate: &str) {
+        self.0.send_modify(|state| _ = state.open.insert(gate.to_owned()));
+    }
+
+    /// The bodies of the requests so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Value> {
+        self.0.borrow().requests.clone()
+    }
+
+    /// Waits until an answer stands at a gate.
+    pub async fn waiting_at(&self, gate: &str) {
+        self.until(|state| state.waiting.iter().any(|name| name == gate)).await;
+    }
+
+    /// Waits until there were `n` requests.
+    pub async fn requested(&self, n: usize) {
+        self.until(|state| state.requests.len() >= n).await;
+    }
+
+    /// Waits until `n` answers were dropped before their end.
+    pub async fn closed_early(&self, n: usize) {
+        self.until(|state| state.closed_early >= n).await;
+    }
+
+    async fn until(&self, condition: impl Fn(&State) -> bool) {
+        let held = self.0.subscribe().wait_for(|state| condition(state)).await.is_ok();
+        assert!(held, "the sender lives in self");
+    }
+
+    /// Takes a request and begins the next reply.
+    pub(super) fn answer(&self, body: &[u8]) -> Answer {
+        let request = serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into());
+        let mut reply = None;
+        self.0.send_modify(|state| {
+            state.requests.push(request);
+            reply = state.replies.pop_front();
+        });
+        let Played { status, headers, pieces } = match reply {
+            Some(reply) => script::play(reply),
+            None => script::exhausted(),
+        };
+        let retry_after = headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))
+            .and_then(|(_, value)| value.parse().ok())
+            .map(Duration::from_secs);
+        let play = Play { rehearsal: self.clone(), pieces: pieces.into(), ended: false };
+        let body = stream::unfold(play, |mut play| async move { Some((play.next().await?, play)) }).boxed();
+        Answer { status, retry_after, headers, body }
+    }
+}
+
+/// One answer on its way.
+struct Play {
+    rehearsal: Rehearsal,
+    pieces: VecDeque<Piece>,
+    ended: bool,
+}
+
+impl Play {
+    async fn next(&mut self) -> Option<Result<Bytes, super::ModelError>> {
+        loop {
+            match self.pieces.pop_front() {
+                Some(Piece::Bytes(bytes)) => return Some(Ok(bytes)),
+                Some(Piece::Pause(time)) => tokio::time::sleep(time).await,
+                Some(Piece::Gate(gate)) => self.gate(gate).await,
+                Some(Piece::Hang) => std::future::pending().await,
+                Some(Piece::Cut) => {
+                    self.ended = true;
+                    self.pieces.clear();
+                    return Some(Err(super::fault::truncated()));
+                }
+                None => {
+                    self.ended = true;
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn gate(&self, gate: String) {
+        let Rehearsal(state) = &self.rehearsal;
+        state.send_modify(|state| state.waiting.push(gate.clone()));
+        self.rehearsal.until(|state| state.open.contains(&gate)).await;
+        state.send_modify(|state| state.waiting.retain(|name| *name != gate));
+    }
+}
+
+impl Drop for Play {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.rehearsal.0.send_modify(|state| state.closed_early += 1);
+        }
+    }
+}

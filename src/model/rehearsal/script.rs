@@ -1,0 +1,271 @@
+//! What a script says, and the bytes it becomes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The replies, in the order of the requests.
+pub type Script = Vec<Reply>;
+
+/// One reply.
+pub type Reply = Vec<Step>;
+
+/// One step of a reply. The finish reason follows from the steps (calls or none) unless one says it; usage and the
+/// terminal marker come by themselves.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Step {
+    /// One delta of text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// A text word by word.
+    Words {
+        /// The text.
+        words: String,
+        /// The pause after each word, in milliseconds.
+        #[serde(default)]
+        delay_ms: u64,
+    },
+    /// One delta of reasoning.
+    Reasoning {
+        /// The text.
+        reasoning: String,
+    },
+    /// A tool call.
+    Call {
+        /// The call.
+        call: Call,
+        /// How many pieces its arguments come in.
+        #[serde(default = "one")]
+        fragments: usize,
+    },
+    /// Holds the answer until [`super::Rehearsal::open`].
+    Gate {
+        /// The gate's name.
+        gate: String,
+    },
+    /// An HTTP error (or any other answer that is no stream) instead of a stream.
+    Status {
+        /// The status.
+        status: u16,
+        /// JSON, or a string that is sent as it is.
+        #[serde(default)]
+        body: Value,
+        /// More headers.
+        #[serde(default)]
+        headers: BTreeMap<String, String>,
+    },
+    /// An error inside the stream.
+    Error {
+        /// The error object or text.
+        error: Value,
+    },
+    /// Another finish reason than the usual.
+    Finish {
+        /// In the words of the chat dialect.
+        finish: String,
+    },
+    /// Other numbers than the usual.
+    Usage {
+        /// The usage object.
+        usage: Value,
+    },
+    /// Bytes of the stream as they are; nothing is added behind them.
+    Raw {
+        /// The bytes, as text.
+        raw: String,
+    },
+    /// Closes the connection here.
+    Cut {
+        /// Whether to.
+        cut: bool,
+    },
+    /// Stays silent from here on, with the connection open.
+    Hang {
+        /// Whether to.
+        hang: bool,
+    },
+    /// A body that is no text, such as a compressed one. Only in code.
+    #[serde(skip)]
+    Bytes(Bytes),
+}
+
+/// A call as a script has it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Call {
+    /// The id.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// An object, or a string that is sent as it is (for arguments that do not parse).
+    #[serde(default)]
+    pub arguments: Value,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// A reply, ready to be sent.
+#[derive(Debug)]
+pub(super) struct Played {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) pieces: Vec<Piece>,
+}
+
+#[derive(Debug)]
+pub(super) enum Piece {
+    Bytes(Bytes),
+    Pause(Duration),
+    Gate(String),
+    Hang,
+    Cut,
+}
+
+/// What answers a request that the script has no reply for.
+pub(super) fn exhausted() -> Played {
+    let status = Step::Status {
+        status: 500,
+        body: json!({ "error": { "message": "the script has no reply left" } }),
+        headers: BTreeMap::new(),
+    };
+    play(vec![status])
+}
+
+pub(super) fn play(reply: Reply) -> Played {
+    let mut stage = Stage::default();
+    for step in reply {
+        stage.step(step);
+    }
+    stage.end()
+}
+
+/// A reply while it becomes bytes.
+#[derive(Default)]
+struct Stage {
+    status: Option<u16>,
+    headers: BTreeMap<String, String>,
+    pieces: Vec<Piece>,
+    calls: usize,
+    finish: Option<String>,
+    usage: Option<Value>,
+    /// The script took the end into its own hands.
+    open_end: bool,
+}
+
+impl Stage {
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Text { text } => self.delta(&json!({ "content": text })),
+            Step::Words { words, delay_ms } => self.words(&words, Duration::from_millis(delay_ms)),
+            Step::Reasoning { reasoning } => self.delta(&json!({ "reasoning_content": reasoning })),
+            Step::Call { call, fragments } => self.call(&call, fragments),
+            Step::Gate { gate } => self.pieces.push(Piece::Gate(gate)),
+            Step::Status { status, body, headers } => self.document(status, &body, headers),
+            Step::Error { error } => {
+                self.event(&json!({ "error": error }));
+                self.open_end = true;
+            }
+            Step::Finish { finish } => self.finish = Some(finish),
+            Step::Usage { usage } => self.usage = Some(usage),
+            Step::Raw { raw } => self.bytes(raw.into()),
+            Step::Bytes(bytes) => self.bytes(bytes),
+            Step::Cut { cut: true } => self.stop(Piece::Cut),
+            Step::Hang { hang: true } => self.stop(Piece::Hang),
+            Step::Cut { cut: false } | Step::Hang { hang: false } => {}
+        }
+    }
+
+    fn end(mut self) -> Played {
+        if !self.open_end {
+            let usual = if self.calls > 0 { "tool_calls" } else { "stop" };
+            let finish = self.finish.take().unwrap_or_else(|| usual.to_owned());
+            self.event(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish }] }));
+            let usage = self.usage.take();
+            let usage = usage.unwrap_or_else(|| json!({ "prompt_tokens": 100, "completion_tokens": 20 }));
+            self.event(&json!({ "choices": [], "usage": usage }));
+            self.pieces.push(Piece::Bytes(Bytes::from_static(b"data: [DONE]\n\n")));
+        }
+        self.headers.entry("content-type".to_owned()).or_insert_with(|| "text/event-stream".to_owned());
+        Played { status: self.status.unwrap_or(200), headers: self.headers.into_iter().collect(), pieces: self.pieces }
+    }
+
+    fn event(&mut self, data: &Value) {
+        self.pieces.push(Piece::Bytes(format!("data: {data}\n\n").into()));
+    }
+
+    fn delta(&mut self, delta: &Value) {
+        self.event(&json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] }));
+    }
+
+    fn words(&mut self, words: &str, delay: Duration) {
+        for word in words.split_inclusive(' ') {
+            self.delta(&json!({ "content": word }));
+            if !delay.is_zero() {
+                self.pieces.push(Piece::Pause(delay));
+            }
+        }
+    }
+
+    fn call(&mut self, call: &Call, fragments: usize) {
+        let index = self.calls;
+        self.calls += 1;
+        let start = json!({ "index": index, "id": call.id, "type": "function", "function": { "name": call.name, "arguments": "" } });
+        self.delta(&json!({ "tool_calls": [start] }));
+        let arguments: Vec<char> = match &call.arguments {
+            Value::String(text) => text.chars().collect(),
+            Value::Null => vec![],
+            other => other.to_string().chars().collect(),
+        };
+        for fragment in arguments.chunks(arguments.len().div_ceil(fragments.max(1)).max(1)) {
+            let fragment: String = fragment.iter().collect();
+            self.delta(&json!({ "tool_calls": [{ "index": index, "function": { "arguments": fragment } }] }));
+        }
+    }
+
+    fn document(&mut self, status: u16, body: &Value, headers: BTreeMap<String, String>) {
+        self.status = Some(status);
+        self.headers = headers;
+        self.headers.entry("content-type".to_owned()).or_insert_with(|| "application/json".to_owned());
+        match body {
+            Value::Null => self.open_end = true,
+            Value::String(text) => self.bytes(text.clone().into()),
+            body => self.bytes(body.to_string().into()),
+        }
+    }
+
+    fn bytes(&mut self, bytes: Bytes) {
+        self.pieces.push(Piece::Bytes(bytes));
+        self.open_end = true;
+    }
+
+    fn stop(&mut self, piece: Piece) {
+        self.pieces.push(piece);
+        self.open_end = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_lists_of_lists_of_steps() {
+        let script: Script = serde_json::from_value(json!([
+            [{ "text": "a" }, { "words": "b c", "delay_ms": 5 }, { "gate": "g" }, { "hang": true }],
+            [{ "call": { "id": "c1", "name": "f", "arguments": { "x": 1 } }, "fragments": 3 }],
+            [{ "status": 401, "body": { "error": "no" } }],
+        ]))
+        .unwrap();
+        assert_eq!(script[0][1], Step::Words { words: "b c".into(), delay_ms: 5 });
+        assert_eq!(script[0][3], Step::Hang { hang: true });
+        assert!(matches!(&script[1][0], Step::Call { fragments: 3, .. }));
+        assert!(matches!(&script[2][0], Step::Status { status: 401, .. }));
+    }
+}

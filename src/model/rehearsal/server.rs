@@ -1,0 +1,160 @@
+//! The script behind a socket: HTTP/1.1 on loopback, as much of it as a model server needs.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use bytes::{Buf, Bytes, BytesMut};
+use futures_util::StreamExt;
+use memchr::memmem;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::Rehearsal;
+use crate::model::wire::Answer;
+
+/// A model server on loopback that plays a script. Dropping it closes the port and every connection.
+#[derive(Debug)]
+pub struct Server {
+    base_url: String,
+    rehearsal: Rehearsal,
+    task: JoinHandle<()>,
+}
+
+/// Requests beyond this size are refused, in bytes.
+const LARGEST: usize = 64 << 20;
+
+impl Server {
+    /// Starts on a free port.
+    ///
+    /// # Errors
+    /// When no port can be opened.
+    pub async fn start(script: impl Into<Rehearsal>) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let base_url = format!("http://{}/v1", listener.local_addr()?);
+        let rehearsal = script.into();
+        let task = tokio::spawn(accept(listener, rehearsal.clone()));
+        Ok(Self { base_url, rehearsal, task })
+    }
+
+    /// The base URL for an endpoint.
+    #[must_use]
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// The play, to open gates and to see requests.
+    #[must_use]
+    pub fn rehearsal(&self) -> &Rehearsal {
+        &self.rehearsal
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The connections live in this task and end with it.
+async fn accept(listener: TcpListener, rehearsal: Rehearsal) {
+    let mut connections = JoinSet::new();
+    while let Ok((socket, _)) = listener.accept().await {
+        while connections.try_join_next().is_some() {}
+        connections.spawn(serve(socket, rehearsal.clone()));
+    }
+}
+
+/// Answers the requests of one connection; an error means that it is over.
+async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    let (read, mut write) = socket.into_split();
+    let mut incoming = Incoming { read, buf: BytesMut::new() };
+    while let Some((head, body)) = incoming.request().await? {
+        if head.starts_with("POST ") {
+            let answer = rehearsal.answer(&body);
+            tokio::select! {
+                sent = stream(&mut write, answer) => sent?,
+                () = incoming.closed() => return Ok(()),
+            }
+        } else {
+            let known = head.split(' ').nth(1).is_some_and(|path| path.ends_with("/models"));
+            document(&mut write, known).await?;
+        }
+    }
+    Ok(())
+}
+
+struct Incoming {
+    read: OwnedReadHalf,
+    buf: BytesMut,
+}
+
+impl Incoming {
+    /// The next request's head and body; `None` when the client has closed.
+    async fn request(&mut self) -> io::Result<Option<(String, Bytes)>> {
+        let end = loop {
+            if let Some(at) = memmem::find(&self.buf, b"\r\n\r\n") {
+                break at + 4;
+            }
+            if self.read.read_buf(&mut self.buf).await? == 0 {
+                return Ok(None);
+            }
+        };
+        let head = String::from_utf8_lossy(&self.buf.split_to(end)).into_owned();
+        let length = head
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+            .and_then(|(_, value)| value.trim().parse().ok())
+            .unwrap_or(0);
+        if length > LARGEST {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        while self.buf.len() < length {
+            if self.read.read_buf(&mut self.buf).await? == 0 {
+                return Ok(None);
+            }
+        }
+        Ok(Some((head, self.buf.split_to(length).freeze())))
+    }
+
+    /// Waits until the client has closed its side; what it sends meanwhile is kept for the next request.
+    async fn closed(&mut self) {
+        while self.read.read_buf(&mut self.buf).await.is_ok_and(|read| read > 0) {}
+    }
+}
+
+/// One answer as chunks; a script's cut leaves out the last one.
+async fn stream(write: &mut OwnedWriteHalf, mut answer: Answer) -> io::Result<()> {
+    let mut first = answer.body.next().await;
+    if matches!(first, Some(Err(_))) {
+        return Err(io::ErrorKind::ConnectionReset.into());
+    }
+    let mut head = format!("HTTP/1.1 {} Rehearsal\r\ntransfer-encoding: chunked\r\n", answer.status);
+    for (name, value) in &answer.headers {
+        head.extend([name, ": ", value, "\r\n"]);
+    }
+    head.push_str("\r\n");
+    write.write_all(head.as_bytes()).await?;
+    while let Some(piece) = first.take() {
+        let piece = piece.map_err(|_| io::ErrorKind::ConnectionReset)?;
+        let size = format!("{:x}\r\n", piece.len());
+        let mut chunk = Buf::chain(Buf::chain(size.as_bytes(), piece), &b"\r\n"[..]);
+        write.write_all_buf(&mut chunk).await?;
+        first = answer.body.next().await;
+    }
+    write.write_all(b"0\r\n\r\n").await
+}
+
+async fn document(write: &mut OwnedWriteHalf, known: bool) -> io::Result<()> {
+    let (status, body) = if known {
+        ("200 OK", r#"{"object":"list","data":[{"id":"script","object":"model"}]}"#)
+    } else {
+        ("404 Not Found", "{}")
+    };
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}");
+    write.write_all(head.as_bytes()).await
+}

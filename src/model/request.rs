@@ -1,0 +1,244 @@
+//! One request from sending to its last event: tries again where that is safe, and says so.
+//!
+//! Invariants: no retry once any output has left; every wait is announced before it begins; dropping the stream at any
+//! point drops the connection.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream;
+use tokio::time::timeout;
+
+use super::batch::Batch;
+use super::decoder::StreamDecoder;
+use super::provider::Inner;
+use super::wire::Answer;
+use super::{Endpoint, ErrorCode, ModelError, ModelEvent, ModelStream, fault};
+
+/// Requests sent for one answer.
+const TRIES: u32 = 5;
+/// The most time spent waiting between them; a server that asks for more is not asked again.
+const PATIENCE: Duration = Duration::from_mins(1);
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// An answer beyond this size is a fault, in bytes.
+const LARGEST: usize = 32 << 20;
+/// Error pages are read this far, in bytes.
+const LARGEST_ERROR: usize = 64 << 10;
+/// How long the connection may take to come free after the terminal marker.
+const GRACE: Duration = Duration::from_millis(25);
+
+pub(super) fn stream(provider: Arc<Inner>, body: Bytes, tools: Arc<[String]>) -> ModelStream {
+    let request = Request {
+        provider,
+        tools,
+        body,
+        phase: Phase::Send,
+        batch: Batch::default(),
+        failed: None,
+        asked: None,
+        tries: 0,
+        waited: Duration::ZERO,
+        output: false,
+        size: 0,
+    };
+    stream::unfold(Box::new(request), |mut request| async move {
+        let item = request.next().await?;
+        Some((item, request))
+    })
+    .boxed()
+}
+
+struct Request {
+    provider: Arc<Inner>,
+    /// The names of the tools the model was told of.
+    tools: Arc<[String]>,
+    body: Bytes,
+    phase: Phase,
+    /// What has been decoded and not yet been handed out.
+    batch: Batch,
+    /// What went wrong after the events in `batch`.
+    failed: Option<ModelError>,
+    /// How long the server asked to wait.
+    asked: Option<Duration>,
+    tries: u32,
+    waited: Duration,
+    /// Whether a part of the answer was handed out.
+    output: bool,
+    size: usize,
+}
+
+enum Phase {
+    Send,
+    Wait(Duration),
+    Read(Answer, Box<StreamDecoder>),
+    /// The answer is complete; only the connection is not yet free.
+    Drain(Answer),
+    Over,
+}
+
+impl Request {
+    async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+        loop {
+            if let Some(event) = self.batch.pop() {
+                return Some(self.hand_out(event));
+            }
+            if let Some(error) = self.failed.take() {
+                return Some(self.again(error));
+            }
+            if !self.step().await {
+                return None;
+            }
+        }
+    }
+
+    fn hand_out(&mut self, event: ModelEvent) -> Result<ModelEvent, ModelError> {
+        self.output |= !matches!(event, ModelEvent::Usage(_) | ModelEvent::Notice(_));
+        self.size += size(&event);
+        if self.size > LARGEST {
+            self.phase = Phase::Over;
+            self.batch = Batch::default();
+            self.failed = None;
+            return Err(fault::unreadable(&format!("the answer is larger than {} MiB", LARGEST >> 20)));
+        }
+        Ok(event)
+    }
+
+    /// Either announces another try or gives up.
+    fn again(&mut self, mut error: ModelError) -> Result<ModelEvent, ModelError> {
+        self.phase = Phase::Over;
+        let asked = self.asked.take();
+        // Who has waited in vain for minutes is told, not made to wait again.
+        let silence = error.code == ErrorCode::Timeout && error.status.is_none();
+        if self.output || silence || !error.retryable {
+            return Err(error);
+        }
+        if self.tries >= TRIES {
+            error.message = format!("{} (tried {TRIES} times)", error.message);
+            return Err(error);
+        }
+        let wait = asked.unwrap_or_else(|| backoff(self.tries));
+        if self.waited + wait > PATIENCE {
+            error.message = format!("{} (the server asks to wait {} s)", error.message, wait.as_secs());
+            return Err(error);
+        }
+        self.waited += wait;
+        self.phase = Phase::Wait(wait);
+        Ok(ModelEvent::Retry { attempt: self.tries, wait, reason: error.message })
+    }
+
+    /// Goes on by one wait, answer or read; `false` when there is nothing left.
+    async fn step(&mut self) -> bool {
+        match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Send => self.send().await,
+            Phase::Wait(wait) => {
+                tokio::time::sleep(wait).await;
+                self.phase = Phase::Send;
+            }
+            Phase::Read(answer, decoder) => self.read(answer, decoder).await,
+            Phase::Drain(mut answer) => {
+                let rest = async { while let Some(Ok(_)) = answer.body.next().await {} };
+                _ = timeout(GRACE, rest).await;
+            }
+            Phase::Over => return false,
+        }
+        true
+    }
+
+    async fn send(&mut self) {
+        self.tries += 1;
+        let provider = Arc::clone(&self.provider);
+        let Inner { endpoint, wire } = &*provider;
+        let sent = within_first_byte(endpoint, wire.send(endpoint, self.body.clone())).await.and_then(|sent| sent);
+        let answer = match sent {
+            Ok(answer) => answer,
+            Err(error) => return self.failed = Some(error),
+        };
+        if answer.status == 200 {
+            self.phase = Phase::Read(
+                answer,
+                StreamDecoder::new(endpoint.api, &endpoint.model).with_tools(Arc::clone(&self.tools)).into(),
+            );
+            return;
+        }
+        let status = answer.status;
+        self.asked = answer.retry_after;
+        let body = text(endpoint, answer, Vec::new()).await;
+        self.failed = Some(fault::of_status(endpoint, status, &body));
+    }
+
+    async fn read(&mut self, mut answer: Answer, mut decoder: Box<StreamDecoder>) {
+        let provider = Arc::clone(&self.provider);
+        let endpoint = &provider.endpoint;
+        let bytes = if decoder.fresh() {
+            within_first_byte(endpoint, answer.body.next()).await
+        } else {
+            let limit = endpoint.limits.between;
+            timeout(limit, answer.body.next()).await.map_err(|_| fault::timeout(endpoint, "no more", limit))
+        };
+        let ended = match bytes {
+            Ok(Some(Ok(bytes))) => {
+                if decoder.fresh() && is_document(&bytes) {
+                    let body = text(endpoint, answer, bytes.into()).await;
+                    return self.failed = Some(fault::no_stream(endpoint, &body));
+                }
+                decoder.feed(&bytes, &mut self.batch).map(|()| decoder.done())
+            }
+            Ok(None) => Ok(true),
+            Ok(Some(Err(error))) | Err(error) => Err(error),
+        };
+        match ended {
+            Ok(false) => self.phase = Phase::Read(answer, decoder),
+            Ok(true) => {
+                self.failed = decoder.end(&mut self.batch).err();
+                self.phase = Phase::Drain(answer);
+            }
+            Err(error) => {
+                // What the decoder still holds belongs to the answer; that it has no end is the lesser error.
+                _ = decoder.end(&mut self.batch);
+                self.failed = Some(error);
+            }
+        }
+    }
+}
+
+async fn within_first_byte<T>(endpoint: &Endpoint, work: impl Future<Output = T>) -> Result<T, ModelError> {
+    match endpoint.limits.first_byte {
+        Some(limit) => timeout(limit, work).await.map_err(|_| fault::timeout(endpoint, "nothing", limit)),
+        None => Ok(work.await),
+    }
+}
+
+/// The rest of a body that is no stream, as far as it arrives in time.
+async fn text(endpoint: &Endpoint, mut answer: Answer, mut body: Vec<u8>) -> String {
+    while body.len() < LARGEST_ERROR
+        && let Ok(Some(Ok(bytes))) = timeout(endpoint.limits.between, answer.body.next()).await
+    {
+        body.extend_from_slice(&bytes);
+    }
+    body.truncate(LARGEST_ERROR);
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+/// Neither JSON nor a web page is a stream of events, whatever its content type says.
+fn is_document(bytes: &[u8]) -> bool {
+    matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[' | b'<'))
+}
+
+/// Doubles with every try; a quarter of it more or less, so that clients do not come back in step.
+fn backoff(tries: u32) -> Duration {
+    let base = FIRST_WAIT * 2_u32.pow(tries.saturating_sub(1));
+    let random = RandomState::new().hash_one(tries) % 512;
+    base * (768 + u32::try_from(random).expect("less than 512")) / 1024
+}
+
+fn size(event: &ModelEvent) -> usize {
+    match event {
+        ModelEvent::Text(text) | ModelEvent::Reasoning(text) | ModelEvent::Refusal(text) => text.len(),
+        ModelEvent::CallDelta { json, .. } => json.len(),
+        ModelEvent::CallStart { id, name, .. } => id.len() + name.len() + size_of::<ModelEvent>(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,233 @@
+//! Events of the stream to events of ours. Items are known by their `output_index`: ids change from event to event.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::model::batch::Batch;
+use crate::model::lenient::{Index, Text};
+use crate::model::sse::Event;
+use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fault};
+
+/// Decodes the stream of one answer.
+#[derive(Debug, Default)]
+pub(in crate::model) struct Decoder {
+    model: String,
+    items: HashMap<i128, Item>,
+    /// The item of the last event that named one: some hosts leave the index out.
+    current: i128,
+    calls: usize,
+    /// The terminal event came: what follows is no part of the answer.
+    pub(in crate::model) done: bool,
+}
+
+/// An item that is being sent.
+#[derive(Debug, Default)]
+struct Item {
+    /// Where its arguments go, if it is a call.
+    slot: Option<usize>,
+    /// The part whose deltas came: its `done` event brings nothing new.
+    streamed: Option<Option<i128>>,
+    /// Whether anything of it came at all.
+    seen: bool,
+    ended: bool,
+}
+
+#[derive(Deserialize)]
+struct Data<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Text<'a>,
+    #[serde(default)]
+    output_index: Index,
+    #[serde(default)]
+    content_index: Index,
+    #[serde(default)]
+    summary_index: Index,
+    #[serde(borrow, default)]
+    delta: Text<'a>,
+    #[serde(borrow, default)]
+    text: Text<'a>,
+    #[serde(borrow, default)]
+    refusal: Text<'a>,
+    #[serde(borrow, default)]
+    arguments: Text<'a>,
+    item: Option<Value>,
+    response: Option<Value>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+impl Decoder {
+    pub(in crate::model) fn new(model: &str) -> Self {
+        Self { model: model.to_owned(), ..Self::default() }
+    }
+
+    pub(in crate::model) fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
+        let text = event.text();
+        let data = text.trim();
+        let Ok(parsed) = serde_json::from_str::<Data<'_>>(data) else {
+            return if &event.name[..] == b"error" { Err(fault::in_stream(data)) } else { Ok(()) };
+        };
+        let kind = parsed.kind.plain();
+        self.current = parsed.output_index.0.unwrap_or_else(|| self.place(kind));
+        match kind {
+            "response.completed" | "response.incomplete" | "response.done" => {
+                self.complete(kind, parsed.response.unwrap_or_default(), out);
+            }
+            "response.failed" | "error" => return Err(fault::in_stream(data)),
+            "response.output_item.added" => {
+                if let Some(item) = parsed.item {
+                    self.begin(&item, out);
+                }
+            }
+            "response.output_item.done" => {
+                if let Some(item) = parsed.item {
+                    self.item(item, out);
+                }
+            }
+            _ if kind.is_empty() && parsed.error.is_some() => return Err(fault::in_stream(data)),
+            _ => self.part(&parsed, out),
+        }
+        Ok(())
+    }
+
+    /// The stream is over.
+    pub(in crate::model) fn end(&mut self) -> Result<(), ModelError> {
+        if self.done { Ok(()) } else { Err(fault::truncated()) }
+    }
+
+    /// The item of an event that names none: the current one, unless another begins.
+    fn place(&self, kind: &str) -> i128 {
+        let ended = self.items.get(&self.current).is_some_and(|item| item.ended);
+        if kind == "response.output_item.added" || kind == "response.output_item.done" && ended {
+            self.items.keys().max().map_or(0, |last| last + 1)
+        } else {
+            self.current
+        }
+    }
+
+    /// Deltas, and the whole text that follows them: the latter counts where the former were left out.
+    fn part(&mut self, data: &Data<'_>, out: &mut Batch) {
+        let item = self.items.entry(self.current).or_default();
+        let part = Some(data.summary_index.0.or(data.content_index.0));
+        let delta = data.delta.plain();
+        let whole = |text| if item.streamed == part { "" } else { text };
+        match data.kind.plain() {
+            "response.output_text.delta" => out.text(delta),
+            "response.refusal.delta" => out.refusal(delta),
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                if item.seen && item.streamed != part {
+                    out.reasoning("\n\n");
+                }
+                out.reasoning(delta);
+            }
+            "response.output_text.done" => out.text(whole(data.text.plain())),
+            "response.refusal.done" => out.refusal(whole(data.refusal.plain())),
+            "response.function_call_arguments.delta" => {
+                if let Some(slot) = item.slot {
+                    out.arguments(slot, delta);
+                }
+            }
+            "response.function_call_arguments.done" => {
+                if let Some(slot) = item.slot {
+                    let arguments = if item.seen { "" } else { data.arguments.plain() };
+                    out.arguments(slot, arguments);
+                }
+            }
+            _ => return,
+        }
+        item.streamed = part;
+        item.seen |= !(delta.is_empty() && data.text.plain().is_empty() && data.arguments.plain().is_empty());
+    }
+
+    /// An item begins; a call is announced.
+    fn begin(&mut self, item: &Value, out: &mut Batch) {
+        let state = self.items.entry(self.current).or_default();
+        if item["type"] != "function_call" || state.slot.is_some() {
+            return;
+        }
+        let slot = self.calls;
+        self.calls += 1;
+        state.slot = Some(slot);
+        let text = |field: &str| item[field].as_str().unwrap_or_default().to_owned();
+        out.push(ModelEvent::CallStart { slot, id: text("call_id"), name: text("name") });
+    }
+
+    /// A whole item: what its deltas did not bring is taken from it.
+    fn item(&mut self, item: Value, out: &mut Batch) {
+        self.begin(&item, out);
+        let state = self.items.entry(self.current).or_default();
+        if std::mem::replace(&mut state.ended, true) {
+            return;
+        }
+        match item["type"].as_str().unwrap_or_default() {
+            "message" if !state.seen => {
+                for part in item["content"].as_array().into_iter().flatten() {
+                    out.text(part["text"].as_str().unwrap_or_default());
+                    out.refusal(part["refusal"].as_str().unwrap_or_default());
+                }
+            }
+            "function_call" => {
+                let slot = state.slot.unwrap_or_default();
+                if !state.seen {
+                    out.arguments(slot, item["arguments"].as_str().unwrap_or_default());
+                }
+                out.push(ModelEvent::CallEnd { slot });
+            }
+            "reasoning" => {
+                if !state.seen {
+                    out.reasoning(&thoughts(&item));
+                }
+                let model = self.model.clone();
+                out.push(ModelEvent::ReasoningItem(ReasoningItem { api: Api::Responses, model, item }));
+            }
+            _ => {}
+        }
+    }
+
+    /// The end. The list of items is looked at only where no item came by itself.
+    fn complete(&mut self, kind: &str, mut response: Value, out: &mut Batch) {
+        self.done = true;
+        if self.items.is_empty()
+            && let Value::Array(items) = response["output"].take()
+        {
+            for (index, item) in (0..).zip(items) {
+                self.current = index;
+                self.item(item, out);
+            }
+        }
+        if let Some(usage) = usage(&response["usage"]) {
+            out.push(ModelEvent::Usage(usage));
+        }
+        let cut = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
+        out.push(ModelEvent::Finish(match cut {
+            Some("max_output_tokens") => Finish::Length,
+            Some("content_filter") => Finish::ContentFilter,
+            Some(other) => Finish::Other(other.to_owned()),
+            None if kind == "response.incomplete" => Finish::Length,
+            None if self.calls > 0 => Finish::ToolCalls,
+            None => Finish::Stop,
+        }));
+    }
+}
+
+/// The text of a reasoning item: its summary, else what some hosts show of the reasoning itself.
+fn thoughts(item: &Value) -> String {
+    let parts = ["summary", "content"].iter().filter_map(|field| item[field].as_array());
+    let texts = parts.flatten().filter_map(|part| part["text"].as_str());
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn usage(usage: &Value) -> Option<Usage> {
+    let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64);
+    let (input, output) = (number("/input_tokens"), number("/output_tokens"));
+    (input.is_some() || output.is_some()).then(|| Usage {
+        input: input.unwrap_or_default(),
+        output: output.unwrap_or_default(),
+        cached: number("/input_tokens_details/cached_tokens").unwrap_or_default(),
+        reasoning: number("/output_tokens_details/reasoning_tokens").unwrap_or_default(),
+        cost: usage["cost"].as_f64(),
+    })
+}

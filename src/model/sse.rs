@@ -1,0 +1,246 @@
+//! Bytes to server-sent events, after the WHATWG rules but lenient at the end of a stream.
+//!
+//! Invariants: the events do not depend on how the bytes were cut; every byte is looked at once, so one-byte reads
+//! cost no more than one large read; a line or an event longer than [`MAX_EVENT`] is an error, never memory.
+//! `id` and `retry` serve reconnection, which an answer of a model does not have: they are skipped.
+
+use std::borrow::Cow;
+
+use bytes::{Buf, Bytes, BytesMut};
+use memchr::{memchr, memchr2};
+use tokio_util::codec::Decoder;
+
+/// The longest line, and the most data of one event, in bytes.
+pub const MAX_EVENT: usize = 8 << 20;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// One event of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Event {
+    /// The `event` field; empty stands for `message`.
+    pub name: Bytes,
+    /// The `data` lines, joined by line feeds.
+    pub data: Bytes,
+}
+
+impl Event {
+    /// The data as text; bytes that are no UTF-8 become U+FFFD.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.data)
+    }
+}
+
+/// Why a stream cannot be read on.
+#[derive(Debug, thiserror::Error)]
+pub enum SseError {
+    /// One line or one event exceeds [`MAX_EVENT`].
+    #[error("the stream has an event of more than {} MiB", MAX_EVENT >> 20)]
+    TooLong,
+    /// The reader failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// The decoder; one for each stream.
+#[derive(Debug, Default)]
+pub struct SseDecoder {
+    /// Where the search for a line end goes on.
+    scanned: usize,
+    /// Whether the place of a byte order mark is behind us.
+    begun: bool,
+    /// The last line ended with CR: a LF that follows belongs to it.
+    skip_lf: bool,
+    name: Bytes,
+    data: Data,
+}
+
+/// The data of the event that is being read; one line, the usual case, is not copied.
+#[derive(Debug, Default)]
+enum Data {
+    #[default]
+    None,
+    Line(Bytes),
+    Lines(BytesMut),
+}
+
+impl Decoder for SseDecoder {
+    type Item = Event;
+    type Error = SseError;
+
+    fn decode(&mut self, src: &mut BytesMut) -> Result<Option<Event>, SseError> {
+        if !self.begun {
+            if src.len() < BOM.len() && BOM.starts_with(src) {
+                return Ok(None);
+            }
+            self.strip_bom(src);
+        }
+        while let Some(line) = self.line(src)? {
+            if let Some(event) = self.field(line)? {
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gateways cut the last blank line, the last line end, or both: what stands there counts.
+    fn decode_eof(&mut self, src: &mut BytesMut) -> Result<Option<Event>, SseError> {
+        if let Some(event) = self.decode(src)? {
+            return Ok(Some(event));
+        }
+        if !src.is_empty() {
+            self.begun = true;
+            self.scanned = 0;
+            let rest = src.split().freeze();
+            if let Some(event) = self.field(rest)? {
+                return Ok(Some(event));
+            }
+        }
+        Ok(self.dispatch())
+    }
+}
+
+impl SseDecoder {
+    fn strip_bom(&mut self, src: &mut BytesMut) {
+        self.begun = true;
+        if src.starts_with(BOM) {
+            src.advance(BOM.len());
+        }
+    }
+
+    /// Takes the next whole line, without its end.
+    fn line(&mut self, src: &mut BytesMut) -> Result<Option<Bytes>, SseError> {
+        if self.skip_lf && !src.is_empty() {
+            self.skip_lf = false;
+            if src.first() == Some(&b'\n') {
+                src.advance(1);
+            }
+        }
+        let Some(at) = src.get(self.scanned..).and_then(|rest| memchr2(b'\n', b'\r', rest)) else {
+            self.scanned = src.len();
+            return if src.len() > MAX_EVENT { Err(SseError::TooLong) } else { Ok(None) };
+        };
+        let end = self.scanned + at;
+        self.scanned = 0;
+        if end > MAX_EVENT {
+            return Err(SseError::TooLong);
+        }
+        self.skip_lf = src.get(end) == Some(&b'\r');
+        let line = if end == 0 { Bytes::new() } else { src.split_to(end).freeze() };
+        src.advance(1);
+        Ok(Some(line))
+    }
+
+    /// Takes one line into the event; a blank one ends it.
+    fn field(&mut self, mut line: Bytes) -> Result<Option<Event>, SseError> {
+        if line.is_empty() {
+            return Ok(self.dispatch());
+        }
+        let colon = memchr(b':', &line).unwrap_or(line.len());
+        let mut value = line.split_off(colon);
+        if !value.is_empty() {
+            value.advance(1);
+        }
+        if value.first() == Some(&b' ') {
+            value.advance(1);
+        }
+        match &line[..] {
+            b"data" => self.data.push(value)?,
+            b"event" => self.name = value,
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn dispatch(&mut self) -> Option<Event> {
+        let name = std::mem::take(&mut self.name);
+        match std::mem::take(&mut self.data) {
+            Data::None => None,
+            Data::Line(data) => Some(Event { name, data }),
+            Data::Lines(data) => Some(Event { name, data: data.freeze() }),
+        }
+    }
+}
+
+impl Data {
+    fn push(&mut self, line: Bytes) -> Result<(), SseError> {
+        match self {
+            Self::None => *self = Self::Line(line),
+            Self::Line(first) => {
+                let mut lines = BytesMut::from(&first[..]);
+                lines.extend_from_slice(b"\n");
+                lines.extend_from_slice(&line);
+                *self = Self::Lines(lines);
+            }
+            Self::Lines(lines) => {
+                lines.extend_from_slice(b"\n");
+                lines.extend_from_slice(&line);
+                if lines.len() > MAX_EVENT {
+                    return Err(SseError::TooLong);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(input: &[u8], chunk: usize) -> Vec<(String, String)> {
+        let (mut decoder, mut buf, mut events) = (SseDecoder::default(), BytesMut::new(), Vec::new());
+        let mut keep = |event: Event| {
+            events.push((String::from_utf8_lossy(&event.name).into_owned(), event.text().into_owned()));
+        };
+        for piece in input.chunks(chunk.max(1)) {
+            buf.extend_from_slice(piece);
+            while let Some(event) = decoder.decode(&mut buf).unwrap() {
+                keep(event);
+            }
+        }
+        while let Some(event) = decoder.decode_eof(&mut buf).unwrap() {
+            keep(event);
+        }
+        events
+    }
+
+    #[track_caller]
+    fn check(input: &str, expected: &[(&str, &str)]) {
+        for chunk in [1, 2, 3, 7, input.len()] {
+            let events = decode(input.as_bytes(), chunk);
+            let events: Vec<_> = events.iter().map(|(name, data)| (name.as_str(), data.as_str())).collect();
+            assert_eq!(events, expected, "{input:?} in chunks of {chunk}");
+        }
+    }
+
+    #[test]
+    fn every_line_end_ends_a_line() {
+        for end in ["\n", "\r\n", "\r"] {
+            check(&"event: x\n: note\ndata: a\ndata:b\n\ndata: c\n\n".replace('\n', end), &[("x", "a\nb"), ("", "c")]);
+        }
+        check("data: a\r\n\ndata: b\n\rdata: c\r\r\n", &[("", "a"), ("", "b"), ("", "c")]);
+    }
+
+    #[test]
+    fn the_end_of_the_stream_ends_the_event() {
+        check("data: a", &[("", "a")]);
+        check("data: a\n\ndata: [DONE]", &[("", "a"), ("", "[DONE]")]);
+        check("data: a\r", &[("", "a")]);
+        check("event: x\n", &[]);
+    }
+
+    #[test]
+    fn only_the_first_byte_order_mark_goes() {
+        check("\u{feff}data: a\n\n", &[("", "a")]);
+        check("\u{feff}\u{feff}data: a\n\ndata: b\n\n", &[("", "b")]);
+    }
+
+    #[test]
+    fn a_line_without_end_is_an_error_and_not_memory() {
+        let (mut decoder, mut buf) = (SseDecoder::default(), BytesMut::from(&b"data: "[..]));
+        buf.resize(MAX_EVENT + 1, b'x');
+        assert!(matches!(decoder.decode(&mut buf), Err(SseError::TooLong)));
+    }
+}

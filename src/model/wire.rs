@@ -1,0 +1,36 @@
+//! What carries a request: HTTP, or a rehearsal that plays without a network.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+
+use super::http::Http;
+use super::rehearsal::Rehearsal;
+use super::{Endpoint, ModelError};
+
+/// The carrier of a provider.
+#[derive(Debug)]
+pub(super) enum Wire {
+    Http(Http),
+    Rehearsal(Rehearsal),
+}
+
+/// The head of an answer, and its body as it arrives. Dropping it closes the connection.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// How long the server asks to wait before the next try.
+    pub(super) retry_after: Option<Duration>,
+    /// The headers a rehearsal sends; over HTTP they have done their work before.
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: BoxStream<'static, Result<Bytes, ModelError>>,
+}
+
+impl Wire {
+    pub(super) async fn send(&self, endpoint: &Endpoint, body: Bytes) -> Result<Answer, ModelError> {
+        match self {
+            Self::Http(http) => http.send(endpoint, body).await,
+            Self::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body)),
+        }
+    }
+}
