@@ -16,6 +16,7 @@ export const CHAT_VIEW = "tandem.chat";
 const FRAME_MS = 16;
 
 const remedyCommands: Record<Exclude<Remedy, "retry">, readonly string[]> = {
+  folder: ["workbench.action.files.openFolder"],
   apiKey: ["tandem.setApiKey"],
   settings: ["tandem.openSettings"],
   walkthrough: ["workbench.action.openWalkthrough", "tandem.tandem#start"],

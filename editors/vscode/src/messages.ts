@@ -63,7 +63,7 @@ export interface ErrorItem {
   readonly remedies: readonly Remedy[];
 }
 
-export type Remedy = "retry" | "apiKey" | "settings" | "walkthrough" | "log";
+export type Remedy = "retry" | "folder" | "apiKey" | "settings" | "walkthrough" | "log";
 export type Item = UserItem | TextItem | ToolItem | PlanItem | NoticeItem | ErrorItem;
 
 export type Change =
@@ -88,6 +88,8 @@ export interface ChatState {
   readonly phase: Phase;
   /** A passing remark of the server, such as "retrying in 4 s". */
   readonly message: string;
+  /** What helps when the phase is "stopped". */
+  readonly remedies: readonly Remedy[];
   readonly modes?: Picker;
   readonly models?: Picker;
   /** Tokens in the context, of how many. */

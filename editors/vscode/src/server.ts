@@ -1,7 +1,7 @@
 /** The server process and the language client on it. Starts on first need; nothing is restarted behind the user's back. */
 import { constants, accessSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { type Disposable, EventEmitter, type LogOutputChannel, type SecretStorage, workspace } from "vscode";
+import { type CancellationToken, type Disposable, EventEmitter, type LogOutputChannel, type SecretStorage, workspace } from "vscode";
 import {
   CloseAction,
   ErrorAction,
@@ -12,12 +12,20 @@ import {
   type StaticFeature,
 } from "vscode-languageclient/node";
 import { environment, findServer, type Settings } from "./launch";
+import type { Remedy } from "./messages";
 import * as protocol from "./protocol";
 
 const KEY = "tandem.apiKey";
 
-/** The server could not be started; the message says why and what to do. */
-export class StartError extends Error {}
+/** There is no server to ask; the message says why, the remedies what to do. */
+export class StartError extends Error {
+  constructor(
+    message: string,
+    readonly remedies: readonly Remedy[] = ["retry", "settings", "log"],
+  ) {
+    super(message);
+  }
+}
 
 export class Server implements Disposable {
   private client: Promise<LanguageClient> | undefined;
@@ -29,7 +37,7 @@ export class Server implements Disposable {
   /** The process is gone, asked for or not. */
   readonly onEnd = this.ended.event;
   /** Answers the server's permission questions. */
-  askPermission: (params: protocol.PermissionParams) => Promise<protocol.PermissionResult> = () =>
+  askPermission: (params: protocol.PermissionParams, token: CancellationToken) => Promise<protocol.PermissionResult> = () =>
     Promise.resolve({ outcome: { outcome: "cancelled" } });
 
   constructor(
@@ -92,8 +100,7 @@ export class Server implements Disposable {
   }
 
   private connect(program: string, env: Record<string, string>, settings: Settings): LanguageClient {
-    const cwd = workspace.workspaceFolders?.[0]?.uri.fsPath;
-    const options = { env, ...(cwd !== undefined && { cwd }) };
+    const options = { env, cwd: folder() };
     const client = new LanguageClient("tandem", "tandem", { command: program, args: ["lsp"], options }, {
       documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
       outputChannel: this.log,
@@ -107,7 +114,7 @@ export class Server implements Disposable {
     client.registerFeature(sessionMethods);
     client.onNotification(protocol.update, (params) => this.updated.fire(params));
     client.onNotification(protocol.status, (status) => this.statusChanged.fire(status));
-    client.onRequest(protocol.requestPermission, (params) => this.askPermission(params));
+    client.onRequest(protocol.requestPermission, (params, token) => this.askPermission(params, token));
     client.onDidChangeState(({ oldState, newState }) => {
       if (newState === State.Stopped && oldState === State.Running) {
         this.client = undefined;
@@ -128,6 +135,15 @@ const sessionMethods: StaticFeature = {
   getState: () => ({ kind: "static" }),
   clear: () => undefined,
 };
+
+/** Where tandem works: the window's first folder. Never a guess, because whatever is in it may be read. */
+export function folder(): string {
+  const [first] = workspace.workspaceFolders ?? [];
+  if (first === undefined) {
+    throw new StartError("Open a folder first: tandem works on the files in it.", ["folder"]);
+  }
+  return first.uri.fsPath;
+}
 
 function readSettings(): Settings {
   const config = workspace.getConfiguration("tandem");

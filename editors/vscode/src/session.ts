@@ -2,12 +2,12 @@
  * One conversation: the transcript, the session on the server and the turn in progress. Invariants: at most one prompt runs; every permission
  * question is answered exactly once, with "cancelled" when its turn ends first; a lost server ends the turn but not the transcript.
  */
-import { type Disposable, EventEmitter, workspace } from "vscode";
+import { type CancellationToken, type Disposable, EventEmitter } from "vscode";
 import { ErrorCodes, ResponseError } from "vscode-languageclient/node";
 import type { Attachment } from "./context";
 import type { ChatState, Phase, Picker, Remedy } from "./messages";
 import * as protocol from "./protocol";
-import { type Server, StartError } from "./server";
+import { folder, type Server, StartError } from "./server";
 import { Transcript } from "./transcript";
 
 interface Turn {
@@ -37,7 +37,7 @@ export class Session implements Disposable {
   private configOptions: readonly protocol.ConfigOption[] = [];
   private usage: { used: number; size: number } | undefined;
   private status: protocol.StatusParams | undefined;
-  private problem: string | undefined;
+  private problem: { text: string; remedies: readonly Remedy[] } | undefined;
   private readonly changed = new EventEmitter<void>();
   private readonly grew = new EventEmitter<void>();
   private readonly asked = new EventEmitter<string>();
@@ -53,7 +53,7 @@ export class Session implements Disposable {
   private readonly subscriptions: Disposable[];
 
   constructor(private readonly server: Server) {
-    server.askPermission = (params) => this.ask(params);
+    server.askPermission = (params, token) => this.ask(params, token);
     this.subscriptions = [
       server.onUpdate(({ sessionId, update }) => sessionId === this.current && this.update(update)),
       server.onStatus((status) => this.setStatus(status)),
@@ -70,7 +70,8 @@ export class Session implements Disposable {
     const modes = this.modePicker();
     return {
       phase: this.phase(),
-      message: this.problem ?? this.status?.message ?? "",
+      message: this.problem?.text ?? this.status?.message ?? "",
+      remedies: this.problem?.remedies ?? [],
       ...(modes && { modes }),
       ...(models && { models: { current: models.currentValue, choices: models.options } }),
       ...(this.usage && { usage: this.usage }),
@@ -83,7 +84,7 @@ export class Session implements Disposable {
       await this.sessionId();
       this.problem = undefined;
     } catch (error) {
-      this.problem = words(error);
+      this.problem = { text: words(error), remedies: remedies(error) };
     }
     this.changed.fire();
   }
@@ -97,10 +98,13 @@ export class Session implements Disposable {
     await this.run({ text, attachments });
   }
 
-  /** Sends the last prompt once more, in place of its error. */
+  /** Sends the last prompt once more, in place of its error; before the first prompt it starts the server again. */
   async retry(): Promise<void> {
-    if (this.running || this.lastTurn === undefined) {
+    if (this.running) {
       return;
+    }
+    if (this.lastTurn === undefined) {
+      return this.open();
     }
     this.transcript.dropError();
     await this.run(this.lastTurn);
@@ -188,7 +192,7 @@ export class Session implements Disposable {
         transcript.notice(ending);
       }
     } catch (error) {
-      this.problem = error instanceof StartError ? error.message : undefined;
+      this.problem = error instanceof StartError ? { text: error.message, remedies: error.remedies } : undefined;
       transcript.finish();
       transcript.fail(words(error), remedies(error));
     } finally {
@@ -207,8 +211,7 @@ export class Session implements Disposable {
   }
 
   private async create(): Promise<string> {
-    const cwd = workspace.workspaceFolders?.[0]?.uri.fsPath ?? process.cwd();
-    const created = await this.server.request(protocol.newSession, { cwd, mcpServers: [] });
+    const created = await this.server.request(protocol.newSession, { cwd: folder(), mcpServers: [] });
     this.modes = created.modes ?? undefined;
     this.configOptions = created.configOptions ?? [];
     this.current = created.sessionId;
@@ -216,10 +219,11 @@ export class Session implements Disposable {
     return created.sessionId;
   }
 
-  private ask({ toolCall, options }: protocol.PermissionParams): Promise<protocol.PermissionResult> {
+  private ask({ toolCall, options }: protocol.PermissionParams, token: CancellationToken): Promise<protocol.PermissionResult> {
     const id = this.transcript.openQuestion(toolCall, options);
     return new Promise((answer) => {
       this.questions.set(id, { options, answer });
+      token.onCancellationRequested(() => this.close(id, cancelled));
       this.changed.fire();
       this.asked.fire(toolCall.title ?? "");
     });
@@ -316,9 +320,9 @@ function words(error: unknown): string {
   return "The tandem server ended before it answered. Trying again starts it anew; the log says why it ended.";
 }
 
-function remedies(error: unknown): Remedy[] {
+function remedies(error: unknown): readonly Remedy[] {
   if (error instanceof StartError) {
-    return ["retry", "settings", "log"];
+    return error.remedies;
   }
   const data = error instanceof ResponseError ? (error.data as protocol.FailureData | undefined) : undefined;
   switch (data?.code) {

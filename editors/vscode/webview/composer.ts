@@ -74,8 +74,6 @@ export class Composer {
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       this.submit();
-    } else if (event.key === "Escape" && this.busy) {
-      this.send({ type: "stop" });
     }
   }
 

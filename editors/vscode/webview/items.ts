@@ -51,6 +51,7 @@ function notice({ text }: NoticeItem): HTMLElement {
 
 const remedyNames: Record<Remedy, string> = {
   retry: "Try Again",
+  folder: "Open Folder",
   apiKey: "Set API Key",
   settings: "Open Settings",
   walkthrough: "Get Started",
@@ -136,15 +137,16 @@ class ToolView implements ItemView {
     this.item = item;
     this.element.dataset["kind"] = item.toolKind;
     this.element.dataset["status"] = item.status;
-    this.element.classList.toggle("card", item.diffs.length > 0 || item.question !== undefined);
-    this.element.classList.toggle("asking", item.question !== undefined);
-    this.element.setAttribute("aria-label", visible(item.title));
     const { diffs, output, question, ...head } = item;
     const counts = { added: sum(diffs, "added"), removed: sum(diffs, "removed") };
-    this.head.set({ ...head, counts, hasBody: this.hasBody(), open: this.isOpen() }, () => this.drawHead(counts));
+    const asking = question !== undefined;
+    this.element.classList.toggle("card", diffs.length > 0 || asking);
+    this.element.classList.toggle("asking", asking);
+    this.element.setAttribute("aria-label", visible(item.title));
+    this.head.set({ ...head, asking, counts, hasBody: this.hasBody(), open: this.isOpen() }, () => this.drawHead(counts));
     this.body.element.hidden = !this.isOpen();
     this.body.set({ diffs, output }, () => [...diffs.map((diff) => diffTable(diff, diffs.length > 1)), output !== "" && h("pre", { class: "output", tabindex: "0" }, visible(output))]);
-    this.question.element.hidden = question === undefined;
+    this.question.element.hidden = !asking;
     this.question.set(question, () => (question ? this.drawQuestion(question) : []));
   }
 

@@ -24,6 +24,7 @@ const views = new Map<number, ItemView>();
 const list = h("div", { class: "list", role: "log", "aria-label": "Conversation", "aria-live": "polite" });
 const welcome = new Slot("welcome");
 const activity = new Slot("activity");
+activity.element.role = "status";
 const content = h("div", { class: "content" }, welcome.element, list, activity.element);
 const scroller = h("main", { scroll: () => scrolled() }, content);
 const jump = h("button", { type: "button", class: "jump", title: "To the end", "aria-label": "To the end", click: () => toEnd() }, icon("arrowDown"));
@@ -98,17 +99,17 @@ function drawState(state: ChatState): void {
   activity.set(words, () => (words === "" ? [] : [icon(phase === "waiting" ? "question" : "loading", phase === "waiting" ? "" : "spin"), visible(words)]));
   const empty = views.size === 0;
   welcome.element.hidden = !empty;
-  welcome.set({ phase, message }, () => greeting(state));
+  welcome.set({ phase, message, remedies: state.remedies }, () => greeting(state));
 }
 
-function greeting({ phase, message }: ChatState): Node[] {
+function greeting({ phase, message, remedies }: ChatState): Node[] {
   const head = [icon("tandem", "logo"), h("h1", {}, "tandem")];
   if (phase === "no_model") {
     const text = message || "No model is configured yet. Start a local server such as Ollama, set an API key, or name an endpoint in the settings.";
     return [...head, errorCard({ text, remedies: ["walkthrough", "apiKey", "settings"] }, send)];
   }
   if (phase === "stopped") {
-    return [...head, errorCard({ text: message, remedies: ["retry", "settings", "log"] }, send)];
+    return [...head, errorCard({ text: message, remedies }, send)];
   }
   const chord = navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl+K";
   const keys = (key: string) => h("span", { class: "keys" }, h("kbd", {}, chord), h("kbd", {}, key));
