@@ -4,8 +4,8 @@
 //! through the editor when the file is open, else atomically to disk. What was read is remembered by content hash, so
 //! an edit never lands on text the model has not seen without being matched against it again.
 
-pub mod content;
 mod commit;
+pub mod content;
 mod disk;
 pub mod documents;
 pub mod edit;
@@ -16,6 +16,7 @@ pub mod protect;
 mod seen;
 #[cfg(test)]
 mod tests;
+pub mod walk;
 
 use std::ops::RangeInclusive;
 use std::path::Path;

@@ -159,7 +159,8 @@ fn trimmed(start: usize, before: &str, after: &str) -> Option<Hunk> {
 }
 
 fn splits_crlf(text: &str, at: usize) -> bool {
-    text.get(..at).is_some_and(|before| before.ends_with('\r')) && text.get(at..).is_some_and(|after| after.starts_with('\n'))
+    text.get(..at).is_some_and(|before| before.ends_with('\r'))
+        && text.get(at..).is_some_and(|after| after.starts_with('\n'))
 }
 
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
@@ -180,7 +181,8 @@ mod tests {
     fn check(old: &str, new: &str, expected: &[(&str, &str)]) {
         let hunks = hunks(old, new);
         assert_eq!(patched(old, &hunks), new);
-        let seen: Vec<_> = hunks.iter().map(|hunk| (old.get(hunk.range.clone()).unwrap(), hunk.new_text.as_str())).collect();
+        let seen: Vec<_> =
+            hunks.iter().map(|hunk| (old.get(hunk.range.clone()).unwrap(), hunk.new_text.as_str())).collect();
         assert_eq!(seen, expected);
     }
 

@@ -40,6 +40,9 @@ impl Scan<'_> {
         let bytes = self.text.as_bytes();
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
+            if self.open.is_empty() && !matches!(byte, b'{' | b'[' | b' ' | b'\t' | b'\n' | b'\r') {
+                return None;
+            }
             at = match byte {
                 b'{' => self.push('}', at),
                 b'[' => self.push(']', at),
@@ -200,7 +203,9 @@ mod tests {
 
     /// The same JSON with every character that is not ASCII as an escape.
     fn escaped(json: &str) -> String {
-        let unit = |unit: &u16| if *unit < 128 { char::from(*unit as u8).to_string() } else { format!("\\u{unit:04x}") };
+        let unit = |unit: &u16| {
+            if *unit < 128 { char::from(*unit as u8).to_string() } else { format!("\\u{unit:04x}") }
+        };
         json.encode_utf16().map(|it| unit(&it)).collect()
     }
 

@@ -30,14 +30,22 @@ enum Attempt {
     Again(String),
 }
 
-pub(super) async fn propose(workspace: &Workspace, path: &WorkspacePath, change: &Change) -> Result<FileChange, FileError> {
+pub(super) async fn propose(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+    change: &Change,
+) -> Result<FileChange, FileError> {
     let now = Now::look(workspace, path).await?;
     let proposed = plan(workspace, path, change, &now)?.1;
     workspace.0.seen.shown(path, now.text());
     Ok(proposed)
 }
 
-pub(super) async fn commit(workspace: &Workspace, path: &WorkspacePath, change: &Change) -> Result<FileChange, FileError> {
+pub(super) async fn commit(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+    change: &Change,
+) -> Result<FileChange, FileError> {
     let _turn = workspace.0.documents.turn(&path.real()).await;
     let mut reason = String::new();
     let mut last: Option<FileChange> = None;
@@ -65,24 +73,36 @@ pub(super) async fn commit(workspace: &Workspace, path: &WorkspacePath, change: 
 }
 
 /// What `change` does to the text as it is now.
-fn plan(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now) -> Result<(Outcome, FileChange), FileError> {
+fn plan(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+    change: &Change,
+    now: &Now,
+) -> Result<(Outcome, FileChange), FileError> {
     let known = workspace.0.seen.known(path, now.text());
     let mut notes = Vec::new();
     match (change, known) {
         (Change::Write(_), Known::Changed | Known::ChangedSinceShown) if now.exists() => {
             return Err(FileError::Changed(path.display()));
         }
-        (Change::Write(_), Known::Unread) if now.exists() => notes.push("it replaces a file you have not read".to_owned()),
+        (Change::Write(_), Known::Unread) if now.exists() => {
+            notes.push("it replaces a file you have not read".to_owned())
+        }
         (Change::Edits(_), Known::Changed) => {
-            notes.push("the file had changed since you read it; the edit was matched against the text as it is now".to_owned());
+            notes.push(
+                "the file had changed since you read it; the edit was matched against the text as it is now".to_owned(),
+            );
         }
         _ => {}
     }
     if let (Change::Edits(_), false) = (change, now.exists()) {
         return Err(FileError::NotFound(path.display()));
     }
-    let outcome = edit::apply(now.text(), change)
-        .map_err(|error| FileError::Match { path: path.display(), error, changed: known == Known::Changed })?;
+    let outcome = edit::apply(now.text(), change).map_err(|error| FileError::Match {
+        path: path.display(),
+        error,
+        changed: known == Known::Changed,
+    })?;
     let changed = FileChange {
         old_text: now.exists().then(|| now.text.clone()),
         new_text: outcome.new_text.clone(),
@@ -161,7 +181,12 @@ impl Now {
         !matches!(self.place, Place::Nowhere)
     }
 
-    async fn attempt(&self, workspace: &Workspace, path: &WorkspacePath, outcome: &Outcome) -> Result<Attempt, FileError> {
+    async fn attempt(
+        &self,
+        workspace: &Workspace,
+        path: &WorkspacePath,
+        outcome: &Outcome,
+    ) -> Result<Attempt, FileError> {
         if let Place::Document(document) = &self.place {
             return apply(workspace, path, document, outcome).await;
         }
@@ -209,7 +234,9 @@ async fn apply(
         match timeout(wait, documents.changed(&document.uri, version)).await {
             Ok(Some(now)) if applied == Applied::Yes => match nearer(&document.text, &outcome.new_text, &now.text) {
                 Nearer::New if !expectation.is_met() => {
-                    return Ok(Attempt::Done(Some("someone typed in the file at the same time; read it before the next edit")));
+                    return Ok(Attempt::Done(Some(
+                        "someone typed in the file at the same time; read it before the next edit",
+                    )));
                 }
                 _ => (version, wait) = (now.version, SETTLE),
             },
@@ -231,7 +258,8 @@ enum Nearer {
 
 /// Whether `now` came of `new`, by someone else typing, or of `old`. What takes less is what happened.
 fn nearer(old: &str, new: &str, now: &str) -> Nearer {
-    let distance = |from: &str| hunks(from, now).iter().map(|hunk| hunk.range.len() + hunk.new_text.len()).sum::<usize>();
+    let distance =
+        |from: &str| hunks(from, now).iter().map(|hunk| hunk.range.len() + hunk.new_text.len()).sum::<usize>();
     if distance(new) < distance(old) { Nearer::New } else { Nearer::Old }
 }
 

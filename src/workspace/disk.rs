@@ -27,9 +27,14 @@ pub(super) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
 
 /// Makes `bytes` the content of a file, provided it still holds `expected` (`None`: does not exist).
 /// `false`: it does not, and nothing was done.
-pub(super) async fn replace(path: &WorkspacePath, expected: Option<Vec<u8>>, bytes: Vec<u8>) -> Result<bool, FileError> {
+pub(super) async fn replace(
+    path: &WorkspacePath,
+    expected: Option<Vec<u8>>,
+    bytes: Vec<u8>,
+) -> Result<bool, FileError> {
     let path = path.clone();
-    blocking(move || replace_now(&path, expected.as_deref(), &bytes).map_err(|error| io_error("write", &path, &error))).await
+    blocking(move || replace_now(&path, expected.as_deref(), &bytes).map_err(|error| io_error("write", &path, &error)))
+        .await
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

@@ -3,7 +3,10 @@
 //! The server's task alone writes; anyone reads. A reader gets an immutable snapshot, so that text and version always
 //! belong together.
 
-#![expect(clippy::disallowed_methods, reason = "a buffer mirrors whatever file the editor has, also outside the workspace")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a buffer mirrors whatever file the editor has, also outside the workspace"
+)]
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -133,8 +133,9 @@ fn replace(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError> {
         places.extend(found.into_iter().map(|hunk| (number, hunk)));
     }
     places.sort_by_key(|(_, hunk)| (hunk.range.start, hunk.range.end));
-    if let Some([(first, _), (second, at)]) =
-        places.windows(2).find_map(|pair| <&[_; 2]>::try_from(pair).ok().filter(|[a, b]| b.1.range.start < a.1.range.end))
+    if let Some([(first, _), (second, at)]) = places
+        .windows(2)
+        .find_map(|pair| <&[_; 2]>::try_from(pair).ok().filter(|[a, b]| b.1.range.start < a.1.range.end))
     {
         return Err(explain::overlap(text, *first, *second, at.range.start));
     }
@@ -156,7 +157,9 @@ fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), Match
         if text.is_empty() && !edit.new_text.is_empty() {
             return Ok((Strategy::Exact, vec![Hunk { range: 0..0, new_text: edit.new_text.clone() }]));
         }
-        return Err(MatchError("old_text is empty; quote the text to replace, with enough around it to be unique".to_owned()));
+        return Err(MatchError(
+            "old_text is empty; quote the text to replace, with enough around it to be unique".to_owned(),
+        ));
     }
     if edit.old_text == edit.new_text {
         return Err(MatchError("old_text and new_text are the same: there is nothing to change".to_owned()));
@@ -192,7 +195,8 @@ fn find(search: &Search) -> Vec<Range<usize>> {
     let mut from = 0;
     while let Some(at) = view.shown().as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
         let seen = from + at..from + at + sought.shown().len();
-        let bytes = view.bytes(&seen).filter(|bytes| splits_no_crlf(text, bytes) && (is_exact || ends_at_words(text, bytes)));
+        let bytes =
+            view.bytes(&seen).filter(|bytes| splits_no_crlf(text, bytes) && (is_exact || ends_at_words(text, bytes)));
         from = match &bytes {
             Some(_) if search.edit.replace_all => seen.end,
             _ => view.shown().ceil_char_boundary(seen.start + 1),
@@ -214,7 +218,8 @@ fn splits_no_crlf(text: &str, bytes: &Range<usize>) -> bool {
 
 /// Whether `bytes` begin and end where words do. Once blanks are ignored, ` id` must not be found in `grid`.
 fn ends_at_words(text: &str, bytes: &Range<usize>) -> bool {
-    let is_word = |character: Option<char>| character.is_some_and(|character| character.is_alphanumeric() || character == '_');
+    let is_word =
+        |character: Option<char>| character.is_some_and(|character| character.is_alphanumeric() || character == '_');
     let inside = text.get(bytes.clone()).unwrap_or_default();
     let before = text.get(..bytes.start).and_then(|before| before.chars().next_back());
     let after = text.get(bytes.end..).and_then(|after| after.chars().next());

@@ -150,7 +150,9 @@ mod tests {
 
     #[test]
     fn ordinary_names_are_not_protected() {
-        for path in ["src/main.rs", ".gitignore", ".github/CODEOWNERS", "git/config", "workflows/a.yml", "README.md", ".env"] {
+        for path in
+            ["src/main.rs", ".gitignore", ".github/CODEOWNERS", "git/config", "workflows/a.yml", "README.md", ".env"]
+        {
             assert!(!is_protected(Path::new(path)), "{path}");
         }
     }

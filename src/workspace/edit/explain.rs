@@ -40,7 +40,8 @@ pub(super) fn ambiguous(text: &str, places: &[Range<usize>], strategy: Strategy)
 
 pub(super) fn overlap(text: &str, first: usize, second: usize, at: usize) -> MatchError {
     let line = 1 + line_breaks(text.get(..at).unwrap_or_default());
-    let which = if first == second { format!("places found by edit {first}") } else { format!("edits {first} and {second}") };
+    let which =
+        if first == second { format!("places found by edit {first}") } else { format!("edits {first} and {second}") };
     MatchError(format!("{which} overlap at line {line}, so none was made; join them into one edit"))
 }
 
@@ -51,7 +52,8 @@ pub(super) fn absent(text: &str, edit: &Replacement) -> MatchError {
     let mut message = "old_text was not found.".to_owned();
     if let Some(at) = text.find(&edit.new_text).filter(|_| !edit.new_text.trim().is_empty()) {
         let line = 1 + line_breaks(text.get(..at).unwrap_or_default());
-        write!(message, " But new_text is there, at line {line}: was this edit made already?").expect("writing to a string cannot fail");
+        write!(message, " But new_text is there, at line {line}: was this edit made already?")
+            .expect("writing to a string cannot fail");
     }
     if edit.old_text.lines().all(is_numbered) {
         message.push_str(" It seems to begin with line numbers: leave them out.");
@@ -83,7 +85,8 @@ fn comparison(text: &str, sought: &str, start: usize) -> String {
     }
     if let Some((found, sought)) = found.iter().zip(&sought).find(|(found, sought)| found != sought) {
         let case = if found.to_lowercase() == sought.to_lowercase() { " (upper and lower case differ)" } else { "" };
-        writeln!(message, "where old_text has{case}:\n  |{}", visible(sought)).expect("writing to a string cannot fail");
+        writeln!(message, "where old_text has{case}:\n  |{}", visible(sought))
+            .expect("writing to a string cannot fail");
     }
     message.push_str("Quote the file exactly as it is, with real spaces and tabs.");
     message
@@ -124,7 +127,8 @@ fn most_similar(lines: &[&str], sought: &str) -> Option<usize> {
 }
 
 fn pairs(line: &str) -> Vec<(char, char)> {
-    let folded: Vec<char> = line.chars().filter(|character| !character.is_whitespace()).take(200).flat_map(char::to_lowercase).collect();
+    let folded: Vec<char> =
+        line.chars().filter(|character| !character.is_whitespace()).take(200).flat_map(char::to_lowercase).collect();
     folded.iter().copied().zip(folded.iter().copied().skip(1)).collect()
 }
 

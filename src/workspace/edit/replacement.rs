@@ -60,7 +60,9 @@ impl<'a> Search<'a> {
                 let theirs = replaced.and_then(|replaced| found.get(replaced));
                 let line = new.get(index).copied().unwrap_or_default();
                 match (op, theirs) {
-                    (DiffOp::Equal { .. }, Some((theirs, _))) if self.strategy <= Strategy::Unicode => text.push_str(theirs),
+                    (DiffOp::Equal { .. }, Some((theirs, _))) if self.strategy <= Strategy::Unicode => {
+                        text.push_str(theirs)
+                    }
                     _ if index == 0 && !self.starts_line(place) => text.push_str(line),
                     _ => levels.indent(line, &mut text),
                 }
@@ -155,11 +157,13 @@ impl<'a> Levels<'a> {
         if let Some(theirs) = self.known.get(ours) {
             return (*theirs).to_owned();
         }
-        let shallower = self.known.iter().filter(|(known, _)| ours.starts_with(**known)).max_by_key(|(known, _)| known.len());
+        let shallower =
+            self.known.iter().filter(|(known, _)| ours.starts_with(**known)).max_by_key(|(known, _)| known.len());
         if let Some((known, theirs)) = shallower {
             return format!("{theirs}{}", self.converted(ours.strip_prefix(known).unwrap_or_default()));
         }
-        let deeper = self.known.iter().filter(|(known, _)| known.starts_with(ours)).min_by_key(|(known, _)| known.len());
+        let deeper =
+            self.known.iter().filter(|(known, _)| known.starts_with(ours)).min_by_key(|(known, _)| known.len());
         let Some((known, theirs)) = deeper else {
             return ours.to_owned();
         };
@@ -213,7 +217,8 @@ fn unescape(text: &str) -> String {
 }
 
 fn indentation(line: &str) -> &str {
-    line.split_at_checked(line.len() - line.trim_start_matches([' ', '\t']).len()).map_or("", |(indentation, _)| indentation)
+    line.split_at_checked(line.len() - line.trim_start_matches([' ', '\t']).len())
+        .map_or("", |(indentation, _)| indentation)
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {

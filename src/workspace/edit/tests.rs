@@ -52,17 +52,40 @@ fn trailing_blanks_are_forgiven() {
 
 #[test]
 fn the_replacement_is_indented_like_what_it_replaces() {
-    check("\tif x {\n\t\ty();\n\t}\n", "if x {\n    y();\n}", "if x {\n    y();\n    if z {\n        w();\n    }\n}", Strategy::Indentation,
-        "\tif x {\n\t\ty();\n\t\tif z {\n\t\t\tw();\n\t\t}\n\t}\n");
-    check("def f():\n    a\n    b\n", "        a\n        b", "        a\n        c\n    d", Strategy::Indentation, "def f():\n    a\n    c\nd\n");
-    check("x = foo(\n    1,\n)\n", "foo(\n  1,\n)", "bar(\n  1,\n  2,\n)", Strategy::Indentation, "x = bar(\n    1,\n    2,\n)\n");
+    check(
+        "\tif x {\n\t\ty();\n\t}\n",
+        "if x {\n    y();\n}",
+        "if x {\n    y();\n    if z {\n        w();\n    }\n}",
+        Strategy::Indentation,
+        "\tif x {\n\t\ty();\n\t\tif z {\n\t\t\tw();\n\t\t}\n\t}\n",
+    );
+    check(
+        "def f():\n    a\n    b\n",
+        "        a\n        b",
+        "        a\n        c\n    d",
+        Strategy::Indentation,
+        "def f():\n    a\n    c\nd\n",
+    );
+    check(
+        "x = foo(\n    1,\n)\n",
+        "foo(\n  1,\n)",
+        "bar(\n  1,\n  2,\n)",
+        Strategy::Indentation,
+        "x = bar(\n    1,\n    2,\n)\n",
+    );
 }
 
 #[test]
 fn typography_is_forgiven_and_lines_that_stay_keep_theirs() {
-    check("say “hi”
+    check(
+        "say “hi”
 now…
-", "say \"hi\"\nnow...", "say \"hi\"\nlater...", Strategy::Unicode, "say “hi”\nlater...\n");
+",
+        "say \"hi\"\nnow...",
+        "say \"hi\"\nlater...",
+        Strategy::Unicode,
+        "say “hi”\nlater...\n",
+    );
     check("e\u{301}t\u{e9}\n", "\u{e9}te\u{301}", "\u{e9}t\u{e9}s", Strategy::Unicode, "\u{e9}t\u{e9}s\n");
     check("ﬁne, half a ﬁ\n", "fine", "good", Strategy::Unicode, "good, half a ﬁ\n");
 }
@@ -90,7 +113,12 @@ fn refusals_help() {
     refused("fn a() {}\n\nfn a() {}\n", "fn a", "fn b", &["2 times", "line 1: fn a() {}", "line 3: fn a() {}"]);
     refused("aaa", "aa", "b", &["2 times"]);
     refused("let a = 2;\n", "let a = 1;", "let a = 2;", &["already"]);
-    refused("\tlet alpha = one(1);\n\tlet beta = 2;\n", "let alpha = one(1);\nlet gamma = 2;", "", &["line 1", "→let beta = 2;"]);
+    refused(
+        "\tlet alpha = one(1);\n\tlet beta = 2;\n",
+        "let alpha = one(1);\nlet gamma = 2;",
+        "",
+        &["line 1", "→let beta = 2;"],
+    );
     refused("UserID = 1", "USERID = 1", "x", &["upper and lower case differ", "UserID"]);
     refused("one\ntwo\n", "1 | one\n2 | two", "x", &["line numbers"]);
     refused("grid = 1", " id", " key", &["not found"]);
@@ -100,7 +128,11 @@ fn refusals_help() {
 #[test]
 fn edits_are_all_or_none_on_the_text_as_read() {
     let change = |pairs: &[(&str, &str)]| {
-        let edit = |(old, new): &(&str, &str)| Replacement { old_text: (*old).into(), new_text: (*new).into(), replace_all: false };
+        let edit = |(old, new): &(&str, &str)| Replacement {
+            old_text: (*old).into(),
+            new_text: (*new).into(),
+            replace_all: false,
+        };
         Change::Edits(pairs.iter().map(edit).collect())
     };
     assert_eq!(&*apply("a b", &change(&[("b", "a"), ("a", "b")])).unwrap().new_text, "b a");
@@ -125,7 +157,10 @@ fn a_whole_text_keeps_the_file_in_crlf() {
 
 /// Cases of the corpus whose label we disagree with, and why.
 const DISAGREED: &[(&str, &str)] = &[
-    ("continue-5ef3cf6f20", "matches with all blanks and line breaks removed; the same request is `refuse_or_suggest` in continue-085f5e2883"),
+    (
+        "continue-5ef3cf6f20",
+        "matches with all blanks and line breaks removed; the same request is `refuse_or_suggest` in continue-085f5e2883",
+    ),
     ("Roo-Code-f3a3438705", "expects an import line that stands in neither the file nor the replacement"),
 ];
 

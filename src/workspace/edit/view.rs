@@ -96,8 +96,13 @@ impl Normal {
             let len = if joins_blanks && is_blank(first) {
                 rest.len() - rest.trim_start_matches(is_blank).len()
             } else {
-                let is_mark = |character| canonical_combining_class(character) != 0 || matches!(character, '\u{1160}'..='\u{11ff}');
-                rest.char_indices().skip(1).find(|&(_, character)| !is_mark(character)).map_or(rest.len(), |(next, _)| next)
+                let is_mark = |character| {
+                    canonical_combining_class(character) != 0 || matches!(character, '\u{1160}'..='\u{11ff}')
+                };
+                rest.char_indices()
+                    .skip(1)
+                    .find(|&(_, character)| !is_mark(character))
+                    .map_or(rest.len(), |(next, _)| next)
             };
             let (cluster, tail) = rest.split_at_checked(len).unwrap_or((rest, ""));
             if joins_blanks && is_blank(first) {

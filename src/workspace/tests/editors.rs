@@ -50,7 +50,8 @@ impl Fake {
     fn splice(&self, hunks: &[(Range, String)]) -> (i32, Vec<ContentChange>) {
         let mut buffer = self.buffer.lock().unwrap();
         // From the end, so that earlier positions still hold: all ranges are of the text before.
-        let changes: Vec<_> = hunks.iter().rev().map(|(range, text)| ContentChange { range: Some(*range), text: text.clone() }).collect();
+        let changes: Vec<_> =
+            hunks.iter().rev().map(|(range, text)| ContentChange { range: Some(*range), text: text.clone() }).collect();
         for change in &changes {
             buffer.1 = crate::text::apply_change(&buffer.1, change.range, &change.text, Encoding::Utf16);
         }
@@ -210,7 +211,10 @@ async fn an_acp_client_is_the_buffer() {
     commit(&workspace, "a.txt", &edit("unsaved", "edited")).await.unwrap();
     commit(&workspace, "new/b.txt", &write("made")).await.unwrap();
     let texts = client.0.lock().unwrap();
-    assert_eq!((texts[&fixture.path("a.txt")].as_str(), texts[&fixture.path("new/b.txt")].as_str()), ("edited", "made"));
+    assert_eq!(
+        (texts[&fixture.path("a.txt")].as_str(), texts[&fixture.path("new/b.txt")].as_str()),
+        ("edited", "made")
+    );
     assert_eq!(fixture.bytes("a.txt"), b"saved");
 }
 

@@ -9,7 +9,11 @@ async fn encodings_survive_an_edit() {
     for (before, after, said) in [
         (b"hi there\n".to_vec(), b"hi you\n".to_vec(), "UTF-8, LF"),
         (b"\xef\xbb\xbfhi there\r\n".to_vec(), b"\xef\xbb\xbfhi you\r\n".to_vec(), "UTF-8 with BOM, CRLF"),
-        (utf16(u16::to_le_bytes, "\u{feff}hi there\r\n"), utf16(u16::to_le_bytes, "\u{feff}hi you\r\n"), "UTF-16LE, CRLF"),
+        (
+            utf16(u16::to_le_bytes, "\u{feff}hi there\r\n"),
+            utf16(u16::to_le_bytes, "\u{feff}hi you\r\n"),
+            "UTF-16LE, CRLF",
+        ),
         (utf16(u16::to_be_bytes, "\u{feff}hi there 😀"), utf16(u16::to_be_bytes, "\u{feff}hi you 😀"), "UTF-16BE, LF"),
         (b"\xe4 hi there \x80\xff\x81\n".to_vec(), b"\xe4 hi you \x80\xff\x81\n".to_vec(), "Latin-1, LF"),
         (b"a\r\nhi there\nc\r".to_vec(), b"a\r\nhi you\nc\r".to_vec(), "UTF-8, mixed line endings"),
@@ -74,7 +78,8 @@ async fn a_file_keeps_its_mode_and_attributes_and_breaks_hard_links() {
     fixture.write("run.sh", "old");
     std::fs::hard_link(fixture.path("run.sh"), fixture.evil().join("linked")).unwrap();
     std::fs::set_permissions(fixture.path("run.sh"), std::fs::Permissions::from_mode(0o750)).unwrap();
-    let tagged = rustix::fs::setxattr(fixture.path("run.sh"), "user.tag", b"kept", rustix::fs::XattrFlags::empty()).is_ok();
+    let tagged =
+        rustix::fs::setxattr(fixture.path("run.sh"), "user.tag", b"kept", rustix::fs::XattrFlags::empty()).is_ok();
     commit(&fixture.workspace(), "run.sh", &write("new")).await.unwrap();
     assert_eq!(std::fs::metadata(fixture.path("run.sh")).unwrap().mode() & 0o7777, 0o750);
     assert_eq!(std::fs::read_to_string(fixture.evil().join("linked")).unwrap(), "old");

@@ -33,7 +33,16 @@ fn names_inside_are_found() {
 fn names_outside_are_refused() {
     let fixture = Fixture::new();
     let workspace = fixture.workspace();
-    for name in ["..", "../ws-evil/secret.txt", "a/../../x", "/etc/passwd", "/", "file:///etc/passwd", "file://host/share", "/proc/self/cwd/x"] {
+    for name in [
+        "..",
+        "../ws-evil/secret.txt",
+        "a/../../x",
+        "/etc/passwd",
+        "/",
+        "file:///etc/passwd",
+        "file://host/share",
+        "/proc/self/cwd/x",
+    ] {
         refused(&workspace, name);
     }
     refused(&workspace, &fixture.evil().join("secret.txt").display().to_string());
