@@ -1,0 +1,351 @@
+--- The conversation as Markdown in a scratch buffer: what was asked, the answer as it streams, reasoning folded,
+--- tool calls with their diffs, the plan, and the input at the end.
+local Transcript = require('tandem.transcript')
+local config = require('tandem.config')
+local render = require('tandem.render')
+
+local api = vim.api
+local decor = api.nvim_create_namespace('tandem.decor')
+local state_decor = api.nvim_create_namespace('tandem.state')
+
+local user_heading, agent_heading = '## You', '## tandem'
+
+---@class tandem.DrawnTool
+---@field block tandem.Block
+---@field call tandem.ToolCall
+
+---@class tandem.Chat
+---@field session tandem.Session
+---@field buf? integer
+---@field private text tandem.Transcript
+---@field private tools table<string, tandem.DrawnTool>
+---@field private flow? { kind: 'answer'|'thought', block: tandem.Block, held: string } the block that streams
+---@field private plan? tandem.Block
+---@field private question? tandem.Question
+---@field private after_tool boolean
+local Chat = {}
+Chat.__index = Chat
+
+local M = {}
+
+---@param session tandem.Session
+---@return tandem.Chat
+function M.new(session)
+  return setmetatable({ session = session, tools = {}, after_tool = false }, Chat)
+end
+
+--- The transcript; made anew when the user wiped the buffer.
+---@return tandem.Transcript
+function Chat:transcript()
+  if self.buf and api.nvim_buf_is_loaded(self.buf) then
+    return self.text
+  end
+  self.buf = require('tandem.window').create_buffer(self.session.root)
+  self.text = Transcript.new(self.buf, self:title(), user_heading)
+  self:forget()
+  self:decorate_fixed()
+  return self.text
+end
+
+---@return string
+function Chat:title()
+  return '# ' .. vim.fs.basename(self.session.root)
+end
+
+function Chat:forget()
+  self.tools, self.flow, self.plan, self.question, self.after_tool = {}, nil, nil, nil, false
+end
+
+function Chat:clear()
+  self:transcript():reset(self:title(), user_heading)
+  api.nvim_buf_clear_namespace(self.buf, decor, 0, -1)
+  self:forget()
+  self:decorate_fixed()
+end
+
+---@param row integer
+---@param name string
+---@param highlight string
+function Chat:decorate_heading(row, name, highlight)
+  api.nvim_buf_set_extmark(self.buf, decor, row, 0, {
+    virt_text = { { name, highlight }, { ('   ') } },
+    virt_text_pos = 'overlay',
+    line_hl_group = 'TandemHeading',
+    priority = 200,
+  })
+end
+
+function Chat:decorate_fixed()
+  self:decorate_heading(0, self:title():sub(3) .. '  ', 'TandemTitle')
+  self:decorate_heading(self.text:input_row() - 1, 'You', 'TandemUser')
+  self:show_state()
+end
+
+local hints = {
+  idle = '<CR> sends',
+  running = 'working… <C-c> stops',
+  waiting = 'ga allows · gr rejects · <C-c> stops',
+}
+
+--- Shows behind the input's heading what the keys do now.
+function Chat:show_state()
+  if not (self.buf and api.nvim_buf_is_loaded(self.buf)) then
+    return
+  end
+  api.nvim_buf_clear_namespace(self.buf, state_decor, 0, -1)
+  api.nvim_buf_set_extmark(self.buf, state_decor, self.text:input_row() - 1, 0, {
+    virt_text = { { hints[self.session.state], 'TandemDim' } },
+    virt_text_pos = 'right_align',
+  })
+end
+
+---@param question string
+---@param label? string what is attached
+function Chat:begin_turn(question, label)
+  local text = self:transcript()
+  local lines = vim.list_extend({ user_heading }, render.split(question))
+  if label then
+    lines[#lines + 1] = '`' .. label .. '`'
+  end
+  local asked = text:add(lines)
+  self:decorate_heading((text:rows(asked)), 'You', 'TandemUser')
+  local heading = text:add({ agent_heading })
+  self:decorate_heading((text:rows(heading)), 'tandem', 'TandemAgent')
+  self:forget()
+  if config.get().chat.auto_open then
+    require('tandem.window').open(self.buf, false)
+  end
+end
+
+---@param failure? string the server's words
+---@param stop_reason? string
+function Chat:end_turn(failure, stop_reason)
+  self.flow, self.question = nil, nil
+  if failure then
+    self:line(failure, 'TandemFailed', config.get().icons.failed)
+  elseif stop_reason ~= 'end_turn' then
+    self:line(({
+      cancelled = 'Stopped.',
+      max_tokens = 'The answer was cut: the model reached its token limit.',
+      max_turn_requests = 'Paused: the turn reached its limit of requests.',
+      refusal = 'The model refused to answer.',
+    })[stop_reason] or ('Ended: ' .. tostring(stop_reason)), 'TandemDim')
+  end
+  vim.cmd('silent! checktime') -- files that are open nowhere else were written on disk
+end
+
+--- A remark that is not part of the answer: a retry, a limit, a mistake in the configuration.
+---@param message string
+function Chat:notice(message)
+  self:line(message, 'TandemNotice')
+end
+
+---@param message string
+---@param highlight string
+---@param sign? string
+function Chat:line(message, highlight, sign)
+  local text = self:transcript()
+  self.flow = nil
+  local block = text:add(render.split(message), { highlight = highlight })
+  if sign then
+    api.nvim_buf_set_extmark(self.buf, decor, (text:rows(block)), 0, { sign_text = sign, sign_hl_group = highlight })
+  end
+  self.after_tool = false
+end
+
+---@param kind 'answer'|'thought'
+---@param chunk string
+function Chat:stream(kind, chunk)
+  local text = self:transcript()
+  local flow = self.flow
+  if not flow or flow.kind ~= kind then
+    chunk = chunk:gsub('^%s+', '')
+    if chunk == '' then
+      return
+    end
+    local thought = kind == 'thought'
+    local block = text:add({ thought and '> Thinking' or '' }, thought and { fold = true, highlight = 'TandemThought' } or nil)
+    flow = { kind = kind, block = block, held = thought and '\n' or '' }
+    self.flow, self.after_tool = flow, false
+  end
+  -- Newlines at the end wait for what follows, so that no block ends with empty rows.
+  local body, newlines = (flow.held .. chunk:gsub('\r', '')):match('^(.-)(\n*)$')
+  flow.held = newlines
+  if body ~= '' then
+    text:append(flow.block, kind == 'thought' and body:gsub('\n', '\n> ') or body)
+  end
+end
+
+local sign_highlights = {
+  pending = 'TandemPending',
+  in_progress = 'TandemRunning',
+  completed = 'TandemDone',
+  failed = 'TandemFailed',
+}
+
+---@param question tandem.Question
+---@return table[] virt_lines
+local function question_lines(question)
+  local keys = { reject_once = 'gr', allow_once = 'ga', allow_always = 'gA' }
+  local line = { { ' Allow? ', 'TandemQuestion' } }
+  for _, option in ipairs(question.options) do
+    if keys[option.kind] then
+      vim.list_extend(line, { { '  ' }, { ' ' .. keys[option.kind] .. ' ', 'TandemKey' }, { ' ' .. option.name, 'TandemDim' } })
+    end
+  end
+  return { line }
+end
+
+---@param drawn tandem.DrawnTool
+---@param rendered tandem.Rendered
+function Chat:decorate_tool(drawn, rendered)
+  local first, last = self.text:rows(drawn.block)
+  local status = drawn.call.status or 'pending'
+  api.nvim_buf_clear_namespace(self.buf, decor, first, last + 1)
+  api.nvim_buf_set_extmark(self.buf, decor, first, 0, {
+    sign_text = config.get().icons[status],
+    sign_hl_group = sign_highlights[status],
+    end_col = #rendered.lines[1],
+    hl_group = 'TandemTool',
+    virt_text = { { rendered.detail, 'TandemDim' } },
+    priority = 200,
+  })
+  for _, mark in ipairs(rendered.marks) do
+    api.nvim_buf_set_extmark(self.buf, decor, first + mark.row, 0, {
+      end_row = first + mark.row + 1,
+      hl_group = mark.highlight,
+      hl_eol = true,
+      priority = 200,
+    })
+  end
+  local question = self.question
+  if question and question.call.toolCallId == drawn.call.toolCallId then
+    api.nvim_buf_set_extmark(self.buf, decor, last, 0, { virt_lines = question_lines(question) })
+  end
+end
+
+---@param drawn tandem.DrawnTool
+function Chat:draw_tool(drawn)
+  local rendered = render.tool(drawn.call)
+  self.text:set(drawn.block, rendered.lines, rendered.fold)
+  self:decorate_tool(drawn, rendered)
+end
+
+--- Draws a tool call, or what changed of one.
+---@param change tandem.ToolCall only the fields that changed
+function Chat:tool(change)
+  local text = self:transcript()
+  local drawn = self.tools[change.toolCallId]
+  if drawn then
+    drawn.call = vim.tbl_extend('force', drawn.call, change)
+  else
+    self.flow = nil
+    drawn = { call = vim.deepcopy(change), block = text:add({ '' }, { gap = not self.after_tool }) }
+    self.tools[change.toolCallId] = drawn
+    self.after_tool = true
+  end
+  self:draw_tool(drawn)
+end
+
+---@param entries tandem.PlanEntry[]
+function Chat:draw_plan(entries)
+  local text = self:transcript()
+  local rendered = render.plan(entries)
+  if not self.plan then
+    self.flow, self.after_tool = nil, false
+    self.plan = text:add({ '' })
+  end
+  text:set(self.plan, rendered.lines)
+  local first, last = text:rows(self.plan)
+  api.nvim_buf_clear_namespace(self.buf, decor, first, last + 1)
+  api.nvim_buf_set_extmark(self.buf, decor, first, 0, {
+    end_col = #rendered.lines[1],
+    hl_group = 'TandemTool',
+    virt_text = { { rendered.detail, 'TandemDim' } },
+    priority = 200,
+  })
+  for _, mark in ipairs(rendered.marks) do
+    api.nvim_buf_set_extmark(self.buf, decor, first + mark.row, 0, {
+      end_col = #rendered.lines[mark.row + 1],
+      hl_group = mark.highlight,
+      priority = 200,
+    })
+  end
+end
+
+---@type table<string, fun(chat: tandem.Chat, update: tandem.Update)>
+local draw = {
+  agent_message_chunk = function(chat, update)
+    chat:stream('answer', update.content.text or '')
+  end,
+  agent_thought_chunk = function(chat, update)
+    chat:stream('thought', update.content.text or '')
+  end,
+  tool_call = Chat.tool,
+  tool_call_update = Chat.tool,
+  plan = function(chat, update)
+    chat:draw_plan(update.entries)
+  end,
+}
+
+--- Draws an update; kinds that are not known are ignored, as the protocol wants.
+---@param update tandem.Update
+function Chat:update(update)
+  local how = draw[update.sessionUpdate]
+  if how then
+    how(self, update)
+  end
+end
+
+---@param question tandem.Question
+function Chat:ask_permission(question)
+  self.question = question
+  self:tool(question.call)
+  local window = require('tandem.window')
+  if config.get().chat.auto_open then
+    window.open(self.buf, false)
+  end
+  if api.nvim_get_current_buf() ~= self.buf then
+    vim.notify(('tandem asks: %s? :Tandem allow or :Tandem reject'):format(question.call.title or 'run a tool'))
+  end
+end
+
+---@param question tandem.Question
+function Chat:permission_answered(question)
+  if self.question == question then
+    self.question = nil
+  end
+  self:tool({ toolCallId = question.call.toolCallId })
+end
+
+--- Sends what is written in the input.
+function Chat:submit()
+  local text = self:transcript()
+  local question = text:input_text()
+  if question ~= '' and self.session:prompt(question) then
+    text:set_input('')
+  end
+end
+
+--- Where the tool call under a row points to.
+---@param row integer zero-based
+---@return { path: string, line?: integer }?
+function Chat:location(row)
+  for _, drawn in pairs(self.tools) do
+    local first, last = self.text:rows(drawn.block)
+    if row >= first and row <= last then
+      local content = vim.iter(drawn.call.content or {}):find(function(item)
+        return item.type == 'diff'
+      end)
+      return (drawn.call.locations or {})[1] or content and { path = content.path }
+    end
+  end
+end
+
+--- The first row of the input.
+---@return integer
+function Chat:input_row()
+  return self:transcript():input_row()
+end
+
+return M
