@@ -64,20 +64,18 @@ function Chat:clear()
 end
 
 ---@param row integer
----@param name string
+---@param name string shown instead of the line's Markdown heading
 ---@param highlight string
 function Chat:decorate_heading(row, name, highlight)
   api.nvim_buf_set_extmark(self.buf, decor, row, 0, {
-    virt_text = { { name, highlight }, { ('   ') } },
+    virt_text = { { name .. '   ', highlight }, { ('─'):rep(400), 'TandemRule' } },
     virt_text_pos = 'overlay',
-    line_hl_group = 'TandemHeading',
     priority = 200,
   })
 end
 
 function Chat:decorate_fixed()
-  self:decorate_heading(0, self:title():sub(3) .. '  ', 'TandemTitle')
-  self:decorate_heading(self.text:input_row() - 1, 'You', 'TandemUser')
+  self:decorate_heading(0, vim.fs.basename(self.session.root), 'TandemTitle')
   self:show_state()
 end
 
@@ -94,8 +92,8 @@ function Chat:show_state()
   end
   api.nvim_buf_clear_namespace(self.buf, state_decor, 0, -1)
   api.nvim_buf_set_extmark(self.buf, state_decor, self.text:input_row() - 1, 0, {
-    virt_text = { { hints[self.session.state], 'TandemDim' } },
-    virt_text_pos = 'right_align',
+    virt_text = { { 'You   ', 'TandemUser' }, { hints[self.session.state], 'TandemDim' } },
+    virt_text_pos = 'overlay',
   })
 end
 
@@ -148,7 +146,7 @@ function Chat:line(message, highlight, sign)
   self.flow = nil
   local block = text:add(render.split(message), { highlight = highlight })
   if sign then
-    api.nvim_buf_set_extmark(self.buf, decor, (text:rows(block)), 0, { sign_text = sign, sign_hl_group = highlight })
+    self:sign((text:rows(block)), sign, highlight)
   end
   self.after_tool = false
 end
@@ -183,52 +181,42 @@ local sign_highlights = {
   failed = 'TandemFailed',
 }
 
----@param question tandem.Question
----@return table[] virt_lines
-local function question_lines(question)
-  local keys = { reject_once = 'gr', allow_once = 'ga', allow_always = 'gA' }
-  local line = { { ' Allow? ', 'TandemQuestion' } }
-  for _, option in ipairs(question.options) do
-    if keys[option.kind] then
-      vim.list_extend(line, { { '  ' }, { ' ' .. keys[option.kind] .. ' ', 'TandemKey' }, { ' ' .. option.name, 'TandemDim' } })
-    end
-  end
-  return { line }
+---@param row integer
+---@param text? string
+---@param highlight string
+function Chat:sign(row, text, highlight)
+  api.nvim_buf_set_extmark(self.buf, decor, row, 0, { sign_text = text, sign_hl_group = highlight })
 end
 
----@param drawn tandem.DrawnTool
+--- Puts rendered lines into a block, with their highlights and signs.
+---@param block tandem.Block
 ---@param rendered tandem.Rendered
-function Chat:decorate_tool(drawn, rendered)
-  local first, last = self.text:rows(drawn.block)
-  local status = drawn.call.status or 'pending'
-  api.nvim_buf_clear_namespace(self.buf, decor, first, last + 1)
-  api.nvim_buf_set_extmark(self.buf, decor, first, 0, {
-    sign_text = config.get().icons[status],
-    sign_hl_group = sign_highlights[status],
-    end_col = #rendered.lines[1],
-    hl_group = 'TandemTool',
-    virt_text = { { rendered.detail, 'TandemDim' } },
-    priority = 200,
-  })
+function Chat:draw(block, rendered)
+  self.text:set(block, rendered.lines, rendered.fold)
+  local top, bottom = self.text:rows(block)
+  api.nvim_buf_clear_namespace(self.buf, decor, top, bottom + 1)
   for _, mark in ipairs(rendered.marks) do
-    api.nvim_buf_set_extmark(self.buf, decor, first + mark.row, 0, {
-      end_row = first + mark.row + 1,
+    local row = top + mark.row
+    api.nvim_buf_set_extmark(self.buf, decor, row, mark.first or 0, {
+      end_row = mark.last and row or row + 1,
+      end_col = mark.last or 0,
       hl_group = mark.highlight,
-      hl_eol = true,
+      hl_eol = mark.last == nil,
       priority = 200,
     })
-  end
-  local question = self.question
-  if question and question.call.toolCallId == drawn.call.toolCallId then
-    api.nvim_buf_set_extmark(self.buf, decor, last, 0, { virt_lines = question_lines(question) })
+    if mark.status then
+      self:sign(row, config.get().icons[mark.status], sign_highlights[mark.status])
+    end
   end
 end
 
 ---@param drawn tandem.DrawnTool
 function Chat:draw_tool(drawn)
-  local rendered = render.tool(drawn.call)
-  self.text:set(drawn.block, rendered.lines, rendered.fold)
-  self:decorate_tool(drawn, rendered)
+  local question = self.question
+  local asked = question and question.call.toolCallId == drawn.call.toolCallId
+  local rendered = render.tool(drawn.call, asked and question.options or nil)
+  rendered.marks[1].status = drawn.call.status or 'pending'
+  self:draw(drawn.block, rendered)
 end
 
 --- Draws a tool call, or what changed of one.
@@ -255,22 +243,7 @@ function Chat:draw_plan(entries)
     self.flow, self.after_tool = nil, false
     self.plan = text:add({ '' })
   end
-  text:set(self.plan, rendered.lines)
-  local first, last = text:rows(self.plan)
-  api.nvim_buf_clear_namespace(self.buf, decor, first, last + 1)
-  api.nvim_buf_set_extmark(self.buf, decor, first, 0, {
-    end_col = #rendered.lines[1],
-    hl_group = 'TandemTool',
-    virt_text = { { rendered.detail, 'TandemDim' } },
-    priority = 200,
-  })
-  for _, mark in ipairs(rendered.marks) do
-    api.nvim_buf_set_extmark(self.buf, decor, first + mark.row, 0, {
-      end_col = #rendered.lines[mark.row + 1],
-      hl_group = mark.highlight,
-      priority = 200,
-    })
-  end
+  self:draw(self.plan, rendered)
 end
 
 ---@type table<string, fun(chat: tandem.Chat, update: tandem.Update)>

@@ -42,9 +42,10 @@ function Transcript:rows(block)
 end
 
 ---@param row integer
+---@param mark? integer moved there instead of a new one
 ---@return integer mark
-function Transcript:anchor(row)
-  return api.nvim_buf_set_extmark(self.buf, marks, row, 0, { right_gravity = false })
+function Transcript:anchor(row, mark)
+  return api.nvim_buf_set_extmark(self.buf, marks, row, 0, { id = mark, right_gravity = false })
 end
 
 --- The windows whose cursor is in the input, which keep showing the end.
@@ -108,11 +109,10 @@ function Transcript:add(lines, options)
   local block = { gap = options.gap == false and 0 or 1, next = self.input, highlight = options.highlight } ---@type tandem.Block
   self:write(function()
     local row = self:start(self.input)
-    local column = self:width(row - 1)
-    local rows = { '', '' }
-    rows[#rows + 1] = block.gap == 1 and '' or nil
-    api.nvim_buf_set_text(self.buf, row - 1, column, row - 1, column, rows)
+    local rows = block.gap == 1 and { '', '' } or { '' }
+    api.nvim_buf_set_lines(self.buf, row, row, true, rows)
     block.mark = self:anchor(row)
+    self:anchor(row + #rows, self.input.mark)
     self.last.next, self.last = block, block
     self:mark_span(block, options.fold or false)
     self:put(block, lines)

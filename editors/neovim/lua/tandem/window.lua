@@ -6,13 +6,14 @@ local M = {}
 
 local highlights = {
   TandemTitle = 'Title',
-  TandemHeading = 'ColorColumn',
+  TandemRule = 'NonText',
   TandemUser = 'Function',
   TandemAgent = 'Special',
   TandemThought = 'Comment',
+  TandemFolded = 'Normal',
   TandemTool = 'Bold',
-  TandemAdd = 'DiffAdd',
-  TandemDelete = 'DiffDelete',
+  TandemAdd = 'Added',
+  TandemDelete = 'Removed',
   TandemDim = 'Comment',
   TandemNotice = 'DiagnosticInfo',
   TandemQuestion = 'DiagnosticWarn',
@@ -141,6 +142,7 @@ local window_options = {
   concealcursor = 'nc',
   winbar = "%{%v:lua.require'tandem.status'.winbar()%}",
   winfixwidth = true,
+  winhighlight = 'Folded:TandemFolded',
 }
 
 --- For 'foldexpr'.
