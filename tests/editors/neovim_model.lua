@@ -77,11 +77,20 @@ function Model:state(condition)
   return self:call('GET', '/ctl/state' .. (condition and '?wait=' .. condition or ''))
 end
 
---- The text of the messages of a request.
----@param request table
+--- All strings in the messages of a request, whatever shape they have.
+---@param request { messages: table[] }
 ---@return string
 function M.sent_text(request)
-  return vim.json.encode(request.messages)
+  local texts = {} ---@type string[]
+  local function collect(value)
+    if type(value) == 'string' then
+      texts[#texts + 1] = value
+    elseif type(value) == 'table' then
+      vim.iter(vim.tbl_values(value)):each(collect)
+    end
+  end
+  collect(request.messages)
+  return table.concat(texts, '\n')
 end
 
 function Model:stop()

@@ -1,10 +1,12 @@
 --- What goes along with a question: the selected text of the buffer, unsaved changes included.
+local client = require('tandem.client')
+
 local api = vim.api
 local M = {}
 
 ---@class tandem.Selection
 ---@field uri string of the buffer
----@field name string the path as people say it, relative to the current directory
+---@field name string the path as people say it, relative to the workspace root
 ---@field first integer 1-based line
 ---@field last integer 1-based line
 ---@field text string
@@ -12,11 +14,13 @@ local M = {}
 ---@param bufnr integer
 ---@return string uri, string name
 local function identity(bufnr)
-  local path = api.nvim_buf_get_name(bufnr)
+  local path = vim.fs.normalize(api.nvim_buf_get_name(bufnr))
   if path == '' then
     return 'untitled:buffer-' .. bufnr, '[No Name]'
   end
-  return vim.uri_from_bufnr(bufnr), vim.fn.fnamemodify(path, ':~:.')
+  local root = client.root(bufnr) .. '/'
+  local name = vim.startswith(path, root) and path:sub(#root + 1) or vim.fn.fnamemodify(path, ':~')
+  return vim.uri_from_bufnr(bufnr), name
 end
 
 ---@param bufnr integer

@@ -11,7 +11,7 @@ function M.units(text, encoding)
   elseif encoding == 'utf-32' then
     return vim.fn.strchars(text)
   end
-  return vim.fn.strutf16len(text)
+  return vim.fn.strutf16len(text, true)
 end
 
 --- Zero-based, the end exclusive.
