@@ -335,7 +335,11 @@ t.test('a server that dies ends the turn with a reason, and the next question st
     return session().chat.buf and chat():find('so far', 1, true)
   end)
   local first = require('tandem.client').running(folder)
-  first.rpc.terminate()
+  local servers = vim.tbl_filter(function(pid)
+    local process = api.nvim_get_proc(pid)
+    return process and process.name == vim.fs.basename(binary):sub(1, 15)
+  end, api.nvim_get_proc_children(vim.fn.getpid()))
+  vim.uv.kill(vim.fn.max(servers), 'sigkill') -- the youngest
   wait_idle()
   t.contains(chat(), 'the server ended')
   model:script({ { text = 'Alive.' } })
