@@ -44,7 +44,15 @@ api.nvim_create_autocmd('User', {
   end,
 })
 
-local source = { 'fn greet(name: &str) {', '    println!("hello {name}");', '}', '', 'fn main() {', '    greet("wörld 😀");', '}' }
+local source = {
+  'fn greet(name: &str) {',
+  '    println!("hello {name}");',
+  '}',
+  '',
+  'fn main() {',
+  '    greet("wörld 😀");',
+  '}',
+}
 
 --- A project with one file, open and current.
 ---@param name string
@@ -100,7 +108,12 @@ end
 t.test('a question about a selection takes the unsaved text along and streams before its end', function()
   local buf = project('ask')
   api.nvim_buf_set_lines(buf, 1, 2, false, { '    println!("unsaved 😀 {name}");' })
-  model:script({ { reasoning = 'Let me see.' }, { text = 'It **greets** ' }, { gate = 'middle' }, { text = 'the name.' } })
+  model:script({
+    { reasoning = 'Let me see.' },
+    { text = 'It **greets** ' },
+    { gate = 'middle' },
+    { text = 'the name.' },
+  })
   events = {}
   vim.cmd('1,3Tandem ask What does this do?')
   t.wait('the first half in the chat', function()
@@ -125,7 +138,8 @@ end)
 t.test('a file is read as the editor has it, not as the disk has it', function()
   local buf = project('read')
   api.nvim_buf_set_lines(buf, 5, 6, false, { '    greet("unsaved");' })
-  model:script({ { call = { id = 'c1', name = 'read_file', arguments = { path = 'main.rs' } } } }, { { text = 'Read.' } })
+  local call = { id = 'c1', name = 'read_file', arguments = { path = 'main.rs' } }
+  model:script({ { call = call } }, { { text = 'Read.' } })
   vim.cmd('Tandem ask Read it')
   wait_idle()
   t.contains(models.sent_text(model:state().requests[2]), 'unsaved')
@@ -136,7 +150,8 @@ t.test('an edit is shown, asked for, applied to the buffer only, and undone with
   local buf = project('edit')
   local before = text_of(buf)
   local window, cursor = api.nvim_get_current_win(), api.nvim_win_get_cursor(0)
-  model:script({ { text = 'I change it.' }, edit_call('c1', 'println!("hello {name}")', 'println!("hé😀 {name}")') }, { { text = 'Changed.' } })
+  local call = edit_call('c1', 'println!("hello {name}")', 'println!("hé😀 {name}")')
+  model:script({ { text = 'I change it.' }, call }, { { text = 'Changed.' } })
   vim.cmd('1,3Tandem edit greet differently')
   local question = wait_question()
   t.equal(question.options[1].kind, 'reject_once')
@@ -161,7 +176,11 @@ end)
 t.test('two edits of one turn are one undo step', function()
   local buf = project('two')
   local before = text_of(buf)
-  model:script({ edit_call('c1', 'hello', 'good day') }, { edit_call('c2', 'greet("wörld', 'greet("World') }, { { text = 'Both.' } })
+  model:script(
+    { edit_call('c1', 'hello', 'good day') },
+    { edit_call('c2', 'greet("wörld', 'greet("World') },
+    { { text = 'Both.' } }
+  )
   vim.cmd('Tandem ask Edit twice')
   wait_question()
   vim.cmd('Tandem allow')
@@ -264,7 +283,8 @@ end)
 t.test('a refused key is told in the chat and as a message, and the next question works', function()
   project('key')
   notified = {}
-  model:script({ { status = 401, body = { error = { message = 'Incorrect API key provided', type = 'invalid_request_error' } } } })
+  local refusal = { error = { message = 'Incorrect API key provided', type = 'invalid_request_error' } }
+  model:script({ { status = 401, body = refusal } })
   vim.cmd('Tandem ask Hello?')
   wait_idle()
   t.contains(table.concat(notified, '\n'):lower(), 'key')
@@ -339,6 +359,7 @@ t.test('a server that dies ends the turn with a reason, and the next question st
     local process = api.nvim_get_proc(pid)
     return process and process.name == vim.fs.basename(binary):sub(1, 15)
   end, api.nvim_get_proc_children(vim.fn.getpid()))
+  t.equal(#servers > 0, true, 'the server is a child of this editor')
   vim.uv.kill(vim.fn.max(servers), 'sigkill') -- the youngest
   wait_idle()
   t.contains(chat(), 'the server ended')
@@ -403,7 +424,13 @@ else
   io.stdout:write('# vim.lsp.enable is not in this Neovim\n')
 end
 
-dofile(here .. '/neovim_screen.lua').test(t, model, { binary = binary, plugin = plugin, home = home, here = here, environment = environment })
+dofile(here .. '/neovim_screen.lua').test(t, model, {
+  binary = binary,
+  plugin = plugin,
+  home = home,
+  here = here,
+  environment = environment,
+})
 
 for _, client in ipairs(vim.lsp.get_clients({ name = 'tandem' })) do
   vim.lsp.stop_client(client.id)

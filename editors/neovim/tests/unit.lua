@@ -51,17 +51,18 @@ t.test('given settings replace the defaults, also deep ones', function()
   t.equal(resolved.init_options.model, 'a/b')
 end)
 
-for name, case in pairs({
-  ['an unknown key names the nearest one'] = { { permision = 'chat' }, 'vim.g.tandem.permision is not a setting (did you mean permission?)' },
-  ['an unknown key points to the help'] = { { zzz = 1 }, 'vim.g.tandem.zzz is not a setting; see :help tandem-config' },
-  ['a wrong type says what is expected'] = { { cmd = 'tandem lsp' }, 'vim.g.tandem.cmd must be a list of strings that is not empty, not "tandem lsp"' },
-  ['a wrong choice lists the choices'] = { { chat = { position = 'up' } }, 'vim.g.tandem.chat.position must be one of right, left, bottom, top, not "up"' },
-  ['a table is wanted'] = { { icons = 3 }, 'vim.g.tandem.icons must be a table, not 3' },
-  ['the whole is no table'] = { 'x', 'vim.g.tandem must be a table, not "x"' },
+for problem, given in pairs({
+  ['.permision is not a setting (did you mean permission?)'] = { permision = 'chat' },
+  ['.zzz is not a setting; see :help tandem-config'] = { zzz = 1 },
+  ['.cmd must be a list of strings that is not empty, not "tandem lsp"'] = { cmd = 'tandem lsp' },
+  ['.chat.position must be one of right, left, bottom, top, not "up"'] = { chat = { position = 'up' } },
+  ['.chat.sise is not a setting (did you mean size?)'] = { chat = { sise = 3 } },
+  ['.icons must be a table, not 3'] = { icons = 3 },
+  [' must be a table, not "x"'] = 'x',
 }) do
-  t.test('config: ' .. name, function()
-    local resolved, problems = config.resolve(case[1])
-    t.equal(problems, { case[2] })
+  t.test('config: ' .. problem, function()
+    local resolved, problems = config.resolve(given)
+    t.equal(problems, { 'vim.g.tandem' .. problem })
     t.equal(resolved, config.defaults)
   end)
 end
@@ -118,6 +119,17 @@ t.test('the content blocks carry the question, the place and the text', function
     { type = 'resource', resource = { uri = 'file:///a/b.rs#L3-L7', mimeType = 'text/plain', text = 'x' } },
   })
   t.equal(#context.blocks('why?', nil), 1)
+end)
+
+t.test('a whole file is only named, a buffer without a file is sent', function()
+  local buf = file({ 'abc' })
+  local whole = context.whole(buf)
+  t.equal(context.blocks('why?', whole)[2], { type = 'resource_link', uri = whole.uri, name = whole.name })
+  t.equal(context.label(whole), whole.name)
+  vim.cmd.enew()
+  api.nvim_buf_set_lines(0, 0, -1, false, { 'no name' })
+  t.equal(context.whole(api.nvim_get_current_buf()).text, 'no name')
+  vim.cmd.bwipeout({ bang = true })
 end)
 
 -- permission
@@ -178,13 +190,17 @@ end)
 
 t.test('a long diff is capped', function()
   local new = ('x\n'):rep(render.max_diff_lines + 7)
-  local rendered = render.tool({ toolCallId = '1', title = 'Write a', content = { { type = 'diff', path = '/a', newText = new } } })
+  local content = { { type = 'diff', path = '/a', newText = new } }
+  local rendered = render.tool({ toolCallId = '1', title = 'Write a', content = content })
   t.equal(rendered.lines[#rendered.lines - 1], '… 7 more lines')
   t.contains(rendered.lines[1], '+407')
 end)
 
 t.test('a plan counts what is done', function()
-  local rendered = render.plan({ { content = 'read', status = 'completed' }, { content = 'write', status = 'pending' } })
+  local rendered = render.plan({
+    { content = 'read', status = 'completed' },
+    { content = 'write', status = 'pending' },
+  })
   t.equal(rendered.lines, { 'Plan  1 of 2 done', '- read', '- write' })
 end)
 
@@ -194,7 +210,8 @@ end)
 ---@param version integer?
 ---@param ... lsp.TextEdit
 local function change(buf, version, ...)
-  return { edit = { documentChanges = { { textDocument = { uri = vim.uri_from_bufnr(buf), version = version }, edits = { ... } } } } }
+  local document = { uri = vim.uri_from_bufnr(buf), version = version }
+  return { edit = { documentChanges = { { textDocument = document, edits = { ... } } } } }
 end
 
 ---@param buf integer

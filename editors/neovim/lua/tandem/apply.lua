@@ -36,7 +36,7 @@ local function objection(edit)
   if not bufnr then
     return version and ('%s is not open any more'):format(name) or nil
   end
-  local current = util.buf_versions[bufnr] or 0
+  local current = util.buf_versions[bufnr] or 0 -- what the last didOpen or didChange said
   if version and version ~= current then
     return ('%s changed meanwhile: the edit is for version %d, the buffer is at %d'):format(name, version, current)
   elseif not vim.bo[bufnr].modifiable then
@@ -60,7 +60,8 @@ local function before_final_newline(edit, bufnr, encoding)
     return { range = position.range(0, 0, 0, 0), newText = (edit.newText:gsub('\r?\n$', '')) }
   end
   local column = position.units(last, encoding)
-  return { range = position.range(count - 1, column, count - 1, column), newText = '\n' .. edit.newText:gsub('\r?\n$', '') }
+  local text = '\n' .. edit.newText:gsub('\r?\n$', '')
+  return { range = position.range(count - 1, column, count - 1, column), newText = text }
 end
 
 --- Ends the undo block that is being written: what follows is undone on its own (`:help undo-break`).

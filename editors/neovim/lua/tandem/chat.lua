@@ -34,11 +34,14 @@ function M.new(session)
   return setmetatable({ session = session, tools = {}, after_tool = false }, Chat)
 end
 
---- The transcript; made anew when the user wiped the buffer.
+--- The transcript; made anew when the user deleted the buffer.
 ---@return tandem.Transcript
 function Chat:transcript()
   if self.buf and api.nvim_buf_is_loaded(self.buf) then
     return self.text
+  end
+  if self.buf and api.nvim_buf_is_valid(self.buf) then
+    api.nvim_buf_delete(self.buf, { force = true }) -- it was unloaded; the name is needed
   end
   self.buf = require('tandem.window').create_buffer(self.session.root)
   self.text = Transcript.new(self.buf, self:title(), user_heading)
@@ -129,7 +132,6 @@ function Chat:end_turn(failure, stop_reason)
       refusal = 'The model refused to answer.',
     })[stop_reason] or ('Ended: ' .. tostring(stop_reason)), 'TandemDim')
   end
-  vim.cmd('silent! checktime') -- files that are open nowhere else were written on disk
 end
 
 --- A remark that is not part of the answer: a retry, a limit, a mistake in the configuration.
@@ -161,9 +163,11 @@ function Chat:stream(kind, chunk)
     if chunk == '' then
       return
     end
-    local thought = kind == 'thought'
-    local block = text:add({ thought and '> Thinking' or '' }, thought and { fold = true, highlight = 'TandemThought' } or nil)
-    flow = { kind = kind, block = block, held = thought and '\n' or '' }
+    if kind == 'thought' then
+      flow = { kind = kind, held = '\n', block = text:add({ '> Thinking' }, { fold = true, highlight = 'TandemThought' }) }
+    else
+      flow = { kind = kind, held = '', block = text:add({ '' }) }
+    end
     self.flow, self.after_tool = flow, false
   end
   -- Newlines at the end wait for what follows, so that no block ends with empty rows.

@@ -13,6 +13,7 @@ local has_method_calls = vim.fn.has('nvim-0.11') == 1
 local ready = {}
 ---@type table<string, tandem.ClientCallback[]> who waits for a starting client, by root
 local waiting = {}
+local watching = false
 
 ---@param root string
 ---@param client? vim.lsp.Client
@@ -26,9 +27,9 @@ local function answer(root, client, problem)
 end
 
 ---@param root string
----@param path string
+---@param path string normalized
 ---@return boolean
-local function contains(root, path)
+function M.contains(root, path)
   return path == root or vim.startswith(path, vim.endswith(root, '/') and root or root .. '/')
 end
 
@@ -65,7 +66,7 @@ function M.attachable(bufnr)
   end
   local path = vim.fs.normalize(api.nvim_buf_get_name(bufnr))
   local root = root_of(path)
-  return contains(root, path) and root or nil
+  return M.contains(root, path) and root or nil
 end
 
 ---@return table capabilities Neovim's own plus the opt-in to the session methods
@@ -204,6 +205,10 @@ end
 
 --- Attaches the files that are opened from now on, and reports where the user is.
 function M.watch_buffers()
+  if watching then
+    return
+  end
+  watching = true
   local group = api.nvim_create_augroup('tandem', {})
   api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'BufWritePost', 'FileType' }, {
     group = group,
@@ -216,6 +221,16 @@ function M.watch_buffers()
     end,
   })
   require('tandem.focus').watch(group)
+end
+
+--- Reads files again that were written on disk while their buffers were unchanged (they were not attached).
+---@param root string
+function M.reload(root)
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do
+    if not vim.bo[bufnr].modified and M.attachable(bufnr) == root then
+      vim.cmd(('silent! checktime %d'):format(bufnr))
+    end
+  end
 end
 
 ---@param client vim.lsp.Client

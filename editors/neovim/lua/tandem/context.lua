@@ -7,9 +7,9 @@ local M = {}
 ---@class tandem.Selection
 ---@field uri string of the buffer
 ---@field name string the path as people say it, relative to the workspace root
----@field first integer 1-based line
----@field last integer 1-based line
----@field text string
+---@field first? integer 1-based line; absent for a whole file
+---@field last? integer 1-based line
+---@field text? string absent for a whole file
 
 ---@param bufnr integer
 ---@return string uri, string name
@@ -52,6 +52,17 @@ function M.region(from, to, mode)
   return selection(api.nvim_get_current_buf(), first, last, vim.fn.getregion(from, to, { type = mode }))
 end
 
+--- A whole buffer: a file is only named, the server knows its text.
+---@param bufnr integer
+---@return tandem.Selection
+function M.whole(bufnr)
+  local uri, name = identity(bufnr)
+  if vim.startswith(uri, 'file:') then
+    return { uri = uri, name = name }
+  end
+  return M.lines(bufnr, 1, api.nvim_buf_line_count(bufnr))
+end
+
 --- What a command's range means: the last visual selection, to the column, when the range is exactly its lines.
 ---@param line1 integer
 ---@param line2 integer
@@ -68,6 +79,9 @@ end
 ---@param chosen tandem.Selection
 ---@return string label such as src/main.rs:3-7
 function M.label(chosen)
+  if not chosen.first then
+    return chosen.name
+  end
   local lines = chosen.first == chosen.last and chosen.first or (chosen.first .. '-' .. chosen.last)
   return ('%s:%s'):format(chosen.name, lines)
 end
@@ -78,7 +92,9 @@ end
 ---@return tandem.ContentBlock[]
 function M.blocks(text, chosen)
   local blocks = { { type = 'text', text = text } } ---@type tandem.ContentBlock[]
-  if chosen then
+  if chosen and not chosen.text then
+    blocks[2] = { type = 'resource_link', uri = chosen.uri, name = chosen.name }
+  elseif chosen then
     blocks[2] = {
       type = 'resource',
       resource = {

@@ -52,7 +52,7 @@ local function check_model(session)
     health.ok(('model %s, mode %s'):format(session.model, session.mode or 'ask'))
   else
     health.warn('no model is configured', {
-      'export TANDEM_BASE_URL, TANDEM_MODEL and TANDEM_API_KEY, or write config.toml (tandem config path), or run a local server',
+      'set TANDEM_BASE_URL, TANDEM_MODEL and TANDEM_API_KEY, or write config.toml, or run a local server',
       'tandem doctor says more',
     })
   end
@@ -67,7 +67,7 @@ local function check_server()
     local attached = vim.tbl_count(running.attached_buffers)
     health.ok(('server for %s (client %d, %d buffers, %s)'):format(root, running.id, attached, running.offset_encoding))
   end
-  check_model(require('tandem.session').peek(root))
+  check_model(require('tandem.session').at(vim.api.nvim_get_current_buf()))
 end
 
 function M.check()

@@ -50,7 +50,7 @@ end
 ---@param selection? tandem.Selection default: the visual selection, else the whole buffer
 function M.edit(instruction, selection)
   local current = session()
-  selection = selection or visual() or require('tandem.context').lines(0, 1, vim.api.nvim_buf_line_count(0))
+  selection = selection or visual() or require('tandem.context').whole(vim.api.nvim_get_current_buf())
   local label = require('tandem.context').label(selection)
   with_text(instruction, 'Edit with tandem: ', function(text)
     current:prompt(('Edit %s: %s'):format(label, text), selection)
@@ -134,8 +134,7 @@ end
 --- For status lines: the state of the current buffer's conversation, or an empty string.
 ---@return string
 function M.status()
-  local root = require('tandem.client').root(vim.api.nvim_get_current_buf())
-  local current = require('tandem.session').peek(root)
+  local current = require('tandem.session').at(vim.api.nvim_get_current_buf())
   return current and ('tandem: ' .. require('tandem.status').describe(current)) or ''
 end
 

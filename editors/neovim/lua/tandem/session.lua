@@ -46,11 +46,19 @@ function M.current()
   return M.get(client.root(vim.api.nvim_get_current_buf()))
 end
 
---- The session of a root, if there is one: looking does not make one.
----@param root string
+--- The session that a buffer belongs to, if there is one. Cheap: status lines ask on every redraw.
+---@param bufnr integer
 ---@return tandem.Session?
-function M.peek(root)
-  return by_root[root]
+function M.at(bufnr)
+  local name = vim.api.nvim_buf_get_name(bufnr)
+  local path = vim.b[bufnr].tandem_root or vim.fs.normalize(name ~= '' and name or vim.fn.getcwd())
+  local best ---@type tandem.Session?
+  for root, session in pairs(by_root) do
+    if client.contains(root, path) and (not best or #root > #best.root) then
+      best = session
+    end
+  end
+  return best
 end
 
 ---@param id string
@@ -129,7 +137,7 @@ function Session:prompt(text, selection)
   status.event('TandemTurnStart', self)
   self:open(function(problem)
     if problem or self.stopping then
-      return self:finish(problem and { message = problem }, { stopReason = 'cancelled' })
+      return self:finish(problem and { message = problem }, not problem and { stopReason = 'cancelled' } or nil)
     end
     require('tandem.focus').send()
     local params = { sessionId = self.id, prompt = context.blocks(text, selection) }
@@ -154,12 +162,14 @@ function Session:finish(err, result)
     return
   end
   permission.withdraw(self)
+  client.reload(self.root)
   self:enter('idle')
   self.chat:end_turn(err and err.message, result and result.stopReason)
   if err then
     self:tell(err.message, vim.log.levels.ERROR)
   end
-  status.event('TandemTurnEnd', self, { stop_reason = not err and result and result.stopReason or nil, error = err and err.message })
+  local reason = result and result.stopReason
+  status.event('TandemTurnEnd', self, { stop_reason = reason, error = err and err.message })
 end
 
 --- Stops the running turn; its end is announced by the server's answer.

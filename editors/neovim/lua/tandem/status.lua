@@ -20,13 +20,14 @@ end
 --- The winbar of a chat window (evaluated by Neovim while it draws).
 ---@return string
 function M.winbar()
-  local session = require('tandem.session').peek(vim.b.tandem_root)
+  local session = require('tandem.session').at(api.nvim_get_current_buf())
   if not session then
     return ''
   end
   local highlight = ({ idle = 'TandemIdle', running = 'TandemRunning', waiting = 'TandemPending' })[session.state]
   local title = vim.fs.basename(session.root):gsub('%%', '%%%%')
-  return ('%%#TandemTitle# tandem%%* %s%%=%%#%s#%s%%* '):format(title, highlight, (M.describe(session):gsub('%%', '%%%%')))
+  local state = M.describe(session):gsub('%%', '%%%%')
+  return ('%%#TandemTitle# tandem%%* %s%%=%%#%s#%s%%* '):format(title, highlight, state)
 end
 
 --- Redraws what shows the state.

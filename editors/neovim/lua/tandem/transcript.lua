@@ -106,7 +106,8 @@ end
 ---@return tandem.Block
 function Transcript:add(lines, options)
   options = options or {}
-  local block = { gap = options.gap == false and 0 or 1, next = self.input, highlight = options.highlight } ---@type tandem.Block
+  local gap = options.gap == false and 0 or 1
+  local block = { gap = gap, next = self.input, highlight = options.highlight } ---@type tandem.Block
   self:write(function()
     local row = self:start(self.input)
     local rows = block.gap == 1 and { '', '' } or { '' }

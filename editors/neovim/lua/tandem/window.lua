@@ -108,7 +108,7 @@ end
 function M.create_buffer(root)
   define_highlights()
   local buf = api.nvim_create_buf(false, true)
-  pcall(api.nvim_buf_set_name, buf, 'tandem://' .. root)
+  api.nvim_buf_set_name(buf, 'tandem://' .. root)
   vim.b[buf].tandem_root = root
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].modeline = false
