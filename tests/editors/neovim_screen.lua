@@ -16,7 +16,16 @@ local function tmux(socket, arguments)
   return result.stdout
 end
 
----@param options { nvim: string, init: string, file: string, cwd: string, columns: integer, rows: integer, env: table<string, string> }
+---@class tandem.test.ScreenOptions
+---@field nvim string
+---@field init string
+---@field file string
+---@field cwd string
+---@field columns integer
+---@field rows integer
+---@field env table<string, string>
+
+---@param options tandem.test.ScreenOptions
 ---@return tandem.test.Screen
 function M.start(options)
   local folder = vim.fn.tempname()

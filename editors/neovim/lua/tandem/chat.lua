@@ -164,9 +164,10 @@ function Chat:stream(kind, chunk)
       return
     end
     if kind == 'thought' then
-      flow = { kind = kind, held = '\n', block = text:add({ '> Thinking' }, { fold = true, highlight = 'TandemThought' }) }
+      local block = text:add({ '> Thinking' }, { fold = true, highlight = 'TandemThought' })
+      flow = { kind = kind, block = block, held = '\n' }
     else
-      flow = { kind = kind, held = '', block = text:add({ '' }) }
+      flow = { kind = kind, block = text:add({ '' }), held = '' }
     end
     self.flow, self.after_tool = flow, false
   end

@@ -102,17 +102,33 @@ local schema = {
   },
 }
 
---- The key that was probably meant: the same letters but for one or two.
+--- How many letters must be changed, added or left out to make one word of the other (Levenshtein).
+---@param from string
+---@param to string
+---@return integer
+local function distance(from, to)
+  local row = vim.fn.range(0, #to)
+  for i = 1, #from do
+    local diagonal
+    diagonal, row[1] = row[1], i
+    for j = 1, #to do
+      local replaced = diagonal + (from:byte(i) == to:byte(j) and 0 or 1)
+      diagonal, row[j + 1] = row[j + 1], math.min(replaced, row[j] + 1, row[j + 1] + 1)
+    end
+  end
+  return row[#to + 1]
+end
+
+--- The key that was probably meant.
 ---@param key string
 ---@param keys table<string, any>
 ---@return string?
 local function nearest(key, keys)
-  local best, best_score ---@type string?, integer?
+  local best, best_distance = nil, 3
   for candidate in vim.spairs(keys) do
-    local shared = #vim.fn.matchfuzzy({ candidate }, key) > 0 or #vim.fn.matchfuzzy({ key }, candidate) > 0
-    local score = math.abs(#candidate - #key)
-    if shared and score <= 3 and (not best_score or score < best_score) then
-      best, best_score = candidate, score
+    local changes = distance(key, candidate)
+    if changes < best_distance then
+      best, best_distance = candidate, changes
     end
   end
   return best
