@@ -137,12 +137,12 @@ end)
 
 t.test('a file is read as the editor has it, not as the disk has it', function()
   local buf = project('read')
-  api.nvim_buf_set_lines(buf, 5, 6, false, { '    greet("unsaved");' })
+  api.nvim_buf_set_lines(buf, 5, 6, false, { '    greet("zebra");' })
   local call = { id = 'c1', name = 'read_file', arguments = { path = 'main.rs' } }
   model:script({ { call = call } }, { { text = 'Read.' } })
   vim.cmd('Tandem ask Read it')
   wait_idle()
-  t.contains(models.sent_text(model:state().requests[2]), 'unsaved')
+  t.contains(models.sent_text(model:state().requests[2]), 'zebra')
   t.contains(chat(), 'Read.')
 end)
 

@@ -373,6 +373,72 @@ t.test('2000 deltas are drawn in well under a second', function()
   t.equal(ms < 1000, true)
 end)
 
+t.test('a transcript that the user emptied can still be written', function()
+  local text = transcript()
+  local block = text:add({ 'one' })
+  api.nvim_buf_set_lines(text.buf, 0, -1, false, {})
+  text:append(block, 'two')
+  text:set(block, { 'three' })
+  text:add({ 'four' })
+  text:set_input('five')
+  t.contains(text_of(text.buf), 'four')
+end)
+
+-- the chat
+
+---@param ... tandem.Update
+---@return string
+local function drawn(...)
+  local chat = require('tandem.chat').new({ root = vim.fn.tempname(), state = 'running' })
+  chat:transcript()
+  for _, update in ipairs({ ... }) do
+    chat:update(update)
+  end
+  local text = text_of(chat.buf)
+  api.nvim_buf_delete(chat.buf, { force = true })
+  return (text:gsub('^# [^\n]*\n', ''):gsub('\n\n## You\n$', ''))
+end
+
+---@param kind 'agent_message_chunk'|'agent_thought_chunk'
+---@param text string
+local function delta(kind, text)
+  return { sessionUpdate = kind, content = { type = 'text', text = text } }
+end
+
+t.test('deltas make blocks without empty lines around them, however they are cut', function()
+  local text = drawn(
+    delta('agent_thought_chunk', '\n\nhm'),
+    delta('agent_thought_chunk', '\n\nso\n'),
+    delta('agent_thought_chunk', '\n'),
+    delta('agent_message_chunk', '\n'),
+    delta('agent_message_chunk', 'It is\r\n'),
+    delta('agent_message_chunk', '\nthis.\n\n')
+  )
+  t.equal(text, '\n> Thinking\n> hm\n> \n> so\n\nIt is\n\nthis.')
+end)
+
+t.test('tool calls stand together, a changed one changes in place', function()
+  local text = drawn(
+    { sessionUpdate = 'tool_call', toolCallId = '1', title = 'Read a', status = 'pending' },
+    { sessionUpdate = 'tool_call', toolCallId = '2', title = 'Read b', status = 'pending' },
+    delta('agent_message_chunk', 'And?'),
+    { sessionUpdate = 'tool_call_update', toolCallId = '1', title = 'Read A', status = 'completed' }
+  )
+  t.equal(text, '\nRead A\nRead b\n\nAnd?')
+end)
+
+t.test('a plan is drawn once and then changed', function()
+  local function plan(status)
+    return { sessionUpdate = 'plan', entries = { { content = 'work', status = status } } }
+  end
+  local text = drawn(plan('pending'), delta('agent_message_chunk', 'x'), plan('completed'))
+  t.equal(text, '\nPlan  1 of 1 done\n- work\n\nx')
+end)
+
+t.test('updates that are not known are ignored', function()
+  t.equal(drawn({ sessionUpdate = 'from_the_future' }), '\n## You\n')
+end)
+
 -- :Tandem
 
 t.test('the command line completes subcommands and modes', function()

@@ -1,5 +1,6 @@
 --- The conversation as Markdown in a scratch buffer: what was asked, the answer as it streams, reasoning folded,
 --- tool calls with their diffs, the plan, and the input at the end.
+local Flow = require('tandem.flow')
 local Transcript = require('tandem.transcript')
 local config = require('tandem.config')
 local render = require('tandem.render')
@@ -19,7 +20,7 @@ local user_heading, agent_heading = '## You', '## tandem'
 ---@field buf? integer
 ---@field private text tandem.Transcript
 ---@field private tools table<string, tandem.DrawnTool>
----@field private flow? { kind: 'answer'|'thought', block: tandem.Block, held: string } the block that streams
+---@field private flow? tandem.Flow the block that streams
 ---@field private plan? tandem.Block
 ---@field private question? tandem.Question
 ---@field private after_tool boolean
@@ -154,29 +155,13 @@ function Chat:line(message, highlight, sign)
 end
 
 ---@param kind 'answer'|'thought'
----@param chunk string
-function Chat:stream(kind, chunk)
+---@param delta string
+function Chat:stream(kind, delta)
   local text = self:transcript()
-  local flow = self.flow
-  if not flow or flow.kind ~= kind then
-    chunk = chunk:gsub('^%s+', '')
-    if chunk == '' then
-      return
-    end
-    if kind == 'thought' then
-      local block = text:add({ '> Thinking' }, { fold = true, highlight = 'TandemThought' })
-      flow = { kind = kind, block = block, held = '\n' }
-    else
-      flow = { kind = kind, block = text:add({ '' }), held = '' }
-    end
-    self.flow, self.after_tool = flow, false
+  if not self.flow or self.flow.kind ~= kind then
+    self.flow, self.after_tool = Flow.new(text, kind), false
   end
-  -- Newlines at the end wait for what follows, so that no block ends with empty rows.
-  local body, newlines = (flow.held .. chunk:gsub('\r', '')):match('^(.-)(\n*)$')
-  flow.held = newlines
-  if body ~= '' then
-    text:append(flow.block, kind == 'thought' and body:gsub('\n', '\n> ') or body)
-  end
+  self.flow:write(delta)
 end
 
 local sign_highlights = {

@@ -36,8 +36,9 @@ end
 ---@param block tandem.Block
 ---@return integer first, integer last
 function Transcript:rows(block)
-  local first = self:start(block) + block.gap
-  local last = block.next and self:start(block.next) or api.nvim_buf_line_count(self.buf)
+  local count = api.nvim_buf_line_count(self.buf)
+  local first = math.min(self:start(block) + block.gap, count - 1) -- commands such as :%d move marks
+  local last = block.next and self:start(block.next) or count
   return first, math.max(first, last - 1)
 end
 

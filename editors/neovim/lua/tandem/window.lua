@@ -83,6 +83,13 @@ end
 
 ---@param buf integer
 local function guard_transcript(buf)
+  api.nvim_create_autocmd('BufReadCmd', {
+    buffer = buf,
+    desc = 'tandem: :edit begins an empty chat',
+    callback = function()
+      session().chat:clear()
+    end,
+  })
   api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'BufEnter' }, {
     buffer = buf,
     desc = 'tandem: only the input can be changed',
