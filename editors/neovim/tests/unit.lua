@@ -185,7 +185,7 @@ t.test('a question shows the keys of its answers', function()
     { optionId = 'n', name = 'Reject', kind = 'reject_once' },
     { optionId = 'y', name = 'Allow', kind = 'allow_once' },
   })
-  t.equal(rendered.lines, { 'Edit a', 'Allow?   gr  Reject   ga  Allow' })
+  t.equal(rendered.lines, { 'Edit a', 'Allow?', ' gr   Reject', ' ga   Allow' })
 end)
 
 t.test('a long diff is capped', function()
@@ -425,6 +425,13 @@ t.test('tool calls stand together, a changed one changes in place', function()
     { sessionUpdate = 'tool_call_update', toolCallId = '1', title = 'Read A', status = 'completed' }
   )
   t.equal(text, '\nRead A\nRead b\n\nAnd?')
+end)
+
+t.test('calls of kind think are drawn only when they fail', function()
+  local thinks = { sessionUpdate = 'tool_call', toolCallId = '1', title = 'Plan', kind = 'think', status = 'pending' }
+  t.equal(drawn(thinks), '\n## You\n')
+  local fails = { sessionUpdate = 'tool_call_update', toolCallId = '1', status = 'failed' }
+  t.equal(drawn(thinks, fails), '\nPlan')
 end)
 
 t.test('a plan is drawn once and then changed', function()

@@ -12,7 +12,7 @@ local state_decor = api.nvim_create_namespace('tandem.state')
 local user_heading, agent_heading = '## You', '## tandem'
 
 ---@class tandem.DrawnTool
----@field block tandem.Block
+---@field block? tandem.Block absent while there is nothing to draw
 ---@field call tandem.ToolCall
 
 ---@class tandem.Chat
@@ -204,6 +204,12 @@ end
 function Chat:draw_tool(drawn)
   local question = self.question
   local asked = question and question.call.toolCallId == drawn.call.toolCallId
+  if drawn.call.kind == 'think' and drawn.call.status ~= 'failed' and not asked then
+    return -- what it changes is drawn itself, such as the plan
+  elseif not drawn.block then
+    drawn.block = self.text:add({ '' }, { gap = not self.after_tool })
+    self.flow, self.after_tool = nil, true
+  end
   local rendered = render.tool(drawn.call, asked and question.options or nil)
   rendered.marks[1].status = drawn.call.status or 'pending'
   self:draw(drawn.block, rendered)
@@ -212,16 +218,10 @@ end
 --- Draws a tool call, or what changed of one.
 ---@param change tandem.ToolCall only the fields that changed
 function Chat:tool(change)
-  local text = self:transcript()
-  local drawn = self.tools[change.toolCallId]
-  if drawn then
-    drawn.call = vim.tbl_extend('force', drawn.call, change)
-  else
-    self.flow = nil
-    drawn = { call = vim.deepcopy(change), block = text:add({ '' }, { gap = not self.after_tool }) }
-    self.tools[change.toolCallId] = drawn
-    self.after_tool = true
-  end
+  self:transcript()
+  local drawn = self.tools[change.toolCallId] or { call = {} }
+  drawn.call = vim.tbl_extend('force', drawn.call, change)
+  self.tools[change.toolCallId] = drawn
   self:draw_tool(drawn)
 end
 
@@ -290,17 +290,27 @@ function Chat:submit()
   end
 end
 
+---@param block? tandem.Block
+---@param row integer zero-based
+---@return boolean
+function Chat:covers(block, row)
+  if not block then
+    return false
+  end
+  local first, last = self.text:rows(block)
+  return row >= first and row <= last
+end
+
 --- Where the tool call under a row points to.
 ---@param row integer zero-based
 ---@return { path: string, line?: integer }?
 function Chat:location(row)
   for _, drawn in pairs(self.tools) do
-    local first, last = self.text:rows(drawn.block)
-    if row >= first and row <= last then
-      local content = vim.iter(drawn.call.content or {}):find(function(item)
+    if self:covers(drawn.block, row) then
+      local diff = vim.iter(drawn.call.content or {}):find(function(item)
         return item.type == 'diff'
       end)
-      return (drawn.call.locations or {})[1] or content and { path = content.path }
+      return (drawn.call.locations or {})[1] or diff
     end
   end
 end

@@ -140,14 +140,13 @@ local answer_keys = { reject_once = 'gr', allow_once = 'ga', allow_always = 'gA'
 ---@param out tandem.Rendered
 ---@param options tandem.PermissionOption[]
 local function add_question(out, options)
-  local pieces = { { 'Allow?', 'TandemQuestion' } }
+  add_line(out, { { 'Allow?', 'TandemQuestion' } })
   for _, option in ipairs(options) do
     local key = answer_keys[option.kind]
     if key then
-      vim.list_extend(pieces, { { '  ' }, { ' ' .. key .. ' ', 'TandemKey' }, { ' ' .. option.name } })
+      add_line(out, { { ' ' .. key .. ' ', 'TandemKey' }, { '  ' .. option.name } })
     end
   end
-  add_line(out, pieces)
 end
 
 --- A tool call: its title, then its diffs (shown) or its output (folded, unless the call failed), then the question

@@ -290,7 +290,7 @@ function M.on_status(params, client_id)
     return
   end
   session.model, session.mode = params.model or session.model, params.mode or session.mode
-  if params.message then
+  if params.message and params.state ~= 'waiting' then -- the question itself is in the chat
     session.chat:notice(params.message)
   end
   status.changed(session)

@@ -119,6 +119,7 @@ function M.create_buffer(root)
   vim.b[buf].tandem_root = root
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].modeline = false
+  vim.bo[buf].formatlistpat = [[^\s*\([-+*]\|\d\+[.)]\)\s*]] -- so wrapped lines of lists and diffs are indented
   vim.bo[buf].filetype = 'tandem'
   highlight_markdown(buf)
   set_keys(buf)
@@ -130,6 +131,7 @@ local window_options = {
   wrap = true,
   linebreak = true,
   breakindent = true,
+  breakindentopt = 'list:-1',
   number = false,
   relativenumber = false,
   list = false,
@@ -144,12 +146,12 @@ local window_options = {
   foldtext = '',
   foldlevel = 0,
   foldenable = true,
-  fillchars = 'fold: ',
+  fillchars = 'fold: ,eob: ',
   conceallevel = 2,
   concealcursor = 'nc',
   winbar = "%{%v:lua.require'tandem.status'.winbar()%}",
   winfixwidth = true,
-  winhighlight = 'Folded:TandemFolded',
+  winhighlight = 'Folded:TandemFolded,WinBar:Normal,WinBarNC:Normal',
 }
 
 --- For 'foldexpr'.
