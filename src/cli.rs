@@ -11,8 +11,8 @@ mod man;
 mod run;
 mod serve;
 
-use std::{fmt, io};
 use std::process::ExitCode;
+use std::{fmt, io};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
