@@ -205,5 +205,5 @@ async fn terminated() {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }

@@ -200,7 +200,7 @@ impl Server {
             }
             AgentEvent::PermissionRequested { call_id, kind, preview, reply: Some(reply), .. } => match reader {
                 Reader::Client => self.ask_permission(id, &call_id, kind, preview, reply),
-                Reader::ChatFile => self.plain_ask(id, &call_id, kind, preview, reply),
+                Reader::ChatFile => self.plain_ask(id, &call_id, &preview, reply),
             },
             AgentEvent::PermissionResolved { call_id, .. } => {
                 if reader == Reader::ChatFile {
@@ -245,7 +245,7 @@ impl Server {
         let prompt = conversation.prompt.take();
         if conversation.reader == Reader::ChatFile {
             let problem = failure.map(|failure| failure.message);
-            self.plain_done(id, reason, problem);
+            self.plain_done(id, reason, problem.as_deref());
         } else if let Some(prompt) = prompt {
             match (stop_reason(reason), failure) {
                 (Some(stop), _) => prompt.ok(&acp::PromptResponse::new(stop)),
@@ -369,12 +369,12 @@ fn modes(current: Mode) -> acp::SessionModeState {
 
 /// The options, always whole.
 fn config_options(conversation: &Conversation) -> Vec<acp::SessionConfigOption> {
-    let modes = Mode::ALL.iter().map(|mode| acp::SessionConfigSelectOption::new(mode.name(), mode.title()));
-    let mode = acp::SessionConfigOption::select("mode", "Mode", conversation.mode.name(), modes.collect::<Vec<_>>())
+    let all = Mode::ALL.iter().map(|mode| acp::SessionConfigSelectOption::new(mode.name(), mode.title()));
+    let mode = acp::SessionConfigOption::select("mode", "Mode", conversation.mode.name(), all.collect::<Vec<_>>())
         .category(acp::SessionConfigOptionCategory::Mode);
-    let model = conversation.model.as_ref().map(|model| {
-        let only = vec![acp::SessionConfigSelectOption::new(model.clone(), model.clone())];
-        acp::SessionConfigOption::select("model", "Model", model.clone(), only)
+    let model = conversation.model.as_ref().map(|name| {
+        let only = vec![acp::SessionConfigSelectOption::new(name.clone(), name.clone())];
+        acp::SessionConfigOption::select("model", "Model", name.clone(), only)
             .category(acp::SessionConfigOptionCategory::Model)
     });
     std::iter::once(mode).chain(model).collect()

@@ -18,15 +18,17 @@ impl Server {
             return responder.respond(Err(error));
         }
         match (method.as_str(), self.carrier) {
-            ("initialize", Carrier::Lsp) => reply(responder, params, |params| self.initialize_lsp(params)),
-            ("initialize", Carrier::Acp) => reply(responder, params, |params| self.initialize_acp(params)),
+            ("initialize", Carrier::Lsp) => reply(responder, params, |params| Ok(self.initialize_lsp(params))),
+            ("initialize", Carrier::Acp) => reply(responder, params, |params| self.initialize_acp(&params)),
             ("shutdown", Carrier::Lsp) => self.shutdown(responder),
             ("session/new", _) => self.new_session(responder, params),
             ("session/prompt", _) => self.prompt(responder, params),
             ("session/set_mode", _) => reply(responder, params, |params| self.set_mode(&params)),
             ("session/set_config_option", _) => reply(responder, params, |params| self.set_config_option(&params)),
             ("session/close", _) => reply(responder, params, |params| self.close_session(&params)),
-            ("textDocument/codeAction", Carrier::Lsp) => reply(responder, params, |params| self.code_actions(params)),
+            ("textDocument/codeAction", Carrier::Lsp) => {
+                reply(responder, params, |params| Ok(self.code_actions(params)));
+            }
             ("workspace/executeCommand", Carrier::Lsp) => reply(responder, params, |params| self.execute(params)),
             _ => responder.error(ErrorCode::MethodNotFound, format!("tandem has no method `{method}`")),
         }

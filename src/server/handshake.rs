@@ -19,8 +19,6 @@ pub(super) struct Client {
     pub speaks_acp: bool,
     /// Whether `window/showMessageRequest` may carry actions.
     pub asks: bool,
-    /// Whether `window/showDocument` is answered.
-    pub shows_documents: bool,
     /// Whether progress may be begun by us.
     pub shows_progress: bool,
     /// The URIs of the workspace folders.
@@ -42,13 +40,12 @@ impl Client {
 }
 
 impl Server {
-    pub(super) fn initialize_lsp(&mut self, handshake: lsp::Handshake) -> Answer<Value> {
+    pub(super) fn initialize_lsp(&mut self, handshake: lsp::Handshake) -> Value {
         let encoding = negotiate(&handshake);
         self.client = Client {
             process_id: handshake.process_id,
             speaks_acp: handshake.capability("experimental.tandem").is_some(),
             asks: handshake.capability("window.showMessage.messageActionItem").is_some(),
-            shows_documents: handshake.client_info.as_ref().is_none_or(|client| client.name != "null"),
             shows_progress: handshake.can("window.workDoneProgress"),
             folders: handshake.folders(),
         };
@@ -68,13 +65,13 @@ impl Server {
             capabilities["codeActionProvider"] = json!({ "codeActionKinds": super::lsp::ACTION_KINDS });
             capabilities["executeCommandProvider"] = json!({ "commands": super::lsp::COMMANDS });
         }
-        Ok(json!({
+        json!({
             "capabilities": capabilities,
             "serverInfo": { "name": "tandem", "version": env!("CARGO_PKG_VERSION") },
-        }))
+        })
     }
 
-    pub(super) fn initialize_acp(&mut self, params: Value) -> Answer<acp::InitializeResponse> {
+    pub(super) fn initialize_acp(&mut self, params: &Value) -> Answer<acp::InitializeResponse> {
         // Read leniently: a client of a later version is told which one we speak, whatever else it sends.
         if !params.is_object() {
             return Err(error(ErrorCode::InvalidParams, "params: an object with `protocolVersion` is expected"));

@@ -55,7 +55,7 @@ pub(crate) fn project(event: AgentEvent) -> Option<Projected> {
         }
         AgentEvent::ToolExecutionEnd { call_id, result, .. } => change(call_id, executed(result)),
         AgentEvent::Plan { entries } => {
-            acp::SessionUpdate::Plan(acp::Plan::new(entries.into_iter().map(plan_entry).collect()))
+            acp::SessionUpdate::Plan(acp::Plan::new(entries.iter().map(plan_entry).collect()))
         }
         AgentEvent::Retry { wait_ms, reason, .. } => {
             let seconds = wait_ms.div_ceil(1000);
@@ -138,7 +138,7 @@ fn tool_kind(kind: ToolKind) -> acp::ToolKind {
     }
 }
 
-fn plan_entry(entry: PlanEntry) -> acp::PlanEntry {
+fn plan_entry(entry: &PlanEntry) -> acp::PlanEntry {
     let priority = match entry.priority {
         PlanPriority::High => acp::PlanEntryPriority::High,
         PlanPriority::Medium => acp::PlanEntryPriority::Medium,

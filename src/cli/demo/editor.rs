@@ -126,7 +126,7 @@ impl<'a> Editor<'a> {
                     let (old, new) = (change["oldText"].as_str(), change["newText"].as_str());
                     self.stage.diff(&unified(old.unwrap_or_default(), new.unwrap_or_default(), 1))?;
                 }
-                self.stage.say("  [allow]")?;
+                Stage::say("  [allow]")?;
                 responder.ok(&json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
             }
             "workspace/applyEdit" => {
@@ -167,7 +167,7 @@ impl<'a> Editor<'a> {
             Some("agent_message_chunk") => {
                 let text = update["content"]["text"].as_str().unwrap_or_default();
                 self.mid_line = !text.ends_with('\n');
-                self.stage.print(text)
+                Stage::print(text)
             }
             Some("tool_call") => {
                 let name = update["title"].as_str().unwrap_or_default();
@@ -184,11 +184,11 @@ impl<'a> Editor<'a> {
 
     fn line(&mut self, text: &str) -> anyhow::Result<()> {
         self.end_line()?;
-        self.stage.say(text)
+        Stage::say(text)
     }
 
     fn end_line(&mut self) -> anyhow::Result<()> {
-        if std::mem::take(&mut self.mid_line) { self.stage.say("") } else { Ok(()) }
+        if std::mem::take(&mut self.mid_line) { Stage::say("") } else { Ok(()) }
     }
 }
 

@@ -61,7 +61,7 @@ impl<'a> Search<'a> {
                 let line = new.get(index).copied().unwrap_or_default();
                 match (op, theirs) {
                     (DiffOp::Equal { .. }, Some((theirs, _))) if self.strategy <= Strategy::Unicode => {
-                        text.push_str(theirs)
+                        text.push_str(theirs);
                     }
                     _ if index == 0 && !self.starts_line(place) => text.push_str(line),
                     _ => levels.indent(line, &mut text),
