@@ -163,6 +163,10 @@ impl Actor {
                 () = end.cancelled() => break,
                 command = commands.recv() => match command {
                     Some(Command::Prompt(prompt)) => {
+                        // Who has heard `Done` may prompt again before the turn's task is quite gone.
+                        if self.running.as_ref().is_some_and(|running| running.done) {
+                            self.turn_ended().await;
+                        }
                         self.look_for_a_model().await;
                         self.prompt(prompt);
                     }
@@ -286,7 +290,7 @@ impl Actor {
         if !running.done {
             self.mend();
             self.fail(
-                "the turn broke (a bug of tandem; see `tandem logs`). The next prompt works".to_owned(),
+                "the turn broke (a bug of tandem; its log has the cause). The next prompt works".to_owned(),
                 ErrorCode::Internal,
             );
         }

@@ -70,7 +70,11 @@ impl Conversation {
 }
 
 impl Server {
-    pub(super) fn new_session(&mut self, responder: Responder, params: Value) {
+    pub(super) fn new_session(&mut self, responder: Responder, mut params: Value) {
+        // Required by the protocol, but what a client without such servers leaves out is clear.
+        if let Some(params) = params.as_object_mut() {
+            params.entry("mcpServers").or_insert_with(|| Value::Array(Vec::new()));
+        }
         let started = read::<acp::NewSessionRequest>(params).and_then(|request| {
             self.require_acp()?;
             let roots = std::iter::once(request.cwd).chain(request.additional_directories).collect();
