@@ -12,7 +12,7 @@ use super::{Carrier, Server};
 use crate::agent::event::{AgentEvent, ErrorCode as Failure, Termination};
 use crate::config::{Mode, Settings};
 use crate::protocol::{acp, ext};
-use crate::rpc::{ErrorCode, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
+use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
 use crate::session::{Attachment, Command, Prompt, Session, SessionId};
 use crate::workspace::{Root, Workspace};
 
@@ -70,7 +70,7 @@ impl Conversation {
 }
 
 impl Server {
-    pub(super) fn new_session(&mut self, responder: Responder, params: Value) {
+    pub(super) fn new_session(&mut self, responder: Responder, params: &Params) {
         let started = read::<acp::NewSessionRequest>(params).and_then(|request| {
             self.require_acp()?;
             let roots = std::iter::once(request.cwd).chain(request.additional_directories).collect();
@@ -112,7 +112,7 @@ impl Server {
         Ok(id)
     }
 
-    pub(super) fn prompt(&mut self, responder: Responder, params: Value) {
+    pub(super) fn prompt(&mut self, responder: Responder, params: &Params) {
         let request = match read::<acp::PromptRequest>(params) {
             Ok(request) => request,
             Err(error) => return responder.respond(Err(error)),
