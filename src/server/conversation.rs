@@ -12,7 +12,7 @@ use super::{Carrier, Server};
 use crate::agent::event::{AgentEvent, ErrorCode as Failure, Termination};
 use crate::config::{Mode, Settings};
 use crate::protocol::{acp, ext};
-use crate::rpc::{ErrorCode, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
+use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
 use crate::session::{Attachment, Command, Prompt, Session, SessionId};
 use crate::workspace::{Root, Workspace};
 
@@ -70,12 +70,8 @@ impl Conversation {
 }
 
 impl Server {
-    pub(super) fn new_session(&mut self, responder: Responder, mut params: Value) {
-        // Required by the protocol, but what a client without such servers leaves out is clear.
-        if let Some(params) = params.as_object_mut() {
-            params.entry("mcpServers").or_insert_with(|| Value::Array(Vec::new()));
-        }
-        let started = read::<acp::NewSessionRequest>(params).and_then(|request| {
+    pub(super) fn new_session(&mut self, responder: Responder, params: &Params) {
+        let started = read::<NewSession>(params).and_then(|request| {
             self.require_acp()?;
             let roots = std::iter::once(request.cwd).chain(request.additional_directories).collect();
             self.start_session(roots, Reader::Client)
@@ -116,7 +112,7 @@ impl Server {
         Ok(id)
     }
 
-    pub(super) fn prompt(&mut self, responder: Responder, params: Value) {
+    pub(super) fn prompt(&mut self, responder: Responder, params: &Params) {
         let request = match read::<acp::PromptRequest>(params) {
             Ok(request) => request,
             Err(error) => return responder.respond(Err(error)),
@@ -310,6 +306,16 @@ impl Conversation {
     pub fn is_running(&self) -> bool {
         self.prompt.is_some()
     }
+}
+
+/// What is read of `session/new`. The protocol requires `mcpServers`; a client without such servers that leaves it out
+/// is understood all the same.
+#[derive(Debug, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NewSession {
+    cwd: PathBuf,
+    #[serde(default)]
+    additional_directories: Vec<PathBuf>,
 }
 
 /// Sends an update of a session.
