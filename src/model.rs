@@ -31,6 +31,7 @@ mod recover;
 pub mod rehearsal;
 mod request;
 mod responses;
+mod silence;
 pub mod sse;
 mod wire;
 

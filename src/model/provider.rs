@@ -9,7 +9,7 @@ use super::rehearsal::Rehearsal;
 use super::wire::Wire;
 use super::{
     Api, Endpoint, Instructions, Key, Message, ModelError, ModelInfo, ModelRequest, ModelStream, Preamble, TimeLimits,
-    body, catalog, chat, messages, request, responses,
+    body, catalog, chat, messages, request, responses, silence,
 };
 
 /// A model behind an endpoint. Clones share one client and its connections.
@@ -94,7 +94,8 @@ impl Provider {
     pub fn stream(&self, request: ModelRequest) -> ModelStream {
         let ModelRequest { preamble, messages } = request;
         let body = body::close(&preamble, &messages);
-        request::stream(Arc::clone(&self.0), body.into(), preamble.tools)
+        let events = request::stream(Arc::clone(&self.0), body.into(), preamble.tools);
+        silence::told(events, self.0.endpoint.provider.clone())
     }
 
     /// The models the endpoint offers.

@@ -156,7 +156,7 @@ impl Request {
             Ok(answer) => answer,
             Err(error) => return self.failed = Some(error),
         };
-        if answer.status == 200 {
+        if (200..300).contains(&answer.status) {
             self.phase = Phase::Read(
                 answer,
                 StreamDecoder::new(endpoint.api, &endpoint.model).with_tools(Arc::clone(&self.tools)).into(),
