@@ -310,3 +310,23 @@ async fn requests_of_a_session_share_their_beginning_and_the_connection() {
         assert!(after.starts_with(before) && after.len() > before.len(), "{before} {after}");
     }
 }
+
+#[tokio::test]
+async fn an_https_endpoint_needs_no_setup_of_the_process() {
+    let provider = Provider::http(endpoint(Api::Chat, "https://127.0.0.1:1/v1"));
+    match provider.stream(request(&provider)).next().await {
+        Some(Ok(ModelEvent::Retry { reason, .. })) => assert!(reason.contains("refused"), "{reason}"),
+        // A machine without any certificate authority.
+        other => assert!(matches!(&other, Some(Err(error)) if error.message.contains("CA")), "{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_arrives_together_leaves_together() {
+    let words = Step::Words { words: "word ".repeat(2000), delay_ms: 0 };
+    let server = Server::start(vec![vec![words]]).await.unwrap();
+    let provider = Provider::http(endpoint(Api::Chat, server.base_url()));
+    let events: Vec<_> = provider.stream(request(&provider)).collect().await;
+    let texts = events.iter().filter(|event| matches!(event, Ok(ModelEvent::Text(_)))).count();
+    assert!(texts < 200, "{texts} events for 2000 deltas");
+}

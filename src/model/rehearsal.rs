@@ -111,7 +111,7 @@ impl Rehearsal {
             .and_then(|(_, value)| value.parse().ok())
             .map(Duration::from_secs);
         let play = Play { rehearsal: self.clone(), pieces: pieces.into(), ended: false };
-        let body = stream::unfold(play, |mut play| async move { Some((play.next().await?, play)) }).boxed();
+        let body = stream::unfold(play, |mut play| async move { Some((play.next().await?, play)) }).fuse().boxed();
         Answer { status, retry_after, headers, body }
     }
 }
