@@ -326,7 +326,11 @@ async fn what_arrives_together_leaves_together() {
     let words = Step::Words { words: "word ".repeat(2000), delay_ms: 0 };
     let server = Server::start(vec![vec![words]]).await.unwrap();
     let provider = Provider::http(endpoint(Api::Chat, server.base_url()));
-    let events: Vec<_> = provider.stream(request(&provider)).collect().await;
-    let texts = events.iter().filter(|event| matches!(event, Ok(ModelEvent::Text(_)))).count();
-    assert!(texts < 200, "{texts} events for 2000 deltas");
+    let texts = provider.stream(request(&provider)).filter_map(async |event| match event {
+        Ok(ModelEvent::Text(text)) => Some(text),
+        _ => None,
+    });
+    let texts: Vec<_> = texts.collect().await;
+    assert_eq!(texts.concat(), "word ".repeat(2000));
+    assert!(texts.len() < 200, "{} events for 2000 deltas", texts.len());
 }
