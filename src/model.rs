@@ -344,6 +344,25 @@ pub struct Endpoint {
     pub limits: TimeLimits,
 }
 
+impl Endpoint {
+    /// An endpoint that needs no key, with the usual time limits and nothing added to its requests.
+    #[must_use]
+    pub fn new(provider: &str, api: Api, base_url: &str, model: &str) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            api,
+            base_url: base_url.to_owned(),
+            key: Key::None,
+            model: model.to_owned(),
+            headers: Vec::new(),
+            body: Map::new(),
+            ca_file: None,
+            context_window: None,
+            limits: TimeLimits::default(),
+        }
+    }
+}
+
 /// Where a key comes from.
 #[derive(Debug, Clone)]
 pub enum Key {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use serde_json::{Map, json};
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::rehearsal::{Reply, Server, Step};
@@ -17,20 +17,13 @@ const DIALECTS: [Api; 2] = [Api::Chat, Api::Messages];
 
 fn endpoint(api: Api, base_url: &str) -> Endpoint {
     Endpoint {
-        provider: "local".into(),
-        api,
-        base_url: base_url.into(),
         key: Key::Value("sk-test".into()),
-        model: "m".into(),
-        headers: Vec::new(),
-        body: Map::new(),
-        ca_file: None,
-        context_window: None,
         limits: TimeLimits {
             connect: Duration::from_secs(5),
             first_byte: Some(Duration::from_millis(300)),
             between: Duration::from_millis(300),
         },
+        ..Endpoint::new("local", api, base_url, "m")
     }
 }
 

@@ -111,7 +111,7 @@ fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str) {
 
 fn call(call: &crate::model::ToolCall) -> Value {
     let arguments = body::arguments(&call.arguments).to_string();
-    json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments } })
+    json!({ "id": call.id, "type": "function", "function": { "name": body::word(&call.name), "arguments": arguments } })
 }
 
 fn result(result: &ToolResult) -> Value {
