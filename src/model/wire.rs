@@ -30,7 +30,7 @@ impl Wire {
     pub(super) async fn send(&self, endpoint: &Endpoint, body: Bytes) -> Result<Answer, ModelError> {
         match self {
             Self::Http(http) => http.send(endpoint, body).await,
-            Self::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body)),
+            Self::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body, endpoint.api)),
         }
     }
 }
