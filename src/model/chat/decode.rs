@@ -147,6 +147,9 @@ impl Decoder {
             return Err(fault::in_stream(error.get()));
         }
         let reason = choice.finish_reason.plain();
+        if reason == "error" {
+            return Err(fault::unexplained());
+        }
         if !reason.is_empty() {
             self.finished = true;
             out.push(ModelEvent::Finish(finish(reason)));
@@ -247,13 +250,13 @@ fn flat(text: &Value) -> String {
 }
 
 fn finish(reason: &str) -> Finish {
-    match reason {
+    match reason.to_ascii_lowercase().as_str() {
         "stop" | "end_turn" | "eos" | "stop_sequence" => Finish::Stop,
-        "tool_calls" | "tool_use" | "function_call" => Finish::ToolCalls,
+        "tool_calls" | "tool_call" | "tool_use" | "function_call" => Finish::ToolCalls,
         "length" | "max_tokens" | "model_length" => Finish::Length,
-        "content_filter" => Finish::ContentFilter,
+        "content_filter" | "safety" => Finish::ContentFilter,
         "refusal" => Finish::Refusal,
-        other => Finish::Other(other.to_owned()),
+        _ => Finish::Other(reason.to_owned()),
     }
 }
 
