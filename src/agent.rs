@@ -1,5 +1,21 @@
 //! The loop: model → tools → model, until the model stops, the person cancels or a guard ends it.
 //!
-//! Nothing here knows a wire, an editor or a file format: events go out through one bounded channel.
+//! Nothing here knows a wire, an editor or a file format. Everything leaves through one bounded channel of [`Step`]s, in
+//! the order it happened: events for people, entries for the conversation.
+//!
+//! Invariants: the last step of a turn is [`event::AgentEvent::Done`]; every call of an answer gets exactly one result,
+//! also when the turn is cancelled or fails; arguments that do not parse are never run; what was sent to the model is
+//! never rewritten.
 
+mod answer;
+mod ask;
 pub mod event;
+mod guard;
+mod live;
+pub mod prompt;
+mod schedule;
+mod steps;
+mod turn;
+
+pub use steps::{Entry, Step};
+pub use turn::{Limits, Turn, run_turn};

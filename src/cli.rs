@@ -1,1 +1,122 @@
-//! (in the making)
+//! The command line: one file a subcommand. Everything a command prints goes through a `Write`, so that a closed pipe is
+//! an error like any other and not a panic.
+
+mod completions;
+mod config;
+mod demo;
+mod doctor;
+mod init;
+mod logging;
+mod man;
+mod run;
+mod serve;
+
+use std::process::ExitCode;
+use std::{fmt, io};
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::config::{Environment, Flags, Settings, Sources};
+use crate::server::{Carrier, LoadSettings};
+
+pub use logging::log;
+
+/// A coding agent that your editor runs as a language server.
+#[derive(Debug, Parser)]
+#[command(name = "tandem", version, about, propagate_version = true, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve an editor as a language server on standard input and output
+    Lsp(serve::LspArgs),
+    /// Serve an editor as an agent of the Agent Client Protocol on standard input and output
+    Acp,
+    /// See the main job done, with no key and no network
+    Demo(demo::Args),
+    /// Find what keeps tandem from working
+    Doctor(doctor::Args),
+    /// Answer one prompt in the terminal
+    Run(run::Args),
+    /// Print or write an editor's configuration
+    Init(init::Args),
+    /// Show the configuration
+    Config(config::Args),
+    /// Print completions for a shell
+    Completions(completions::Args),
+    /// Print a manual page
+    Man(man::Args),
+}
+
+/// Why a command failed, and the exit code that says so.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    /// A mistake in how the command was called.
+    fn usage(message: impl fmt::Display) -> Self {
+        Self { code: 2, error: anyhow::anyhow!("{message}") }
+    }
+
+    /// The exit code.
+    #[must_use]
+    pub fn code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:#}", self.error)
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { code: 1, error: error.into() }
+    }
+}
+
+/// What a command ends with.
+type Outcome = Result<ExitCode, Failure>;
+
+impl Cli {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// When it fails, with words for the person.
+    pub async fn run(self, environment: Environment) -> Outcome {
+        match self.command {
+            Command::Lsp(_) => serve::serve(Carrier::Lsp, environment).await,
+            Command::Acp => serve::serve(Carrier::Acp, environment).await,
+            Command::Demo(args) => demo::run(args).await,
+            Command::Doctor(args) => doctor::run(args, &environment).await,
+            Command::Run(args) => run::run(args, &environment).await,
+            Command::Init(args) => done(init::run(&args, &environment, &mut io::stdout())),
+            Command::Config(args) => done(config::run(&args, &environment, &mut io::stdout())),
+            Command::Completions(args) => done(completions::run(&args, &mut Self::command(), &mut io::stdout())),
+            Command::Man(args) => done(man::run(&args, Self::command(), &mut io::stdout())),
+        }
+    }
+}
+
+/// The end of a command that either works or fails.
+fn done(result: anyhow::Result<()>) -> Outcome {
+    result?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The settings of a process with this environment, for every connection and workspace anew.
+#[must_use]
+pub fn settings_loader(environment: Environment) -> LoadSettings {
+    Box::new(move |options, workspaces| {
+        let editor = options.is_object().then_some(options);
+        Settings::load(&environment, &Sources { workspaces, editor, flags: Flags::default() })
+    })
+}

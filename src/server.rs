@@ -1,1 +1,209 @@
-//! (in the making)
+//! One task that owns all state of a connection: messages from the client and events of sessions come in, are
+//! dispatched, and go out through the peer.
+//!
+//! Invariants: nothing here waits for a person, a model or a disk (whatever does is a task of its own, owned by
+//! [`Server::tasks`]); the updates of a turn are sent before its answer; while the client does not read, events of
+//! sessions stay where they are, which slows their models; while not even answers can be sent, no request is taken.
+
+mod conversation;
+mod dispatch;
+mod documents;
+mod handshake;
+mod lsp;
+mod permission;
+mod status;
+mod updates;
+
+use std::collections::{HashMap, HashSet};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::event::AgentEvent;
+use crate::config::Settings;
+use crate::rpc::{self, Framing, Incoming, Peer};
+use crate::session::SessionId;
+use crate::workspace::{Documents, Editor, NoEditor};
+use conversation::Conversation;
+use handshake::Client;
+
+/// Events of all sessions that may wait for the server.
+const EVENTS: usize = 512;
+/// How often the editor's process is looked for.
+const WATCH: Duration = Duration::from_secs(3);
+
+/// How the protocol is carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// Language Server Protocol: `Content-Length` frames, documents in sync.
+    Lsp,
+    /// Agent Client Protocol: one message a line.
+    Acp,
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// As the protocol says, or because the other side or its process is gone.
+    Well,
+    /// With `exit` before `shutdown`, which the standard calls an error.
+    Abruptly,
+    /// The input could not be followed any longer.
+    Fatally(String),
+}
+
+/// Gives the settings for the options a client sent (`initializationOptions`) and the workspace folders.
+pub type LoadSettings = Box<dyn Fn(&serde_json::Value, &[PathBuf]) -> Settings + Send>;
+
+/// Serves one connection until it ends.
+///
+/// # Errors
+/// When a thread cannot be started or the last answers could not be written.
+pub async fn serve(
+    carrier: Carrier,
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    load: LoadSettings,
+) -> std::io::Result<Ended> {
+    let framing = match carrier {
+        Carrier::Lsp => Framing::Header,
+        Carrier::Acp => Framing::Line,
+    };
+    let (peer, inbox, writer) = rpc::connect(framing, input, output)?;
+    let (sender, events) = mpsc::channel(EVENTS);
+    let mut server = Server::new(carrier, peer, sender, load);
+    let ended = server.run(inbox, events).await;
+    server.close().await;
+    match writer.finish().await {
+        // Who is gone does not read: that is an end like any other.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(ended),
+    }
+}
+
+/// Where a connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Before `initialize`.
+    Fresh,
+    /// Between `initialize` and `shutdown`.
+    Serving,
+    /// After `shutdown`.
+    ShutDown,
+}
+
+/// The state of a connection.
+struct Server {
+    carrier: Carrier,
+    peer: Peer,
+    phase: Phase,
+    client: Client,
+    documents: Documents,
+    editor: Arc<dyn Editor>,
+    focus: Option<crate::session::Focus>,
+    options: serde_json::Value,
+    load: LoadSettings,
+    conversations: HashMap<SessionId, Conversation>,
+    plain: lsp::Plain,
+    events: mpsc::Sender<(SessionId, AgentEvent)>,
+    tasks: JoinSet<()>,
+    end: CancellationToken,
+    ended: Option<Ended>,
+    /// Problems of the configuration that were shown already.
+    told: HashSet<String>,
+}
+
+impl Server {
+    fn new(carrier: Carrier, peer: Peer, events: mpsc::Sender<(SessionId, AgentEvent)>, load: LoadSettings) -> Self {
+        Self {
+            carrier,
+            plain: lsp::Plain::default(),
+            peer,
+            phase: Phase::Fresh,
+            client: Client::default(),
+            documents: Documents::new(crate::text::Encoding::Utf16),
+            editor: Arc::new(NoEditor),
+            focus: None,
+            options: serde_json::Value::Null,
+            load,
+            conversations: HashMap::new(),
+            events,
+            tasks: JoinSet::new(),
+            end: CancellationToken::new(),
+            ended: None,
+            told: HashSet::new(),
+        }
+    }
+
+    async fn run(&mut self, mut inbox: rpc::Inbox, mut events: mpsc::Receiver<(SessionId, AgentEvent)>) -> Ended {
+        let peer = self.peer.clone();
+        let mut batch = Vec::with_capacity(EVENTS);
+        let mut terminated = std::pin::pin!(terminated());
+        let mut watch = tokio::time::interval(WATCH);
+        while self.ended.is_none() {
+            let (updates, answers) = (peer.accepts_updates(), peer.accepts_answers());
+            tokio::select! {
+                biased;
+                () = &mut terminated => return Ended::Well,
+                () = peer.gone() => return Ended::Well,
+                incoming = inbox.recv(), if answers => self.incoming(incoming),
+                _ = events.recv_many(&mut batch, EVENTS), if updates => {
+                    for (id, event) in batch.drain(..) {
+                        self.event(&id, event);
+                    }
+                }
+                () = peer.drained(), if !(updates && answers) => {}
+                Some((call_id, permission)) = self.plain.decided.recv() => {
+                    // A code action may have been quicker.
+                    let _answered = self.answer_question(Some(&call_id), permission);
+                }
+                Some(ended) = self.tasks.join_next() => if let Err(error) = ended {
+                    tracing::error!("a task of the server broke: {error}");
+                },
+                _ = watch.tick() => if !self.client.is_alive() {
+                    tracing::info!("the editor's process is gone");
+                    return Ended::Well;
+                },
+            }
+        }
+        self.ended.clone().unwrap_or(Ended::Well)
+    }
+
+    fn incoming(&mut self, incoming: Incoming) {
+        match incoming {
+            Incoming::Request(request, responder) => self.request(request, responder),
+            Incoming::Notification(notification) => self.notification(notification),
+            Incoming::Response(response) => self.peer.resolve(response),
+            Incoming::Malformed(malformed) => self.peer.reject(&malformed),
+            Incoming::Fatal(fatal) => self.ended = Some(Ended::Fatally(fatal.to_string())),
+            Incoming::Closed => self.ended = Some(Ended::Well),
+        }
+    }
+
+    /// Stops every turn and every task, and waits for them.
+    async fn close(&mut self) {
+        self.end.cancel();
+        for (_, conversation) in self.conversations.drain() {
+            conversation.close().await;
+        }
+        self.tasks.shutdown().await;
+    }
+}
+
+/// Resolves when the system asks the process to end.
+async fn terminated() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let (Ok(mut term), Ok(mut hup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
+            tokio::select! { _ = term.recv() => {} _ = hup.recv() => {} }
+            return;
+        }
+    }
+    std::future::pending::<()>().await;
+}

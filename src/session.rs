@@ -1,1 +1,332 @@
-//! (in the making)
+//! One actor per conversation: it owns the history, starts turns, and answers what rules and modes can answer.
+//!
+//! Commands come in through a bounded mailbox, events leave through a bounded channel shared by all sessions. The
+//! actor never waits for the reader of its events while a command is at the door, so a cancel is heard however slow
+//! the editor is. Each turn is a task of its own: a panic becomes an error event, never a dead session.
+
+mod connect;
+mod permission;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use futures_util::future::OptionFuture;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::event::{AgentEvent, Permission, Termination};
+use crate::agent::prompt;
+pub use crate::agent::prompt::{Attachment, Focus, Prompt};
+use crate::agent::{Entry, Limits, Step, Turn, run_turn};
+use crate::config::Mode;
+use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
+use crate::tools::{Tool, ToolContext};
+use crate::workspace::Workspace;
+pub use connect::{NoProvider, provider, rule_problems, setup};
+use permission::{Facts, Policy, Verdict};
+
+/// Names a conversation.
+pub type SessionId = Arc<str>;
+
+/// Commands that may wait for a session before the sender waits too.
+const MAILBOX: usize = 32;
+/// Steps that may wait between a turn and its session.
+const STEPS: usize = 256;
+
+/// What a session is made of.
+pub struct Setup {
+    /// Its name.
+    pub id: SessionId,
+    /// The model, or why there is none.
+    pub provider: Result<Provider, NoProvider>,
+    /// The files.
+    pub workspace: Workspace,
+    /// The tools the model is offered.
+    pub tools: Arc<[Arc<dyn Tool>]>,
+    /// The mode it starts in.
+    pub mode: Mode,
+    /// The rules of the configuration.
+    pub policy: Policy,
+    /// When a turn has to stop.
+    pub limits: Limits,
+}
+
+/// What can be asked of a session.
+#[derive(Debug)]
+pub enum Command {
+    /// Start a turn. The caller makes sure that none runs; one that does is an error event.
+    Prompt(Prompt),
+    /// Stop the turn, if one runs.
+    Cancel,
+    /// Change the mode, also of a running turn.
+    SetMode(Mode),
+}
+
+/// The handle of a session. The session ends when the handle is dropped.
+pub struct Session {
+    mailbox: mpsc::Sender<Command>,
+    end: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Session {
+    /// Starts a conversation whose events go to `events`.
+    #[must_use]
+    pub fn start(setup: Setup, events: mpsc::Sender<(SessionId, AgentEvent)>, parent: &CancellationToken) -> Self {
+        let (mailbox, commands) = mpsc::channel(MAILBOX);
+        let end = parent.child_token();
+        let task = tokio::spawn(Actor::new(setup, events, end.clone()).run(commands));
+        Self { mailbox, end, task }
+    }
+
+    /// Hands a command over; a session with a full mailbox is told as an error.
+    ///
+    /// # Errors
+    /// When the session is gone or does not keep up.
+    pub fn send(&self, command: Command) -> Result<(), SessionBusy> {
+        self.mailbox.try_send(command).map_err(|_full| SessionBusy)
+    }
+
+    /// Stops the running turn, if any, and waits until the session is gone.
+    pub async fn close(self) {
+        self.end.cancel();
+        drop(self.mailbox);
+        if let Err(error) = self.task.await {
+            tracing::error!("a session broke: {error}");
+        }
+    }
+}
+
+/// The session is gone or does not keep up with its commands.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("the session does not keep up; try again")]
+pub struct SessionBusy;
+
+/// A turn under way.
+struct Running {
+    steps: mpsc::Receiver<Step>,
+    task: JoinHandle<()>,
+    cancel: CancellationToken,
+    /// What it asked and nobody answered yet.
+    asked: HashMap<String, Facts>,
+    done: bool,
+}
+
+struct Actor {
+    id: SessionId,
+    model: Result<Model, NoProvider>,
+    workspace: Workspace,
+    tools: Arc<[Arc<dyn Tool>]>,
+    mode: Mode,
+    policy: Policy,
+    limits: Limits,
+    history: Vec<Arc<Entry>>,
+    turns: u64,
+    running: Option<Running>,
+    outgoing: VecDeque<AgentEvent>,
+    events: mpsc::Sender<(SessionId, AgentEvent)>,
+    end: CancellationToken,
+}
+
+impl Actor {
+    fn new(setup: Setup, events: mpsc::Sender<(SessionId, AgentEvent)>, end: CancellationToken) -> Self {
+        Self {
+            id: setup.id,
+            model: setup.provider.map(|provider| Model::new(provider, &setup.workspace, &setup.tools)),
+            workspace: setup.workspace,
+            tools: setup.tools,
+            mode: setup.mode,
+            policy: setup.policy,
+            limits: setup.limits,
+            history: Vec::new(),
+            turns: 0,
+            running: None,
+            outgoing: VecDeque::new(),
+            events,
+            end,
+        }
+    }
+
+    async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        let mut batch = Vec::with_capacity(STEPS);
+        let (events, end) = (self.events.clone(), self.end.clone());
+        self.look_for_a_model().await;
+        let provider = self.model.as_ref().ok().map(|model| model.provider.clone());
+        let warming = provider.map(|provider| tokio::spawn(async move { provider.warm().await }));
+        loop {
+            let idle = self.outgoing.is_empty();
+            let steps = self.running.as_mut().filter(|_| idle);
+            let next = OptionFuture::from(steps.map(|running| running.steps.recv_many(&mut batch, STEPS)));
+            tokio::select! {
+                biased;
+                () = end.cancelled() => break,
+                command = commands.recv() => match command {
+                    Some(Command::Prompt(prompt)) => {
+                        self.look_for_a_model().await;
+                        self.prompt(prompt);
+                    }
+                    Some(Command::Cancel) => self.cancel(),
+                    Some(Command::SetMode(mode)) => self.mode = mode,
+                    None => break,
+                },
+                room = events.reserve(), if !idle => match (room, self.outgoing.pop_front()) {
+                    (Ok(room), Some(event)) => room.send((Arc::clone(&self.id), event)),
+                    _ => break,
+                },
+                Some(count) = next => if count == 0 {
+                    self.turn_ended().await;
+                } else {
+                    batch.drain(..).for_each(|step| self.step(step));
+                },
+            }
+        }
+        if let Some(warming) = warming {
+            warming.abort();
+        }
+        if let Some(running) = self.running.take() {
+            running.cancel.cancel();
+            drop(running.steps);
+            let _ended = running.task.await;
+        }
+    }
+
+    /// With nothing configured, a model server that runs on this machine is taken: also one that was started only now.
+    async fn look_for_a_model(&mut self) {
+        if self.model.as_ref().is_err_and(|why| why.unset)
+            && let Some(provider) = connect::local().await
+        {
+            self.model = Ok(Model::new(provider, &self.workspace, &self.tools));
+        }
+    }
+
+    fn cancel(&self) {
+        if let Some(running) = &self.running {
+            running.cancel.cancel();
+        }
+    }
+
+    fn prompt(&mut self, prompt: Prompt) {
+        let Model { provider, preamble } = match &self.model {
+            Ok(model) => model,
+            Err(NoProvider { message, code, .. }) => return self.fail(message.clone(), *code),
+        };
+        if self.running.is_some() {
+            return self.fail("a turn is running: wait for its end or cancel it".to_owned(), ErrorCode::Internal);
+        }
+        let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
+        let encoded = provider.encode(&message);
+        self.history.push(Arc::new(Entry { message, encoded }));
+        self.turns += 1;
+        let cancel = self.end.child_token();
+        let turn = Turn {
+            id: format!("{}-{}", self.id, self.turns),
+            provider: provider.clone(),
+            preamble: preamble.clone(),
+            history: self.history.clone(),
+            tools: Arc::clone(&self.tools),
+            context: ToolContext { workspace: self.workspace.clone(), cancel: cancel.clone() },
+            limits: self.limits,
+        };
+        let (sender, steps) = mpsc::channel(STEPS);
+        let task = tokio::spawn(run_turn(turn, sender));
+        self.running = Some(Running { steps, task, cancel, asked: HashMap::new(), done: false });
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Entry(entry) => self.history.push(entry),
+            Step::Event(event) => {
+                if let Some(event) = self.consider(event) {
+                    self.outgoing.push_back(event);
+                }
+            }
+        }
+    }
+
+    /// Answers a question that the mode or a rule can answer; everything else is passed on.
+    fn consider(&mut self, event: AgentEvent) -> Option<AgentEvent> {
+        let running = self.running.as_mut()?;
+        match event {
+            AgentEvent::PermissionRequested { call_id, name, kind, preview, mut reply } => {
+                let facts = Facts::new(&name, kind, &preview, &self.workspace);
+                let outcome = match self.policy.decide(self.mode, &facts) {
+                    Verdict::Allow => Permission::AllowOnce,
+                    Verdict::Forbid(why) => Permission::Forbidden(why),
+                    Verdict::Ask => {
+                        running.asked.insert(call_id.clone(), facts);
+                        return Some(AgentEvent::PermissionRequested { call_id, name, kind, preview, reply });
+                    }
+                };
+                if let Some(reply) = reply.take() {
+                    let _turn_gone = reply.send(outcome);
+                }
+                None
+            }
+            AgentEvent::PermissionResolved { call_id, outcome } => {
+                let facts = running.asked.remove(&call_id)?;
+                if outcome == Permission::AllowAlways {
+                    self.policy.remember(facts);
+                }
+                Some(AgentEvent::PermissionResolved { call_id, outcome })
+            }
+            event => {
+                running.done |= matches!(event, AgentEvent::Done { .. });
+                Some(event)
+            }
+        }
+    }
+
+    /// The steps have ended: the turn is over, or it broke.
+    async fn turn_ended(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        if let Err(error) = running.task.await {
+            tracing::error!("a turn broke: {error}");
+        }
+        if !running.done {
+            self.mend();
+            self.fail(
+                "the turn broke (a bug of tandem; see `tandem logs`). The next prompt works".to_owned(),
+                ErrorCode::Internal,
+            );
+        }
+    }
+
+    /// A turn that broke may have left calls without results: no provider takes such a history.
+    fn mend(&mut self) {
+        let Ok(Model { provider, .. }) = &self.model else { return };
+        if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(&entry.message)) {
+            let encoded = provider.encode(&results);
+            self.history.push(Arc::new(Entry { message: results, encoded }));
+        }
+    }
+
+    fn fail(&mut self, message: String, code: ErrorCode) {
+        self.outgoing.push_back(AgentEvent::Error { message, code, status: None, retryable: false });
+        self.outgoing.push_back(AgentEvent::Done {
+            final_text: String::new(),
+            termination_reason: Termination::Error,
+            iterations: 0,
+            usage: Usage::default(),
+        });
+    }
+}
+
+/// A model and the bytes that open each of its requests.
+struct Model {
+    provider: Provider,
+    preamble: Preamble,
+}
+
+impl Model {
+    fn new(provider: Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Self {
+        let tools = tools.iter().map(|tool| spec(&**tool)).collect();
+        let preamble = provider.preamble(&Instructions { system: prompt::system(workspace), tools });
+        Self { provider, preamble }
+    }
+}
+
+/// A tool as the model is told of it.
+fn spec(tool: &dyn Tool) -> ToolSpec {
+    ToolSpec { name: tool.name().to_owned(), description: tool.description().to_owned(), parameters: tool.parameters() }
+}

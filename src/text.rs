@@ -1,1 +1,8 @@
-//! (in the making)
+//! Text as editors see it: lines, positions, differences and what may be shown. Pure: no files, no protocol.
+
+pub mod diff;
+pub mod display;
+pub mod position;
+
+pub use diff::{Hunk, hunks, patched, unified};
+pub use position::{Encoding, LineIndex, Position, Range, apply_change};

@@ -4,6 +4,181 @@
 //! through the editor when the file is open, else atomically to disk. What was read is remembered by content hash, so
 //! an edit never lands on text the model has not seen without being matched against it again.
 
-/// The files of one session. Cheap to clone.
+mod commit;
+pub mod content;
+mod disk;
+pub mod documents;
+pub mod edit;
+pub mod editor;
+pub mod error;
+pub mod path;
+pub mod protect;
+mod seen;
+#[cfg(test)]
+mod tests;
+pub mod walk;
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use content::{Charset, Format, LineEnding};
+pub use documents::{ContentChange, Document, Documents};
+pub use edit::{Change, Replacement, Strategy};
+pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
+pub use error::FileError;
+pub use path::{PathError, Root, WorkspacePath};
+use seen::Seen;
+
+/// The files of one session. Cheap to clone; clones share what the session has read.
 #[derive(Clone)]
-pub struct Workspace {}
+pub struct Workspace(Arc<Shared>);
+
+struct Shared {
+    roots: Vec<Arc<Root>>,
+    documents: Documents,
+    editor: Arc<dyn Editor>,
+    seen: Seen,
+}
+
+/// A text file as it was read.
+#[derive(Debug, Clone)]
+pub struct FileText {
+    /// The text, without a byte order mark.
+    pub text: Arc<str>,
+    /// Where it came from.
+    pub source: Source,
+    /// How it is stored: character encoding, byte order mark, line ending.
+    pub format: Format,
+}
+
+/// Where a text came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The file.
+    Disk,
+    /// The editor.
+    Buffer {
+        /// The document's version; `None` where the editor counts none (ACP).
+        version: Option<i32>,
+        /// Whether it differs from the file.
+        unsaved: bool,
+    },
+}
+
+/// What a change would do, or did.
+#[derive(Debug, Clone)]
+pub struct FileChange {
+    /// The text before; `None` for a file that did not exist.
+    pub old_text: Option<Arc<str>>,
+    /// The text afterwards.
+    pub new_text: Arc<str>,
+    /// How the places were found; `None` for a whole text.
+    pub strategy: Option<Strategy>,
+    /// 1-based lines of the new text that changed.
+    pub lines: Vec<RangeInclusive<usize>>,
+    /// What the model should know, such as that the file had changed since it was read.
+    pub notes: Vec<String>,
+}
+
+impl FileChange {
+    /// A short unified diff.
+    #[must_use]
+    pub fn diff(&self) -> String {
+        crate::text::unified(self.old_text.as_deref().unwrap_or_default(), &self.new_text, 3)
+    }
+}
+
+impl Workspace {
+    /// A session's view of `roots` (the first is where relative names start), of the open `documents` and the `editor`.
+    #[must_use]
+    pub fn new(roots: Vec<Arc<Root>>, documents: Documents, editor: Arc<dyn Editor>) -> Self {
+        Self(Arc::new(Shared { roots, documents, editor, seen: Seen::default() }))
+    }
+
+    /// The workspace folders.
+    #[must_use]
+    pub fn roots(&self) -> &[Arc<Root>] {
+        &self.0.roots
+    }
+
+    /// The open documents.
+    #[must_use]
+    pub fn documents(&self) -> &Documents {
+        &self.0.documents
+    }
+
+    /// The file called `name`: relative to the first root, absolute inside any root, or a `file://` URI.
+    ///
+    /// # Errors
+    /// When it is empty, holds a NUL, or leads outside every root.
+    pub fn resolve(&self, name: &str) -> Result<WorkspacePath, PathError> {
+        path::resolve(&self.0.roots, name)
+    }
+
+    /// [`Self::resolve`] for a path as the system has it (names on disk are bytes).
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn resolve_path(&self, path: &Path) -> Result<WorkspacePath, PathError> {
+        path::resolve_path(&self.0.roots, path)
+    }
+
+    /// The open document of a file.
+    #[must_use]
+    pub fn document(&self, path: &WorkspacePath) -> Option<Arc<Document>> {
+        self.0.documents.find(&path.real())
+    }
+
+    /// The text of a file: the editor's where it has it, else the disk's. The session remembers it has read it.
+    ///
+    /// # Errors
+    /// When there is no such file, it is no text, too large, or cannot be read.
+    pub async fn read(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
+        let file = self.look(path).await?;
+        self.0.seen.read(path, &file.text);
+        Ok(file)
+    }
+
+    /// What `change` would do to the file as it is now. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`Self::commit`].
+    pub async fn propose(&self, path: &WorkspacePath, change: &Change) -> Result<FileChange, FileError> {
+        commit::propose(self, path, change).await
+    }
+
+    /// Changes the file: matches again against the text as it is now, through the editor when it has the file open,
+    /// else atomically on disk.
+    ///
+    /// # Errors
+    /// When the text to replace is not there once, the file changed since it was read in a way that would be undone,
+    /// or the editor or the system would not do it. The file is then as it was.
+    pub async fn commit(&self, path: &WorkspacePath, change: &Change) -> Result<FileChange, FileError> {
+        commit::commit(self, path, change).await
+    }
+
+    /// The text of a file, without remembering that it was read.
+    async fn look(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
+        let on_disk = match disk::read(path).await {
+            Ok(bytes) => {
+                let size = bytes.len() as u64;
+                Ok(content::decode(bytes).ok_or_else(|| FileError::Binary(path.display(), size))?)
+            }
+            Err(FileError::NotFound(name)) => Err(FileError::NotFound(name)),
+            Err(error) => return Err(error),
+        };
+        let buffer: Option<(Arc<str>, Option<i32>)> = match self.document(path) {
+            Some(document) => Some((document.text.clone(), Some(document.version))),
+            None => self.0.editor.read(&path.absolute()).await.map(|text| (text.into(), None)),
+        };
+        let Some((text, version)) = buffer else {
+            let (text, format) = on_disk?;
+            return Ok(FileText { text: text.into(), source: Source::Disk, format });
+        };
+        let unsaved = !on_disk.as_ref().is_ok_and(|(saved, _)| **saved == *text);
+        let stored = on_disk.map(|(_, format)| format).unwrap_or_default();
+        let format = Format { line_ending: LineEnding::of(&text), ..stored };
+        Ok(FileText { text, source: Source::Buffer { version, unsaved }, format })
+    }
+}

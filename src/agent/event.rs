@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::model::{ErrorCode, Usage};
-use crate::tools::{PlanEntry, Preview, ToolKind};
+pub use crate::model::{ErrorCode, Usage};
+pub use crate::tools::{FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
 
 /// One thing that happened. Consumers ignore the types they do not know.
 #[derive(Debug, Serialize)]
@@ -44,6 +44,8 @@ pub enum AgentEvent {
         id: String,
         /// The tool's name.
         name: String,
+        /// The tool's kind, `other` for a tool nobody knows.
+        kind: ToolKind,
     },
     /// A fragment of a call's arguments.
     ToolCallDelta {
@@ -208,14 +210,14 @@ pub struct ExecutionResult {
     pub is_error: bool,
     /// What changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub diffs: Vec<crate::tools::FileDiff>,
+    pub diffs: Vec<FileDiff>,
     /// Where.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub locations: Vec<crate::tools::Location>,
+    pub locations: Vec<Location>,
 }
 
 /// The answer to a permission question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
     /// Yes, this once.
@@ -226,6 +228,8 @@ pub enum Permission {
     Reject,
     /// No answer: the turn was cancelled.
     Cancelled,
+    /// The mode or a rule forbids it, in words for the model; nobody was asked.
+    Forbidden(String),
 }
 
 /// Why a turn ended.

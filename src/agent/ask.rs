@@ -1,0 +1,52 @@
+//! Showing what a call is going to do, and asking before it does it.
+//!
+//! Every call that changes something is asked about, here and nowhere else; whether a person has to answer or the
+//! mode and the rules do is decided by whoever holds the other end. No answer is no.
+
+use tokio::sync::oneshot;
+
+use super::event::{AgentEvent, Permission};
+use super::schedule::Work;
+use super::steps::Steps;
+use crate::tools::{ToolContext, ToolError};
+
+/// `Ok` when the call may run, else what the model is told.
+pub(super) async fn ask(
+    call_id: &str,
+    name: &str,
+    work: &Work,
+    context: &ToolContext,
+    steps: &Steps,
+) -> Result<(), String> {
+    let kind = work.tool.kind();
+    let preview = work.tool.preview(context, &work.arguments).await.map_err(|ToolError(why)| why)?;
+    steps.event(AgentEvent::ToolPreview { call_id: call_id.to_owned(), kind, preview: preview.clone() }).await;
+    if kind.is_read_only() && preview.caution.is_none() {
+        return Ok(());
+    }
+    let (reply, answer) = oneshot::channel();
+    let question = AgentEvent::PermissionRequested {
+        call_id: call_id.to_owned(),
+        name: name.to_owned(),
+        kind,
+        preview,
+        reply: Some(reply),
+    };
+    steps.event(question).await;
+    let outcome = tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => Permission::Cancelled,
+        answer = answer => answer.unwrap_or(Permission::Reject),
+    };
+    steps.event(AgentEvent::PermissionResolved { call_id: call_id.to_owned(), outcome: outcome.clone() }).await;
+    match outcome {
+        Permission::AllowOnce | Permission::AllowAlways => Ok(()),
+        Permission::Reject => {
+            Err("the user said no to this call; nothing was changed. Do not repeat it: ask what they \
+                                   want instead, or go another way"
+                .to_owned())
+        }
+        Permission::Cancelled => Err("cancelled by the user before it ran".to_owned()),
+        Permission::Forbidden(why) => Err(why),
+    }
+}

@@ -1,0 +1,187 @@
+//! What the model is told: the system prompt, which never changes within a session, and the person's message with
+//! what they are looking at. What changes from prompt to prompt rides in the newest user message only, so the bytes
+//! before it stay what they were.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use crate::model::{Message, Part, ToolResult};
+use crate::workspace::Workspace;
+
+/// One message of a person.
+#[derive(Debug, Clone, Default)]
+pub struct Prompt {
+    /// What they said and attached, in order.
+    pub parts: Vec<Attachment>,
+    /// What they are looking at.
+    pub focus: Option<Focus>,
+}
+
+impl Prompt {
+    /// A message of text alone.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { parts: vec![Attachment::Text(text.into())], focus: None }
+    }
+
+    /// Whether there is nothing to answer.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Attachment::Text(text) if text.trim().is_empty()))
+    }
+}
+
+/// A piece of a prompt.
+#[derive(Debug, Clone)]
+pub enum Attachment {
+    /// Words.
+    Text(String),
+    /// A text that came along, such as the selection as it is in the editor.
+    Excerpt {
+        /// Where it is from.
+        name: String,
+        /// 1-based first and last line.
+        lines: Option<(u32, u32)>,
+        /// The text.
+        text: String,
+    },
+    /// A file or folder that was mentioned.
+    Mention {
+        /// Its path or name.
+        name: String,
+    },
+    /// An image.
+    Image {
+        /// Such as `image/png`.
+        mime_type: String,
+        /// Base64.
+        data: String,
+    },
+}
+
+/// What the person is looking at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Focus {
+    /// The file.
+    pub path: PathBuf,
+    /// 1-based first and last line of the selection (or the cursor's line twice).
+    pub lines: (u32, u32),
+}
+
+/// The system prompt of a session.
+#[must_use]
+pub fn system(workspace: &Workspace) -> String {
+    let mut text = include_str!("system.md").to_owned();
+    let roots = workspace.roots();
+    if let Some((first, more)) = roots.split_first() {
+        let _ = write!(text, "\nWorkspace: {}\n", first.path().display());
+        for root in more {
+            let _ = writeln!(text, "Further root: {}", root.path().display());
+        }
+    }
+    text
+}
+
+/// The parts of the user message for a prompt.
+#[must_use]
+pub fn render(prompt: Prompt, plan_only: bool) -> Vec<Part> {
+    let mut text = String::new();
+    let mut parts = Vec::new();
+    for part in prompt.parts {
+        match part {
+            Attachment::Text(words) => push_block(&mut text, &words),
+            Attachment::Mention { name } => push_block(&mut text, &format!("(mentioned: {name})")),
+            Attachment::Excerpt { name, lines, text: excerpt } => {
+                push_block(&mut text, &quote(&name, lines, &excerpt));
+            }
+            Attachment::Image { mime_type, data } => {
+                flush(&mut text, &mut parts);
+                parts.push(Part::Image { mime_type, data });
+            }
+        }
+    }
+    if let Some(Focus { path, lines: (first, last) }) = prompt.focus {
+        push_block(&mut text, &format!("(the user is looking at {}, {})", path.display(), span(first, last)));
+    }
+    if plan_only {
+        push_block(&mut text, "(mode plan: read only. Do not call tools that change files; present a plan)");
+    }
+    flush(&mut text, &mut parts);
+    parts
+}
+
+fn push_block(text: &mut String, block: &str) {
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(block);
+}
+
+fn flush(text: &mut String, parts: &mut Vec<Part>) {
+    if !text.is_empty() {
+        parts.push(Part::Text { text: std::mem::take(text) });
+    }
+}
+
+/// A fence longer than any in the text, so that the text cannot close it.
+fn quote(name: &str, lines: Option<(u32, u32)>, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let place = lines.map(|(first, last)| format!(", {}", span(first, last))).unwrap_or_default();
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    format!("From {name}{place} (as it is in the editor now):\n{fence}\n{text}{end}{fence}")
+}
+
+fn span(first: u32, last: u32) -> String {
+    if first == last { format!("line {first}") } else { format!("lines {first}-{last}") }
+}
+
+/// The results a broken turn owes: every call of the last message gets one.
+#[must_use]
+pub fn missing_results(last: &Message) -> Option<Message> {
+    let Message::Assistant(answer) = last else { return None };
+    let results: Vec<ToolResult> = answer
+        .calls
+        .iter()
+        .map(|call| ToolResult {
+            call_id: call.id.clone(),
+            content: "not run: the turn broke before it".to_owned(),
+            is_error: true,
+        })
+        .collect();
+    (!results.is_empty()).then_some(Message::Results { results })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_stands_in_a_fence_it_cannot_close() {
+        let prompt = Prompt {
+            parts: vec![
+                Attachment::Text("why?".into()),
+                Attachment::Excerpt { name: "a.md".into(), lines: Some((3, 7)), text: "```rust\nx\n```".into() },
+            ],
+            focus: Some(Focus { path: "/w/a.md".into(), lines: (3, 3) }),
+        };
+        let parts = render(prompt, false);
+        assert_eq!(
+            parts,
+            [Part::Text {
+                text: "why?\n\nFrom a.md, lines 3-7 (as it is in the editor now):\n````\n```rust\nx\n```\n````\n\n\
+                       (the user is looking at /w/a.md, line 3)"
+                    .into()
+            }]
+        );
+    }
+
+    #[test]
+    fn images_keep_their_place_among_the_words() {
+        let image = || Attachment::Image { mime_type: "image/png".into(), data: "AA==".into() };
+        let prompt =
+            Prompt { parts: vec![Attachment::Text("see".into()), image(), Attachment::Text("?".into())], focus: None };
+        let kinds: Vec<_> = render(prompt, false).iter().map(|part| matches!(part, Part::Image { .. })).collect();
+        assert_eq!(kinds, [false, true, false]);
+    }
+}

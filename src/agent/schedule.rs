@@ -1,0 +1,247 @@
+//! Running the calls of one answer: read-only ones side by side, changing ones in order and alone.
+//!
+//! Invariants: every call that was added gets exactly one [`Outcome`]; a changing call starts only when all calls
+//! before it have ended, and nothing starts while it runs; a panic in a tool fails that call only; after cancellation
+//! no new call starts, and a changing call that already runs is let finish (it looks at the token itself).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+
+use super::ask::ask;
+use super::event::{AgentEvent, ExecutionResult};
+use super::steps::Steps;
+use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
+
+/// A call on its way to its result.
+#[derive(Clone)]
+pub(super) struct Call {
+    /// Its place in the answer.
+    pub slot: usize,
+    /// The id its events carry.
+    pub id: String,
+    /// The name the model used.
+    pub name: String,
+    /// What is to run, or why nothing can.
+    pub work: Result<Work, String>,
+}
+
+/// A tool and what it is called with.
+#[derive(Clone)]
+pub(super) struct Work {
+    pub tool: Arc<dyn Tool>,
+    pub arguments: Value,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub id: String,
+    pub name: String,
+    pub result: ExecutionResult,
+    pub plan: Option<Vec<crate::tools::PlanEntry>>,
+    pub wait: Duration,
+    pub ran: Duration,
+}
+
+/// The calls of one answer.
+pub(super) struct Schedule {
+    context: ToolContext,
+    steps: Steps,
+    places: Arc<Semaphore>,
+    waiting: VecDeque<(Call, Instant)>,
+    running: JoinSet<Outcome>,
+    started: BTreeMap<Id, Running>,
+    done: BTreeMap<usize, Outcome>,
+    writing: bool,
+}
+
+struct Running {
+    slot: usize,
+    id: String,
+    name: String,
+    read_only: bool,
+    abort: AbortHandle,
+}
+
+impl Schedule {
+    /// An empty schedule whose read-only calls share `places`.
+    pub fn new(context: ToolContext, steps: Steps, places: Arc<Semaphore>) -> Self {
+        Self {
+            context,
+            steps,
+            places,
+            waiting: VecDeque::new(),
+            running: JoinSet::new(),
+            started: BTreeMap::new(),
+            done: BTreeMap::new(),
+            writing: false,
+        }
+    }
+
+    /// Adds a call whose arguments are complete; it starts at once when the order allows it.
+    pub fn add(&mut self, call: Call) {
+        self.waiting.push_back((call, Instant::now()));
+        self.start_what_may();
+    }
+
+    /// Whether a call runs, so that [`Schedule::progress`] has something to wait for.
+    pub fn is_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Waits until one running call ends and tells it.
+    pub async fn progress(&mut self) {
+        let Some(ended) = self.running.join_next_with_id().await else { return };
+        let outcome = self.settle(ended);
+        if let Some((slot, outcome)) = outcome {
+            self.tell(&outcome).await;
+            self.done.insert(slot, outcome);
+        }
+        self.start_what_may();
+    }
+
+    /// Waits until every call has its outcome, in the order of the calls. On cancellation read-only calls are
+    /// dropped at once and the rest is answered "cancelled".
+    pub async fn finish(mut self) -> Vec<Outcome> {
+        let cancel = self.context.cancel.clone();
+        let mut cancelled = cancel.is_cancelled();
+        while self.is_running() || !self.waiting.is_empty() {
+            if cancelled {
+                self.drop_what_may().await;
+                if !self.is_running() {
+                    break;
+                }
+                self.progress().await;
+                continue;
+            }
+            tokio::select! {
+                () = self.progress() => {}
+                () = cancel.cancelled() => cancelled = true,
+            }
+        }
+        self.done.into_values().collect()
+    }
+
+    fn start_what_may(&mut self) {
+        while !self.context.cancel.is_cancelled() && !self.writing {
+            let Some((call, _)) = self.waiting.front() else { return };
+            let read_only = call.work.as_ref().is_ok_and(|work| work.tool.kind().is_read_only());
+            // What cannot run takes its turn among the changing ones: its answer is immediate anyway.
+            if !read_only && self.is_running() {
+                return;
+            }
+            if let Some((call, since)) = self.waiting.pop_front() {
+                self.start(call, since, read_only);
+            }
+        }
+    }
+
+    fn start(&mut self, call: Call, since: Instant, read_only: bool) {
+        self.writing = !read_only;
+        let places = read_only.then(|| Arc::clone(&self.places));
+        let (slot, id, name) = (call.slot, call.id.clone(), call.name.clone());
+        let abort = self.running.spawn(execute(call, since, places, self.context.clone(), self.steps.clone()));
+        self.started.insert(abort.id(), Running { slot, id, name, read_only, abort });
+    }
+
+    fn settle(&mut self, ended: Result<(Id, Outcome), JoinError>) -> Option<(usize, Outcome)> {
+        let (id, outcome) = match ended {
+            Ok((id, outcome)) => (id, Ok(outcome)),
+            Err(error) => (error.id(), Err(error)),
+        };
+        let running = self.started.remove(&id)?;
+        self.writing &= running.read_only;
+        let outcome = outcome.unwrap_or_else(|error| {
+            let why = if error.is_cancelled() {
+                CANCELLED.to_owned()
+            } else {
+                tracing::error!(tool = running.name, "a tool panicked: {error}");
+                format!("{} broke (a bug of tandem, the panic is in its log); try another way", running.name)
+            };
+            Outcome::failed(running.id.clone(), running.name.clone(), why)
+        });
+        Some((running.slot, outcome))
+    }
+
+    async fn drop_what_may(&mut self) {
+        for running in self.started.values().filter(|running| running.read_only) {
+            running.abort.abort();
+        }
+        for (call, _) in std::mem::take(&mut self.waiting) {
+            let outcome = Outcome::failed(call.id, call.name, CANCELLED.to_owned());
+            self.tell(&outcome).await;
+            self.done.insert(call.slot, outcome);
+        }
+    }
+
+    async fn tell(&self, outcome: &Outcome) {
+        self.steps
+            .event(AgentEvent::ToolExecutionEnd {
+                call_id: outcome.id.clone(),
+                name: outcome.name.clone(),
+                result: outcome.result.clone(),
+                wait_ms: millis(outcome.wait),
+                execute_duration_ms: millis(outcome.ran),
+            })
+            .await;
+        if let Some(entries) = outcome.plan.clone() {
+            self.steps.event(AgentEvent::Plan { entries }).await;
+        }
+    }
+}
+
+const CANCELLED: &str = "cancelled by the user before it finished";
+
+impl Outcome {
+    fn failed(id: String, name: String, why: String) -> Self {
+        let result = ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() };
+        Self { id, name, result, plan: None, wait: Duration::ZERO, ran: Duration::ZERO }
+    }
+}
+
+async fn execute(
+    call: Call,
+    since: Instant,
+    places: Option<Arc<Semaphore>>,
+    context: ToolContext,
+    steps: Steps,
+) -> Outcome {
+    let work = match call.work {
+        Ok(work) => work,
+        Err(why) => return Outcome::failed(call.id, call.name, why),
+    };
+    if let Err(why) = ask(&call.id, &call.name, &work, &context, &steps).await {
+        return Outcome::failed(call.id, call.name, why);
+    }
+    let place = match &places {
+        Some(places) => places.acquire().await.ok(),
+        None => None,
+    };
+    let wait = since.elapsed();
+    steps
+        .event(AgentEvent::ToolExecutionStart {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            arguments: work.arguments.clone(),
+        })
+        .await;
+    let begun = Instant::now();
+    let answer = work.tool.run(&context, &work.arguments).await;
+    drop(place);
+    let (result, plan) = match answer {
+        Ok(ToolOutput { content, diffs, locations, plan }) => {
+            (ExecutionResult { content, is_error: false, diffs, locations }, plan)
+        }
+        Err(ToolError(why)) => (ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() }, None),
+    };
+    Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}

@@ -1,0 +1,41 @@
+//! The one way out of a turn: events for people, entries for the conversation, in the order they happened.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use super::event::AgentEvent;
+use crate::model::Message;
+
+/// A message of the conversation and the bytes it has in every request, made once.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// What was said.
+    pub message: Message,
+    /// The same in the provider's dialect.
+    pub encoded: Bytes,
+}
+
+/// What a turn reports.
+#[derive(Debug)]
+pub enum Step {
+    /// Something happened.
+    Event(AgentEvent),
+    /// The conversation grew.
+    Entry(Arc<Entry>),
+}
+
+/// The sending end. A reader that is gone is no fault of the turn: it is cancelled by its token.
+#[derive(Debug, Clone)]
+pub(super) struct Steps(pub mpsc::Sender<Step>);
+
+impl Steps {
+    pub async fn event(&self, event: AgentEvent) {
+        let _gone = self.0.send(Step::Event(event)).await;
+    }
+
+    pub async fn entry(&self, entry: Arc<Entry>) {
+        let _gone = self.0.send(Step::Entry(entry)).await;
+    }
+}

@@ -1,0 +1,204 @@
+//! One turn, from a person's message to the model's last word.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc};
+
+use super::answer::{Answer, End, listen};
+use super::event::{AgentEvent, Termination};
+use super::guard::Guard;
+use super::schedule::{Outcome, Schedule};
+use super::steps::{Entry, Step, Steps};
+use crate::model::{ErrorCode, Message, ModelError, ModelRequest, Preamble, Provider, ToolResult, Usage};
+use crate::tools::{Tool, ToolContext};
+
+/// What a turn works with.
+pub struct Turn {
+    /// Its name, unique in its session.
+    pub id: String,
+    /// The model.
+    pub provider: Provider,
+    /// Tools and system prompt in the model's dialect.
+    pub preamble: Preamble,
+    /// The conversation, the person's new message last.
+    pub history: Vec<Arc<Entry>>,
+    /// What the model may call.
+    pub tools: Arc<[Arc<dyn Tool>]>,
+    /// What tools work with; its token cancels the turn.
+    pub context: ToolContext,
+    /// When to stop.
+    pub limits: Limits,
+}
+
+/// When a turn has to stop.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Requests to the model.
+    pub iterations: u32,
+    /// Read-only calls side by side.
+    pub parallel: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { iterations: 200, parallel: 8 }
+    }
+}
+
+/// Runs a turn to its end. Whatever happens, the last step is [`AgentEvent::Done`].
+pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
+    let steps = Steps(steps);
+    let model = turn.provider.name();
+    steps.event(AgentEvent::TurnStart { turn_id: turn.id.clone(), model }).await;
+    let mut state = State {
+        messages: turn.history.clone(),
+        places: Arc::new(Semaphore::new(turn.limits.parallel.max(1))),
+        guard: Guard::default(),
+        usage: Usage::default(),
+        iteration: 0,
+        final_text: String::new(),
+        turn,
+        steps,
+    };
+    let reason = match state.run().await {
+        Ok(reason) => reason,
+        Err(error) => state.report(error).await,
+    };
+    let done = AgentEvent::Done {
+        final_text: state.final_text,
+        termination_reason: reason,
+        iterations: state.iteration,
+        usage: state.usage,
+    };
+    state.steps.event(done).await;
+}
+
+struct State {
+    turn: Turn,
+    steps: Steps,
+    messages: Vec<Arc<Entry>>,
+    places: Arc<Semaphore>,
+    guard: Guard,
+    usage: Usage,
+    iteration: u32,
+    final_text: String,
+}
+
+impl State {
+    async fn run(&mut self) -> Result<Termination, ModelError> {
+        while self.iteration < self.turn.limits.iterations {
+            self.iteration += 1;
+            if let Some(reason) = self.iterate().await? {
+                return Ok(reason);
+            }
+        }
+        let message = format!(
+            "stopped after {} requests to the model (limits.iterations); say \"go on\" to continue",
+            self.turn.limits.iterations
+        );
+        self.steps.event(AgentEvent::Notice { message }).await;
+        Ok(Termination::MaxTurnRequests)
+    }
+
+    /// One request and its calls; `Some` when the turn is over.
+    async fn iterate(&mut self) -> Result<Option<Termination>, ModelError> {
+        let iteration = self.iteration;
+        let message_count = self.messages.len();
+        self.steps.event(AgentEvent::IterationStart { iteration, message_count }).await;
+        let request = ModelRequest {
+            preamble: self.turn.preamble.clone(),
+            messages: self.messages.iter().map(|entry| entry.encoded.clone()).collect(),
+        };
+        let mut schedule = Schedule::new(self.turn.context.clone(), self.steps.clone(), Arc::clone(&self.places));
+        let answer = listen(&self.turn, request, &self.messages, &mut schedule, &self.steps).await;
+        if let Some(usage) = answer.usage {
+            self.account(usage).await;
+        }
+        let outcomes = schedule.finish().await;
+        let looping = self.guard.note(&answer.message.calls, &outcomes);
+        let tool_calls = outcomes.len();
+        let (end, tool_name) = self.record(answer, outcomes).await;
+        self.steps.event(AgentEvent::IterationComplete { iteration, tool_calls }).await;
+        if self.turn.context.cancel.is_cancelled() {
+            return Ok(Some(Termination::Cancelled));
+        }
+        if let Some(consecutive_count) = looping.filter(|_| tool_calls > 0) {
+            let action = "the turn was stopped; say how to go on".to_owned();
+            self.steps.event(AgentEvent::LoopDetected { tool_name, consecutive_count, action }).await;
+            return Ok(Some(Termination::MaxTurnRequests));
+        }
+        self.next(end, tool_calls).await
+    }
+
+    /// Whether the loop goes on after an answer with so many calls.
+    async fn next(&mut self, end: End, tool_calls: usize) -> Result<Option<Termination>, ModelError> {
+        let (reason, message) = match end {
+            End::Failed(error) => return Err(error),
+            _ if tool_calls > 0 => return Ok(None),
+            End::Stop => return Ok(Some(Termination::EndTurn)),
+            End::Length => {
+                (Termination::MaxTokens, "the answer was cut by the model's token limit; say \"go on\" to continue")
+            }
+            End::Filtered => (Termination::Refusal, "the provider's content filter cut the answer; put it another way"),
+            End::Refused => (Termination::Refusal, "the model refused to answer; put it another way"),
+        };
+        self.steps.event(AgentEvent::Notice { message: message.to_owned() }).await;
+        Ok(Some(reason))
+    }
+
+    async fn account(&mut self, usage: Usage) {
+        self.usage.input += usage.input;
+        self.usage.output += usage.output;
+        self.usage.cached += usage.cached;
+        self.usage.reasoning += usage.reasoning;
+        self.usage.cost = match (self.usage.cost, usage.cost) {
+            (None, None) => None,
+            (one, other) => Some(one.unwrap_or_default() + other.unwrap_or_default()),
+        };
+        self.steps.event(AgentEvent::Usage(usage)).await;
+    }
+
+    /// Adds the answer and the results of its calls to the conversation; gives the name of the last tool for messages.
+    async fn record(&mut self, answer: Answer, outcomes: Vec<Outcome>) -> (End, String) {
+        let Answer { message, end, .. } = answer;
+        self.final_text.clone_from(&message.text);
+        let said_something = !message.text.is_empty() || !message.calls.is_empty() || !message.refusal.is_empty();
+        let ids: Vec<String> = message.calls.iter().map(|call| call.id.clone()).collect();
+        if said_something {
+            self.push(Message::Assistant(message)).await;
+        }
+        let tool_name = outcomes.last().map(|outcome| outcome.name.clone()).unwrap_or_default();
+        if !ids.is_empty() {
+            let results = ids
+                .into_iter()
+                .zip(outcomes)
+                .map(|(call_id, outcome)| ToolResult {
+                    call_id,
+                    content: outcome.result.content,
+                    is_error: outcome.result.is_error,
+                })
+                .collect();
+            self.push(Message::Results { results }).await;
+        }
+        (end, tool_name)
+    }
+
+    async fn push(&mut self, message: Message) {
+        let encoded = self.turn.provider.encode(&message);
+        let entry = Arc::new(Entry { message, encoded });
+        self.messages.push(Arc::clone(&entry));
+        self.steps.entry(entry).await;
+    }
+
+    async fn report(&mut self, error: ModelError) -> Termination {
+        if self.turn.context.cancel.is_cancelled() {
+            return Termination::Cancelled;
+        }
+        let ModelError { code, message, status, retryable } = error;
+        if code == ErrorCode::Internal {
+            tracing::error!("a turn failed: {message}");
+        }
+        self.steps.event(AgentEvent::Error { message, code, status, retryable }).await;
+        Termination::Error
+    }
+}

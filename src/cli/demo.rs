@@ -1,0 +1,151 @@
+//! `tandem demo`: the main job with no key and no network.
+//!
+//! A small real project with a failing test, a rehearsed model on a loopback port, and this process in the place of the
+//! editor: it starts the real `tandem lsp`, speaks the real protocol with it, has unsaved text in its buffer, is asked
+//! for permission, takes the edit into the buffer, saves it, and runs the test again.
+
+mod editor;
+
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+
+use anyhow::{Context as _, ensure};
+
+use super::{Failure, Outcome};
+use crate::model::rehearsal;
+use crate::text::unified;
+use editor::Editor;
+
+/// Arguments of `tandem demo`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Keep the project's folder and say where it is
+    #[arg(long)]
+    keep: bool,
+}
+
+const CODE: &str = include_str!("demo/total.sh");
+const TEST: &str = include_str!("demo/test.sh");
+const SCRIPT: &str = include_str!("demo/script.json");
+/// What the person of the demo has typed and not saved.
+const TYPED: &str = "# (typed a moment ago, not saved yet)\n";
+const QUESTION: &str = "The test fails. Find out why and correct it.";
+
+pub(super) async fn run(args: Args) -> Outcome {
+    let folder = tempfile::Builder::new().prefix("tandem-demo-").tempdir().context("making a temporary folder")?;
+    let stage = Stage::new(folder.path());
+    let played = play(&stage).await;
+    if args.keep {
+        let kept = folder.keep();
+        Stage::say(&format!("The project is in {}", kept.join("project").display()))?;
+    } else {
+        folder.close().context("removing the temporary folder")?;
+    }
+    played.map(|()| ExitCode::SUCCESS).map_err(Failure::from)
+}
+
+async fn play(stage: &Stage) -> anyhow::Result<()> {
+    let project = stage.folder.join("project");
+    stage.write("project/total.sh", CODE)?;
+    stage.write("project/test.sh", TEST)?;
+    stage.head("A project with a failing test")?;
+    ensure!(!stage.test(&project).await?, "the test of the demo passes before anything was done");
+
+    let script: rehearsal::Script = serde_json::from_str(SCRIPT).context("the demo's script")?;
+    let model = rehearsal::Server::start(script).await.context("starting the rehearsed model")?;
+    let buffer = format!("{TYPED}{CODE}");
+    let mut editor = Editor::start(stage, &project, model.base_url()).await?;
+    editor.open("total.sh", &buffer);
+
+    stage.head("You ask, with unsaved text in the editor")?;
+    Stage::say(&format!("> {QUESTION}\n"))?;
+    editor.ask(QUESTION).await?;
+    let after = editor.close().await?;
+
+    stage.head("What changed in the buffer (the file on disk is still yours)")?;
+    ensure!(stage.read("project/total.sh")? == CODE, "the file was changed behind the editor's back");
+    stage.diff(&unified(&buffer, &after, 3))?;
+
+    stage.head("You save, and run the test again")?;
+    stage.write("project/total.sh", &after)?;
+    ensure!(stage.test(&project).await?, "the test still fails");
+    Stage::say(
+        "\nThat is tandem. With a model of your own: `tandem doctor`, then `tandem init --editor vscode|neovim|helix`.",
+    )
+}
+
+/// Where the demo happens: a folder and a terminal.
+struct Stage {
+    folder: PathBuf,
+    colors: bool,
+}
+
+impl Stage {
+    fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), colors: io::stdout().is_terminal() }
+    }
+
+    fn head(&self, text: &str) -> anyhow::Result<()> {
+        Self::say(&format!("\n{}", self.paint("1", &format!("── {text}"))))
+    }
+
+    fn say(line: &str) -> anyhow::Result<()> {
+        Self::print(&format!("{line}\n"))
+    }
+
+    fn print(text: &str) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        Ok(out.flush()?)
+    }
+
+    fn diff(&self, diff: &str) -> anyhow::Result<()> {
+        for line in diff.lines() {
+            let color = match line.chars().next() {
+                Some('+') => "32",
+                Some('-') => "31",
+                _ => "2",
+            };
+            Self::say(&self.paint(color, line))?;
+        }
+        Ok(())
+    }
+
+    fn paint(&self, color: &str, text: &str) -> String {
+        if self.colors { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the demo plays the person, whose files these are")]
+    fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        let path = self.folder.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(&path, text).with_context(|| path.display().to_string())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the demo plays the person, whose files these are")]
+    fn read(&self, name: &str) -> anyhow::Result<String> {
+        let path = self.folder.join(name);
+        std::fs::read_to_string(&path).with_context(|| path.display().to_string())
+    }
+
+    /// Runs the project's test, shows what it prints, and tells whether it passed.
+    #[expect(clippy::disallowed_methods, reason = "the demo plays the person, who runs the test")]
+    async fn test(&self, project: &Path) -> anyhow::Result<bool> {
+        Self::say("$ sh test.sh")?;
+        let output = tokio::process::Command::new("sh")
+            .arg("test.sh")
+            .current_dir(project)
+            .stdin(Stdio::null())
+            .output()
+            .await
+            .context("running `sh`")?;
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let color = if line.starts_with("ok") { "32" } else { "31" };
+            Self::say(&self.paint(color, line))?;
+        }
+        Ok(output.status.success())
+    }
+}

@@ -1,0 +1,206 @@
+//! The editor of the demo: a small but honest language client.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::{Value, json};
+
+use super::Stage;
+use crate::rpc::{self, Framing, Inbox, Incoming, Peer, Request, Responder, Writer};
+use crate::text::{Encoding, Position, Range, apply_change, unified};
+
+pub(super) struct Editor<'a> {
+    stage: &'a Stage,
+    peer: Peer,
+    inbox: Inbox,
+    writer: Writer,
+    server: tokio::process::Child,
+    project: PathBuf,
+    uri: String,
+    version: i32,
+    buffer: String,
+    mid_line: bool,
+}
+
+impl<'a> Editor<'a> {
+    /// Starts the real server and shakes hands with it.
+    #[expect(clippy::disallowed_methods, reason = "an editor starts its language server")]
+    pub(super) async fn start(stage: &'a Stage, project: &Path, base_url: &str) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("finding the tandem program")?;
+        let (stdin, to_server) = std::io::pipe()?;
+        let (from_server, stdout) = std::io::pipe()?;
+        let server = tokio::process::Command::new(program)
+            .arg("lsp")
+            .env("TANDEM_MODEL", "rehearsed")
+            .env("TANDEM_BASE_URL", base_url)
+            .env("TANDEM_API", "chat")
+            .env("TANDEM_API_KEY", "sk-rehearsal-needs-no-key")
+            .env("TANDEM_CONFIG", stage.folder.join("config.toml"))
+            .env("TANDEM_STATE_DIR", stage.folder.join("state"))
+            .current_dir(project)
+            .stdin(stdin)
+            .stdout(stdout)
+            .kill_on_drop(true)
+            .spawn()
+            .context("starting `tandem lsp`")?;
+        let (peer, inbox, writer) = rpc::connect(Framing::Header, from_server, to_server)?;
+        let project = project.to_owned();
+        let mut editor = Self {
+            stage,
+            peer,
+            inbox,
+            writer,
+            server,
+            project,
+            uri: String::new(),
+            version: 1,
+            buffer: String::new(),
+            mid_line: false,
+        };
+        let root = uri(&editor.project)?;
+        let params = json!({
+            "processId": std::process::id(),
+            "clientInfo": { "name": "tandem demo" },
+            "rootUri": root,
+            "workspaceFolders": [{ "uri": root, "name": "project" }],
+            "capabilities": { "experimental": { "tandem": {} }, "general": { "positionEncodings": ["utf-8"] } },
+        });
+        editor.call("initialize", &params).await?;
+        editor.peer.notify("initialized", &json!({}));
+        Ok(editor)
+    }
+
+    /// Opens a file whose buffer holds `text`.
+    pub(super) fn open(&mut self, name: &str, text: &str) {
+        self.uri = uri(&self.project.join(name)).unwrap_or_default();
+        text.clone_into(&mut self.buffer);
+        let document = json!({ "uri": self.uri, "languageId": "shellscript", "version": self.version, "text": text });
+        self.peer.notify("textDocument/didOpen", &json!({ "textDocument": document }));
+    }
+
+    /// Asks, shows what comes, allows what is asked, and waits for the end.
+    pub(super) async fn ask(&mut self, question: &str) -> anyhow::Result<()> {
+        let session = self.call("session/new", &json!({ "cwd": self.project, "mcpServers": [] })).await?;
+        let prompt = json!({ "sessionId": session["sessionId"], "prompt": [{ "type": "text", "text": question }] });
+        let answer = self.call("session/prompt", &prompt).await?;
+        ensure!(answer["stopReason"] == "end_turn", "the turn ended with {answer}");
+        self.end_line()
+    }
+
+    /// Ends the server as the protocol says and gives the buffer.
+    pub(super) async fn close(mut self) -> anyhow::Result<String> {
+        self.call("shutdown", &Value::Null).await?;
+        self.peer.notify("exit", &Value::Null);
+        self.writer.finish().await?;
+        let status = self.server.wait().await?;
+        ensure!(status.success(), "`tandem lsp` ended with {status}");
+        Ok(self.buffer)
+    }
+
+    /// Sends a request and serves the server until the answer is there.
+    async fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
+        let mut answer = self.peer.request(method, params);
+        loop {
+            tokio::select! {
+                // What came before the answer is shown before it.
+                biased;
+                incoming = self.inbox.recv() => match incoming {
+                    Incoming::Request(request, responder) => self.serve(&request, responder)?,
+                    Incoming::Notification(notification) => self.show(&notification.params["update"])?,
+                    Incoming::Response(response) => self.peer.resolve(response),
+                    Incoming::Malformed(malformed) => bail!("the server sent {malformed}"),
+                    Incoming::Fatal(fatal) => bail!("the server sent {fatal}"),
+                    Incoming::Closed => bail!("the server ended without an answer to {method}"),
+                },
+                answer = &mut answer => return answer.with_context(|| method.to_owned()),
+            }
+        }
+    }
+
+    fn serve(&mut self, request: &Request, responder: Responder) -> anyhow::Result<()> {
+        match request.method.as_str() {
+            "session/request_permission" => {
+                let call = &request.params["toolCall"];
+                self.line(&format!("? {}", call["title"].as_str().unwrap_or_default()))?;
+                for change in call["content"].as_array().into_iter().flatten() {
+                    let (old, new) = (change["oldText"].as_str(), change["newText"].as_str());
+                    self.stage.diff(&unified(old.unwrap_or_default(), new.unwrap_or_default(), 1))?;
+                }
+                Stage::say("  [allow]")?;
+                responder.ok(&json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+            }
+            "workspace/applyEdit" => {
+                self.apply(&request.params["edit"]["documentChanges"])?;
+                responder.ok(&json!({ "applied": true }));
+            }
+            _ => responder.ok(&Value::Null),
+        }
+        Ok(())
+    }
+
+    /// Takes an edit into the buffer and tells the server of the new version, as every editor does.
+    fn apply(&mut self, changes: &Value) -> anyhow::Result<()> {
+        let change = &changes[0];
+        ensure!(change["textDocument"]["uri"] == self.uri.as_str(), "an edit of a file that is not open");
+        ensure!(change["textDocument"]["version"] == self.version, "an edit of an old version");
+        let mut edits: Vec<(Range, &str)> = change["edits"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|edit| (range(&edit["range"]), edit["newText"].as_str().unwrap_or_default()))
+            .collect();
+        // From the end to the start, so that every range still fits.
+        edits.sort_by_key(|(range, _)| std::cmp::Reverse((range.start.line, range.start.character)));
+        for (range, text) in edits {
+            self.buffer = apply_change(&self.buffer, Some(range), text, Encoding::Utf8);
+        }
+        self.version += 1;
+        let document = json!({ "uri": self.uri, "version": self.version });
+        let changes = json!([{ "text": self.buffer }]);
+        let params = json!({ "textDocument": document, "contentChanges": changes });
+        self.peer.notify("textDocument/didChange", &params);
+        Ok(())
+    }
+
+    fn show(&mut self, update: &Value) -> anyhow::Result<()> {
+        match update["sessionUpdate"].as_str() {
+            Some("agent_message_chunk") => {
+                let text = update["content"]["text"].as_str().unwrap_or_default();
+                self.mid_line = !text.ends_with('\n');
+                Stage::print(text)
+            }
+            Some("tool_call") => {
+                let name = update["title"].as_str().unwrap_or_default();
+                self.line(&self.stage.paint("36", &format!("● {name}")))
+            }
+            Some("tool_call_update") => match update["status"].as_str() {
+                Some("completed") => self.line(&self.stage.paint("32", "  ✓ done")),
+                Some("failed") => self.line(&self.stage.paint("31", &format!("  ✗ {}", update["content"]))),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn line(&mut self, text: &str) -> anyhow::Result<()> {
+        self.end_line()?;
+        Stage::say(text)
+    }
+
+    fn end_line(&mut self) -> anyhow::Result<()> {
+        if std::mem::take(&mut self.mid_line) { Stage::say("") } else { Ok(()) }
+    }
+}
+
+fn uri(path: &Path) -> anyhow::Result<String> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    url::Url::from_file_path(&path)
+        .map(String::from)
+        .map_err(|()| anyhow::anyhow!("{} is not absolute", path.display()))
+}
+
+fn range(value: &Value) -> Range {
+    let number = |at: &Value| at.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
+    let position = |at: &Value| Position { line: number(&at["line"]), character: number(&at["character"]) };
+    Range { start: position(&value["start"]), end: position(&value["end"]) }
+}

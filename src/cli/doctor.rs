@@ -1,0 +1,227 @@
+//! `tandem doctor`: finds what keeps tandem from working, and says what to do about it.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use serde::Serialize;
+use serde_json::json;
+
+use super::Outcome;
+use crate::config::{Environment, Settings, Sources};
+use crate::model::{Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec};
+use crate::session;
+
+/// How long a probe of the model may take.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Arguments of `tandem doctor`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    verdict: Verdict,
+    /// What was found.
+    found: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Good,
+    Warning,
+    Bad,
+}
+
+impl Finding {
+    fn good(check: &'static str, found: impl Into<String>) -> Self {
+        Self { check, verdict: Verdict::Good, found: found.into(), advice: None }
+    }
+
+    fn warning(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { check, verdict: Verdict::Warning, found: found.into(), advice: Some(advice.into()) }
+    }
+
+    fn bad(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { check, verdict: Verdict::Bad, found: found.into(), advice: Some(advice.into()) }
+    }
+}
+
+pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
+    let workspaces: Vec<_> = std::env::current_dir().into_iter().collect();
+    let settings = Settings::load(environment, &Sources { workspaces: &workspaces, ..Sources::default() });
+    let mut report = Report { json: args.json, findings: Vec::new() };
+    report.add(Finding::good("tandem", format!("version {}", env!("CARGO_PKG_VERSION"))))?;
+    for finding in configuration(&settings) {
+        report.add(finding)?;
+    }
+    report.add(state_folder(settings.state_dir.as_deref()))?;
+    model(&settings, &mut report).await?;
+    report.end()
+}
+
+struct Report {
+    json: bool,
+    findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Shows a finding as soon as it is there: probes of a slow model take their time.
+    fn add(&mut self, finding: Finding) -> io::Result<()> {
+        if !self.json {
+            let mut out = io::stdout().lock();
+            let (sign, color) = match finding.verdict {
+                Verdict::Good => ("✓", "32"),
+                Verdict::Warning => ("!", "33"),
+                Verdict::Bad => ("✗", "31"),
+            };
+            let sign = if out.is_terminal() { format!("\x1b[{color}m{sign}\x1b[0m") } else { sign.to_owned() };
+            writeln!(out, "{sign} {:<14} {}", finding.check, finding.found)?;
+            if let Some(advice) = &finding.advice {
+                writeln!(out, "{:17}→ {}", "", advice.replace('\n', &format!("\n{:19}", "")))?;
+            }
+        }
+        self.findings.push(finding);
+        Ok(())
+    }
+
+    fn end(self) -> Outcome {
+        let bad = self.findings.iter().filter(|finding| finding.verdict == Verdict::Bad).count();
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer_pretty(&mut out, &json!({ "ok": bad == 0, "findings": self.findings }))?;
+            writeln!(out)?;
+        } else if bad == 0 {
+            writeln!(
+                out,
+                "\nReady. `tandem init --editor vscode|neovim|helix|zed|emacs` prints an editor's configuration."
+            )?;
+        } else {
+            writeln!(out, "\n{bad} of {} checks failed.", self.findings.len())?;
+        }
+        Ok(if bad == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+fn configuration(settings: &Settings) -> Vec<Finding> {
+    let rules = session::rule_problems(settings);
+    let problems = settings.problems.iter().map(ToString::to_string).chain(rules);
+    let mut findings: Vec<_> = problems
+        .map(|problem| Finding::warning("configuration", problem, "correct it; until then it is ignored"))
+        .collect();
+    if findings.is_empty() {
+        let file = settings.config_file().map_or_else(|| "no file".to_owned(), |file| file.display().to_string());
+        findings.push(Finding::good("configuration", file));
+    }
+    findings
+}
+
+fn state_folder(folder: Option<&Path>) -> Finding {
+    let advice = "sessions and chat files cannot be kept; set TANDEM_STATE_DIR to a folder you can write to";
+    let Some(folder) = folder else {
+        return Finding::warning("state folder", "there is none: no home folder", advice);
+    };
+    let tried = std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder));
+    match tried {
+        Ok(_) => Finding::good("state folder", folder.display().to_string()),
+        Err(error) => Finding::warning("state folder", format!("{}: {error}", folder.display()), advice),
+    }
+}
+
+async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
+    let provider = match session::provider(settings) {
+        Ok(provider) => provider,
+        Err(why) => {
+            let (found, advice) = why.message.split_once('\n').unwrap_or((&why.message, "see the README, \"A model\""));
+            return report.add(Finding::bad("model", found, advice.trim()));
+        }
+    };
+    report.add(Finding::good("model", format!("{} at {}", provider.name(), provider.endpoint().base_url)))?;
+    if let Ok(model) = &settings.model {
+        report.add(Finding::good("key", model.key.to_string()))?;
+    }
+    let text = probe(&provider, "Answer with the single word: ready", Arc::new([])).await;
+    report.add(match text {
+        Ok(Heard { text, first, .. }) if !text.trim().is_empty() => {
+            Finding::good("streaming", format!("first words after {} ms", first.as_millis()))
+        }
+        Ok(_) => Finding::warning("streaming", "an answer without text", "try another model"),
+        Err(error) => return report.add(unreachable(&error)),
+    })?;
+    let tool = ToolSpec {
+        name: "report_ready".to_owned(),
+        description: "Reports that the model can call tools.".to_owned(),
+        parameters: json!({ "type": "object", "properties": { "ready": { "type": "boolean" } }, "required": ["ready"] }),
+    };
+    let called =
+        probe(&provider, "Call the tool report_ready with ready = true. Do not answer in text.", Arc::new([tool]));
+    report.add(match called.await {
+        Ok(Heard { calls: 1.., .. }) => Finding::good("tool calls", "the model calls tools"),
+        Ok(_) => Finding::warning(
+            "tool calls",
+            "the model did not call the tool it was asked to",
+            "choose a model made for tool use: without calls it can only talk",
+        ),
+        Err(error) => unreachable(&error),
+    })
+}
+
+fn unreachable(error: &ModelError) -> Finding {
+    let advice = match error.status {
+        Some(401 | 403) => "the key is not accepted: check its variable or api-key-command",
+        Some(404) => "check base-url (it ends before /chat/completions) and the model's name",
+        Some(_) => "the endpoint answers, but not as it should; see its words",
+        None => "check the address, whether the server runs, the proxy (HTTPS_PROXY, NO_PROXY) and the CA file",
+    };
+    Finding::bad("reachability", error.message.clone(), advice)
+}
+
+/// What came of a probe.
+#[derive(Debug, Default)]
+struct Heard {
+    text: String,
+    calls: usize,
+    first: Duration,
+}
+
+async fn probe(provider: &Provider, question: &str, tools: Arc<[ToolSpec]>) -> Result<Heard, ModelError> {
+    let instructions = Instructions { system: "You are being checked by `tandem doctor`.".to_owned(), tools };
+    let message = Message::User { parts: vec![Part::Text { text: question.to_owned() }] };
+    let request =
+        ModelRequest { preamble: provider.preamble(&instructions), messages: vec![provider.encode(&message)] };
+    let begun = Instant::now();
+    let mut stream = provider.stream(request);
+    let mut heard = Heard::default();
+    let deadline = tokio::time::sleep(PATIENCE);
+    tokio::pin!(deadline);
+    loop {
+        let event = tokio::select! {
+            event = stream.next() => event.transpose()?,
+            () = &mut deadline => return Ok(heard),
+        };
+        match event {
+            Some(ModelEvent::Text(text) | ModelEvent::Reasoning(text)) => {
+                if heard.text.is_empty() {
+                    heard.first = begun.elapsed();
+                }
+                heard.text.push_str(&text);
+            }
+            Some(ModelEvent::CallEnd { .. }) => heard.calls += 1,
+            Some(_) => {}
+            None => return Ok(heard),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! `tandem lsp` and `tandem acp`: nothing but protocol on standard output.
+
+use std::process::ExitCode;
+
+use super::{Failure, Outcome, settings_loader};
+use crate::config::Environment;
+use crate::rpc;
+use crate::server::{self, Carrier, Ended};
+
+/// Arguments of `tandem lsp`.
+#[derive(Debug, clap::Args)]
+pub(super) struct LspArgs {
+    /// Accepted because clients add it; there is no other way
+    #[arg(long)]
+    stdio: bool,
+}
+
+pub(super) async fn serve(carrier: Carrier, environment: Environment) -> Outcome {
+    let (input, output) = rpc::stdio()?;
+    match server::serve(carrier, input, output, settings_loader(environment)).await? {
+        Ended::Well => Ok(ExitCode::SUCCESS),
+        Ended::Abruptly => Ok(ExitCode::FAILURE),
+        Ended::Fatally(reason) => Err(Failure::from(anyhow::anyhow!("the input cannot be followed: {reason}"))),
+    }
+}

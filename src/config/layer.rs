@@ -1,0 +1,276 @@
+//! One source of options: a tree of values and where each key was written.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Map, Number, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::options::Options;
+use super::problem::{Place, Problem};
+
+/// What limits take, in words.
+const NUMBER: &str = "a whole number above 0";
+
+/// The way to a value, key by key.
+pub(super) type KeyPath = Vec<String>;
+
+/// The options of one source, as written.
+#[derive(Debug)]
+pub(super) struct Layer {
+    /// A JSON object.
+    pub(super) tree: Value,
+    /// Where the keys were written, where that differs from key to key.
+    places: BTreeMap<KeyPath, Place>,
+    /// Where the source as a whole was written.
+    whole: Place,
+}
+
+impl Layer {
+    /// A layer that was written in one place.
+    pub(super) fn new(tree: Value, whole: Place) -> Self {
+        Self { tree: without_nulls(tree), places: BTreeMap::new(), whole }
+    }
+
+    /// Sets a key of the tree that was written elsewhere.
+    pub(super) fn set(&mut self, key: &str, value: impl Into<Value>, place: Place) {
+        if let Value::Object(tree) = &mut self.tree {
+            tree.insert(key.to_owned(), value.into());
+            self.places.insert(vec![key.to_owned()], place);
+        }
+    }
+
+    /// Reads TOML. What cannot be parsed is reported, the rest holds.
+    pub(super) fn from_toml(file: &Path, text: &str, problems: &mut Vec<Problem>) -> Self {
+        let position = Position { file, text };
+        let (table, errors) = DeTable::parse_recoverable(text);
+        problems.extend(errors.iter().map(|error| Problem {
+            place: position.at(error.span().map_or(0, |span| span.start)),
+            key: String::new(),
+            message: error.message().to_owned(),
+        }));
+        let mut places = BTreeMap::new();
+        let tree = table_to_json(table.get_ref(), &mut Vec::new(), &mut |path, offset| {
+            places.insert(path.clone(), position.at(offset));
+        });
+        Self { tree, places, whole: position.at(0) }
+    }
+
+    /// Where a value was written: its own place or that of the nearest key above it.
+    pub(super) fn place(&self, path: &[String]) -> &Place {
+        (0..=path.len()).rev().find_map(|length| self.places.get(&path[..length])).unwrap_or(&self.whole)
+    }
+
+    /// Reports a mistake at `path` and forgets the value.
+    pub(super) fn reject(&mut self, path: &[String], message: String, problems: &mut Vec<Problem>) {
+        problems.push(Problem { place: self.place(path).clone(), key: dotted(path), message });
+        remove(&mut self.tree, path);
+    }
+
+    /// The layer without what is no valid option; each mistake is reported.
+    pub(super) fn checked(mut self, problems: &mut Vec<Problem>) -> Self {
+        while let Err(error) = serde_path_to_error::deserialize::<_, Options>(&self.tree) {
+            let path = key_path(error.path());
+            self.reject(&path, reworded(&error.into_inner().to_string()), problems);
+        }
+        self
+    }
+}
+
+/// Editors write null for what is not set.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let set = map.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(set.map(|(key, value)| (key, without_nulls(value))).collect())
+        }
+        other => other,
+    }
+}
+
+fn table_to_json(table: &DeTable<'_>, path: &mut KeyPath, seen: &mut impl FnMut(&KeyPath, usize)) -> Value {
+    let mut object = Map::new();
+    for (key, value) in table {
+        path.push(key.get_ref().to_string());
+        seen(path, key.span().start);
+        object.insert(key.get_ref().to_string(), value_to_json(value, path, seen));
+        path.pop();
+    }
+    Value::Object(object)
+}
+
+fn value_to_json(value: &Spanned<DeValue<'_>>, path: &mut KeyPath, seen: &mut impl FnMut(&KeyPath, usize)) -> Value {
+    match value.get_ref() {
+        DeValue::String(text) => Value::from(text.as_ref()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_or_else(|_| Value::from(number.as_str()), Value::from),
+        // What JSON has no number for stays text, which no option takes.
+        DeValue::Float(number) => {
+            let finite = number.as_str().parse().ok().and_then(Number::from_f64);
+            finite.map_or_else(|| Value::from(number.as_str()), Value::Number)
+        }
+        DeValue::Boolean(value) => Value::from(*value),
+        DeValue::Datetime(time) => Value::from(time.to_string()),
+        DeValue::Array(items) => items.iter().map(|item| value_to_json(item, path, seen)).collect(),
+        DeValue::Table(table) => table_to_json(table, path, seen),
+    }
+}
+
+/// Turns offsets into places.
+struct Position<'a> {
+    file: &'a Path,
+    text: &'a str,
+}
+
+impl Position<'_> {
+    fn at(&self, offset: usize) -> Place {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        Place::File { file: self.file.to_owned(), line, column }
+    }
+}
+
+fn key_path(path: &serde_path_to_error::Path) -> KeyPath {
+    use serde_path_to_error::Segment;
+    path.iter()
+        .filter_map(|segment| match segment {
+            Segment::Map { key } => Some(key.clone()),
+            Segment::Seq { index } => Some(index.to_string()),
+            Segment::Enum { .. } | Segment::Unknown => None,
+        })
+        .collect()
+}
+
+/// The way to a value as TOML writes it.
+pub(super) fn dotted(path: &[String]) -> String {
+    let bare = |key: &str| key.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_'));
+    let quoted = |key: &String| {
+        if bare(key) { key.clone() } else { format!("{key:?}") }
+    };
+    path.iter().map(quoted).collect::<Vec<_>>().join(".")
+}
+
+/// Lays `top` over `base`: values replace values, tables merge, permission rules add up. `written` is told of every
+/// value that was replaced or (`true`) added to.
+pub(super) fn overlay(base: &mut Value, top: &Value, path: &mut KeyPath, written: &mut impl FnMut(&KeyPath, bool)) {
+    match (base, top) {
+        (Value::Object(base), Value::Object(top)) => {
+            for (key, value) in top {
+                path.push(key.clone());
+                let empty = if value.is_object() { Value::Object(Map::new()) } else { Value::Null };
+                overlay(base.entry(key).or_insert(empty), value, path, written);
+                path.pop();
+            }
+            if top.is_empty() {
+                written(path, true);
+            }
+        }
+        (Value::Array(base), Value::Array(top)) if path.first().is_some_and(|key| key == "permissions") => {
+            base.extend_from_slice(top);
+            written(path, true);
+        }
+        (base, top) => {
+            base.clone_from(top);
+            written(path, false);
+        }
+    }
+}
+
+/// Removes what `path` leads to, or the last thing on the way that exists: something is always removed.
+fn remove(tree: &mut Value, path: &[String]) {
+    let Some((last, way)) = path.split_last() else {
+        *tree = Value::Object(Map::new());
+        return;
+    };
+    let parent = way.iter().try_fold(&mut *tree, |node, key| child(node, key));
+    let removed = match parent {
+        Some(Value::Object(map)) => map.shift_remove(last).is_some(),
+        Some(Value::Array(items)) => {
+            last.parse().ok().filter(|&index| index < items.len()).map(|index: usize| items.remove(index)).is_some()
+        }
+        _ => false,
+    };
+    if !removed {
+        remove(tree, way);
+    }
+}
+
+fn child<'a>(node: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    match node {
+        Value::Object(map) => map.get_mut(key),
+        Value::Array(items) => items.get_mut(key.parse::<usize>().ok()?),
+        _ => None,
+    }
+}
+
+/// serde's words for a person: of the known names only the nearest one, no names of Rust types.
+fn reworded(message: &str) -> String {
+    let what = if message.starts_with("unknown field") {
+        "unknown key"
+    } else if message.starts_with("unknown variant") {
+        "unknown value"
+    } else {
+        return message.replace("a nonzero u32", NUMBER).replace("a nonzero u64", NUMBER);
+    };
+    let mut names = message.split('`').skip(1).step_by(2);
+    let found = names.next().unwrap_or_default();
+    let known: Vec<_> = names.collect();
+    match nearest(found, known.iter().copied()) {
+        Some(name) => format!("{what} `{found}`; did you mean `{name}`?"),
+        None => format!("{what} `{found}`; known are {}", known.join(", ")),
+    }
+}
+
+/// The name that was probably meant.
+pub(super) fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (found.chars().count() / 2).min(2);
+    known
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(found, name), name))
+        .filter(|&(distance, name)| distance <= limit || (found.len() > 2 && name.starts_with(found)))
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_nearest_name_is_one_that_could_be_meant() {
+        let check = |found: &str, expected: Option<&str>| {
+            let known = ["model", "mode", "base-url", "api", "api-key-env", "mcp"];
+            assert_eq!(nearest(found, known), expected, "{found}");
+        };
+        check("modell", Some("model"));
+        check("mdoe", Some("mode"));
+        check("baseUrl", Some("base-url"));
+        check("api-key", Some("api-key-env"));
+        check("mpc", Some("mcp"));
+        check("x", None);
+        check("temperature", None);
+    }
+
+    proptest! {
+        /// Whatever stands in a file, the check ends, and what it leaves are valid options.
+        #[test]
+        fn what_is_left_of_any_file_is_valid(
+            words in prop::collection::vec(
+                prop::sample::select(vec![
+                    "mode", "model", "limits", "mcp", "providers", "x", "permissions", "deny", "base-url", "models",
+                    "iterations", "=", "=", ".", "\n", "\n", "[", "]", "[[", "{", "}", "\"ask\"", "7", "-1.5", "inf",
+                    ",", "true", "2026-01-01", "'\u{e9}'", "#",
+                ]),
+                0..40,
+            ),
+        ) {
+            let text = words.join(" ");
+            let mut problems = Vec::new();
+            let layer = Layer::from_toml(Path::new("f"), &text, &mut problems).checked(&mut problems);
+            prop_assert!(serde_json::from_value::<Options>(layer.tree).is_ok());
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Where a value was written, and what is wrong with it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// Where a value was written. In a file the order is that of the text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "source", rename_all = "snake_case")]
+pub enum Place {
+    /// Built in.
+    Default,
+    /// A configuration file.
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// In characters, counted from 1.
+        column: usize,
+    },
+    /// The environment.
+    Environment {
+        /// The variable.
+        variable: String,
+    },
+    /// The editor's settings.
+    Editor,
+    /// The command line.
+    Flag,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => formatter.write_str("built in"),
+            Self::File { file, line, column } => {
+                write!(formatter, "{}:{line}:{column}", file.display())
+            }
+            Self::Environment { variable } => write!(formatter, "environment variable {variable}"),
+            Self::Editor => formatter.write_str("editor settings"),
+            Self::Flag => formatter.write_str("command line"),
+        }
+    }
+}
+
+/// A mistake in the configuration. What it concerns is ignored, everything else holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Where it is.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The key meant, such as `providers.openrouter.api`; empty where the file as a whole is meant.
+    pub key: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, key, message } = self;
+        if key.is_empty() {
+            write!(formatter, "{place}: {message}")
+        } else {
+            write!(formatter, "{place}: `{key}`: {message}")
+        }
+    }
+}

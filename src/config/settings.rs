@@ -1,0 +1,263 @@
+//! All layers laid over each other: valid settings, each with its origin.
+
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::environment::Environment;
+use super::layer::{KeyPath, Layer, dotted, overlay};
+use super::model::{Choice, ModelSettings, NoModel};
+use super::options::{CommandLine, McpOptions, Mode, Options, Permissions, without_password};
+use super::problem::{Place, Problem};
+use super::restrict::restrict;
+use super::sources::{WORKSPACE_FILE, built_in, environment_layer, read_file};
+
+/// What is read besides the user's file and the environment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sources<'a> {
+    /// The workspace folders.
+    pub workspaces: &'a [PathBuf],
+    /// The editor's settings: the options as JSON.
+    pub editor: Option<&'a Value>,
+    /// The flags of the command line.
+    pub flags: Flags<'a>,
+}
+
+/// The options that are flags.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Flags<'a> {
+    /// `--model`.
+    pub model: Option<&'a str>,
+    /// `--mode`.
+    pub mode: Option<Mode>,
+}
+
+/// What the person wants: valid, complete.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The model new sessions use.
+    pub model: Result<ModelSettings, NoModel>,
+    /// The mode new sessions start in.
+    pub mode: Mode,
+    /// How far a turn may go.
+    pub limits: Limits,
+    /// The permission rules of all sources.
+    pub permissions: Permissions,
+    /// The MCP servers by name.
+    pub mcp: BTreeMap<String, McpServer>,
+    /// The folder for what is kept between runs; `None` where there is no home folder.
+    pub state_dir: Option<PathBuf>,
+    /// What is logged.
+    pub log: Option<String>,
+    /// All mistakes that were found.
+    pub problems: Vec<Problem>,
+    options: Options,
+    environment: Environment,
+    merged: Merged,
+}
+
+/// How far a turn may go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Requests to the model in one turn.
+    pub iterations: u32,
+    /// Tokens of one turn.
+    pub tokens: Option<u64>,
+    /// US dollars of one turn.
+    pub cost: Option<f64>,
+    /// Tools that run side by side.
+    pub parallel: u32,
+    /// How long a command may run when the model asks for no other time.
+    pub command_timeout: Duration,
+}
+
+/// An MCP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum McpServer {
+    /// A program that speaks on its standard streams.
+    Command {
+        /// The program with its arguments.
+        command: CommandLine,
+        /// Environment variables for it.
+        env: BTreeMap<String, String>,
+    },
+    /// A server that is there already.
+    Url {
+        /// Its address.
+        url: String,
+        /// HTTP headers for it.
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// One value that holds, for showing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The key, such as `limits.iterations`.
+    pub key: String,
+    /// The value as JSON; secrets are `***`.
+    pub value: String,
+    /// Where it was written; a list may be written in several places.
+    pub origins: Vec<Place>,
+}
+
+/// All layers in one tree.
+#[derive(Debug, Clone)]
+struct Merged {
+    tree: Value,
+    origins: BTreeMap<KeyPath, Vec<Place>>,
+}
+
+impl Settings {
+    /// Reads all sources. It never fails: what is wrong is in [`Self::problems`].
+    #[must_use]
+    pub fn load(environment: &Environment, sources: &Sources<'_>) -> Self {
+        let mut problems = Vec::new();
+        let mut merged = Merged { tree: json!({}), origins: BTreeMap::new() };
+        merged.lay(&built_in());
+        if let Some(file) = environment.config_file() {
+            let layer = read_file(&file, &mut problems);
+            merged.lay(&layer.checked(&mut problems));
+        }
+        for workspace in sources.workspaces {
+            let layer = read_file(&workspace.join(WORKSPACE_FILE), &mut problems);
+            let mut layer = layer.checked(&mut problems);
+            restrict(&mut layer, &merged.tree, &mut problems);
+            merged.lay(&layer);
+        }
+        let editor = sources.editor.cloned().unwrap_or_else(|| json!({}));
+        let flags = json!({"model": sources.flags.model, "mode": sources.flags.mode});
+        for layer in [environment_layer(environment), Layer::new(editor, Place::Editor), Layer::new(flags, Place::Flag)]
+        {
+            merged.lay(&layer.checked(&mut problems));
+        }
+        Self::new(environment, merged, problems)
+    }
+
+    fn new(environment: &Environment, merged: Merged, mut problems: Vec<Problem>) -> Self {
+        let options: Options =
+            serde_json::from_value(merged.tree.clone()).expect("layers that are valid alone are valid together");
+        let model = Choice { options: &options, environment }.default_model();
+        let mcp = options.mcp.iter().filter_map(|(name, server)| match mcp_server(server) {
+            Ok(server) => Some((name.clone(), server)),
+            Err(message) => {
+                let path = ["mcp".to_owned(), name.clone()];
+                problems.push(Problem { place: merged.place(&path), key: dotted(&path), message: message.to_owned() });
+                None
+            }
+        });
+        let mcp = mcp.collect();
+        problems.sort_by(|one, other| one.place.cmp(&other.place));
+        Self {
+            mcp,
+            model,
+            mode: options.mode.unwrap_or_default(),
+            limits: limits(&options),
+            permissions: options.permissions.clone(),
+            state_dir: options.state_dir.clone().or_else(|| environment.state_folder().map(Path::to_owned)),
+            log: options.log.clone(),
+            problems,
+            environment: environment.clone(),
+            options,
+            merged,
+        }
+    }
+
+    /// Another model than the configured one, by `provider/model`.
+    ///
+    /// # Errors
+    /// When the provider is not known or has no address.
+    pub fn model_named(&self, name: &str) -> Result<ModelSettings, NoModel> {
+        self.choice().model_named(name)
+    }
+
+    /// The models that can be named without asking any server: `provider/model`, the configured one first.
+    #[must_use]
+    pub fn known_models(&self) -> Vec<String> {
+        self.choice().known_models()
+    }
+
+    /// The user's configuration file, whether it exists or not.
+    #[must_use]
+    pub fn config_file(&self) -> Option<PathBuf> {
+        self.environment.config_file()
+    }
+
+    /// Every value that is set, with its origin.
+    #[must_use]
+    pub fn entries(&self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        collect(&self.merged, &self.merged.tree, &mut Vec::new(), &mut entries);
+        entries
+    }
+
+    fn choice(&self) -> Choice<'_> {
+        Choice { options: &self.options, environment: &self.environment }
+    }
+}
+
+impl Merged {
+    /// Lays a layer on top.
+    fn lay(&mut self, layer: &Layer) {
+        overlay(&mut self.tree, &layer.tree, &mut Vec::new(), &mut |path, added| {
+            let places = self.origins.entry(path.clone()).or_default();
+            if !added {
+                places.clear();
+            }
+            places.push(layer.place(path).clone());
+        });
+    }
+
+    /// Where the first value under `path` was written.
+    fn place(&self, path: &[String]) -> Place {
+        let below = self.origins.iter().filter(|(key, _)| key.starts_with(path));
+        below.flat_map(|(_, places)| places).next().cloned().unwrap_or(Place::Default)
+    }
+}
+
+fn limits(options: &Options) -> Limits {
+    let limits = &options.limits;
+    Limits {
+        iterations: limits.iterations.map_or(u32::MAX, NonZeroU32::get),
+        tokens: limits.tokens.map(NonZeroU64::get),
+        cost: limits.cost,
+        parallel: limits.parallel.map_or(1, NonZeroU32::get),
+        command_timeout: Duration::from_secs(limits.command_timeout.map_or(u64::MAX, NonZeroU64::get)),
+    }
+}
+
+fn mcp_server(options: &McpOptions) -> Result<McpServer, &'static str> {
+    let McpOptions { command, env, url, headers } = options.clone();
+    match (command, url) {
+        (Some(command), None) => Ok(McpServer::Command { command, env }),
+        (None, Some(url)) => Ok(McpServer::Url { url: url.as_str().to_owned(), headers }),
+        _ => Err("needs either `command` or `url`"),
+    }
+}
+
+fn collect(merged: &Merged, node: &Value, path: &mut KeyPath, entries: &mut Vec<Entry>) {
+    if let Value::Object(map) = node {
+        for (key, value) in map {
+            path.push(key.clone());
+            collect(merged, value, path, entries);
+            path.pop();
+        }
+        return;
+    }
+    let secret = path.iter().any(|key| matches!(key.as_str(), "headers" | "env"));
+    entries.push(Entry {
+        key: dotted(path),
+        value: if secret { "\"***\"".to_owned() } else { shown(node).to_string() },
+        origins: merged.origins.get(path).cloned().unwrap_or_default(),
+    });
+}
+
+fn shown(value: &Value) -> Value {
+    value.as_str().map_or_else(|| value.clone(), |text| json!(without_password(text)))
+}
+
+#[cfg(test)]
+mod tests;

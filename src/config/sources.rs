@@ -1,0 +1,77 @@
+//! The layers before they are checked: what is built in, files, the environment.
+
+#![expect(clippy::disallowed_methods, reason = "config reads its own files, which no workspace root names")]
+
+use std::io;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::environment::Environment;
+use super::layer::Layer;
+use super::problem::{Place, Problem};
+
+/// Where a workspace keeps its restrictions.
+pub(super) const WORKSPACE_FILE: &str = ".tandem/config.toml";
+/// A configuration file is not longer than this.
+const MAX_FILE: u64 = 1 << 20;
+
+/// What holds when nobody says otherwise.
+pub(super) fn built_in() -> Layer {
+    let limits = json!({
+        "iterations": 100,
+        "parallel": 8,
+        "command-timeout": 120,
+        "connect-timeout": 10,
+        "idle-timeout": 90,
+    });
+    Layer::new(json!({"mode": "ask", "limits": limits}), Place::Default)
+}
+
+/// The variables of our own. The key itself stays where it is: the tree holds the name of its variable.
+pub(super) fn environment_layer(environment: &Environment) -> Layer {
+    let mut layer = Layer::new(json!({}), Place::Default);
+    let variables = [
+        ("model", "TANDEM_MODEL"),
+        ("base-url", "TANDEM_BASE_URL"),
+        ("api", "TANDEM_API"),
+        ("api-key-env", "TANDEM_API_KEY"),
+        ("log", "TANDEM_LOG"),
+        ("state-dir", "TANDEM_STATE_DIR"),
+    ];
+    for (key, variable) in variables {
+        if let Some(value) = environment.get(variable) {
+            let value = if key == "api-key-env" { variable } else { value };
+            layer.set(key, value, Place::Environment { variable: variable.to_owned() });
+        }
+    }
+    layer
+}
+
+/// The options of a file; none where there is no file.
+pub(super) fn read_file(path: &Path, problems: &mut Vec<Problem>) -> Layer {
+    let text = read_text(path).unwrap_or_else(|error| {
+        let place = Place::File { file: path.to_owned(), line: 1, column: 1 };
+        problems.push(Problem { place, key: String::new(), message: format!("cannot be read: {error}") });
+        String::new()
+    });
+    Layer::from_toml(path, &text, problems)
+}
+
+/// A pipe or a device in a repository must not hold the server up, so only regular files are opened.
+fn read_text(path: &Path) -> io::Result<String> {
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(String::new());
+        }
+        Err(error) => return Err(error),
+    };
+    if !metadata.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    if metadata.len() > MAX_FILE {
+        return Err(io::Error::other("larger than 1 MiB"));
+    }
+    std::fs::read_to_string(path)
+}

@@ -1,0 +1,99 @@
+//! The Language Server Protocol: the types of `gen-lsp-types`, and the part of `initialize` that tandem reads.
+//!
+//! `InitializeParams` itself is not used: one capability in a shape its type does not know would cost the whole
+//! handshake, so only what matters is read, each field on its own.
+
+pub use gen_lsp_types::*;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What tandem reads of `initialize`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Handshake {
+    /// The editor's process: when it dies, so do we.
+    #[serde(deserialize_with = "lenient")]
+    pub process_id: Option<u32>,
+    /// Who is there.
+    #[serde(deserialize_with = "lenient")]
+    pub client_info: Option<Client>,
+    /// The folder, before there were several.
+    #[serde(deserialize_with = "lenient")]
+    pub root_uri: Option<String>,
+    /// The folders.
+    #[serde(deserialize_with = "lenient")]
+    pub workspace_folders: Option<Vec<Folder>>,
+    /// Our settings, in the shape of `config.toml`.
+    pub initialization_options: Value,
+    /// What the client can do.
+    pub capabilities: Value,
+}
+
+/// Who the client is.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Client {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    #[serde(default)]
+    pub version: Option<String>,
+}
+
+/// A workspace folder.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Folder {
+    /// Where it is.
+    pub uri: String,
+}
+
+impl Handshake {
+    /// The capability at a path such as `window.workDoneProgress`.
+    #[must_use]
+    pub fn capability(&self, path: &str) -> Option<&Value> {
+        path.split('.').try_fold(&self.capabilities, |value, key| value.get(key)).filter(|value| !value.is_null())
+    }
+
+    /// Whether the client says `true` to a capability.
+    #[must_use]
+    pub fn can(&self, path: &str) -> bool {
+        self.capability(path).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    /// The URIs of all folders, the older field included.
+    #[must_use]
+    pub fn folders(&self) -> Vec<String> {
+        match &self.workspace_folders {
+            Some(folders) if !folders.is_empty() => folders.iter().map(|folder| folder.uri.clone()).collect(),
+            _ => self.root_uri.iter().cloned().collect(),
+        }
+    }
+}
+
+/// A field of the wrong shape is a field that is not there.
+fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: for<'a> Deserialize<'a>,
+{
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_of_the_wrong_shape_costs_nothing_else() {
+        let handshake: Handshake = serde_json::from_value(serde_json::json!({
+            "processId": "seven", "rootUri": "file:///w", "workspaceFolders": null,
+            "capabilities": { "window": { "workDoneProgress": true, "showMessage": 3 } }
+        }))
+        .unwrap();
+        assert_eq!(handshake.process_id, None);
+        assert_eq!(handshake.folders(), ["file:///w"]);
+        assert!(handshake.can("window.workDoneProgress"));
+        assert!(!handshake.can("window.showMessage"));
+        assert!(!handshake.can("nothing.here"));
+    }
+}

@@ -1,0 +1,207 @@
+//! The queue between everybody who sends and the writer thread.
+//!
+//! Sending never blocks and never drops. While the writer is busy, adjacent pieces of the same text merge into one
+//! item, so a slow editor costs memory for the text itself and nothing else. Whoever produces looks at the two
+//! watermarks first: updates stop early, answers late, and both wait for [`Outbox::drained`].
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// Above this many queued bytes no more updates should be sent.
+const UPDATES: usize = 2 << 20;
+/// Above this many queued bytes no more requests should be taken.
+const ANSWERS: usize = 16 << 20;
+/// Below this many queued bytes the producers are woken.
+const DRAINED: usize = 1 << 20;
+/// The longest text that still grows by merging.
+const MAX_MERGED: usize = 256 << 10;
+/// What an item costs besides its bytes.
+const OVERHEAD: usize = 128;
+
+/// Whose text a piece is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextSource {
+    /// The ACP session.
+    pub session_id: Arc<str>,
+    /// Who speaks.
+    pub kind: TextKind,
+    /// The message the piece belongs to.
+    pub message_id: Option<Arc<str>>,
+}
+
+/// The `sessionUpdate` variants that carry text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextKind {
+    /// The person's own words, replayed.
+    UserMessageChunk,
+    /// The answer.
+    AgentMessageChunk,
+    /// Reasoning.
+    AgentThoughtChunk,
+}
+
+impl TextKind {
+    /// The name on the wire.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::UserMessageChunk => "user_message_chunk",
+            Self::AgentMessageChunk => "agent_message_chunk",
+            Self::AgentThoughtChunk => "agent_thought_chunk",
+        }
+    }
+}
+
+/// One thing to write.
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// A finished JSON body.
+    Body(Vec<u8>),
+    /// Text that becomes a `session/update` when it is written, and may grow until then.
+    Text { source: Arc<TextSource>, text: String },
+}
+
+impl Item {
+    /// What the item adds to the queue's bytes.
+    pub(crate) fn cost(&self) -> usize {
+        OVERHEAD
+            + match self {
+                Self::Body(body) => body.len(),
+                Self::Text { text, .. } => text.len(),
+            }
+    }
+}
+
+/// The queue; shared by every [`crate::rpc::Peer`] and the writer.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    queue: Mutex<Queue>,
+    /// Wakes the writer.
+    filled: Condvar,
+    /// Wakes the producers.
+    drained: Notify,
+    /// The other side is gone: nothing can be written any more.
+    broken: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    items: VecDeque<Item>,
+    /// The cost of what is queued and of what the writer took and has not written yet.
+    bytes: usize,
+    /// Whether the writer sleeps and must be woken.
+    writer_waits: bool,
+    /// No more will come.
+    ended: bool,
+}
+
+impl Outbox {
+    /// Queues a body.
+    pub(crate) fn push(&self, body: Vec<u8>) {
+        self.add(|queue| queue.append(Item::Body(body)));
+    }
+
+    /// Queues a piece of text, merged with the piece before it where that is of the same source.
+    pub(crate) fn push_text(&self, source: &Arc<TextSource>, piece: &str) {
+        self.add(|queue| match queue.items.back_mut() {
+            Some(Item::Text { source: last, text })
+                if text.len() + piece.len() <= MAX_MERGED && (Arc::ptr_eq(last, source) || last == source) =>
+            {
+                text.push_str(piece);
+                queue.bytes += piece.len();
+            }
+            _ => queue.append(Item::Text { source: Arc::clone(source), text: piece.to_owned() }),
+        });
+    }
+
+    fn add(&self, change: impl FnOnce(&mut Queue)) {
+        let mut queue = self.lock();
+        if queue.ended {
+            return;
+        }
+        change(&mut queue);
+        if mem::take(&mut queue.writer_waits) {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Moves everything that is queued into `items` (which is empty); blocks until there is something.
+    /// Whether there was anything: nothing comes after the end.
+    pub(crate) fn take(&self, items: &mut VecDeque<Item>) -> bool {
+        let mut queue = self.lock();
+        while queue.items.is_empty() {
+            if queue.ended {
+                return false;
+            }
+            queue.writer_waits = true;
+            queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        mem::swap(&mut queue.items, items);
+        true
+    }
+
+    /// The writer has written items of this [`Item::cost`].
+    pub(crate) fn written(&self, cost: usize) {
+        let mut queue = self.lock();
+        queue.bytes -= cost;
+        if queue.bytes <= DRAINED {
+            drop(queue);
+            self.drained.notify_waiters();
+        }
+    }
+
+    /// No more will come: the writer ends when it has written what is queued.
+    pub(crate) fn end(&self) {
+        self.lock().ended = true;
+        self.filled.notify_one();
+    }
+
+    /// Nothing can be written any more: forgets what is queued and wakes everybody.
+    pub(crate) fn fail(&self) {
+        let mut queue = self.lock();
+        *queue = Queue { ended: true, ..Queue::default() };
+        drop(queue);
+        self.broken.cancel();
+        self.drained.notify_waiters();
+    }
+
+    /// Set when the other side is gone.
+    pub(crate) fn broken(&self) -> &CancellationToken {
+        &self.broken
+    }
+
+    pub(crate) fn accepts_updates(&self) -> bool {
+        self.lock().bytes < UPDATES
+    }
+
+    pub(crate) fn accepts_answers(&self) -> bool {
+        self.lock().bytes < ANSWERS
+    }
+
+    /// Resolves once little is queued.
+    pub(crate) async fn drained(&self) {
+        loop {
+            let mut notified = std::pin::pin!(self.drained.notified());
+            notified.as_mut().enable();
+            if self.lock().bytes <= DRAINED {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// Every change of the queue is complete before anything can panic, so poison means nothing here.
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn append(&mut self, item: Item) {
+        self.bytes += item.cost();
+        self.items.push_back(item);
+    }
+}

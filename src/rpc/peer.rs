@@ -1,0 +1,150 @@
+//! How the server talks to the other side: notify, ask, answer.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use lsp_server::{ErrorCode, RequestId, Response, ResponseError};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::message::{self, Malformed};
+use super::outbox::{Outbox, TextSource};
+use super::pending::{Answer, Pending};
+
+/// The other side of the connection. Cheap to clone; every method but the `async` ones returns at once.
+#[derive(Debug, Clone, Default)]
+pub struct Peer {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    outbox: Outbox,
+    pending: Pending,
+}
+
+impl Peer {
+    /// Sends a notification. Params that serialize to `null` are left out.
+    pub fn notify(&self, method: &str, params: &impl Serialize) {
+        match message::call(None, method, params) {
+            Ok(body) => self.outbox().push(body),
+            // Such as a path that is not Unicode: one notification is lost, not the server.
+            Err(error) => tracing::error!(method, %error, "notification cannot be serialized"),
+        }
+    }
+
+    /// Sends a piece of text as a `session/update`, merged with the piece before it while the other side is slow.
+    pub fn text(&self, source: &Arc<TextSource>, piece: &str) {
+        self.outbox().push_text(source, piece);
+    }
+
+    /// Sends a request. Dropping the future gives up waiting; a late answer is ignored then.
+    #[must_use = "the answer"]
+    pub fn request(&self, method: &str, params: &impl Serialize) -> PendingResponse {
+        let (id, receiver) = self.pending().ask();
+        match message::call(Some(id), method, params) {
+            Ok(body) => self.outbox().push(body),
+            Err(error) => self.pending().resolve(&RequestId::from(id), Err(unserializable(&error))),
+        }
+        PendingResponse { peer: self.clone(), id, receiver }
+    }
+
+    /// Hands an answer to whoever waits for it.
+    pub fn resolve(&self, response: Response) {
+        self.pending().resolve(&response.id, response.response_result);
+    }
+
+    /// The client no longer wants the answer to this request: sets [`crate::rpc::Responder::cancelled`].
+    /// One that is answered already cannot be cancelled.
+    pub fn cancel(&self, id: &RequestId) {
+        self.pending().cancel(id);
+    }
+
+    /// Answers something that was no message.
+    pub fn reject(&self, malformed: &Malformed) {
+        let error = ResponseError { code: malformed.code as i32, message: malformed.message.clone(), data: None };
+        self.answer::<()>(&malformed.id, Err(&error));
+    }
+
+    /// Whether updates may be sent: else wait for [`Self::drained`].
+    #[must_use]
+    pub fn accepts_updates(&self) -> bool {
+        self.outbox().accepts_updates()
+    }
+
+    /// Whether requests may be taken and answered: else wait for [`Self::drained`].
+    #[must_use]
+    pub fn accepts_answers(&self) -> bool {
+        self.outbox().accepts_answers()
+    }
+
+    /// Resolves once the other side has read most of what was sent, or is gone.
+    pub async fn drained(&self) {
+        self.outbox().drained().await;
+    }
+
+    /// Resolves when the other side stopped reading for good (a closed pipe): nothing can reach it any more.
+    pub async fn gone(&self) {
+        self.outbox().broken().cancelled().await;
+    }
+
+    pub(super) fn outbox(&self) -> &Outbox {
+        &self.shared.outbox
+    }
+
+    pub(super) fn pending(&self) -> &Pending {
+        &self.shared.pending
+    }
+
+    /// Sends an answer; one that cannot be serialized becomes an internal error.
+    pub(super) fn answer<T: Serialize>(&self, id: &impl Serialize, answer: Result<&T, &ResponseError>) {
+        let body = message::answer(id, answer)
+            .or_else(|error| message::answer::<()>(id, Err(&unserializable(&error))))
+            .expect("an id and an error of strings and numbers serialize");
+        self.outbox().push(body);
+    }
+}
+
+fn unserializable(error: &serde_json::Error) -> ResponseError {
+    let message = format!("cannot be written as JSON: {error}");
+    ResponseError { code: ErrorCode::InternalError as i32, message, data: None }
+}
+
+/// The answer to a request of ours, some time.
+#[derive(Debug)]
+pub struct PendingResponse {
+    peer: Peer,
+    id: i32,
+    receiver: oneshot::Receiver<Answer>,
+}
+
+/// Why a request of ours has no result.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RequestError {
+    /// The other side answered with an error.
+    #[error("{} ({})", .0.message, .0.code)]
+    Refused(ResponseError),
+    /// The connection ended first.
+    #[error("the connection ended before the answer came")]
+    Closed,
+}
+
+impl Future for PendingResponse {
+    type Output = Result<Value, RequestError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.receiver).poll(context).map(|received| match received {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(RequestError::Refused(error)),
+            Err(_) => Err(RequestError::Closed),
+        })
+    }
+}
+
+impl Drop for PendingResponse {
+    fn drop(&mut self) {
+        self.peer.pending().forget(self.id);
+    }
+}

@@ -1,0 +1,406 @@
+//! The `session/*` methods: between the wire's sessions and ours.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::dispatch::{Answer, error, read};
+use super::documents::path_of;
+use super::updates::{self, Chunk, Projected};
+use super::{Carrier, Server};
+use crate::agent::event::{AgentEvent, ErrorCode as Failure, Termination};
+use crate::config::{Mode, Settings};
+use crate::protocol::{acp, ext};
+use crate::rpc::{ErrorCode, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
+use crate::session::{Attachment, Command, Prompt, Session, SessionId};
+use crate::workspace::{Root, Workspace};
+
+/// A session as its client knows it.
+pub(super) struct Conversation {
+    session: Session,
+    pub mode: Mode,
+    pub model: Option<String>,
+    /// Why prompts cannot work, where that is known.
+    pub no_model: Option<String>,
+    /// The prompt that waits for its turn's end.
+    prompt: Option<Responder>,
+    failure: Option<ResponseError>,
+    window: Option<u64>,
+    message: Arc<TextSource>,
+    thought: Arc<TextSource>,
+    answers: u64,
+    /// Who reads along.
+    pub reader: Reader,
+}
+
+/// Who reads the events of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// The client, as updates.
+    Client,
+    /// A chat file of a plain client.
+    ChatFile,
+}
+
+impl Conversation {
+    pub fn cancel(&self) {
+        self.send(Command::Cancel);
+    }
+
+    pub fn send(&self, command: Command) {
+        if let Err(busy) = self.session.send(command) {
+            tracing::error!("{busy}");
+        }
+    }
+
+    pub async fn close(self) {
+        self.session.close().await;
+    }
+
+    fn next_answer(&mut self) {
+        self.answers += 1;
+        let id: Arc<str> = format!("m{}", self.answers).into();
+        let source = |kind| {
+            let session_id = Arc::clone(&self.message.session_id);
+            Arc::new(TextSource { session_id, kind, message_id: Some(Arc::clone(&id)) })
+        };
+        (self.message, self.thought) = (source(TextKind::AgentMessageChunk), source(TextKind::AgentThoughtChunk));
+    }
+}
+
+impl Server {
+    pub(super) fn new_session(&mut self, responder: Responder, params: Value) {
+        let started = read::<acp::NewSessionRequest>(params).and_then(|request| {
+            self.require_acp()?;
+            let roots = std::iter::once(request.cwd).chain(request.additional_directories).collect();
+            self.start_session(roots, Reader::Client)
+        });
+        let id = match started {
+            Ok(id) => id,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        let conversation = &self.conversations[&id];
+        let response = acp::NewSessionResponse::new(Arc::clone(&id))
+            .modes(modes(conversation.mode))
+            .config_options(config_options(conversation));
+        responder.ok(&response);
+        self.status(&id, None);
+    }
+
+    /// Starts a conversation on these folders; the workspace folders of the client join them.
+    pub(super) fn start_session(&mut self, folders: Vec<PathBuf>, reader: Reader) -> Answer<SessionId> {
+        let mut roots: Vec<Arc<Root>> = Vec::new();
+        let workspace = self.client.folders.iter().filter_map(|uri| path_of(uri));
+        let required = folders.len();
+        for (index, folder) in folders.into_iter().chain(workspace).enumerate() {
+            match open_root(&folder) {
+                Ok(root) if roots.iter().any(|other| other.real() == root.real()) => {}
+                Ok(root) => roots.push(Arc::new(root)),
+                Err(error) if index < required => return Err(error),
+                Err(problem) => tracing::warn!("workspace folder left out: {}", problem.message),
+            }
+        }
+        let folders: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
+        let settings = (self.load)(&self.options, &folders);
+        self.show_problems(&settings);
+        let id: SessionId = session_id().into();
+        let workspace = Workspace::new(roots, self.documents.clone(), Arc::clone(&self.editor));
+        let setup = crate::session::setup(Arc::clone(&id), &settings, workspace);
+        let conversation = Conversation::new(setup, &settings, reader, self);
+        self.conversations.insert(Arc::clone(&id), conversation);
+        Ok(id)
+    }
+
+    pub(super) fn prompt(&mut self, responder: Responder, params: Value) {
+        let request = match read::<acp::PromptRequest>(params) {
+            Ok(request) => request,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        let focus = self.focus.clone();
+        let conversation = match self.conversation(&request.session_id.0) {
+            Ok(conversation) => conversation,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        let prompt = Prompt { parts: request.prompt.into_iter().filter_map(attachment).collect(), focus };
+        if conversation.prompt.is_some() {
+            let message = "a turn is running in this session; wait for its end or send session/cancel";
+            return responder.error(ErrorCode::InvalidRequest, message);
+        }
+        if prompt.is_blank() {
+            return responder.error(ErrorCode::InvalidParams, "the prompt is empty; say what you want");
+        }
+        conversation.prompt = Some(responder);
+        conversation.failure = None;
+        conversation.send(Command::Prompt(prompt));
+        self.status(&request.session_id.0, None);
+    }
+
+    pub(super) fn cancel(&mut self, params: &acp::CancelNotification) {
+        if let Some(conversation) = self.conversations.get(&params.session_id.0) {
+            conversation.cancel();
+        }
+    }
+
+    /// Cancelling the request of a prompt is cancelling its turn.
+    pub(super) fn cancel_request(&mut self, params: &Value) {
+        let id = params.get("id").or_else(|| params.get("requestId")).cloned().unwrap_or_default();
+        let Ok(id) = serde_json::from_value::<RequestId>(id) else { return };
+        let prompts = |conversation: &&Conversation| conversation.prompt.as_ref().is_some_and(|p| *p.id() == id);
+        if let Some(conversation) = self.conversations.values().find(prompts) {
+            conversation.cancel();
+        }
+    }
+
+    pub(super) fn set_mode(&mut self, params: &acp::SetSessionModeRequest) -> Answer<acp::SetSessionModeResponse> {
+        let mode = parse_mode(&params.mode_id.0)?;
+        self.change_mode(&params.session_id.0, mode)?;
+        Ok(acp::SetSessionModeResponse::new())
+    }
+
+    pub(super) fn set_config_option(
+        &mut self,
+        params: &acp::SetSessionConfigOptionRequest,
+    ) -> Answer<acp::SetSessionConfigOptionResponse> {
+        let id = &params.session_id.0;
+        let value = match &params.value {
+            acp::SessionConfigOptionValue::ValueId { value } => value.0.to_string(),
+            _ => String::new(),
+        };
+        match &*params.config_id.0 {
+            "mode" => self.change_mode(id, parse_mode(&value)?)?,
+            "model" if self.conversation(id)?.model.as_deref() == Some(&value) => {}
+            "model" => return Err(error(ErrorCode::InvalidParams, format!("no model `{value}` is configured"))),
+            other => return Err(error(ErrorCode::InvalidParams, format!("there is no option `{other}`"))),
+        }
+        let options = config_options(self.conversation(id)?);
+        Ok(acp::SetSessionConfigOptionResponse::new(options))
+    }
+
+    pub(super) fn close_session(&mut self, params: &acp::CloseSessionRequest) -> Answer<acp::CloseSessionResponse> {
+        self.conversation(&params.session_id.0)?;
+        if let Some(mut conversation) = self.conversations.remove(&params.session_id.0) {
+            if let Some(prompt) = conversation.prompt.take() {
+                prompt.ok(&acp::PromptResponse::new(acp::StopReason::Cancelled));
+            }
+            self.tasks.spawn(conversation.close());
+        }
+        Ok(acp::CloseSessionResponse::new())
+    }
+
+    /// Passes an event of a session on to whoever reads it.
+    pub(super) fn event(&mut self, id: &SessionId, event: AgentEvent) {
+        let Some(conversation) = self.conversations.get_mut(id) else { return };
+        let reader = conversation.reader;
+        match event {
+            AgentEvent::TurnStart { model, .. } => conversation.model = Some(model),
+            AgentEvent::IterationStart { .. } => conversation.next_answer(),
+            AgentEvent::Error { message, code, status, retryable } => {
+                conversation.failure = Some(failure(message, code, status, retryable));
+            }
+            AgentEvent::PermissionRequested { call_id, kind, preview, reply: Some(reply), .. } => match reader {
+                Reader::Client => self.ask_permission(id, &call_id, kind, preview, reply),
+                Reader::ChatFile => self.plain_ask(id, &call_id, &preview, reply),
+            },
+            AgentEvent::PermissionResolved { call_id, .. } => {
+                if reader == Reader::ChatFile {
+                    self.plain_answered(id, &call_id);
+                }
+                self.status(id, None);
+            }
+            AgentEvent::Usage(usage) if reader == Reader::Client => {
+                if let Some(window) = conversation.window {
+                    let used = acp::UsageUpdate::new(usage.input + usage.output, window);
+                    send(&self.peer, id, acp::SessionUpdate::UsageUpdate(used));
+                }
+            }
+            AgentEvent::Done { termination_reason, .. } => self.turn_ended(id, termination_reason),
+            event => match reader {
+                Reader::Client => self.update(id, event),
+                Reader::ChatFile => self.plain_event(id, event),
+            },
+        }
+    }
+
+    fn update(&mut self, id: &SessionId, event: AgentEvent) {
+        let Some(conversation) = self.conversations.get(id) else { return };
+        match updates::project(event) {
+            Some(Projected::Text { chunk, text }) => {
+                let source = match chunk {
+                    Chunk::Message => &conversation.message,
+                    Chunk::Thought => &conversation.thought,
+                };
+                self.peer.text(source, &text);
+            }
+            Some(Projected::Update(update)) => send(&self.peer, id, *update),
+            Some(Projected::Remark(remark)) => self.status(id, Some(remark)),
+            None => {}
+        }
+    }
+
+    /// Every update is on its way: now the prompt is answered.
+    fn turn_ended(&mut self, id: &SessionId, reason: Termination) {
+        let Some(conversation) = self.conversations.get_mut(id) else { return };
+        let failure = conversation.failure.take();
+        let prompt = conversation.prompt.take();
+        if conversation.reader == Reader::ChatFile {
+            let problem = failure.map(|failure| failure.message);
+            self.plain_done(id, reason, problem.as_deref());
+        } else if let Some(prompt) = prompt {
+            match (stop_reason(reason), failure) {
+                (Some(stop), _) => prompt.ok(&acp::PromptResponse::new(stop)),
+                (None, failure) => prompt.respond(Err(failure.unwrap_or_else(broken))),
+            }
+        }
+        self.status(id, None);
+    }
+
+    pub(super) fn change_mode(&mut self, id: &str, mode: Mode) -> Answer<()> {
+        let conversation = self.conversation(id)?;
+        conversation.mode = mode;
+        conversation.send(Command::SetMode(mode));
+        if conversation.reader == Reader::Client {
+            let mode = acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.name()));
+            let options = acp::ConfigOptionUpdate::new(config_options(conversation));
+            send(&self.peer, id, mode);
+            send(&self.peer, id, acp::SessionUpdate::ConfigOptionUpdate(options));
+        }
+        self.status(id, None);
+        Ok(())
+    }
+
+    pub(super) fn conversation(&mut self, id: &str) -> Answer<&mut Conversation> {
+        self.conversations.get_mut(id).ok_or_else(|| {
+            error(ErrorCode::InvalidParams, format!("there is no session `{id}`; `session/new` starts one"))
+        })
+    }
+
+    fn require_acp(&self) -> Answer<()> {
+        if self.client.speaks_acp || self.carrier == Carrier::Acp {
+            return Ok(());
+        }
+        let message = "sessions are for clients that say so in capabilities.experimental.tandem";
+        Err(error(ErrorCode::InvalidRequest, message))
+    }
+}
+
+impl Conversation {
+    fn new(setup: crate::session::Setup, settings: &Settings, reader: Reader, server: &Server) -> Self {
+        let source = |kind| Arc::new(TextSource { session_id: Arc::clone(&setup.id), kind, message_id: None });
+        Self {
+            mode: setup.mode,
+            model: setup.model_name(),
+            no_model: setup.provider.as_ref().err().map(|why| why.message.clone()),
+            prompt: None,
+            failure: None,
+            window: settings.model.as_ref().ok().and_then(|model| model.context_window),
+            message: source(TextKind::AgentMessageChunk),
+            thought: source(TextKind::AgentThoughtChunk),
+            answers: 0,
+            reader,
+            session: Session::start(setup, server.events.clone(), &server.end),
+        }
+    }
+
+    /// Whether a turn runs.
+    pub fn is_running(&self) -> bool {
+        self.prompt.is_some()
+    }
+}
+
+/// Sends an update of a session.
+pub(super) fn send(peer: &Peer, id: &str, update: acp::SessionUpdate) {
+    peer.notify("session/update", &acp::SessionNotification::new(id.to_owned(), update));
+}
+
+fn open_root(folder: &Path) -> Answer<Root> {
+    let refused = |why: &str| error(ErrorCode::InvalidParams, format!("cwd {}: {why}", folder.display()));
+    if !folder.is_absolute() {
+        return Err(refused("an absolute path is needed"));
+    }
+    Root::open(folder).map_err(|problem| refused(&problem.to_string()))
+}
+
+/// A name no other session has: when it began and a count.
+pub(super) fn session_id() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{:x}-{:x}-{count}", now.as_millis(), std::process::id())
+}
+
+fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
+    match block {
+        acp::ContentBlock::Text(text) => Some(Attachment::Text(text.text)),
+        acp::ContentBlock::Image(image) => Some(Attachment::Image { mime_type: image.mime_type, data: image.data }),
+        acp::ContentBlock::ResourceLink(link) => Some(Attachment::Mention { name: name_of(&link.uri).0 }),
+        acp::ContentBlock::Resource(resource) => match resource.resource {
+            acp::EmbeddedResourceResource::TextResourceContents(text) => {
+                let (name, lines) = name_of(&text.uri);
+                Some(Attachment::Excerpt { name, lines, text: text.text })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `file:///a/b.rs#L3-L7` is `/a/b.rs`, lines 3 to 7.
+fn name_of(uri: &str) -> (String, Option<(u32, u32)>) {
+    let (base, fragment) = uri.split_once('#').unwrap_or((uri, ""));
+    let name = path_of(base).map_or_else(|| base.to_owned(), |path| path.display().to_string());
+    let mut numbers = fragment.split(['-', ':']).map(|part| part.trim_start_matches('L').parse::<u32>().ok());
+    let first = numbers.next().flatten();
+    let last = numbers.next().flatten().or(first);
+    (name, first.zip(last))
+}
+
+fn parse_mode(id: &str) -> Answer<Mode> {
+    id.parse().map_err(|problem: String| error(ErrorCode::InvalidParams, problem))
+}
+
+fn modes(current: Mode) -> acp::SessionModeState {
+    let available = Mode::ALL
+        .iter()
+        .map(|mode| acp::SessionMode::new(mode.name(), mode.title()).description(mode.description().to_owned()));
+    acp::SessionModeState::new(current.name(), available.collect())
+}
+
+/// The options, always whole.
+fn config_options(conversation: &Conversation) -> Vec<acp::SessionConfigOption> {
+    let all = Mode::ALL.iter().map(|mode| acp::SessionConfigSelectOption::new(mode.name(), mode.title()));
+    let mode = acp::SessionConfigOption::select("mode", "Mode", conversation.mode.name(), all.collect::<Vec<_>>())
+        .category(acp::SessionConfigOptionCategory::Mode);
+    let model = conversation.model.as_ref().map(|name| {
+        let only = vec![acp::SessionConfigSelectOption::new(name.clone(), name.clone())];
+        acp::SessionConfigOption::select("model", "Model", name.clone(), only)
+            .category(acp::SessionConfigOptionCategory::Model)
+    });
+    std::iter::once(mode).chain(model).collect()
+}
+
+fn stop_reason(reason: Termination) -> Option<acp::StopReason> {
+    Some(match reason {
+        Termination::EndTurn => acp::StopReason::EndTurn,
+        Termination::MaxTokens => acp::StopReason::MaxTokens,
+        Termination::Refusal => acp::StopReason::Refusal,
+        Termination::MaxTurnRequests => acp::StopReason::MaxTurnRequests,
+        Termination::Cancelled => acp::StopReason::Cancelled,
+        Termination::Error => return None,
+    })
+}
+
+fn failure(message: String, code: Failure, status: Option<u16>, retryable: bool) -> ResponseError {
+    let number = match code {
+        Failure::NoModel | Failure::Auth => ErrorCode::ServerErrorEnd,
+        _ => ErrorCode::InternalError,
+    };
+    let word = serde_json::to_value(code).ok().and_then(|word| word.as_str().map(str::to_owned));
+    let data = ext::Failure { code: word.unwrap_or_default(), status, retryable };
+    ResponseError { code: number as i32, message, data: serde_json::to_value(data).ok() }
+}
+
+fn broken() -> ResponseError {
+    failure("the turn failed without a word (a bug of tandem)".to_owned(), Failure::Internal, None, false)
+}

@@ -1,0 +1,113 @@
+//! The table of contents of the server: one line a method.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Carrier, Ended, Phase, Server};
+use crate::rpc::{ErrorCode, Notification, Request, Responder, ResponseError};
+
+/// What a handler gives: a result, or an error that names the way out.
+pub(super) type Answer<T> = Result<T, ResponseError>;
+
+impl Server {
+    /// Answers a request, now or when its turn has ended.
+    pub(super) fn request(&mut self, request: Request, responder: Responder) {
+        let Request { method, params, .. } = request;
+        if let Err(error) = self.may_call(&method) {
+            return responder.respond(Err(error));
+        }
+        match (method.as_str(), self.carrier) {
+            ("initialize", Carrier::Lsp) => reply(responder, params, |params| Ok(self.initialize_lsp(params))),
+            ("initialize", Carrier::Acp) => reply(responder, params, |params| self.initialize_acp(&params)),
+            ("shutdown", Carrier::Lsp) => self.shutdown(responder),
+            ("session/new", _) => self.new_session(responder, params),
+            ("session/prompt", _) => self.prompt(responder, params),
+            ("session/set_mode", _) => reply(responder, params, |params| self.set_mode(&params)),
+            ("session/set_config_option", _) => reply(responder, params, |params| self.set_config_option(&params)),
+            ("session/close", _) => reply(responder, params, |params| self.close_session(&params)),
+            ("textDocument/codeAction", Carrier::Lsp) => {
+                reply(responder, params, |params| Ok(self.code_actions(params)));
+            }
+            ("workspace/executeCommand", Carrier::Lsp) => reply(responder, params, |params| self.execute(params)),
+            _ => responder.error(ErrorCode::MethodNotFound, format!("tandem has no method `{method}`")),
+        }
+    }
+
+    /// Takes a notification. Unknown ones are nothing to talk about.
+    pub(super) fn notification(&mut self, notification: Notification) {
+        let Notification { method, params } = notification;
+        if self.phase != Phase::Serving && method != "exit" {
+            tracing::debug!(method, "notification before initialize or after shutdown");
+            return;
+        }
+        match (method.as_str(), self.carrier) {
+            ("exit", Carrier::Lsp) => self.exit(),
+            ("session/cancel", _) => hear(&method, params, |params| self.cancel(&params)),
+            ("$/cancelRequest" | "$/cancel_request", _) => self.cancel_request(&params),
+            ("textDocument/didOpen", Carrier::Lsp) => hear(&method, params, |params| self.did_open(params)),
+            ("textDocument/didChange", Carrier::Lsp) => hear(&method, params, |params| self.did_change(params)),
+            ("textDocument/didSave", Carrier::Lsp) => hear(&method, params, |params| self.did_save(&params)),
+            ("textDocument/didClose", Carrier::Lsp) => hear(&method, params, |params| self.did_close(&params)),
+            ("workspace/didChangeConfiguration", Carrier::Lsp) => self.did_change_configuration(&params),
+            ("workspace/didChangeWorkspaceFolders", Carrier::Lsp) => {
+                hear(&method, params, |params| self.did_change_folders(params));
+            }
+            ("window/workDoneProgress/cancel", Carrier::Lsp) => self.plain_progress_cancelled(&params),
+            ("_tandem/didFocus", _) => hear(&method, params, |params| self.did_focus(&params)),
+            _ => tracing::debug!(method, "unknown notification"),
+        }
+    }
+
+    fn may_call(&self, method: &str) -> Answer<()> {
+        match self.phase {
+            Phase::Fresh if method != "initialize" => {
+                Err(error(ErrorCode::ServerNotInitialized, "`initialize` comes first"))
+            }
+            Phase::Serving if method == "initialize" => {
+                Err(error(ErrorCode::InvalidRequest, "`initialize` was called before"))
+            }
+            Phase::ShutDown => {
+                Err(error(ErrorCode::InvalidRequest, "the server was shut down; only `exit` can follow"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn shutdown(&mut self, responder: Responder) {
+        self.phase = Phase::ShutDown;
+        for conversation in self.conversations.values() {
+            conversation.cancel();
+        }
+        responder.ok(&Value::Null);
+    }
+
+    fn exit(&mut self) {
+        let well = self.phase == Phase::ShutDown;
+        self.ended = Some(if well { Ended::Well } else { Ended::Abruptly });
+    }
+}
+
+/// An error answer without data.
+pub(super) fn error(code: ErrorCode, message: impl Into<String>) -> ResponseError {
+    ResponseError { code: code as i32, message: message.into(), data: None }
+}
+
+/// Reads params; what does not fit is named.
+pub(super) fn read<P: DeserializeOwned>(params: Value) -> Answer<P> {
+    serde_json::from_value(params).map_err(|problem| error(ErrorCode::InvalidParams, format!("params: {problem}")))
+}
+
+fn reply<P: DeserializeOwned, R: Serialize>(responder: Responder, params: Value, handler: impl FnOnce(P) -> Answer<R>) {
+    match read(params).and_then(handler) {
+        Ok(result) => responder.ok(&result),
+        Err(error) => responder.respond(Err(error)),
+    }
+}
+
+fn hear<P: DeserializeOwned>(method: &str, params: Value, handler: impl FnOnce(P)) {
+    match read(params) {
+        Ok(params) => handler(params),
+        Err(problem) => tracing::warn!(method, "notification not understood: {}", problem.message),
+    }
+}

@@ -1,0 +1,79 @@
+//! The editor's documents, folders and focus, as it tells of them.
+
+use serde_json::Value;
+
+use super::Server;
+use crate::protocol::{ext, lsp};
+use crate::session::Focus;
+use crate::text;
+use crate::workspace::ContentChange;
+
+impl Server {
+    pub(super) fn did_open(&mut self, params: lsp::DidOpenTextDocumentParams) {
+        let lsp::TextDocumentItem { uri, language_id, version, text } = params.text_document;
+        let language = serde_json::to_value(language_id).ok();
+        let language = language.as_ref().and_then(Value::as_str).unwrap_or_default();
+        self.documents.open(&uri.0, version, language, &text);
+    }
+
+    pub(super) fn did_change(&mut self, params: lsp::DidChangeTextDocumentParams) {
+        let lsp::VersionedTextDocumentIdentifier { version, text_document_identifier } = params.text_document;
+        let changes: Vec<_> = params.content_changes.into_iter().map(content_change).collect();
+        self.documents.change(&text_document_identifier.uri.0, version, &changes);
+    }
+
+    pub(super) fn did_save(&mut self, params: &lsp::DidSaveTextDocumentParams) {
+        self.plain_saved(&params.text_document.uri.0);
+    }
+
+    pub(super) fn did_close(&mut self, params: &lsp::DidCloseTextDocumentParams) {
+        self.documents.close(&params.text_document.uri.0);
+    }
+
+    pub(super) fn did_change_folders(&mut self, params: lsp::DidChangeWorkspaceFoldersParams) {
+        self.client.folders.retain(|folder| params.event.removed.iter().all(|removed| removed.uri.0 != *folder));
+        self.client.folders.extend(params.event.added.into_iter().map(|added| added.uri.0));
+    }
+
+    pub(super) fn did_change_configuration(&mut self, params: &Value) {
+        let settings = &params["settings"];
+        let ours = settings.get("tandem").unwrap_or(settings);
+        if ours.is_object() {
+            self.options = ours.clone();
+            self.announce();
+        }
+    }
+
+    pub(super) fn did_focus(&mut self, params: &ext::DidFocus) {
+        let Some(path) = path_of(&params.text_document.uri.0) else { return };
+        let lsp::Range { start, end } = params.selection;
+        self.focus = Some(Focus { path, lines: (start.line + 1, end.line + 1) });
+    }
+}
+
+fn content_change(event: lsp::TextDocumentContentChangeEvent) -> ContentChange {
+    use lsp::TextDocumentContentChangeEvent as Event;
+    match event {
+        Event::TextDocumentContentChangePartial(part) => {
+            ContentChange { range: Some(range(part.range)), text: part.text }
+        }
+        Event::TextDocumentContentChangeWholeDocument(whole) => ContentChange { range: None, text: whole.text },
+    }
+}
+
+/// A range of the protocol as ours.
+pub(super) fn range(range: lsp::Range) -> text::Range {
+    let position = |at: lsp::Position| text::Position { line: at.line, character: at.character };
+    text::Range { start: position(range.start), end: position(range.end) }
+}
+
+/// One of ours as the protocol's.
+pub(super) fn wire_range(range: text::Range) -> lsp::Range {
+    let position = |at: text::Position| lsp::Position { line: at.line, character: at.character };
+    lsp::Range { start: position(range.start), end: position(range.end) }
+}
+
+/// The path a `file:` URI names.
+pub(super) fn path_of(uri: &str) -> Option<std::path::PathBuf> {
+    url::Url::parse(uri).ok()?.to_file_path().ok()
+}

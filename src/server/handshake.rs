@@ -1,0 +1,112 @@
+//! `initialize` on both carriers: who the client is, what it can do, what it is told about us.
+
+use serde_json::{Value, json};
+
+use super::dispatch::{Answer, error};
+use super::lsp::LspEditor;
+use super::{Phase, Server};
+use crate::protocol::{acp, lsp};
+use crate::rpc::ErrorCode;
+use crate::text::Encoding;
+use crate::workspace::Documents;
+
+/// What is known of the client.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Client {
+    /// The editor's process.
+    process_id: Option<u32>,
+    /// Whether it takes `session/*` messages; one that does not is a plain language client.
+    pub speaks_acp: bool,
+    /// Whether `window/showMessageRequest` may carry actions.
+    pub asks: bool,
+    /// Whether progress may be begun by us.
+    pub shows_progress: bool,
+    /// The URIs of the workspace folders.
+    pub folders: Vec<String>,
+}
+
+impl Client {
+    /// Whether the editor's process, where it named one, is still there.
+    pub fn is_alive(&self) -> bool {
+        #[cfg(unix)]
+        if let Some(id) = self.process_id {
+            return i32::try_from(id)
+                .ok()
+                .and_then(rustix::process::Pid::from_raw)
+                .is_none_or(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH));
+        }
+        true
+    }
+}
+
+impl Server {
+    pub(super) fn initialize_lsp(&mut self, handshake: lsp::Handshake) -> Value {
+        let encoding = negotiate(&handshake);
+        self.client = Client {
+            process_id: handshake.process_id,
+            speaks_acp: handshake.capability("experimental.tandem").is_some(),
+            asks: handshake.capability("window.showMessage.messageActionItem").is_some(),
+            shows_progress: handshake.can("window.workDoneProgress"),
+            folders: handshake.folders(),
+        };
+        let label = handshake.client_info.as_ref().is_some_and(|client| client.name.contains("Code"));
+        self.documents = Documents::new(encoding);
+        self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), label));
+        self.options = handshake.initialization_options;
+        self.phase = Phase::Serving;
+        let mut capabilities = json!({
+            "positionEncoding": encoding_name(encoding),
+            "textDocumentSync": { "openClose": true, "change": 2, "save": { "includeText": false } },
+            "workspace": { "workspaceFolders": { "supported": true, "changeNotifications": true } },
+        });
+        if self.client.speaks_acp {
+            capabilities["experimental"] = json!({ "tandem": acp_answer() });
+        } else {
+            capabilities["codeActionProvider"] = json!({ "codeActionKinds": super::lsp::ACTION_KINDS });
+            capabilities["executeCommandProvider"] = json!({ "commands": super::lsp::COMMANDS });
+        }
+        json!({
+            "capabilities": capabilities,
+            "serverInfo": { "name": "tandem", "version": env!("CARGO_PKG_VERSION") },
+        })
+    }
+
+    pub(super) fn initialize_acp(&mut self, params: &Value) -> Answer<acp::InitializeResponse> {
+        // Read leniently: a client of a later version is told which one we speak, whatever else it sends.
+        if !params.is_object() {
+            return Err(error(ErrorCode::InvalidParams, "params: an object with `protocolVersion` is expected"));
+        }
+        self.client = Client { speaks_acp: true, ..Client::default() };
+        self.phase = Phase::Serving;
+        Ok(acp_answer())
+    }
+}
+
+/// UTF-8 where the client takes it: our texts are UTF-8. Else UTF-16, which every client has.
+fn negotiate(handshake: &lsp::Handshake) -> Encoding {
+    let offered = handshake.capability("general.positionEncodings").and_then(Value::as_array);
+    let offers = |name: &str| offered.is_some_and(|names| names.iter().any(|offer| offer == name));
+    if offers("utf-8") {
+        Encoding::Utf8
+    } else if offers("utf-32") && !offers("utf-16") {
+        Encoding::Utf32
+    } else {
+        Encoding::Utf16
+    }
+}
+
+fn encoding_name(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::Utf8 => "utf-8",
+        Encoding::Utf16 => "utf-16",
+        Encoding::Utf32 => "utf-32",
+    }
+}
+
+fn acp_answer() -> acp::InitializeResponse {
+    let prompt = acp::PromptCapabilities::new().image(true).embedded_context(true);
+    let session = acp::SessionCapabilities::new().close(acp::SessionCloseCapabilities::new());
+    acp::InitializeResponse::new(acp::ProtocolVersion::V1)
+        .agent_capabilities(acp::AgentCapabilities::new().prompt_capabilities(prompt).session_capabilities(session))
+        .agent_info(acp::Implementation::new("tandem", env!("CARGO_PKG_VERSION")).title("tandem".to_owned()))
+}

@@ -1,0 +1,12 @@
+//! What is special about language clients: edits by `workspace/applyEdit`, and everything an editor without a plugin
+//! (Helix) can do with standard LSP alone: the chat file, selection actions, commands, questions as code actions.
+
+mod actions;
+mod ask;
+mod chat;
+mod editor;
+mod plain;
+
+pub(super) use actions::{ACTION_KINDS, COMMANDS};
+pub(super) use editor::LspEditor;
+pub(super) use plain::Plain;

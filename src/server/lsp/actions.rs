@@ -1,0 +1,166 @@
+//! Code actions and commands of plain clients. Every command is answered at once: the work goes on behind it, because
+//! clients give up on a command after seconds and throw its result away.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::chat;
+use crate::agent::event::Permission;
+use crate::protocol::lsp;
+use crate::rpc::ErrorCode;
+use crate::server::Server;
+use crate::server::dispatch::{Answer, error};
+use crate::session::{Attachment, Prompt};
+use crate::text::display;
+
+/// The kinds of our code actions.
+pub(in crate::server) const ACTION_KINDS: [&str; 3] = ["quickfix", "refactor", "source"];
+/// Our commands.
+pub(in crate::server) const COMMANDS: [&str; 5] =
+    ["tandem.ask", "tandem.cancel", "tandem.allow", "tandem.allowAlways", "tandem.reject"];
+
+/// What the selection actions ask.
+const ABOUT: &str = "Tell me what matters about this selection: what it does, what is wrong or surprising in it, and \
+                     what I should look at next. Change nothing.";
+const EXPLAIN: &str = "Explain this selection step by step. Change nothing.";
+const EDIT: &str = "Edit this selection. Where its comments give instructions (such as `AI! make this async`), follow \
+                    them and remove those comments; else correct what is wrong and make it clearer without changing \
+                    what it does.";
+/// More diagnostics than this make a menu unreadable.
+const FIXES: usize = 3;
+
+/// The argument of `tandem.ask`.
+#[derive(Debug, Deserialize)]
+struct Ask {
+    prompt: String,
+    #[serde(default)]
+    uri: Option<String>,
+    #[serde(default)]
+    range: Option<lsp::Range>,
+}
+
+impl Server {
+    pub(in crate::server) fn code_actions(&mut self, params: lsp::CodeActionParams) -> Vec<Value> {
+        if params.context.trigger_kind == Some(lsp::CodeActionTriggerKind::Automatic) || self.client.speaks_acp {
+            return Vec::new();
+        }
+        let uri = params.text_document.uri.0;
+        let mut actions = self.question_actions();
+        if self.plain_is_running() {
+            actions.push(action("tandem: Stop", "source", "tandem.cancel", &json!([])));
+        }
+        if chat::is_chat(&uri) {
+            if self.documents.get(&uri).is_some_and(|document| chat::question(&document.text).is_some()) {
+                actions.push(action("tandem: Send", "source", "tandem.ask", &json!([{ "prompt": "", "uri": uri }])));
+            }
+        } else {
+            actions.extend(selection_actions(&uri, &params.range, &params.context.diagnostics));
+        }
+        actions
+    }
+
+    /// The open questions as actions, the refusal first.
+    fn question_actions(&self) -> Vec<Value> {
+        let mut actions = Vec::new();
+        for question in self.plain.questions() {
+            let arguments = json!([question.call_id]);
+            let mut offer = |word: &str, command: &str| {
+                actions.push(action(&format!("tandem: {word}: {}", question.title), "quickfix", command, &arguments));
+            };
+            offer("Reject", "tandem.reject");
+            offer("Allow", "tandem.allow");
+            if question.may_remember {
+                offer("Allow for this session", "tandem.allowAlways");
+            }
+        }
+        actions
+    }
+
+    pub(in crate::server) fn execute(&mut self, params: lsp::ExecuteCommandParams) -> Answer<Value> {
+        let first = params.arguments.unwrap_or_default().into_iter().next().map(json_of).unwrap_or_default();
+        match params.command.as_str() {
+            "tandem.ask" => self.ask(first)?,
+            "tandem.cancel" => self.plain_cancel(),
+            "tandem.allow" => self.answer_question(first.as_str(), Permission::AllowOnce)?,
+            "tandem.allowAlways" => self.answer_question(first.as_str(), Permission::AllowAlways)?,
+            "tandem.reject" => self.answer_question(first.as_str(), Permission::Reject)?,
+            other => {
+                let message = format!("there is no command `{other}`; there are {}", COMMANDS.join(", "));
+                return Err(error(ErrorCode::InvalidParams, message));
+            }
+        }
+        Ok(Value::Null)
+    }
+
+    fn ask(&mut self, argument: Value) -> Answer<()> {
+        let usage = "tandem.ask takes a question, or {prompt, uri?, range?}";
+        let ask = match argument {
+            Value::String(prompt) => Ask { prompt, uri: None, range: None },
+            argument => serde_json::from_value(argument).map_err(|_| error(ErrorCode::InvalidParams, usage))?,
+        };
+        if let Some(uri) = ask.uri.as_deref().filter(|uri| chat::is_chat(uri)) {
+            return self.send_chat(uri);
+        }
+        if ask.prompt.trim().is_empty() {
+            return Err(error(ErrorCode::InvalidParams, usage));
+        }
+        let mut parts = vec![Attachment::Text(ask.prompt.clone())];
+        parts.extend(ask.uri.as_deref().and_then(|uri| self.excerpt(uri, ask.range.as_ref())));
+        self.ask_in_new_chat(&ask.prompt, Prompt { parts, focus: None })
+    }
+
+    /// The selected lines of a document, whole: the text as it is in the editor.
+    fn excerpt(&self, uri: &str, range: Option<&lsp::Range>) -> Option<Attachment> {
+        let name = crate::server::documents::path_of(uri)?.display().to_string();
+        let Some(range) = range else { return Some(Attachment::Mention { name }) };
+        let document = self.documents.get(uri)?;
+        let (first, last) = (range.start.line, last_line(range));
+        let lines = document.text.lines().skip(first as usize).take((last - first) as usize + 1);
+        let text = lines.collect::<Vec<_>>().join("\n");
+        Some(Attachment::Excerpt { name, lines: Some((first + 1, last + 1)), text })
+    }
+}
+
+/// The last line a range touches; one that ends before the first character of a line does not touch that line.
+fn last_line(range: &lsp::Range) -> u32 {
+    let last = if range.end.character == 0 { range.end.line.saturating_sub(1) } else { range.end.line };
+    last.max(range.start.line)
+}
+
+fn selection_actions(uri: &str, range: &lsp::Range, diagnostics: &[lsp::Diagnostic]) -> Vec<Value> {
+    let ask = |title: &str, kind: &str, prompt: &str, range: &lsp::Range| {
+        action(title, kind, "tandem.ask", &json!([{ "prompt": prompt, "uri": uri, "range": range }]))
+    };
+    let mut actions: Vec<Value> = diagnostics
+        .iter()
+        .take(FIXES)
+        .map(|diagnostic| {
+            let text = plain_text(diagnostic);
+            let title = format!("tandem: Fix: {}", display::escape_line(text.lines().next().unwrap_or_default()));
+            ask(&title, "quickfix", &format!("Fix this diagnostic: {text}"), &diagnostic.range)
+        })
+        .collect();
+    actions.push(ask("tandem: Ask about this", "refactor", ABOUT, range));
+    actions.push(ask("tandem: Explain this", "refactor", EXPLAIN, range));
+    actions.push(ask("tandem: Edit this", "refactor", EDIT, range));
+    actions
+}
+
+/// The message of a diagnostic, which newer clients may send as marked-up text.
+fn plain_text(diagnostic: &lsp::Diagnostic) -> String {
+    let message = serde_json::to_value(&diagnostic.message).unwrap_or_default();
+    let text = message.as_str().or_else(|| message["value"].as_str()).unwrap_or_default();
+    text.to_owned()
+}
+
+fn action(title: &str, kind: &str, command: &str, arguments: &Value) -> Value {
+    json!({
+        "title": title,
+        "kind": kind,
+        "command": { "title": title, "command": command, "arguments": arguments },
+    })
+}
+
+fn json_of(any: lsp::LspAny) -> Value {
+    serde_json::to_value(any).unwrap_or_default()
+}

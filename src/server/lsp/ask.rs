@@ -1,0 +1,134 @@
+//! Questions of a turn in a plain client: a block in the chat file, a hint diagnostic where the change will be, code
+//! actions, and a message with buttons where the client has them. The first answer counts.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::agent::event::{Permission, Preview};
+use crate::rpc::ErrorCode;
+use crate::server::Server;
+use crate::server::dispatch::{Answer, error};
+use crate::session::SessionId;
+use crate::text::{display, unified};
+
+/// A question nobody has answered yet.
+#[derive(Debug)]
+pub(in crate::server) struct Question {
+    pub session: SessionId,
+    pub call_id: String,
+    pub title: String,
+    pub may_remember: bool,
+    /// The document that carries the hint.
+    uri: Option<String>,
+    reply: Option<oneshot::Sender<Permission>>,
+}
+
+const REJECT: &str = "Reject";
+const ALLOW: &str = "Allow";
+const ALWAYS: &str = "Allow for this session";
+
+impl Server {
+    pub(in crate::server) fn plain_ask(
+        &mut self,
+        id: &SessionId,
+        call_id: &str,
+        preview: &Preview,
+        reply: oneshot::Sender<Permission>,
+    ) {
+        let title = display::escape_line(&preview.title).into_owned();
+        let mut block = format!("> **tandem asks:** {title}\n");
+        if let Some(caution) = &preview.caution {
+            let _ = writeln!(block, "> {}", display::escape_line(caution));
+        }
+        for diff in &preview.diffs {
+            let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
+            let _ = write!(block, "\n```diff\n{}```\n", display::escape(&change));
+        }
+        block.push_str("\n> Answer with a code action: *Allow* or *Reject*.");
+        if let Some(chat) = self.plain.chat(id) {
+            chat.block(&block);
+        }
+        let location = preview.locations.first();
+        let uri = location.and_then(|location| url::Url::from_file_path(&location.path).ok()).map(String::from);
+        let may_remember = preview.caution.is_none();
+        if let Some(uri) = &uri {
+            let line = location.and_then(|location| location.line).unwrap_or(1).saturating_sub(1);
+            self.hint(uri, Some((line, &title)));
+        }
+        if self.client.asks {
+            self.show_question(call_id, &title, may_remember);
+        }
+        let question = Question {
+            session: SessionId::clone(id),
+            call_id: call_id.to_owned(),
+            title,
+            may_remember,
+            uri,
+            reply: Some(reply),
+        };
+        self.plain.questions.push(question);
+    }
+
+    /// `window/showMessageRequest`, the safe choice first; closing it decides nothing.
+    fn show_question(&mut self, call_id: &str, title: &str, may_remember: bool) {
+        let titles = if may_remember { vec![REJECT, ALLOW, ALWAYS] } else { vec![REJECT, ALLOW] };
+        let actions: Vec<Value> = titles.iter().map(|title| json!({ "title": title })).collect();
+        let message = format!("tandem asks: {title}");
+        let params = json!({ "type": 3, "message": message, "actions": actions });
+        let answer = self.peer.request("window/showMessageRequest", &params);
+        let decisions = self.plain.decisions.clone();
+        let call_id = call_id.to_owned();
+        self.tasks.spawn(async move {
+            let Ok(answer) = answer.await else { return };
+            let permission = match answer["title"].as_str() {
+                Some(ALLOW) => Permission::AllowOnce,
+                Some(ALWAYS) => Permission::AllowAlways,
+                Some(REJECT) => Permission::Reject,
+                _ => return,
+            };
+            let _server_gone = decisions.send((call_id, permission)).await;
+        });
+    }
+
+    /// Answers the question of a call, or the only one there is.
+    pub(in crate::server) fn answer_question(&mut self, call_id: Option<&str>, permission: Permission) -> Answer<()> {
+        let questions = &mut self.plain.questions;
+        let question = match call_id {
+            Some(id) => questions.iter_mut().find(|question| question.call_id == id),
+            None => questions.first_mut(),
+        };
+        let nothing =
+            || error(ErrorCode::InvalidRequest, "tandem has no such question open; it may be answered already");
+        let reply = question.and_then(|question| question.reply.take()).ok_or_else(nothing)?;
+        let _turn_gone = reply.send(permission);
+        Ok(())
+    }
+
+    /// The question is answered, whoever did it.
+    pub(in crate::server) fn plain_answered(&mut self, id: &SessionId, call_id: &str) {
+        let questions = &mut self.plain.questions;
+        let found = questions.iter().position(|question| question.session == *id && question.call_id == call_id);
+        let Some(question) = found.map(|index| questions.remove(index)) else { return };
+        if let Some(uri) = question.uri {
+            self.hint(&uri, None);
+        }
+    }
+
+    fn hint(&self, uri: &str, hint: Option<(u32, &str)>) {
+        let diagnostics: Vec<Value> = hint
+            .map(|(line, title)| {
+                let at = json!({ "line": line, "character": 0 });
+                json!({
+                    "range": { "start": at, "end": at },
+                    "severity": 4,
+                    "source": "tandem",
+                    "message": format!("tandem asks: {title} (answer with a code action)"),
+                })
+            })
+            .into_iter()
+            .collect();
+        self.peer.notify("textDocument/publishDiagnostics", &json!({ "uri": uri, "diagnostics": diagnostics }));
+    }
+}

@@ -1,0 +1,259 @@
+//! Conversations of plain clients: one for each chat file.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::ask::Question;
+use super::chat::{self, ChatFile, TANDEM, YOU};
+use crate::agent::event::{AgentEvent, Permission, Termination};
+use crate::protocol::lsp::MessageType;
+use crate::rpc::ErrorCode;
+use crate::server::Server;
+use crate::server::conversation::Reader;
+use crate::server::dispatch::{Answer, error};
+use crate::server::documents::path_of;
+use crate::session::{Attachment, Command, Prompt, SessionId};
+use crate::text::display;
+use crate::workspace::{Change, NoEditor, Root, Workspace};
+
+/// Answers of message boxes that may wait for the server.
+const DECISIONS: usize = 8;
+
+/// What a plain client has going on.
+#[derive(Debug)]
+pub(in crate::server) struct Plain {
+    /// The conversation of each chat file.
+    sessions: HashMap<String, SessionId>,
+    /// The stream of each running turn.
+    streams: HashMap<SessionId, Turn>,
+    pub(super) questions: Vec<Question>,
+    /// Where message boxes send their answers, as a call's id and the decision.
+    pub(super) decisions: mpsc::Sender<(String, Permission)>,
+    /// The other end.
+    pub(in crate::server) decided: mpsc::Receiver<(String, Permission)>,
+}
+
+/// A turn that streams into a chat file.
+#[derive(Debug)]
+struct Turn {
+    chat: ChatFile,
+    /// What its calls are called, for the lines that tell of them.
+    titles: HashMap<String, String>,
+}
+
+impl Default for Plain {
+    fn default() -> Self {
+        let (decisions, decided) = mpsc::channel(DECISIONS);
+        Self { sessions: HashMap::new(), streams: HashMap::new(), questions: Vec::new(), decisions, decided }
+    }
+}
+
+impl Plain {
+    pub(super) fn questions(&self) -> &[Question] {
+        &self.questions
+    }
+
+    pub(super) fn chat(&self, id: &SessionId) -> Option<&ChatFile> {
+        self.streams.get(id).map(|turn| &turn.chat)
+    }
+}
+
+impl Server {
+    /// A document was saved: a chat file with a new question is answered.
+    pub(in crate::server) fn plain_saved(&mut self, uri: &str) {
+        let asks = chat::is_chat(uri)
+            && !self.client.speaks_acp
+            && self.documents.get(uri).is_some_and(|document| chat::question(&document.text).is_some());
+        if asks && let Err(problem) = self.send_chat(uri) {
+            self.show_message(MessageType::Error, &problem.message);
+        }
+    }
+
+    /// Sends the question that waits in a chat file.
+    pub(super) fn send_chat(&mut self, uri: &str) -> Answer<()> {
+        let document = self.documents.get(uri);
+        let Some(question) = document.as_ref().and_then(|document| chat::question(&document.text)) else {
+            self.show_message(MessageType::Info, "tandem: write your question under the last `## You`, then save");
+            return Ok(());
+        };
+        let parts = vec![Attachment::Text(question.to_owned())];
+        let lead = if document.as_ref().is_some_and(|document| document.text.ends_with('\n')) { "\n" } else { "\n\n" };
+        self.converse(uri, Prompt { parts, focus: None }, lead)
+    }
+
+    /// Answers a prompt in a chat file of its own, which is shown.
+    pub(super) fn ask_in_new_chat(&mut self, words: &str, prompt: Prompt) -> Answer<()> {
+        let Some(state) = (self.load)(&self.options, &[]).state_dir else {
+            return Err(error(ErrorCode::InternalError, "there is no folder for chat files; set TANDEM_STATE_DIR"));
+        };
+        let name = format!("{}.tandem.md", crate::server::conversation::session_id());
+        let folder = state.join("chats");
+        let path = folder.join(&name);
+        let Ok(uri) = url::Url::from_file_path(&path).map(String::from) else {
+            let message = format!("the state folder {} is no absolute path", folder.display());
+            return Err(error(ErrorCode::InternalError, message));
+        };
+        self.prepare(&uri)?;
+        let text = format!("{YOU}\n\n{}\n", words.trim());
+        let shown = uri.clone();
+        let peer = self.peer.clone();
+        self.tasks.spawn(async move {
+            if let Err(problem) = create(folder, &name, text).await {
+                let message = format!("tandem cannot write the chat file: {problem}");
+                peer.notify("window/showMessage", &json!({ "type": MessageType::Error, "message": message }));
+            } else {
+                let params = json!({ "uri": shown, "external": false, "takeFocus": true });
+                let _shown = peer.request("window/showDocument", &params).await;
+            }
+        });
+        self.converse(&uri, prompt, "\n")
+    }
+
+    /// The conversation of a chat file, begun when there is none.
+    fn prepare(&mut self, uri: &str) -> Answer<SessionId> {
+        if let Some(id) = self.plain.sessions.get(uri) {
+            return Ok(Arc::clone(id));
+        }
+        let own_folder = || path_of(uri).and_then(|path| path.parent().map(std::path::Path::to_owned));
+        let folders = if self.client.folders.is_empty() { own_folder().into_iter().collect() } else { Vec::new() };
+        let id = self.start_session(folders, Reader::ChatFile)?;
+        self.plain.sessions.insert(uri.to_owned(), Arc::clone(&id));
+        Ok(id)
+    }
+
+    fn converse(&mut self, uri: &str, prompt: Prompt, lead: &str) -> Answer<()> {
+        let id = self.prepare(uri)?;
+        if self.plain.streams.contains_key(&id) {
+            self.show_message(MessageType::Info, "tandem: the answer before is still being written; stop it or wait");
+            return Ok(());
+        }
+        let chat = ChatFile::new(uri.to_owned());
+        chat.write(&format!("{lead}{TANDEM}\n\n"));
+        self.tasks.spawn(deliver(chat.clone(), self.peer.clone(), self.documents.clone()));
+        self.plain.streams.insert(Arc::clone(&id), Turn { chat, titles: HashMap::new() });
+        self.conversation(&id)?.send(Command::Prompt(prompt));
+        self.progress(&id, &json!({ "kind": "begin", "title": "tandem", "cancellable": true }));
+        Ok(())
+    }
+
+    /// What a turn does, as lines of its chat file.
+    pub(in crate::server) fn plain_event(&mut self, id: &SessionId, event: AgentEvent) {
+        let Some(Turn { chat, titles }) = self.plain.streams.get_mut(id) else { return };
+        match event {
+            AgentEvent::TextDelta { content } => chat.write(&display::escape(&content)),
+            AgentEvent::ToolPreview { call_id, preview, .. } => {
+                titles.insert(call_id, display::escape_line(&preview.title).into_owned());
+            }
+            AgentEvent::ToolExecutionStart { call_id, name, .. } => {
+                let title = titles.get(&call_id).unwrap_or(&name).clone();
+                self.progress(id, &json!({ "kind": "report", "message": title }));
+            }
+            AgentEvent::ToolExecutionEnd { call_id, name, result, .. } => {
+                let title = titles.get(&call_id).unwrap_or(&name);
+                let line = if result.is_error {
+                    let why = result.content.lines().next().unwrap_or_default();
+                    format!("- ✗ {title}: {}", display::escape_line(why))
+                } else {
+                    format!("- ✓ {title}")
+                };
+                chat.block(&line);
+            }
+            AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message } => {
+                chat.block(&format!("> {message}"));
+            }
+            AgentEvent::Retry { reason, wait_ms, .. } => {
+                let message = format!("{reason}; next try in {} s", wait_ms.div_ceil(1000));
+                self.progress(id, &json!({ "kind": "report", "message": message }));
+            }
+            AgentEvent::LoopDetected { tool_name, action, .. } => chat.block(&format!("> {tool_name}: {action}")),
+            _ => {}
+        }
+    }
+
+    /// The turn is over: the chat file gets its end and the person's next heading.
+    pub(in crate::server) fn plain_done(&mut self, id: &SessionId, reason: Termination, problem: Option<&str>) {
+        let Some(Turn { chat, .. }) = self.plain.streams.remove(id) else { return };
+        let open: Vec<String> =
+            self.plain.questions.iter().filter(|q| q.session == *id).map(|q| q.call_id.clone()).collect();
+        for call_id in open {
+            self.plain_answered(id, &call_id);
+        }
+        let (kind, message) = match (problem, reason) {
+            (Some(problem), _) => {
+                chat.block(&format!("> **error:** {}", display::escape(problem).replace('\n', "\n> ")));
+                (MessageType::Error, format!("tandem: {problem}"))
+            }
+            (None, Termination::Cancelled) => {
+                chat.block("> stopped");
+                (MessageType::Info, "tandem: stopped".to_owned())
+            }
+            _ => (MessageType::Info, "tandem: done".to_owned()),
+        };
+        chat.block(&format!("{YOU}\n"));
+        chat.finish();
+        self.progress(id, &json!({ "kind": "end" }));
+        self.show_message(kind, &message);
+    }
+
+    pub(super) fn plain_is_running(&self) -> bool {
+        !self.plain.streams.is_empty()
+    }
+
+    pub(super) fn plain_cancel(&mut self) {
+        for id in self.plain.streams.keys() {
+            if let Some(conversation) = self.conversations.get(id) {
+                conversation.cancel();
+            }
+        }
+    }
+
+    /// `window/workDoneProgress/cancel`.
+    pub(in crate::server) fn plain_progress_cancelled(&mut self, params: &serde_json::Value) {
+        let token = params["token"].as_str().unwrap_or_default();
+        let id = self.plain.streams.keys().find(|id| ***id == *token);
+        if let Some(conversation) = id.and_then(|id| self.conversations.get(id)) {
+            conversation.cancel();
+        }
+    }
+
+    fn progress(&mut self, id: &SessionId, value: &serde_json::Value) {
+        if !self.client.shows_progress {
+            return;
+        }
+        if value["kind"] == "begin" {
+            let created = self.peer.request("window/workDoneProgress/create", &json!({ "token": &**id }));
+            self.tasks.spawn(async move {
+                let _answer = created.await;
+            });
+        }
+        self.peer.notify("$/progress", &json!({ "token": &**id, "value": value }));
+    }
+}
+
+/// Streams into the chat file; what cannot be written there is at least said.
+async fn deliver(chat: ChatFile, peer: crate::rpc::Peer, documents: crate::workspace::Documents) {
+    if let Err(problem) = chat.stream(peer.clone(), documents).await {
+        let message = format!("tandem cannot write its answer into the chat file: {problem}");
+        peer.notify("window/showMessage", &json!({ "type": MessageType::Error, "message": message }));
+    }
+}
+
+async fn create(folder: PathBuf, name: &str, text: String) -> Result<(), String> {
+    let root = {
+        let folder = folder.clone();
+        tokio::task::spawn_blocking(move || {
+            std::fs::create_dir_all(&folder)?;
+            Root::open(&folder)
+        })
+        .await
+    };
+    let root = root.map_err(|error| error.to_string())?.map_err(|error| format!("{}: {error}", folder.display()))?;
+    let documents = crate::workspace::Documents::new(crate::text::Encoding::Utf8);
+    let workspace = Workspace::new(vec![Arc::new(root)], documents, Arc::new(NoEditor));
+    let path = workspace.resolve(name).map_err(|error| error.to_string())?;
+    workspace.commit(&path, &Change::Write(text)).await.map(drop).map_err(|error| error.to_string())
+}

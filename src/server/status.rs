@@ -1,0 +1,66 @@
+//! `_tandem/status` and messages: what a status line or a pop-up shows.
+
+use super::Server;
+use crate::agent::event::ToolKind;
+use crate::config::Settings;
+use crate::protocol::ext;
+
+impl Server {
+    /// Tells how a session is, with something to read.
+    pub(super) fn status(&mut self, id: &str, message: Option<String>) {
+        let Some(conversation) = self.conversations.get(id) else { return };
+        let (state, message) = match (&conversation.no_model, conversation.is_running()) {
+            (Some(why), false) => (ext::State::NoModel, message.or_else(|| Some(why.clone()))),
+            (_, true) => (ext::State::Running, message),
+            (None, false) => (ext::State::Ready, message),
+        };
+        self.tell_status(id, state, message);
+    }
+
+    pub(super) fn tell_status(&mut self, id: &str, state: ext::State, message: impl Into<Option<String>>) {
+        let message = message.into();
+        let Some(conversation) = self.conversations.get(id) else { return };
+        if conversation.reader != super::conversation::Reader::Client || self.carrier == super::Carrier::Acp {
+            return;
+        }
+        let status = ext::Status {
+            session_id: Some(id.to_owned()),
+            state,
+            model: conversation.model.clone(),
+            mode: Some(conversation.mode.name().to_owned()),
+            message,
+        };
+        self.peer.notify("_tandem/status", &status);
+    }
+
+    /// Says what is wrong with the configuration, once for each new problem.
+    pub(super) fn show_problems(&mut self, settings: &Settings) {
+        let rules = crate::session::rule_problems(settings).into_iter().map(|rule| format!("permissions: {rule}"));
+        for text in settings.problems.iter().map(ToString::to_string).chain(rules) {
+            tracing::warn!("{text}");
+            if self.told.insert(text.clone()) && self.carrier == super::Carrier::Lsp {
+                self.show_message(crate::protocol::lsp::MessageType::Warning, &text);
+            }
+        }
+    }
+
+    /// `window/showMessage`.
+    pub(super) fn show_message(&self, kind: crate::protocol::lsp::MessageType, text: &str) {
+        self.peer.notify("window/showMessage", &serde_json::json!({ "type": kind, "message": text }));
+    }
+
+    /// The settings have changed: what is wrong with them is told, new sessions use them.
+    pub(super) fn announce(&mut self) {
+        let settings = (self.load)(&self.options, &[]);
+        self.show_problems(&settings);
+    }
+}
+
+/// What a turn waits for, in a few words.
+pub(super) fn working(kind: ToolKind) -> String {
+    match kind {
+        ToolKind::Edit => "asks to edit".to_owned(),
+        ToolKind::Execute => "asks to run a command".to_owned(),
+        _ => "asks for permission".to_owned(),
+    }
+}

@@ -1,0 +1,153 @@
+//! The projection of a session's events to the updates of the Agent Client Protocol, version 1.
+//!
+//! Events are richer than the protocol: what it has no word for becomes a remark, never an invented variant (clients
+//! reject unknown ones). Everything that came from a model or a file and reaches a title is shown escaped.
+
+use crate::agent::event::{
+    AgentEvent, ExecutionResult, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,
+};
+use crate::protocol::acp;
+use crate::text::display;
+
+/// The longest result text that is shown in full; the model reads all of it, a person opens the file.
+const SHOWN: usize = 4000;
+
+/// What is to be sent for an event.
+#[derive(Debug)]
+pub(crate) enum Projected {
+    /// A piece of the answer, which may be merged with its neighbors on the way.
+    Text {
+        /// Which stream it belongs to.
+        chunk: Chunk,
+        /// The piece.
+        text: String,
+    },
+    /// An update.
+    Update(Box<acp::SessionUpdate>),
+    /// Something to read that is not part of the conversation.
+    Remark(String),
+}
+
+/// The two streams of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Chunk {
+    /// `agent_message_chunk`.
+    Message,
+    /// `agent_thought_chunk`.
+    Thought,
+}
+
+/// What an event is for a client; `None` when it is nothing to it.
+pub(crate) fn project(event: AgentEvent) -> Option<Projected> {
+    let update = match event {
+        AgentEvent::TextDelta { content } => return Some(Projected::Text { chunk: Chunk::Message, text: content }),
+        AgentEvent::ReasoningDelta { content } => {
+            return Some(Projected::Text { chunk: Chunk::Thought, text: content });
+        }
+        AgentEvent::ToolCallStart { id, name, kind, .. } => {
+            let call = acp::ToolCall::new(id, display::escape_line(&name)).kind(tool_kind(kind));
+            acp::SessionUpdate::ToolCall(call.status(acp::ToolCallStatus::Pending))
+        }
+        AgentEvent::ToolCallComplete { call } => change(call.id, fields().raw_input(call.arguments)),
+        AgentEvent::ToolPreview { call_id, kind, preview } => change(call_id, previewed(kind, preview)),
+        AgentEvent::ToolExecutionStart { call_id, .. } => {
+            change(call_id, fields().status(acp::ToolCallStatus::InProgress))
+        }
+        AgentEvent::ToolExecutionEnd { call_id, result, .. } => change(call_id, executed(result)),
+        AgentEvent::Plan { entries } => {
+            acp::SessionUpdate::Plan(acp::Plan::new(entries.iter().map(plan_entry).collect()))
+        }
+        AgentEvent::Retry { wait_ms, reason, .. } => {
+            let seconds = wait_ms.div_ceil(1000);
+            return Some(Projected::Remark(format!("{reason}; next try in {seconds} s")));
+        }
+        AgentEvent::LoopDetected { tool_name, consecutive_count, action } => {
+            let text = format!("{tool_name} was called {consecutive_count} times with the same result: {action}");
+            return Some(Projected::Remark(text));
+        }
+        AgentEvent::Notice { message } => return Some(Projected::Remark(message)),
+        AgentEvent::Compaction { summary } => return Some(Projected::Remark(summary)),
+        _ => return None,
+    };
+    Some(Projected::Update(Box::new(update)))
+}
+
+/// What a permission question shows: the call as it will happen.
+pub(crate) fn question(call_id: &str, kind: ToolKind, preview: Preview) -> acp::ToolCallUpdate {
+    let fields = previewed(kind, preview).status(acp::ToolCallStatus::Pending);
+    acp::ToolCallUpdate::new(call_id.to_owned(), fields)
+}
+
+fn fields() -> acp::ToolCallUpdateFields {
+    acp::ToolCallUpdateFields::new()
+}
+
+fn change(call_id: String, fields: acp::ToolCallUpdateFields) -> acp::SessionUpdate {
+    acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(call_id, fields))
+}
+
+fn previewed(kind: ToolKind, preview: Preview) -> acp::ToolCallUpdateFields {
+    let mut title = display::escape_line(&preview.title).into_owned();
+    if let Some(caution) = &preview.caution {
+        title = format!("{title} ({})", display::escape_line(caution));
+    }
+    let fields = fields().title(title).kind(tool_kind(kind)).locations(locations(preview.locations));
+    if preview.diffs.is_empty() { fields } else { fields.content(diffs(preview.diffs)) }
+}
+
+fn executed(result: ExecutionResult) -> acp::ToolCallUpdateFields {
+    let status = if result.is_error { acp::ToolCallStatus::Failed } else { acp::ToolCallStatus::Completed };
+    let mut fields = fields().status(status);
+    if !result.locations.is_empty() {
+        fields = fields.locations(locations(result.locations));
+    }
+    let content = if result.diffs.is_empty() { vec![shown(&result.content)] } else { diffs(result.diffs) };
+    fields.content(content)
+}
+
+fn shown(text: &str) -> acp::ToolCallContent {
+    let cut = text.floor_char_boundary(SHOWN);
+    let (head, rest) = text.split_at(cut);
+    let head = display::escape(head);
+    let text = if rest.is_empty() { head.into_owned() } else { format!("{head}\n… ({} bytes more)", rest.len()) };
+    acp::ToolCallContent::from(acp::ContentBlock::from(text))
+}
+
+fn diffs(diffs: Vec<FileDiff>) -> Vec<acp::ToolCallContent> {
+    diffs
+        .into_iter()
+        .map(|diff| {
+            let old_text = diff.old_text.as_deref().map(str::to_owned);
+            acp::Diff::new(diff.path, &*diff.new_text).old_text(old_text).into()
+        })
+        .collect()
+}
+
+fn locations(locations: Vec<Location>) -> Vec<acp::ToolCallLocation> {
+    locations.into_iter().map(|Location { path, line }| acp::ToolCallLocation::new(path).line(line)).collect()
+}
+
+fn tool_kind(kind: ToolKind) -> acp::ToolKind {
+    match kind {
+        ToolKind::Read => acp::ToolKind::Read,
+        ToolKind::Edit => acp::ToolKind::Edit,
+        ToolKind::Search => acp::ToolKind::Search,
+        ToolKind::Execute => acp::ToolKind::Execute,
+        ToolKind::Think => acp::ToolKind::Think,
+        ToolKind::Other => acp::ToolKind::Other,
+    }
+}
+
+fn plan_entry(entry: &PlanEntry) -> acp::PlanEntry {
+    let priority = match entry.priority {
+        PlanPriority::High => acp::PlanEntryPriority::High,
+        PlanPriority::Medium => acp::PlanEntryPriority::Medium,
+        PlanPriority::Low => acp::PlanEntryPriority::Low,
+    };
+    let status = match entry.status {
+        PlanStatus::Pending => acp::PlanEntryStatus::Pending,
+        PlanStatus::InProgress => acp::PlanEntryStatus::InProgress,
+        PlanStatus::Completed => acp::PlanEntryStatus::Completed,
+    };
+    acp::PlanEntry::new(display::escape(&entry.content), priority, status)
+}

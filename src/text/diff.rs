@@ -1,0 +1,238 @@
+//! Differences between two texts: hunks for an editor, and a short unified diff for people and models.
+
+use std::fmt::Write;
+use std::ops::Range;
+use std::time::Duration;
+
+use similar::{DiffOp, TextDiff};
+
+/// Past this the comparison gets coarser, never wrong.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// A replacement of some bytes of a text. Its ends never split a character, and those that [`hunks`] makes no CRLF.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hunk {
+    /// The bytes of the old text it replaces.
+    pub range: Range<usize>,
+    /// What stands there afterwards.
+    pub new_text: String,
+}
+
+/// Small hunks, in order and apart from each other, that turn `old` into `new`: what stays the same is not touched, so
+/// that cursors, folds and marks survive.
+#[must_use]
+pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
+    let middle = Middle::of(old, new);
+    let diff = middle.diff();
+    let mut hunks = Vec::new();
+    let (mut at, mut new_at) = (middle.start, middle.start);
+    for op in diff.ops() {
+        let before: Vec<&str> = op.old_range().filter_map(|index| diff.old_slice(index)).collect();
+        let after: Vec<&str> = op.new_range().filter_map(|index| diff.new_slice(index)).collect();
+        let (from, new_from) = (at, new_at);
+        at += before.iter().map(|line| line.len()).sum::<usize>();
+        new_at += after.iter().map(|line| line.len()).sum::<usize>();
+        match op {
+            DiffOp::Equal { .. } => {}
+            // Line by line where lines correspond, so that one changed letter in each of two lines is two small hunks.
+            _ if before.len() == after.len() => {
+                let mut start = from;
+                for (before, after) in before.iter().zip(&after) {
+                    hunks.extend(trimmed(start, before, after));
+                    start += before.len();
+                }
+            }
+            _ => {
+                let before = old.get(from..at).unwrap_or_default();
+                let after = new.get(new_from..new_at).unwrap_or_default();
+                hunks.extend(trimmed(from, before, after));
+            }
+        }
+    }
+    hunks
+}
+
+/// `text` with `hunks`, which are in order and apart from each other.
+#[must_use]
+pub fn patched(text: &str, hunks: &[Hunk]) -> String {
+    let grown: usize = hunks.iter().map(|hunk| hunk.new_text.len()).sum();
+    let mut patched = String::with_capacity(text.len() + grown);
+    let mut copied = 0;
+    for hunk in hunks {
+        patched.push_str(text.get(copied..hunk.range.start).unwrap_or_default());
+        patched.push_str(&hunk.new_text);
+        copied = hunk.range.end;
+    }
+    patched.push_str(text.get(copied..).unwrap_or_default());
+    patched
+}
+
+/// A unified diff with `context` lines around each change, without file headers; empty when nothing differs.
+#[must_use]
+pub fn unified(old: &str, new: &str, context: usize) -> String {
+    if old == new {
+        return String::new();
+    }
+    let middle = Middle::of(old, new).widened(context);
+    let skipped = memchr::memchr_iter(b'\n', old.as_bytes().get(..middle.start).unwrap_or_default()).count();
+    let diff = middle.diff();
+    let mut out = String::new();
+    for group in diff.grouped_ops(context) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else {
+            continue;
+        };
+        let header = |a: Range<usize>, b: Range<usize>| match b.end - a.start {
+            0 => format!("{},0", skipped + a.start),
+            1 => format!("{}", skipped + a.start + 1),
+            count => format!("{},{count}", skipped + a.start + 1),
+        };
+        let (olds, news) = (header(first.old_range(), last.old_range()), header(first.new_range(), last.new_range()));
+        writeln!(out, "@@ -{olds} +{news} @@").expect("writing to a string cannot fail");
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let line: &str = change.value();
+            let end = if line.ends_with('\n') { "" } else { "\n\\ No newline at end of file\n" };
+            write!(out, "{}{line}{end}", change.tag()).expect("writing to a string cannot fail");
+        }
+    }
+    out
+}
+
+/// The lines that differ, whole, as far as the beginnings and the ends of both texts agree.
+struct Middle<'a> {
+    old: &'a str,
+    new: &'a str,
+    start: usize,
+    old_end: usize,
+    new_end: usize,
+}
+
+impl<'a> Middle<'a> {
+    fn of(old: &'a str, new: &'a str) -> Self {
+        let prefix = common_prefix(old.as_bytes(), new.as_bytes());
+        let start = memchr::memrchr(b'\n', old.as_bytes().get(..prefix).unwrap_or_default()).map_or(0, |at| at + 1);
+        let rest = |text: &'a str| text.as_bytes().get(start..).unwrap_or_default();
+        let suffix = common_suffix(rest(old), rest(new));
+        // The suffix begins after the first line break in it: what is before may be half a line.
+        let kept = old.as_bytes().get(old.len() - suffix..).unwrap_or_default();
+        let suffix = memchr::memchr(b'\n', kept).map_or(0, |at| suffix - at - 1);
+        Self { old, new, start, old_end: old.len() - suffix, new_end: new.len() - suffix }
+    }
+
+    /// With up to `lines` more lines on both sides.
+    fn widened(mut self, lines: usize) -> Self {
+        for _ in 0..lines {
+            let before = self.old.as_bytes().get(..self.start.saturating_sub(1)).unwrap_or_default();
+            self.start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+            let after = self.old.as_bytes().get(self.old_end..).unwrap_or_default();
+            let more = memchr::memchr(b'\n', after).map_or(after.len(), |at| at + 1);
+            self.old_end += more;
+            self.new_end += more;
+        }
+        self
+    }
+
+    fn diff(&self) -> TextDiff<'a, 'a, str> {
+        let old = self.old.get(self.start..self.old_end).unwrap_or_default();
+        let new = self.new.get(self.start..self.new_end).unwrap_or_default();
+        TextDiff::configure().timeout(PATIENCE).diff_lines(old, new)
+    }
+}
+
+/// The hunk that turns `before`, which begins at byte `start`, into `after`, without what both begin and end with.
+fn trimmed(start: usize, before: &str, after: &str) -> Option<Hunk> {
+    if before == after {
+        return None;
+    }
+    let mut prefix = before.floor_char_boundary(common_prefix(before.as_bytes(), after.as_bytes()));
+    if splits_crlf(before, prefix) || splits_crlf(after, prefix) {
+        prefix -= 1;
+    }
+    let rest = before.len().min(after.len()) - prefix;
+    let suffix = common_suffix(before.as_bytes(), after.as_bytes()).min(rest);
+    let mut end = before.ceil_char_boundary(before.len() - suffix);
+    let delta = |end: usize| after.len() + end - before.len();
+    if splits_crlf(before, end) || splits_crlf(after, delta(end)) {
+        end += 1;
+    }
+    let new_text = after.get(prefix..delta(end)).unwrap_or_default().to_owned();
+    Some(Hunk { range: start + prefix..start + end, new_text })
+}
+
+fn splits_crlf(text: &str, at: usize) -> bool {
+    text.get(..at).is_some_and(|before| before.ends_with('\r'))
+        && text.get(at..).is_some_and(|after| after.starts_with('\n'))
+}
+
+fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+fn common_suffix(a: &[u8], b: &[u8]) -> usize {
+    a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(old: &str, new: &str, expected: &[(&str, &str)]) {
+        let hunks = hunks(old, new);
+        assert_eq!(patched(old, &hunks), new);
+        let seen: Vec<_> =
+            hunks.iter().map(|hunk| (old.get(hunk.range.clone()).unwrap(), hunk.new_text.as_str())).collect();
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn hunks_are_small() {
+        check("same\n", "same\n", &[]);
+        check("let a = 1;\nlet b = 2;\n", "let a = 10;\nlet b = 20;\n", &[("", "0"), ("", "0")]);
+        check("a\nb\nc\n", "a\nc\n", &[("b\n", "")]);
+        check("a\nc\n", "a\nb\nc\n", &[("", "b\n")]);
+        check("a", "a\nb", &[("", "\nb")]);
+        check("", "new\n", &[("", "new\n")]);
+        check("f() {\n  one();\n}\nx\n", "f() {\n  one();\n  two();\n}\nx\n", &[("", "  two();\n")]);
+    }
+
+    #[test]
+    fn hunks_split_neither_a_character_nor_a_crlf() {
+        check("é\n", "è\n", &[("é", "è")]);
+        check("a\r\n", "a\n", &[("\r\n", "\n")]);
+        check("a\n", "a\r\n", &[("\n", "\r\n")]);
+        check("a\r\nb", "a\r\rb", &[("\r\n", "\r\r")]);
+    }
+
+    #[test]
+    fn unified_numbers_lines_of_the_whole_text() {
+        let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+        insta::assert_snapshot!(unified(old, &old.replace("5\n", "five\nfünf\n"), 1), @r"
+        @@ -4,3 +4,4 @@
+         4
+        -5
+        +five
+        +fünf
+         6
+        ");
+        insta::assert_snapshot!(unified("a\n", "a\nb", 1), @r"
+        @@ -1 +1,2 @@
+         a
+        +b
+        \ No newline at end of file
+        ");
+        assert_eq!(unified("x", "x", 3), "");
+    }
+
+    proptest! {
+        #[test]
+        fn hunks_turn_old_into_new(old in "[ab\u{e9}\u{1f600}\r\n]{0,40}", new in "[ab\u{e9}\u{1f600}\r\n]{0,40}") {
+            let hunks = hunks(&old, &new);
+            prop_assert_eq!(patched(&old, &hunks), new);
+            for pair in hunks.windows(2) {
+                prop_assert!(pair[0].range.end <= pair[1].range.start);
+            }
+        }
+    }
+}

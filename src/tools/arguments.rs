@@ -1,0 +1,395 @@
+//! What a model may call a tool with: the schema it is told, and reading what it sent.
+//!
+//! Lenient in form, strict in meaning: a number sent as text, a list sent as JSON text, a name borrowed from another
+//! agent's tools are understood; an argument that would silently change what the call does is refused.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::ToolError;
+
+/// Names (and words) models know from other tools, compared without case and separators, and ours for them.
+const ALIASES: &[(&str, &str)] = &[
+    ("filepath", "path"),
+    ("filename", "path"),
+    ("file", "path"),
+    ("directory", "path"),
+    ("dir", "path"),
+    ("folder", "path"),
+    ("oldstring", "old_text"),
+    ("oldstr", "old_text"),
+    ("newstring", "new_text"),
+    ("newstr", "new_text"),
+    ("filetext", "content"),
+    ("contents", "content"),
+    ("text", "content"),
+    ("step", "content"),
+    ("task", "content"),
+    ("regex", "pattern"),
+    ("query", "pattern"),
+    ("include", "glob"),
+    ("caseinsensitive", "ignore_case"),
+    ("maxdepth", "depth"),
+    ("plan", "entries"),
+    ("todos", "entries"),
+    ("done", "completed"),
+    ("todo", "pending"),
+];
+
+/// The JSON Schema of `A`, everything inline, without what only costs tokens.
+pub(super) fn schema<A: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<A>().to_value();
+    trim(&mut schema);
+    if let Value::Object(root) = &mut schema {
+        root.remove("description");
+    }
+    schema
+}
+
+/// Drops titles, formats, defaults and `null` from a schema and writes enumerations short.
+fn trim(schema: &mut Value) {
+    let Value::Object(keys) = schema else { return };
+    for key in ["title", "format", "default"] {
+        keys.remove(key);
+    }
+    if let Some(Value::Array(types)) = keys.get("type") {
+        let plain = types.iter().find(|name| *name != "null").cloned().unwrap_or_default();
+        keys.insert("type".to_owned(), plain);
+    }
+    if let Some(Value::Array(variants)) = keys.remove("oneOf") {
+        let words = variants.iter().filter_map(|variant| variant.get("const").cloned()).collect();
+        keys.insert("type".to_owned(), "string".into());
+        keys.insert("enum".to_owned(), Value::Array(words));
+    }
+    if let Some(Value::Object(properties)) = keys.get_mut("properties") {
+        properties.values_mut().for_each(trim);
+    }
+    if let Some(items) = keys.get_mut("items") {
+        trim(items);
+    }
+}
+
+/// Reads arguments; the error names the field, says what was expected and shows a correct call.
+pub(super) fn read<A: DeserializeOwned + JsonSchema>(arguments: &Value, example: &str) -> Result<A, ToolError> {
+    let schema = schema::<A>();
+    let mut arguments = arguments.clone();
+    coerce(&mut arguments, &schema);
+    check(&arguments, &schema, "")
+        .and_then(|()| serde_json::from_value(arguments).map_err(|error| error.to_string()))
+        .map_err(|problem| ToolError(format!("wrong arguments: {problem}\nExample: {example}")))
+}
+
+/// Reads as much as there is of arguments that still arrive, into a type whose fields are all optional.
+pub(super) fn read_partial<A: JsonSchema, P: DeserializeOwned + Default>(arguments: &Value) -> P {
+    let mut arguments = arguments.clone();
+    coerce(&mut arguments, &schema::<A>());
+    serde_json::from_value(arguments).unwrap_or_default()
+}
+
+/// Turns what was certainly meant into what the schema says; leaves the rest for [`check`].
+fn coerce(value: &mut Value, schema: &Value) {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => coerce_object(value, schema),
+        Some("array") => coerce_array(value, schema),
+        Some("integer") => {
+            let number = match &*value {
+                Value::String(text) => text.trim().parse::<i64>().ok(),
+                Value::Number(number) => number.as_f64().filter(|_| number.is_f64()).and_then(whole),
+                _ => None,
+            };
+            *value = number.map_or_else(|| value.take(), Value::from);
+        }
+        Some("boolean") => match value.as_str().map(squash).as_deref() {
+            Some("true") => *value = Value::Bool(true),
+            Some("false") => *value = Value::Bool(false),
+            _ => {}
+        },
+        Some("string") => coerce_string(value, schema),
+        _ => {}
+    }
+}
+
+/// A whole number that was sent with a decimal point.
+#[expect(clippy::cast_possible_truncation, reason = "checked against the range doubles count exactly")]
+fn whole(number: f64) -> Option<i64> {
+    (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64)
+}
+
+fn coerce_string(value: &mut Value, schema: &Value) {
+    if value.is_i64() || value.is_u64() {
+        *value = Value::String(value.to_string());
+    }
+    let Some(words) = schema.get("enum").and_then(Value::as_array) else {
+        return;
+    };
+    if let Some(word) = value.as_str().and_then(|word| find(word, words.iter().filter_map(Value::as_str))) {
+        *value = Value::String(word.to_owned());
+    }
+}
+
+fn coerce_array(value: &mut Value, schema: &Value) {
+    unpack(value);
+    let Some(items) = schema.get("items") else {
+        return;
+    };
+    if value.is_object() && items.get("type").is_some_and(|name| name == "object") {
+        *value = Value::Array(vec![value.take()]);
+    }
+    for item in value.as_array_mut().into_iter().flatten() {
+        coerce(item, items);
+    }
+}
+
+fn coerce_object(value: &mut Value, schema: &Value) {
+    unpack(value);
+    let (Value::Object(fields), Some(Value::Object(properties))) = (value, schema.get("properties")) else {
+        return;
+    };
+    rename(fields, properties);
+    fields.retain(|name, value| !value.is_null() || is_required(name, schema));
+    fold_single_item(fields, properties);
+    for (name, value) in fields {
+        if let Some(schema) = properties.get(name) {
+            coerce(value, schema);
+        }
+    }
+}
+
+/// JSON that came as text of JSON.
+fn unpack(value: &mut Value) {
+    let parsed = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    if let Some(parsed) = parsed.filter(|parsed| parsed.is_object() || parsed.is_array()) {
+        *value = parsed;
+    }
+}
+
+/// Gives fields our names, where those are not there already.
+fn rename(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    let renamed = std::mem::take(fields);
+    for (name, value) in renamed {
+        let ours = find(&name, properties.keys().map(String::as_str)).filter(|ours| !fields.contains_key(*ours));
+        fields.insert(ours.map_or(name, str::to_owned), value);
+    }
+}
+
+/// `{path, old_text, new_text}` for `{path, edits: [{old_text, new_text}]}`: the one item of a missing list, spread out.
+fn fold_single_item(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    let list =
+        properties.iter().find_map(|(name, schema)| Some((name, schema.pointer("/items/properties")?.as_object()?)));
+    let Some((list, of_item)) = list.filter(|(name, _)| !fields.contains_key(*name)) else {
+        return;
+    };
+    let (item, rest): (Map<_, _>, Map<_, _>) = std::mem::take(fields).into_iter().partition(|(name, _)| {
+        !properties.contains_key(name) && find(name, of_item.keys().map(String::as_str)).is_some()
+    });
+    *fields = rest;
+    if !item.is_empty() {
+        fields.insert(list.clone(), Value::Array(vec![Value::Object(item)]));
+    }
+}
+
+/// The one of `ours` that `name` means.
+fn find<'a>(name: &str, mut ours: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let name = squash(name);
+    let alias =
+        || ALIASES.iter().filter(|(known, _)| *known == name).find_map(|(_, word)| ours.clone().find(|it| it == word));
+    let alias = alias();
+    ours.find(|it| squash(it) == name).or(alias)
+}
+
+fn squash(name: &str) -> String {
+    name.chars().filter(|it| !matches!(it, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
+fn is_required(name: &str, schema: &Value) -> bool {
+    schema.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|it| it == name))
+}
+
+/// Compares a value with its schema; `at` is its name, empty for the arguments as a whole.
+fn check(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
+    let fits = match schema.get("type").and_then(Value::as_str) {
+        Some("object") => match value.as_object() {
+            Some(fields) => return check_object(fields, schema, at),
+            None => false,
+        },
+        Some("array") => match value.as_array() {
+            Some(items) => return check_array(items, schema, at),
+            None => false,
+        },
+        Some("integer") => value.is_u64(),
+        Some("boolean") => value.is_boolean(),
+        Some("string") => {
+            value.is_string() && schema.get("enum").and_then(Value::as_array).is_none_or(|words| words.contains(value))
+        }
+        _ => true,
+    };
+    let name = if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") };
+    if fits { Ok(()) } else { Err(format!("{name} must be {}, not {}", expected(schema), found(value))) }
+}
+
+fn check_object(fields: &Map<String, Value>, schema: &Value, at: &str) -> Result<(), String> {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return Ok(());
+    };
+    let full = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+    if let Some(name) = fields.keys().find(|name| !properties.contains_key(*name)) {
+        let known: Vec<_> = properties.keys().map(|name| format!("`{name}`")).collect();
+        return Err(format!("`{}` is not known here, only {}", full(name), known.join(", ")));
+    }
+    for (name, schema_of_field) in properties {
+        match fields.get(name) {
+            Some(value) => check(value, schema_of_field, &full(name))?,
+            None if is_required(name, schema) => {
+                return Err(format!("`{}` is missing, it must be {}", full(name), expected(schema_of_field)));
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+fn check_array(items: &[Value], schema: &Value, at: &str) -> Result<(), String> {
+    let items_schema = schema.get("items").unwrap_or(&Value::Null);
+    items.iter().enumerate().try_for_each(|(index, item)| check(item, items_schema, &format!("{at}[{index}]")))
+}
+
+/// What a schema asks for, in words.
+fn expected(schema: &Value) -> String {
+    if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+        let words: Vec<_> = words.iter().map(Value::to_string).collect();
+        return format!("one of {}", words.join(", "));
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("array") => match schema.pointer("/items/properties").and_then(Value::as_object) {
+            Some(fields) => format!("a list of {{{}}}", fields.keys().cloned().collect::<Vec<_>>().join(", ")),
+            None => "a list".to_owned(),
+        },
+        Some("integer") => "a whole number, not negative".to_owned(),
+        Some("boolean") => "true or false".to_owned(),
+        Some("object") => "an object".to_owned(),
+        _ => "a string".to_owned(),
+    }
+}
+
+/// What came instead, in words; long values by their kind.
+fn found(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        Value::String(text) if text.chars().count() > 40 => "a string".to_owned(),
+        short => short.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use serde_json::{Value, json};
+
+    use super::{read, schema};
+    use crate::tools::PlanStatus;
+
+    /// For the tests alone.
+    #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    struct Arguments {
+        /// A file.
+        path: String,
+        /// A number.
+        limit: Option<usize>,
+        /// A switch.
+        #[serde(default)]
+        all: bool,
+        /// Things.
+        edits: Vec<Item>,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    struct Item {
+        old_text: String,
+        /// How far.
+        status: PlanStatus,
+    }
+
+    #[test]
+    fn schema_is_small() {
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "path": {"description": "A file.", "type": "string"},
+                "limit": {"description": "A number.", "type": "integer", "minimum": 0},
+                "all": {"description": "A switch.", "type": "boolean"},
+                "edits": {"description": "Things.", "type": "array", "items": {
+                    "type": "object",
+                    "properties": {
+                        "old_text": {"type": "string"},
+                        "status": {"description": "How far.", "type": "string", "enum": ["pending", "in_progress", "completed"]},
+                    },
+                    "required": ["old_text", "status"],
+                }},
+            },
+            "required": ["path", "edits"],
+        });
+        assert_eq!(schema::<Arguments>(), expected);
+    }
+
+    #[test]
+    fn understands_the_usual_slips() {
+        let plain =
+            json!({"path": "a", "limit": 5, "all": true, "edits": [{"old_text": "x", "status": "in_progress"}]});
+        let check = |slip: Value| {
+            let read = read::<Arguments>(&slip, "").unwrap();
+            assert_eq!(serde_json::to_value(read).unwrap(), plain, "{slip}");
+        };
+        let item = json!({"old_text": "x", "status": "in_progress"});
+        check(plain.clone());
+        check(json!({"path": "a", "limit": "5", "all": "true", "edits": [item]}));
+        check(json!({"file_path": "a", "limit": 5.0, "all": "True", "edits": item}));
+        check(json!({"filePath": "a", "limit": 5, "all": true, "edits": item.to_string()}));
+        check(json!({"path": "a", "limit": 5, "all": true, "edits": json!([item]).to_string()}));
+        check(json!({"path": "a", "limit": 5, "all": true, "edits": [{"oldString": "x", "status": "in-progress"}]}));
+        check(json!({"path": "a", "limit": 5, "all": true, "old_str": "x", "status": "In Progress"}));
+        check(Value::String(plain.to_string()));
+    }
+
+    #[test]
+    fn null_is_absent_and_a_number_can_be_text() {
+        let read = read::<Arguments>(&json!({"path": 404, "limit": null, "all": null, "edits": []}), "").unwrap();
+        assert_eq!(read, Arguments { path: "404".to_owned(), limit: None, all: false, edits: vec![] });
+    }
+
+    #[test]
+    fn an_error_names_the_field_and_what_was_expected() {
+        let check = |arguments: Value, expected: &str| {
+            let error = read::<Arguments>(&arguments, "{…}").unwrap_err();
+            assert_eq!(error.0, format!("wrong arguments: {expected}\nExample: {{…}}"));
+        };
+        check(Value::Null, "the arguments must be an object, not null");
+        check(json!({"edits": []}), "`path` is missing, it must be a string");
+        check(json!({"path": "a"}), "`edits` is missing, it must be a list of {old_text, status}");
+        check(json!({"path": ["a"], "edits": []}), "`path` must be a string, not a list");
+        check(json!({"path": "a", "limit": -1, "edits": []}), "`limit` must be a whole number, not negative, not -1");
+        check(
+            json!({"path": "a", "limit": "many", "edits": []}),
+            "`limit` must be a whole number, not negative, not \"many\"",
+        );
+        check(
+            json!({"path": "a", "edits": [{"old_text": "x", "status": "pending"}, {}]}),
+            "`edits[1].old_text` is missing, it must be a string",
+        );
+        check(
+            json!({"path": "a", "edits": [{"old_text": "x", "status": "maybe"}]}),
+            "`edits[0].status` must be one of \"pending\", \"in_progress\", \"completed\", not \"maybe\"",
+        );
+        check(
+            json!({"path": "a", "edits": [], "append": true}),
+            "`append` is not known here, only `path`, `limit`, `all`, `edits`",
+        );
+    }
+}

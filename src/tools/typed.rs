@@ -1,0 +1,82 @@
+//! From a tool with typed arguments to the [`Tool`] the agent knows, so that a tool's file holds its own story only.
+
+use std::future::Future;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
+
+/// A tool whose arguments are a type: their schema is derived from it and they are checked before the tool sees them.
+/// Whoever implements it is a [`Tool`].
+pub trait TypedTool: Send + Sync + 'static {
+    /// What it is called with. The comments on its fields are what the model reads.
+    type Arguments: DeserializeOwned + JsonSchema + Send;
+    /// See [`Tool::name`].
+    const NAME: &'static str;
+    /// See [`Tool::description`].
+    const DESCRIPTION: &'static str;
+    /// See [`Tool::kind`].
+    const KIND: ToolKind;
+    /// Arguments of a correct call, shown to a model that got them wrong.
+    const EXAMPLE: &'static str;
+
+    /// See [`Tool::preview`].
+    fn preview(
+        context: &ToolContext,
+        arguments: Self::Arguments,
+    ) -> impl Future<Output = Result<Preview, ToolError>> + Send;
+
+    /// See [`Tool::sketch`].
+    #[must_use]
+    fn sketch(_context: &ToolContext, _arguments: &Value) -> impl Future<Output = Option<Preview>> + Send {
+        async { None }
+    }
+
+    /// See [`Tool::run`].
+    fn run(
+        context: &ToolContext,
+        arguments: Self::Arguments,
+    ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
+}
+
+impl<T: TypedTool> Tool for T {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn description(&self) -> &'static str {
+        T::DESCRIPTION
+    }
+
+    fn parameters(&self) -> Value {
+        arguments::schema::<T::Arguments>()
+    }
+
+    fn kind(&self) -> ToolKind {
+        T::KIND
+    }
+
+    fn preview<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<Preview, ToolError>> {
+        async { T::preview(context, arguments::read(arguments, T::EXAMPLE)?).await }.boxed()
+    }
+
+    fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>> {
+        T::sketch(context, arguments).boxed()
+    }
+
+    fn run<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async { T::run(context, arguments::read(arguments, T::EXAMPLE)?).await }.boxed()
+    }
+}

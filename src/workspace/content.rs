@@ -1,0 +1,173 @@
+//! Bytes to text and back, losing nothing: UTF-8, UTF-16 with its mark, and windows-1252 (Latin-1) as the last resort.
+
+use std::borrow::Cow;
+
+use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+
+/// How a text is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Format {
+    /// Its characters.
+    pub charset: Charset,
+    /// Whether it begins with a byte order mark.
+    pub bom: bool,
+    /// Its line endings.
+    pub line_ending: LineEnding,
+}
+
+/// A character encoding of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Charset {
+    /// UTF-8.
+    Utf8,
+    /// UTF-16, low byte first.
+    Utf16Le,
+    /// UTF-16, high byte first.
+    Utf16Be,
+    /// windows-1252, which holds Latin-1 and gives every byte a character.
+    Latin1,
+}
+
+/// The line breaks of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineEnding {
+    /// `\n`, or no line break at all.
+    Lf,
+    /// `\r\n` throughout.
+    Crlf,
+    /// `\r` throughout.
+    Cr,
+    /// More than one kind.
+    Mixed,
+}
+
+impl LineEnding {
+    /// The line breaks of `text`.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let (mut lf, mut crlf, mut cr) = (false, false, false);
+        for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            match (bytes.get(at), bytes.get(at + 1), at.checked_sub(1).and_then(|before| bytes.get(before))) {
+                (Some(b'\r'), Some(b'\n'), _) => crlf = true,
+                (Some(b'\r'), ..) => cr = true,
+                (_, _, Some(b'\r')) => {}
+                _ => lf = true,
+            }
+        }
+        match (lf, crlf, cr) {
+            (_, false, false) => Self::Lf,
+            (false, true, false) => Self::Crlf,
+            (false, false, true) => Self::Cr,
+            _ => Self::Mixed,
+        }
+    }
+}
+
+impl LineEnding {
+    /// The line break itself; `\n` for a mixed text.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Lf | Self::Mixed => "\n",
+            Self::Crlf => "\r\n",
+            Self::Cr => "\r",
+        }
+    }
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Self { charset: Charset::Utf8, bom: false, line_ending: LineEnding::Lf }
+    }
+}
+
+/// The text of `bytes` without its mark; `None` when they are no text.
+#[must_use]
+pub fn decode(bytes: Vec<u8>) -> Option<(String, Format)> {
+    let (charset, text) = match encoding_rs::Encoding::for_bom(&bytes) {
+        Some((encoding, mark)) => {
+            let body = bytes.get(mark..).unwrap_or_default();
+            let charset = match encoding {
+                encoding if encoding == UTF_16LE => Charset::Utf16Le,
+                encoding if encoding == UTF_16BE => Charset::Utf16Be,
+                _ => Charset::Utf8,
+            };
+            // An odd byte or a lone surrogate could not be written back as it was.
+            let text = encoding.decode_without_bom_handling_and_without_replacement(body)?;
+            return Some(with_format(text.into_owned(), charset, true));
+        }
+        None if memchr::memchr(0, &bytes).is_some() => return None,
+        None => match String::from_utf8(bytes) {
+            Ok(text) => (Charset::Utf8, text),
+            Err(error) => {
+                let bytes = error.into_bytes();
+                if bytes.iter().any(|byte| matches!(byte, 0..=8 | 0x0e..=0x1a | 0x1c..=0x1f)) {
+                    return None;
+                }
+                (Charset::Latin1, WINDOWS_1252.decode_without_bom_handling(&bytes).0.into_owned())
+            }
+        },
+    };
+    Some(with_format(text, charset, false))
+}
+
+fn with_format(text: String, charset: Charset, bom: bool) -> (String, Format) {
+    let line_ending = LineEnding::of(&text);
+    (text, Format { charset, bom, line_ending })
+}
+
+impl Format {
+    /// The bytes of `text` in this format.
+    ///
+    /// # Errors
+    /// The first character it has no bytes for.
+    pub fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, char> {
+        let mark: &[u8] = match (self.bom, self.charset) {
+            (false, _) | (_, Charset::Latin1) => b"",
+            (true, Charset::Utf8) => b"\xef\xbb\xbf",
+            (true, Charset::Utf16Le) => b"\xff\xfe",
+            (true, Charset::Utf16Be) => b"\xfe\xff",
+        };
+        let body: Cow<'_, [u8]> = match self.charset {
+            Charset::Utf8 => text.as_bytes().into(),
+            Charset::Utf16Le => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+            Charset::Utf16Be => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+            Charset::Latin1 => latin1(text)?,
+        };
+        if mark.is_empty() {
+            return Ok(body);
+        }
+        Ok([mark, &body].concat().into())
+    }
+}
+
+fn latin1(text: &str) -> Result<Cow<'_, [u8]>, char> {
+    let (bytes, _, replaced) = WINDOWS_1252.encode(text);
+    if replaced {
+        let missing = text.chars().find(|character| WINDOWS_1252.encode(character.encode_utf8(&mut [0; 4])).2);
+        return Err(missing.unwrap_or(char::REPLACEMENT_CHARACTER));
+    }
+    Ok(bytes)
+}
+
+impl std::fmt::Display for Format {
+    /// As a person would say it, such as `UTF-8 with BOM, CRLF`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.charset {
+            Charset::Utf8 => UTF_8.name(),
+            Charset::Utf16Le => UTF_16LE.name(),
+            Charset::Utf16Be => UTF_16BE.name(),
+            Charset::Latin1 => "Latin-1",
+        })?;
+        if self.bom && self.charset == Charset::Utf8 {
+            f.write_str(" with BOM")?;
+        }
+        f.write_str(match self.line_ending {
+            LineEnding::Lf => ", LF",
+            LineEnding::Crlf => ", CRLF",
+            LineEnding::Cr => ", CR",
+            LineEnding::Mixed => ", mixed line endings",
+        })
+    }
+}

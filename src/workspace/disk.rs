@@ -1,0 +1,196 @@
+//! Files on disk, through the root's capability only: bounded reads of regular files, and replacements that leave the
+//! old file or the new one, whatever happens in between.
+
+mod metadata;
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::fs::{Dir, File, FileType, Metadata, OpenOptions};
+
+use super::error::FileError;
+use super::path::{WorkspacePath, open_here};
+
+/// The most that is read as one text, in bytes.
+const LIMIT: u64 = 100 * 1024 * 1024;
+
+/// Where temporary files are recognized by.
+const TEMPORARY: (&str, &str) = (".tandem-", ".tmp");
+
+/// The bytes of a regular file.
+pub(super) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+    let path = path.clone();
+    blocking(move || read_now(&path)).await
+}
+
+/// Makes `bytes` the content of a file, provided it still holds `expected` (`None`: does not exist).
+/// `false`: it does not, and nothing was done.
+pub(super) async fn replace(
+    path: &WorkspacePath,
+    expected: Option<Vec<u8>>,
+    bytes: Vec<u8>,
+) -> Result<bool, FileError> {
+    let path = path.clone();
+    blocking(move || replace_now(&path, expected.as_deref(), &bytes).map_err(|error| io_error("write", &path, &error)))
+        .await
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+pub(super) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+    let failed = |error: io::Error| io_error("read", path, &error);
+    let (dir, name) = path.parent().map_err(failed)?;
+    // Looked at before it is opened, because opening a device may do something, and again afterwards.
+    refuse_special(path, &dir.symlink_metadata(name).map_err(failed)?)?;
+    let file = open_here(&dir, name).map_err(failed)?;
+    let found = file.metadata().map_err(failed)?;
+    refuse_special(path, &found)?;
+    let too_large = |size| FileError::TooLarge { path: path.display(), size, limit: LIMIT };
+    if found.len() > LIMIT {
+        return Err(too_large(found.len()));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0));
+    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(too_large(bytes.len() as u64));
+    }
+    Ok(bytes)
+}
+
+fn refuse_special(path: &WorkspacePath, found: &Metadata) -> Result<(), FileError> {
+    match special_kind(found.file_type()) {
+        Some(kind) => Err(FileError::Special(path.display(), kind)),
+        None => Ok(()),
+    }
+}
+
+/// What a file is, unless it is a regular one.
+fn special_kind(kind: FileType) -> Option<&'static str> {
+    use cap_fs_ext::FileTypeExt;
+    if kind.is_file() {
+        return None;
+    }
+    Some(match kind {
+        kind if kind.is_dir() => "a folder",
+        kind if kind.is_symlink() => "a symbolic link that was not one a moment ago",
+        kind if kind.is_fifo() => "a named pipe",
+        kind if kind.is_socket() => "a socket",
+        kind if kind.is_char_device() || kind.is_block_device() => "a device",
+        _ => "something",
+    })
+}
+
+fn io_error(verb: &'static str, path: &WorkspacePath, error: &io::Error) -> FileError {
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound if verb == "read" => return FileError::NotFound(path.display()),
+        io::ErrorKind::IsADirectory => return FileError::Special(path.display(), "a folder"),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "there is no space left".to_owned(),
+        io::ErrorKind::NotADirectory => "part of its path is not a folder".to_owned(),
+        _ => error.to_string(),
+    };
+    FileError::Io { verb, path: path.display(), reason }
+}
+
+fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> io::Result<bool> {
+    let (dir, name) = path.make_parent()?;
+    let old = match dir.symlink_metadata(name) {
+        Ok(found) => Some(found),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    if let Some(old) = &old {
+        refuse_unwritable(old)?;
+    }
+    let temporary = Temporary::create(&dir)?;
+    if old.is_some() {
+        metadata::copy(&open_here(&dir, name)?, &temporary.file)?;
+    }
+    (&temporary.file).write_all(bytes)?;
+    temporary.file.sync_all()?;
+    // The last look before the switch: a person may have saved while the bytes were on their way to the disk.
+    if content(&dir, name)?.as_deref() != expected {
+        return Ok(false);
+    }
+    temporary.rename(name)?;
+    sync_folder(&dir)?;
+    Ok(true)
+}
+
+fn refuse_unwritable(old: &Metadata) -> io::Result<()> {
+    if !old.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    if old.permissions().readonly() {
+        return Err(io::Error::other("it is read-only"));
+    }
+    Ok(())
+}
+
+fn content(dir: &Dir, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
+    match open_here(dir, name) {
+        Ok(mut file) => {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            Ok(Some(bytes))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file that disappears unless it is renamed.
+struct Temporary<'a> {
+    dir: &'a Dir,
+    name: String,
+    file: File,
+    renamed: bool,
+}
+
+impl<'a> Temporary<'a> {
+    fn create(dir: &'a Dir) -> io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (begin, end) = TEMPORARY;
+        let name = format!("{begin}{}-{}{end}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let options = OpenOptions::new().write(true).create_new(true).follow(FollowSymlinks::No).to_owned();
+        let file = dir.open_with(&name, &options)?;
+        Ok(Self { dir, name, file, renamed: false })
+    }
+
+    fn rename(mut self, name: &OsStr) -> io::Result<()> {
+        self.dir.rename(&self.name, self.dir, name)?;
+        self.renamed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.renamed {
+            // A failure leaves a file that is recognized by its name; there is nobody to tell.
+            let _ = self.dir.remove_file(&self.name);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn sync_folder(dir: &Dir) -> io::Result<()> {
+    match rustix::fs::fsync(dir.open(".")?) {
+        // Some file systems cannot sync a folder.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) | Ok(()) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Dir) -> io::Result<()> {
+    Ok(())
+}

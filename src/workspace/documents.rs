@@ -1,0 +1,249 @@
+//! The documents the editor has open: an exact, versioned mirror of its buffers.
+//!
+//! The server's task alone writes; anyone reads. A reader gets an immutable snapshot, so that text and version always
+//! belong together; it is made when someone asks, so that a keystroke in a large file costs next to nothing.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a buffer mirrors whatever file the editor has, also outside the workspace"
+)]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::text::{Encoding, LineIndex, Range};
+
+/// The open documents. Cheap to clone; clones share.
+#[derive(Clone)]
+pub struct Documents(Arc<Shared>);
+
+struct Shared {
+    encoding: Encoding,
+    open: Mutex<HashMap<String, Buffer>>,
+    /// Counts changes, so that a reader can wait for the next.
+    revision: watch::Sender<u64>,
+    /// Texts that an edit under way should lead to, and whether they were seen.
+    expected: Mutex<HashMap<String, (Arc<str>, bool)>>,
+    /// One edit at a time for each file, whatever session it comes from.
+    edited: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// An open document at one version.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// As the editor names it.
+    pub uri: String,
+    /// Where it is, symlinks resolved; `None` for a document that is no file (`untitled:`).
+    pub path: Option<PathBuf>,
+    /// The editor's language id; empty when it was never opened.
+    pub language: String,
+    /// The version the editor counts.
+    pub version: i32,
+    /// The text.
+    pub text: Arc<str>,
+    /// Its lines.
+    pub lines: Arc<LineIndex>,
+}
+
+/// A change as `textDocument/didChange` brings it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentChange {
+    /// What is replaced; everything when `None`.
+    pub range: Option<Range>,
+    /// The new text.
+    pub text: String,
+}
+
+/// A document as it is written to.
+struct Buffer {
+    uri: String,
+    path: Option<PathBuf>,
+    language: String,
+    version: i32,
+    text: String,
+    lines: LineIndex,
+    /// Of this version, if anyone asked.
+    snapshot: Option<Arc<Document>>,
+}
+
+impl Documents {
+    /// No documents; ranges are counted in `encoding`.
+    #[must_use]
+    pub fn new(encoding: Encoding) -> Self {
+        Self(Arc::new(Shared {
+            encoding,
+            open: Mutex::default(),
+            revision: watch::Sender::new(0),
+            expected: Mutex::default(),
+            edited: Mutex::default(),
+        }))
+    }
+
+    /// The encoding negotiated with the editor.
+    #[must_use]
+    pub fn encoding(&self) -> Encoding {
+        self.0.encoding
+    }
+
+    /// `textDocument/didOpen`.
+    pub fn open(&self, uri: &str, version: i32, language: &str, text: &str) {
+        let buffer = Buffer::new(uri, version, language, text.to_owned());
+        self.buffers().insert(uri.to_owned(), buffer);
+        self.announce();
+    }
+
+    /// `textDocument/didChange`: the changes one after the other, all or none seen by readers.
+    ///
+    /// A document that was never opened (Helix 25.01 does that to files an edit made) starts as it is on disk.
+    pub fn change(&self, uri: &str, version: i32, changes: &[ContentChange]) {
+        let mut buffers = self.buffers();
+        let buffer = buffers.entry(uri.to_owned()).or_insert_with(|| {
+            let text = path_of(uri).and_then(|path| std::fs::read_to_string(path).ok());
+            Buffer::new(uri, version, "", text.unwrap_or_default())
+        });
+        buffer.change(version, changes, self.0.encoding);
+        if let Some((expected, seen)) = self.expected().get_mut(uri) {
+            *seen |= **expected == *buffer.text;
+        }
+        drop(buffers);
+        self.announce();
+    }
+
+    /// `textDocument/didClose`.
+    pub fn close(&self, uri: &str) {
+        self.buffers().remove(uri);
+        self.announce();
+    }
+
+    /// The document the editor calls `uri`.
+    #[must_use]
+    pub fn get(&self, uri: &str) -> Option<Arc<Document>> {
+        self.buffers().get_mut(uri).map(Buffer::snapshot)
+    }
+
+    /// The document of the file at `real`, a path without symlinks.
+    #[must_use]
+    pub fn find(&self, real: &Path) -> Option<Arc<Document>> {
+        self.buffers().values_mut().find(|buffer| buffer.path.as_deref() == Some(real)).map(Buffer::snapshot)
+    }
+
+    /// All open documents, in no order.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Document>> {
+        self.buffers().values_mut().map(Buffer::snapshot).collect()
+    }
+
+    /// Waits until `uri` has another version than `version`; `None` when it is closed.
+    pub async fn changed(&self, uri: &str, version: i32) -> Option<Arc<Document>> {
+        let mut revision = self.0.revision.subscribe();
+        while self.buffers().get(uri)?.version == version {
+            revision.changed().await.ok()?;
+        }
+        self.get(uri)
+    }
+
+    /// Waits until the document is open.
+    pub async fn opened(&self, uri: &str) {
+        let mut revision = self.0.revision.subscribe();
+        // The sender lives in `self`, so the wait ends with the document or with whoever waits.
+        while !self.buffers().contains_key(uri) && revision.changed().await.is_ok() {}
+    }
+
+    /// Looks out for `uri` becoming `text`, if only for one version.
+    pub(super) fn expect(&self, uri: &str, text: Arc<str>) -> Expectation<'_> {
+        self.expected().insert(uri.to_owned(), (text, false));
+        Expectation { documents: self, uri: uri.to_owned() }
+    }
+
+    /// The turn to change the file at `real`: waits until nobody else does.
+    pub(super) async fn turn(&self, real: &Path) -> tokio::sync::OwnedMutexGuard<()> {
+        let lock = {
+            let mut edited = self.0.edited.lock().unwrap_or_else(PoisonError::into_inner);
+            edited.retain(|_, lock| Arc::strong_count(lock) > 1);
+            edited.entry(real.to_owned()).or_default().clone()
+        };
+        lock.lock_owned().await
+    }
+
+    fn buffers(&self) -> MutexGuard<'_, HashMap<String, Buffer>> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn expected(&self) -> MutexGuard<'_, HashMap<String, (Arc<str>, bool)>> {
+        self.0.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn announce(&self) {
+        self.0.revision.send_modify(|revision| *revision += 1);
+    }
+}
+
+impl Buffer {
+    fn new(uri: &str, version: i32, language: &str, text: String) -> Self {
+        let lines = LineIndex::new(&text);
+        let (uri, path, language) = (uri.to_owned(), path_of(uri), language.to_owned());
+        Self { uri, path, language, version, text, lines, snapshot: None }
+    }
+
+    fn change(&mut self, version: i32, changes: &[ContentChange], encoding: Encoding) {
+        (self.version, self.snapshot) = (version, None);
+        for change in changes {
+            let Some(range) = change.range else {
+                self.text.clone_from(&change.text);
+                self.lines = LineIndex::new(&self.text);
+                continue;
+            };
+            let bytes = self.lines.span(&self.text, range, encoding);
+            self.text.replace_range(bytes.clone(), &change.text);
+            self.lines.replaced(&self.text, &bytes, change.text.len());
+        }
+    }
+
+    fn snapshot(&mut self) -> Arc<Document> {
+        let Self { uri, path, language, version, text, lines, snapshot } = self;
+        let make = || {
+            Arc::new(Document {
+                uri: uri.clone(),
+                path: path.clone(),
+                language: language.clone(),
+                version: *version,
+                text: text.as_str().into(),
+                lines: Arc::new(lines.clone()),
+            })
+        };
+        snapshot.get_or_insert_with(make).clone()
+    }
+}
+
+/// A text that a document should come to have; forgotten when dropped.
+pub(super) struct Expectation<'a> {
+    documents: &'a Documents,
+    uri: String,
+}
+
+impl Expectation<'_> {
+    /// Whether it had it, even if it has changed again since.
+    pub(super) fn is_met(&self) -> bool {
+        self.documents.expected().get(&self.uri).is_some_and(|(_, seen)| *seen)
+    }
+}
+
+impl Drop for Expectation<'_> {
+    fn drop(&mut self) {
+        self.documents.expected().remove(&self.uri);
+    }
+}
+
+/// Where `uri` is, symlinks resolved as far as it exists.
+fn path_of(uri: &str) -> Option<PathBuf> {
+    let path = url::Url::parse(uri).ok()?.to_file_path().ok()?;
+    if let Ok(real) = path.canonicalize() {
+        return Some(real);
+    }
+    // A file that is not there yet: its folder may be.
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    Some(folder.zip(path.file_name()).map_or_else(|| path.clone(), |(folder, name)| folder.join(name)))
+}

@@ -1,0 +1,228 @@
+//! Finding the text a model means and replacing it: by normalization only, unique or refused.
+//!
+//! Each pass looks at the text and at what is searched through the same [`View`] and collects *every* place; the first
+//! pass that finds one wins, more than one is an error. Never: anchors, similarity, case folding, the first of many.
+//! Bytes outside the places found stay as they are.
+
+mod explain;
+mod replacement;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::content::LineEnding;
+use crate::text::{Hunk, hunks, patched};
+use replacement::Search;
+
+/// More places than this are not listed.
+const MANY: usize = 1000;
+
+/// What is to happen to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Replacements in the text as it is; all or none.
+    Edits(Vec<Replacement>),
+    /// The whole text.
+    Write(String),
+}
+
+/// Some text and what is to stand there instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    /// Must be there once, or at least once with `replace_all`.
+    pub old_text: String,
+    /// Taken literally.
+    pub new_text: String,
+    /// Every occurrence instead of the only one.
+    pub replace_all: bool,
+}
+
+/// How the text was found. Later ones forgive more, and each of them what those before it forgive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Strategy {
+    /// Byte for byte.
+    Exact,
+    /// Line endings aside.
+    LineEndings,
+    /// Blanks at line ends aside.
+    TrailingBlanks,
+    /// Indentation aside; the replacement is indented alike.
+    Indentation,
+    /// Typographic punctuation and compatibility forms aside (NFKC).
+    Unicode,
+    /// The length of inner blanks aside.
+    InnerBlanks,
+    /// With one level of backslash escapes undone, then as [`Self::LineEndings`].
+    Unescaped,
+}
+
+impl Strategy {
+    const PASSES: [Self; 7] = [
+        Self::Exact,
+        Self::LineEndings,
+        Self::TrailingBlanks,
+        Self::Indentation,
+        Self::Unicode,
+        Self::InnerBlanks,
+        Self::Unescaped,
+    ];
+
+    /// Whether everything but line endings counts.
+    fn is_literal(self) -> bool {
+        matches!(self, Self::Exact | Self::LineEndings | Self::Unescaped)
+    }
+}
+
+impl std::fmt::Display for Strategy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Exact => "exact",
+            Self::LineEndings => "line endings ignored",
+            Self::TrailingBlanks => "trailing blanks ignored",
+            Self::Indentation => "indentation ignored",
+            Self::Unicode => "typography ignored",
+            Self::InnerBlanks => "width of blanks ignored",
+            Self::Unescaped => "escapes undone",
+        })
+    }
+}
+
+/// What a change does to a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The text afterwards.
+    pub new_text: Arc<str>,
+    /// The places, in order and apart from each other, in bytes of the old text.
+    pub places: Vec<Hunk>,
+    /// The most forgiving pass that was needed; `None` for a whole text.
+    pub strategy: Option<Strategy>,
+}
+
+/// Why a change cannot be made, with what the model needs for one good retry.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct MatchError(pub String);
+
+/// What `change` does to `text`.
+///
+/// # Errors
+/// When a text to replace is absent or ambiguous, edits overlap, or nothing would change.
+pub fn apply(text: &str, change: &Change) -> Result<Outcome, MatchError> {
+    match change {
+        Change::Write(content) => Ok(write(text, content)),
+        Change::Edits(edits) => replace(text, edits),
+    }
+}
+
+/// A whole new text. One that knows no CRLF does not take them out of a file that has nothing else.
+fn write(text: &str, content: &str) -> Outcome {
+    let keeps_crlf = LineEnding::of(text) == LineEnding::Crlf && !content.contains('\r');
+    let new_text = if keeps_crlf { content.replace('\n', "\r\n") } else { content.to_owned() };
+    Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None }
+}
+
+fn replace(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError> {
+    let mut strategy = Strategy::Exact;
+    let mut places: Vec<(usize, Hunk)> = Vec::new();
+    for (number, edit) in (1..).zip(edits) {
+        let (used, found) = locate(text, edit).map_err(|error| numbered(error, number, edits.len()))?;
+        strategy = strategy.max(used);
+        places.extend(found.into_iter().map(|hunk| (number, hunk)));
+    }
+    places.sort_by_key(|(_, hunk)| (hunk.range.start, hunk.range.end));
+    if let Some([(first, _), (second, at)]) = places
+        .windows(2)
+        .find_map(|pair| <&[_; 2]>::try_from(pair).ok().filter(|[a, b]| b.1.range.start < a.1.range.end))
+    {
+        return Err(explain::overlap(text, *first, *second, at.range.start));
+    }
+    let places: Vec<Hunk> = places.into_iter().map(|(_, hunk)| hunk).collect();
+    let new_text = patched(text, &places);
+    if new_text == text {
+        return Err(MatchError("the edit changes nothing: the text already is what new_text asks for".to_owned()));
+    }
+    Ok(Outcome { new_text: new_text.into(), places, strategy: Some(strategy) })
+}
+
+fn numbered(error: MatchError, number: usize, of: usize) -> MatchError {
+    if of == 1 { error } else { MatchError(format!("edit {number} of {of} (none was made): {error}")) }
+}
+
+/// The places of one edit with what will stand there.
+fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), MatchError> {
+    if edit.old_text.is_empty() {
+        if text.is_empty() && !edit.new_text.is_empty() {
+            return Ok((Strategy::Exact, vec![Hunk { range: 0..0, new_text: edit.new_text.clone() }]));
+        }
+        return Err(MatchError(
+            "old_text is empty; quote the text to replace, with enough around it to be unique".to_owned(),
+        ));
+    }
+    if edit.old_text == edit.new_text {
+        return Err(MatchError("old_text and new_text are the same: there is nothing to change".to_owned()));
+    }
+    let unescaped = replacement::unescaped(edit);
+    for strategy in Strategy::PASSES {
+        let edit = match (strategy, &unescaped) {
+            (Strategy::Unescaped, Some(edit)) => edit,
+            (Strategy::Unescaped, None) => break,
+            _ => edit,
+        };
+        let search = Search::new(text, edit, strategy);
+        let places = find(&search);
+        match places.as_slice() {
+            [] => {}
+            [_, _, ..] if !edit.replace_all => return Err(explain::ambiguous(text, &places, strategy)),
+            places => return Ok((strategy, search.hunks(places))),
+        }
+    }
+    Err(explain::absent(text, edit))
+}
+
+/// Every place, overlapping ones too, so that none is the only one by accident; for replacing all of them, those that
+/// do not overlap.
+fn find(search: &Search) -> Vec<Range<usize>> {
+    let Search { text, strategy, view, sought, .. } = search;
+    let is_exact = strategy.is_literal();
+    if !is_exact && sought.shown().trim().is_empty() {
+        return Vec::new();
+    }
+    let finder = memchr::memmem::Finder::new(sought.shown());
+    let mut places = Vec::new();
+    let mut from = 0;
+    while let Some(at) = view.shown().as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
+        let seen = from + at..from + at + sought.shown().len();
+        let bytes =
+            view.bytes(&seen).filter(|bytes| splits_no_crlf(text, bytes) && (is_exact || ends_at_words(text, bytes)));
+        from = match &bytes {
+            Some(_) if search.edit.replace_all => seen.end,
+            _ => view.shown().ceil_char_boundary(seen.start + 1),
+        };
+        places.extend(bytes);
+        if places.len() == MANY && !search.edit.replace_all {
+            break;
+        }
+    }
+    places
+}
+
+/// Whether neither end of `bytes` is between CR and LF: there an editor has no position. The next pass sees them as one.
+fn splits_no_crlf(text: &str, bytes: &Range<usize>) -> bool {
+    let byte = |at: usize| text.as_bytes().get(at).copied();
+    let splits = |at: usize| byte(at) == Some(b'\n') && byte(at.wrapping_sub(1)) == Some(b'\r');
+    !splits(bytes.start) && !splits(bytes.end)
+}
+
+/// Whether `bytes` begin and end where words do. Once blanks are ignored, ` id` must not be found in `grid`.
+fn ends_at_words(text: &str, bytes: &Range<usize>) -> bool {
+    let is_word =
+        |character: Option<char>| character.is_some_and(|character| character.is_alphanumeric() || character == '_');
+    let inside = text.get(bytes.clone()).unwrap_or_default();
+    let before = text.get(..bytes.start).and_then(|before| before.chars().next_back());
+    let after = text.get(bytes.end..).and_then(|after| after.chars().next());
+    let splits = |left, right| is_word(left) && is_word(right);
+    !splits(before, inside.chars().next()) && !splits(inside.chars().next_back(), after)
+}

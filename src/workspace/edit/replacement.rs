@@ -1,0 +1,240 @@
+//! What stands where a text was found: the new text as the model wrote it, but indented and ended as the file is where
+//! the pass forgave the model that it did not.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use similar::{DiffOp, TextDiff};
+
+use super::view::View;
+use super::{Replacement, Strategy};
+use crate::text::Hunk;
+use crate::workspace::content::LineEnding;
+
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Where an edit is looked for and how.
+pub(super) struct Search<'a> {
+    pub(super) text: &'a str,
+    pub(super) edit: &'a Replacement,
+    pub(super) strategy: Strategy,
+    pub(super) view: View<'a>,
+    pub(super) sought: View<'a>,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(text: &'a str, edit: &'a Replacement, strategy: Strategy) -> Self {
+        Self { text, edit, strategy, view: View::new(text, strategy), sought: View::new(&edit.old_text, strategy) }
+    }
+
+    /// The replacements at `places`.
+    pub(super) fn hunks(&self, places: &[Range<usize>]) -> Vec<Hunk> {
+        let has_lines = self.edit.new_text.contains(['\n', '\r']);
+        let line_ending = if has_lines { LineEnding::of(self.text) } else { LineEnding::Lf };
+        places.iter().map(|place| self.hunk(place, line_ending)).collect()
+    }
+
+    fn hunk(&self, place: &Range<usize>, line_ending: LineEnding) -> Hunk {
+        let new = self.edit.new_text.as_str();
+        let new_text = match line_ending {
+            _ if !self.strategy.is_literal() || line_ending == LineEnding::Mixed => self.by_lines(place, line_ending),
+            LineEnding::Lf if self.strategy == Strategy::Exact => new.to_owned(),
+            _ => new.replace("\r\n", "\n").replace('\n', line_ending.as_str()),
+        };
+        Hunk { range: place.clone(), new_text }
+    }
+
+    /// The new text line by line: one that the edit leaves alone stays as the file has it, a changed one is indented
+    /// like what it replaces, and each ends like the one it replaces or follows.
+    fn by_lines(&self, place: &Range<usize>, line_ending: LineEnding) -> String {
+        let found: Vec<(&str, &str)> = ended_lines(self.text.get(place.clone()).unwrap_or_default()).collect();
+        let old: Vec<&str> = lines(&self.edit.old_text).collect();
+        let new: Vec<&str> = lines(self.trimmed(place)).collect();
+        let levels = self.levels(place, &old, &found, &new);
+        let around = self.ending_around(place, line_ending);
+        let mut text = String::with_capacity(self.edit.new_text.len() + new.len());
+        for op in TextDiff::configure().timeout(PATIENCE).diff_slices(&old, &new).ops() {
+            for (nth, index) in op.new_range().enumerate() {
+                let replaced = op.old_range().nth(nth).or_else(|| op.old_range().end.checked_sub(1));
+                let theirs = replaced.and_then(|replaced| found.get(replaced));
+                let line = new.get(index).copied().unwrap_or_default();
+                match (op, theirs) {
+                    (DiffOp::Equal { .. }, Some((theirs, _))) if self.strategy <= Strategy::Unicode => {
+                        text.push_str(theirs);
+                    }
+                    _ if index == 0 && !self.starts_line(place) => text.push_str(line),
+                    _ => levels.indent(line, &mut text),
+                }
+                if index + 1 < new.len() {
+                    let ending = theirs.map(|(_, ending)| *ending).filter(|ending| !ending.is_empty());
+                    text.push_str(ending.unwrap_or(around));
+                }
+            }
+        }
+        text
+    }
+
+    fn starts_line(&self, place: &Range<usize>) -> bool {
+        let before = self.text.get(..place.start).unwrap_or_default();
+        before.is_empty() || before.ends_with(['\n', '\r'])
+    }
+
+    /// The new text without blanks at its ends that were searched but are not in the file.
+    fn trimmed(&self, place: &Range<usize>) -> &str {
+        let (old, new) = (self.edit.old_text.as_str(), self.edit.new_text.as_str());
+        if self.strategy.is_literal() {
+            return new;
+        }
+        let (_, trailing) = old.split_at(old.trim_end_matches([' ', '\t']).len());
+        let new = new.strip_suffix(trailing).unwrap_or(new);
+        if self.strategy < Strategy::Indentation || self.starts_line(place) {
+            return new;
+        }
+        new.strip_prefix(indentation(old)).unwrap_or(new)
+    }
+
+    /// How the indentation of the model maps to the one of the file.
+    fn levels<'l>(&self, place: &Range<usize>, old: &[&'l str], found: &[(&'l str, &str)], new: &[&str]) -> Levels<'l> {
+        let skipped = usize::from(!self.starts_line(place));
+        let pairs: Vec<(&str, &str)> = std::iter::zip(old, found)
+            .skip(skipped)
+            .filter(|(ours, _)| !ours.trim().is_empty())
+            .map(|(ours, (theirs, _))| (indentation(ours), indentation(theirs)))
+            .collect();
+        let first = new.iter().skip(skipped).find(|line| !line.trim().is_empty()).map(|line| indentation(line));
+        // A replacement that is indented as the file is, though the text searched was not, is right already.
+        let is_right = pairs.first().is_some_and(|(ours, theirs)| ours != theirs && first == Some(theirs));
+        let has_blanks = self.strategy == Strategy::TrailingBlanks || self.strategy.is_literal();
+        if is_right || has_blanks { Levels::default() } else { Levels::new(&pairs) }
+    }
+
+    /// The ending of the line that `bytes` end in, or else of the one before.
+    fn ending_around(&self, bytes: &Range<usize>, line_ending: LineEnding) -> &str {
+        if line_ending != LineEnding::Mixed {
+            return line_ending.as_str();
+        }
+        let after = self.text.get(bytes.end..).unwrap_or_default();
+        let before = self.text.get(..bytes.start).unwrap_or_default();
+        let next = ended_lines(after).map(|(_, ending)| ending).find(|ending| !ending.is_empty());
+        next.unwrap_or(if before.ends_with("\r\n") { "\r\n" } else { "\n" })
+    }
+}
+
+/// How indentation in the model's text maps to that in the file.
+#[derive(Default)]
+struct Levels<'a> {
+    known: HashMap<&'a str, &'a str>,
+    /// One step deeper in both, where one has tabs and the other spaces.
+    step: Option<(String, String)>,
+}
+
+impl<'a> Levels<'a> {
+    fn new(pairs: &[(&'a str, &'a str)]) -> Self {
+        let mut known = HashMap::new();
+        for (ours, theirs) in pairs {
+            known.entry(*ours).or_insert(*theirs);
+        }
+        let deeper = |pair: &(&'a str, &'a str)| {
+            let (ours, theirs) = pairs.first()?;
+            step(pair.0.strip_prefix(ours)?, pair.1.strip_prefix(theirs)?)
+        };
+        let step = pairs.iter().find_map(deeper).or_else(|| pairs.iter().find_map(|(ours, theirs)| step(ours, theirs)));
+        Self { known, step }
+    }
+
+    /// Adds `line` to `text`, indented as the file is.
+    fn indent(&self, line: &str, text: &mut String) {
+        if line.trim().is_empty() {
+            return text.push_str(line);
+        }
+        let ours = indentation(line);
+        text.push_str(&self.theirs(ours));
+        text.push_str(line.strip_prefix(ours).unwrap_or(line));
+    }
+
+    fn theirs(&self, ours: &str) -> String {
+        if let Some(theirs) = self.known.get(ours) {
+            return (*theirs).to_owned();
+        }
+        let shallower =
+            self.known.iter().filter(|(known, _)| ours.starts_with(**known)).max_by_key(|(known, _)| known.len());
+        if let Some((known, theirs)) = shallower {
+            return format!("{theirs}{}", self.converted(ours.strip_prefix(known).unwrap_or_default()));
+        }
+        let deeper =
+            self.known.iter().filter(|(known, _)| known.starts_with(ours)).min_by_key(|(known, _)| known.len());
+        let Some((known, theirs)) = deeper else {
+            return ours.to_owned();
+        };
+        let step = self.converted(known.strip_prefix(ours).unwrap_or_default());
+        theirs.strip_suffix(step.as_str()).unwrap_or(theirs).to_owned()
+    }
+
+    fn converted(&self, ours: &str) -> String {
+        self.step.as_ref().map_or_else(|| ours.to_owned(), |(step, theirs)| ours.replace(step, theirs))
+    }
+}
+
+/// The smallest step that `ours` and `theirs` are made of, where one is tabs and the other spaces.
+fn step(ours: &str, theirs: &str) -> Option<(String, String)> {
+    let is_only = |text: &str, byte| !text.is_empty() && text.bytes().all(|other| other == byte);
+    let (spaces, tabs) = match () {
+        () if is_only(ours, b' ') && is_only(theirs, b'\t') => (ours, theirs),
+        () if is_only(ours, b'\t') && is_only(theirs, b' ') => (theirs, ours),
+        () => return None,
+    };
+    let width = spaces.len().is_multiple_of(tabs.len()).then(|| " ".repeat(spaces.len() / tabs.len()))?;
+    Some(if spaces == ours { (width, "\t".to_owned()) } else { ("\t".to_owned(), width) })
+}
+
+/// `edit` with one level of backslash escapes undone on both sides; `None` when there is none to undo.
+pub(super) fn unescaped(edit: &Replacement) -> Option<Replacement> {
+    let old_text = unescape(&edit.old_text);
+    let differs = old_text != edit.old_text;
+    differs.then(|| Replacement { old_text, new_text: unescape(&edit.new_text), replace_all: edit.replace_all })
+}
+
+fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        let escaped = if character == '\\' { characters.clone().next() } else { None };
+        let meant = match escaped {
+            Some('n') => '\n',
+            Some('t') => '\t',
+            Some('r') => '\r',
+            Some(quoted @ ('"' | '\'' | '`' | '\\')) => quoted,
+            _ => {
+                plain.push(character);
+                continue;
+            }
+        };
+        characters.next();
+        plain.push(meant);
+    }
+    plain
+}
+
+fn indentation(line: &str) -> &str {
+    line.split_at_checked(line.len() - line.trim_start_matches([' ', '\t']).len())
+        .map_or("", |(indentation, _)| indentation)
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    ended_lines(text).map(|(line, _)| line)
+}
+
+/// The lines of `text`, each with its ending apart; a text that ends with one has an empty last line.
+fn ended_lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = memchr::memchr2(b'\n', b'\r', text.as_bytes()).unwrap_or(text.len());
+        let (line, tail) = text.split_at_checked(end)?;
+        let len = if tail.starts_with("\r\n") { 2 } else { usize::from(!tail.is_empty()) };
+        let (ending, after) = tail.split_at_checked(len)?;
+        rest = (len > 0).then_some(after);
+        Some((line, ending))
+    })
+}

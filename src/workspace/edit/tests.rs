@@ -1,0 +1,257 @@
+//! The engine against cases of our own, and against those harvested from other agents (`corpus/edits`).
+
+#![expect(clippy::disallowed_methods, reason = "the corpus is outside any workspace")]
+
+use serde_json::Value;
+
+use super::*;
+
+fn edit(old: &str, new: &str) -> Change {
+    Change::Edits(vec![Replacement { old_text: old.to_owned(), new_text: new.to_owned(), replace_all: false }])
+}
+
+#[track_caller]
+fn check(text: &str, old: &str, new: &str, strategy: Strategy, expected: &str) {
+    let outcome = apply(text, &edit(old, new)).unwrap();
+    assert_eq!(&*outcome.new_text, expected);
+    assert_eq!(outcome.strategy, Some(strategy));
+    assert_eq!(patched(text, &outcome.places), expected);
+}
+
+#[track_caller]
+fn refused(text: &str, old: &str, new: &str, words: &[&str]) {
+    let MatchError(message) = apply(text, &edit(old, new)).unwrap_err();
+    for word in words {
+        assert!(message.contains(word), "{message:?} does not say {word:?}");
+    }
+}
+
+#[test]
+fn exact_text_is_replaced_literally() {
+    check("a $b c", "$b", "$& $1 \\n", Strategy::Exact, "a $& $1 \\n c");
+    check("\u{1f30d}x", "\u{1f30d}", "é", Strategy::Exact, "éx");
+}
+
+#[test]
+fn line_endings_follow_the_file() {
+    check("a\r\nb\r\nc\r\n", "a\nb", "a\nx\nb", Strategy::LineEndings, "a\r\nx\r\nb\r\nc\r\n");
+    check("a\r\nb\r\n", "\nb", "\nc", Strategy::LineEndings, "a\r\nc\r\n");
+    check("a\r\nb\r\n", "b", "x\ny", Strategy::Exact, "a\r\nx\r\ny\r\n");
+    check("a\rb\rc", "a\nb", "x\ny", Strategy::LineEndings, "x\ry\rc");
+    check("a\nb\n", "a\r\nb", "x\r\ny", Strategy::LineEndings, "x\ny\n");
+    // Mixed: lines that stay keep theirs, new ones take that of the line they replace.
+    check("1\n2\r\n3\n4\r\n", "1\n2\n3", "1\nx\n2\n3", Strategy::LineEndings, "1\nx\n2\r\n3\n4\r\n");
+    check("a\r\nb\nc\r\n", "c", "c\nd", Strategy::Exact, "a\r\nb\nc\r\nd\r\n");
+}
+
+#[test]
+fn trailing_blanks_are_forgiven() {
+    check("one  \ntwo\n", "one\ntwo", "1\n2", Strategy::TrailingBlanks, "1\n2\n");
+    check("one\ntwo\n", "one  \ntwo\t", "1  \n2\t", Strategy::TrailingBlanks, "1  \n2\n");
+}
+
+#[test]
+fn the_replacement_is_indented_like_what_it_replaces() {
+    check(
+        "\tif x {\n\t\ty();\n\t}\n",
+        "if x {\n    y();\n}",
+        "if x {\n    y();\n    if z {\n        w();\n    }\n}",
+        Strategy::Indentation,
+        "\tif x {\n\t\ty();\n\t\tif z {\n\t\t\tw();\n\t\t}\n\t}\n",
+    );
+    check(
+        "def f():\n    a\n    b\n",
+        "        a\n        b",
+        "        a\n        c\n    d",
+        Strategy::Indentation,
+        "def f():\n    a\n    c\nd\n",
+    );
+    check(
+        "x = foo(\n    1,\n)\n",
+        "foo(\n  1,\n)",
+        "bar(\n  1,\n  2,\n)",
+        Strategy::Indentation,
+        "x = bar(\n    1,\n    2,\n)\n",
+    );
+}
+
+#[test]
+fn typography_is_forgiven_and_lines_that_stay_keep_theirs() {
+    check(
+        "say “hi”
+now…
+",
+        "say \"hi\"\nnow...",
+        "say \"hi\"\nlater...",
+        Strategy::Unicode,
+        "say “hi”\nlater...\n",
+    );
+    check("e\u{301}t\u{e9}\n", "\u{e9}te\u{301}", "\u{e9}t\u{e9}s", Strategy::Unicode, "\u{e9}t\u{e9}s\n");
+    check("ﬁne, half a ﬁ\n", "fine", "good", Strategy::Unicode, "good, half a ﬁ\n");
+}
+
+#[test]
+fn the_width_of_inner_blanks_is_forgiven() {
+    check("a  =\t1\n", "a = 1", "a = 2", Strategy::InnerBlanks, "a = 2\n");
+}
+
+#[test]
+fn escapes_are_undone_on_both_sides() {
+    check("say(\"a\")\nx\n", "say(\\\"a\\\")\\nx", "say(\\\"b\\\")\\ny", Strategy::Unescaped, "say(\"b\")\ny\n");
+}
+
+#[test]
+fn every_occurrence_on_demand() {
+    let all = Change::Edits(vec![Replacement { old_text: "a".into(), new_text: "aa".into(), replace_all: true }]);
+    assert_eq!(&*apply("a b a", &all).unwrap().new_text, "aa b aa");
+}
+
+#[test]
+fn refusals_help() {
+    refused("x\n", "", "y", &["old_text is empty"]);
+    refused("x\n", "x", "x", &["the same"]);
+    refused("fn a() {}\n\nfn a() {}\n", "fn a", "fn b", &["2 times", "line 1: fn a() {}", "line 3: fn a() {}"]);
+    refused("aaa", "aa", "b", &["2 times"]);
+    refused("let a = 2;\n", "let a = 1;", "let a = 2;", &["already"]);
+    refused(
+        "\tlet alpha = one(1);\n\tlet beta = 2;\n",
+        "let alpha = one(1);\nlet gamma = 2;",
+        "",
+        &["line 1", "→let beta = 2;"],
+    );
+    refused("UserID = 1", "USERID = 1", "x", &["upper and lower case differ", "UserID"]);
+    refused("one\ntwo\n", "1 | one\n2 | two", "x", &["line numbers"]);
+    refused("grid = 1", " id", " key", &["not found"]);
+    refused("text", "\n", "x", &["not found"]);
+}
+
+#[test]
+fn edits_are_all_or_none_on_the_text_as_read() {
+    let change = |pairs: &[(&str, &str)]| {
+        let edit = |(old, new): &(&str, &str)| Replacement {
+            old_text: (*old).into(),
+            new_text: (*new).into(),
+            replace_all: false,
+        };
+        Change::Edits(pairs.iter().map(edit).collect())
+    };
+    assert_eq!(&*apply("a b", &change(&[("b", "a"), ("a", "b")])).unwrap().new_text, "b a");
+    let error = apply("abc", &change(&[("ab", "x"), ("bc", "y")])).unwrap_err();
+    assert!(error.0.contains("edits 1 and 2 overlap"), "{error}");
+    let error = apply("abc", &change(&[("a", "x"), ("z", "y")])).unwrap_err();
+    assert!(error.0.contains("edit 2 of 2"), "{error}");
+    assert!(apply("abc", &change(&[])).is_err());
+}
+
+#[test]
+fn an_empty_file_takes_an_empty_old_text() {
+    check("", "", "new\n", Strategy::Exact, "new\n");
+}
+
+#[test]
+fn a_whole_text_keeps_the_file_in_crlf() {
+    let outcome = apply("a\r\nb\r\n", &Change::Write("a\nc\n".to_owned())).unwrap();
+    assert_eq!((&*outcome.new_text, outcome.strategy), ("a\r\nc\r\n", None));
+    assert_eq!(outcome.places.len(), 1);
+}
+
+/// Cases of the corpus whose label we disagree with, and why.
+const DISAGREED: &[(&str, &str)] = &[
+    (
+        "continue-5ef3cf6f20",
+        "matches with all blanks and line breaks removed; the same request is `refuse_or_suggest` in continue-085f5e2883",
+    ),
+    ("Roo-Code-f3a3438705", "expects an import line that stands in neither the file nor the replacement"),
+];
+
+#[test]
+fn the_corpus_agrees() {
+    let shared = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared");
+    let shared = std::env::var("TANDEM_SHARED").unwrap_or_else(|_| shared.to_owned());
+    let Ok(cases) = std::fs::read_to_string(format!("{shared}/corpus/edits/edit_cases.json")) else {
+        let mut stderr = std::io::stderr();
+        std::io::Write::write_all(&mut stderr, b"NOT RUN: no corpus/edits in the shared folder\n").unwrap();
+        return;
+    };
+    let cases: Vec<Value> = serde_json::from_str(&cases).unwrap();
+    let mut score = std::collections::BTreeMap::<&str, (usize, usize)>::new();
+    let mut failures = Vec::new();
+    for case in cases.iter().filter(|case| case["format"] != "apply_patch") {
+        let id = case["id"].as_str().unwrap();
+        let policy = case["policy"].as_str().unwrap();
+        let passed = corpus_case(case, policy);
+        let (good, all) = score.entry(policy).or_default();
+        (*good, *all) = (*good + usize::from(passed.is_ok()), *all + 1);
+        if let Err(seen) = passed
+            && !DISAGREED.iter().any(|(disagreed, _)| *disagreed == id)
+        {
+            failures.push(format!("{id}: {seen}"));
+        }
+    }
+    assert!(failures.is_empty(), "{score:?}\n{}", failures.join("\n"));
+    let report = format!("edit corpus (passed, of): {score:?}, disagreed: {}\n", DISAGREED.len());
+    std::io::Write::write_all(&mut std::io::stderr(), report.as_bytes()).unwrap();
+}
+
+fn corpus_case(case: &Value, policy: &str) -> Result<(), String> {
+    let original = case["original"].as_str().unwrap();
+    let outcome = apply(original, &corpus_change(case)).map(|outcome| outcome.new_text.to_string());
+    let expect = &case["expect"];
+    let wanted = match (policy, &expect["content"]) {
+        ("refuse_or_suggest" | "refuse_ambiguous", _) => None,
+        (_, Value::String(content)) => Some(content.clone()),
+        _ => ranges(expect).map(|ranges| marked(original, &ranges)),
+    };
+    if outcome.as_ref().ok() == wanted.as_ref() { Ok(()) } else { Err(format!("{outcome:?} instead of {wanted:?}")) }
+}
+
+const MARK: &str = "\u{2603}";
+
+fn corpus_change(case: &Value) -> Change {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let one = |old: &Value, new: String, replace_all| Replacement { old_text: text(old), new_text: new, replace_all };
+    Change::Edits(match case["format"].as_str().unwrap() {
+        "locate" => vec![one(&case["search"], MARK.to_owned(), false)],
+        "locate_all" => vec![one(&case["search"], MARK.to_owned(), true)],
+        "multi_edit" => {
+            let edits = case["edits"].as_array().unwrap().iter();
+            edits.map(|edit| one(&edit["old_string"], text(&edit["new_string"]), edit["replace_all"] == true)).collect()
+        }
+        "diff_blocks" if case["search"].is_null() => blocks(case["patch"].as_str().unwrap()),
+        _ => vec![one(&case["search"], text(&case["replace"]), case["replace_all"] == true)],
+    })
+}
+
+/// `<<<<<<< SEARCH` blocks with a `:start_line:` header.
+fn blocks(patch: &str) -> Vec<Replacement> {
+    let block = |block: &str| {
+        let (_, body) = block.split_once("-------\n").unwrap();
+        let (old, new) = body.split_once("\n=======\n").unwrap();
+        let (new, _) = new.split_once("\n>>>>>>> REPLACE").unwrap();
+        Replacement { old_text: old.to_owned(), new_text: new.to_owned(), replace_all: false }
+    };
+    patch.split("<<<<<<< SEARCH\n").skip(1).map(block).collect()
+}
+
+/// The places the origin expects, in UTF-16 units as JavaScript counts.
+fn ranges(expect: &Value) -> Option<Vec<(usize, usize)>> {
+    let number = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
+    let range = |range: &Value| (number(&range[0]), number(&range[1]));
+    match (&expect["range"], &expect["ranges"]) {
+        (Value::Array(_), _) => Some(vec![range(&expect["range"])]),
+        (_, Value::Array(ranges)) => Some(ranges.iter().map(range).collect()),
+        _ => None,
+    }
+}
+
+fn marked(original: &str, ranges: &[(usize, usize)]) -> String {
+    let units: Vec<u16> = original.encode_utf16().collect();
+    let text = |from: usize, to: usize| String::from_utf16(&units[from..to]).unwrap();
+    let mut marked = String::new();
+    let mut at = 0;
+    for &(start, end) in ranges {
+        marked += &(text(at, start) + MARK);
+        at = end;
+    }
+    marked + &text(at, units.len())
+}

@@ -1,0 +1,63 @@
+//! What an editor can do for the workspace. The server implements it once a carrier; the terminal has [`NoEditor`].
+
+use std::path::Path;
+
+use futures_util::future::{BoxFuture, FutureExt, ready};
+
+use crate::text::Range;
+
+/// The editor's side of reading and writing. Methods not implemented say "not mine": the disk is used instead.
+pub trait Editor: Send + Sync {
+    /// Changes an open document (LSP `workspace/applyEdit`). The answer is not trusted: the document is looked at
+    /// afterwards.
+    fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>>;
+
+    /// The text the editor has for `path`, unsaved changes included (ACP `fs/read_text_file`).
+    fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>> {
+        let _ = path;
+        ready(None).boxed()
+    }
+
+    /// Writes `text` to `path` by way of the editor (ACP `fs/write_text_file`); `None` where it cannot.
+    fn write<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
+        let _ = (path, text);
+        ready(None).boxed()
+    }
+}
+
+/// A change of one open document, its ranges in the encoding negotiated for [`super::Documents`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentEdit {
+    /// The document as the editor named it.
+    pub uri: String,
+    /// The version the ranges were computed for.
+    pub version: Option<i32>,
+    /// What it does, for an undo list.
+    pub label: String,
+    /// Replacements, in order, none overlapping another.
+    pub hunks: Vec<(Range, String)>,
+}
+
+/// What the editor said to an edit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Applied {
+    /// It says it did it.
+    Yes,
+    /// It did not, with its reason.
+    Refused(String),
+}
+
+/// The editor could not be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the editor did not answer: {0}")]
+pub struct EditorError(pub String);
+
+/// No editor at all: every file is on disk.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoEditor;
+
+impl Editor for NoEditor {
+    fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
+        ready(Ok(Applied::Refused(format!("no editor has {} open", edit.uri)))).boxed()
+    }
+}

@@ -1,0 +1,316 @@
+//! Naming files: [`Root`] is a directory capability, [`WorkspacePath`] a place under it, and there is no other way to
+//! reach one.
+//!
+//! A name is resolved by walking it, symlinks included, without ever leaving the roots. What is opened later is the
+//! resolved place, one component after the other and following no symlink any more: if something was swapped meanwhile
+//! the open fails, so that what was decided about a path holds for the file that is touched.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+
+/// As many symlinks as Linux follows in one name.
+const MAX_LINKS: usize = 40;
+
+/// A workspace folder, opened once: if its name is made to point elsewhere later, this one stays.
+#[derive(Debug)]
+pub struct Root {
+    path: PathBuf,
+    real: PathBuf,
+    dir: Dir,
+}
+
+impl Root {
+    /// Opens the folder `path`, which may itself be reached through symlinks.
+    ///
+    /// # Errors
+    /// When it is not there, no directory, or may not be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let path = std::path::absolute(path)?;
+        let real = path.canonicalize()?;
+        let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
+        Ok(Self { path, real, dir })
+    }
+
+    /// The folder as it was named, absolute.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder with symlinks resolved.
+    #[must_use]
+    pub fn real(&self) -> &Path {
+        &self.real
+    }
+
+    /// The capability: opens below it cannot leave it.
+    #[must_use]
+    pub fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// Opens the regular file at `relative` for reading, at once and whatever its size. For searching.
+    ///
+    /// # Errors
+    /// When there is none, it leads outside, or it is no regular file.
+    pub fn open_file(&self, relative: &Path) -> io::Result<std::fs::File> {
+        let file = self.dir.open_with(relative, OpenOptions::new().read(true).nonblock(true))?;
+        if file.metadata()?.is_file() {
+            return Ok(file.into_std());
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+    }
+
+    fn strip<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        path.strip_prefix(&self.path).or_else(|_| path.strip_prefix(&self.real)).ok()
+    }
+}
+
+/// A file or folder inside a root; it need not exist yet. Only [`super::Workspace::resolve`] makes one.
+#[derive(Debug, Clone)]
+pub struct WorkspacePath {
+    root: Arc<Root>,
+    /// As named, relative to the root.
+    relative: PathBuf,
+    /// The root of the target: another one when a symlink leads there.
+    target_root: Arc<Root>,
+    /// What it names once symlinks are followed, relative to `target_root`.
+    target: PathBuf,
+}
+
+impl WorkspacePath {
+    /// Absolute, as a person knows it (below the root as it was named).
+    #[must_use]
+    pub fn absolute(&self) -> PathBuf {
+        self.root.path.join(&self.relative)
+    }
+
+    /// Absolute with symlinks resolved: what names the file in the system, and finds its open document.
+    #[must_use]
+    pub fn real(&self) -> PathBuf {
+        self.target_root.real.join(&self.target)
+    }
+
+    /// Relative to its root, for people and models; `.` for the root itself.
+    #[must_use]
+    pub fn display(&self) -> String {
+        shown(&self.relative)
+    }
+
+    /// What it names once symlinks are followed, relative to the root it is in; what a permission question shows.
+    #[must_use]
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// The root it was named in.
+    #[must_use]
+    pub fn root(&self) -> &Arc<Root> {
+        &self.root
+    }
+
+    /// Whether writing here could make something run later or change an agent's rules: asks in every mode.
+    #[must_use]
+    pub fn is_protected(&self) -> bool {
+        super::protect::is_protected(&self.target) || super::protect::is_protected(&self.relative)
+    }
+
+    /// Whether it is likely to hold a secret: reading asks, searching skips.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        super::protect::is_secret(&self.target) || super::protect::is_secret(&self.relative)
+    }
+
+    /// The folder it is in, opened without following any symlink, and its name there.
+    pub(super) fn parent(&self) -> io::Result<(Dir, &OsStr)> {
+        self.walk(|dir, name| dir.open_dir_nofollow(name))
+    }
+
+    /// [`Self::parent`], making the folders that are missing.
+    pub(super) fn make_parent(&self) -> io::Result<(Dir, &OsStr)> {
+        self.walk(|dir, name| match dir.open_dir_nofollow(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                dir.create_dir(name)?;
+                dir.open_dir_nofollow(name)
+            }
+            opened => opened,
+        })
+    }
+
+    fn walk(&self, enter: impl Fn(&Dir, &Path) -> io::Result<Dir>) -> io::Result<(Dir, &OsStr)> {
+        let name = self.target.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+        let mut dir = self.target_root.dir.try_clone()?;
+        for part in self.target.parent().into_iter().flat_map(Path::components) {
+            dir = enter(&dir, Path::new(part.as_os_str()))?;
+        }
+        Ok((dir, name))
+    }
+}
+
+/// Opens `name` in `dir` for reading, at once, following no symlink.
+pub(super) fn open_here(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
+    dir.open_with(name, OpenOptions::new().read(true).follow(FollowSymlinks::No).nonblock(true))
+}
+
+fn shown(relative: &Path) -> String {
+    if relative.as_os_str().is_empty() { ".".to_owned() } else { relative.display().to_string() }
+}
+
+/// Why a name does not name a file of the workspace, in words for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// Nothing was named.
+    #[error("the path is empty; name a file relative to the workspace folder")]
+    Empty,
+    /// It holds a NUL character.
+    #[error("the path {0:?} holds a NUL character")]
+    Nul(String),
+    /// It is outside every root, or leads there.
+    #[error("{path} is outside the workspace; only files in {roots} can be reached")]
+    Outside {
+        /// The name.
+        path: String,
+        /// The workspace folders.
+        roots: String,
+    },
+    /// It could not be followed.
+    #[error("cannot follow {path}: {reason}")]
+    Unresolvable {
+        /// The name.
+        path: String,
+        /// The system's words.
+        reason: String,
+    },
+}
+
+/// The place in `roots` that `name` names: relative to the first, absolute in any, or a `file:` URI.
+pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, PathError> {
+    if !name.starts_with("file:") {
+        return resolve_path(roots, Path::new(name));
+    }
+    let path = url::Url::parse(name).ok().and_then(|uri| uri.to_file_path().ok());
+    resolve_path(roots, &path.ok_or_else(|| outside(roots, Path::new(name)))?)
+}
+
+/// [`resolve`] for a path as the system has it.
+pub(super) fn resolve_path(roots: &[Arc<Root>], path: &Path) -> Result<WorkspacePath, PathError> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    if bytes.trim_ascii().is_empty() {
+        return Err(PathError::Empty);
+    }
+    if bytes.contains(&0) {
+        return Err(PathError::Nul(path.display().to_string()));
+    }
+    let (root, relative) = place(roots, path).ok_or_else(|| outside(roots, path))?;
+    let mut walk = Walk { roots, named: path, root: root.clone(), target: PathBuf::new(), links: 0 };
+    walk.run(relative)?;
+    let relative = tidy(relative).unwrap_or_else(|| walk.target.clone());
+    Ok(WorkspacePath { root: root.clone(), relative, target_root: walk.root, target: walk.target })
+}
+
+/// The root `path` is in and the way from there; the innermost when roots are nested.
+fn place<'a>(roots: &'a [Arc<Root>], path: &'a Path) -> Option<(&'a Arc<Root>, &'a Path)> {
+    if path.has_root() || matches!(path.components().next(), Some(Component::Prefix(_))) {
+        let inside = roots.iter().filter_map(|root| Some((root, root.strip(path)?)));
+        return inside.min_by_key(|(_, relative)| relative.components().count());
+    }
+    roots.first().map(|root| (root, path))
+}
+
+fn outside(roots: &[Arc<Root>], path: &Path) -> PathError {
+    let roots: Vec<_> = roots.iter().map(|root| root.path.display().to_string()).collect();
+    PathError::Outside { path: path.display().to_string(), roots: roots.join(", ") }
+}
+
+/// `relative` without `.` and `..`; `None` when that would leave it.
+fn tidy(relative: &Path) -> Option<PathBuf> {
+    let mut tidy = PathBuf::new();
+    for part in relative.components() {
+        match part {
+            Component::Normal(name) => tidy.push(name),
+            Component::CurDir => {}
+            Component::ParentDir if tidy.pop() => {}
+            _ => return None,
+        }
+    }
+    Some(tidy)
+}
+
+/// Following a name through the roots.
+struct Walk<'a> {
+    roots: &'a [Arc<Root>],
+    named: &'a Path,
+    root: Arc<Root>,
+    /// Free of symlinks.
+    target: PathBuf,
+    links: usize,
+}
+
+impl Walk<'_> {
+    fn run(&mut self, relative: &Path) -> Result<(), PathError> {
+        let mut ahead: VecDeque<OsString> = parts(relative);
+        while let Some(name) = ahead.pop_front() {
+            match name.as_encoded_bytes() {
+                b"." => {}
+                b".." if self.target.pop() => {}
+                b".." => return Err(outside(self.roots, self.named)),
+                _ => {
+                    self.refuse_stream(&name)?;
+                    self.target.push(&name);
+                    if let Some(link) = self.link()? {
+                        self.target.pop();
+                        let mut through = self.enter(&link)?;
+                        through.append(&mut ahead);
+                        ahead = through;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// On Windows a colon names a stream of a file, or a drive.
+    fn refuse_stream(&self, name: &OsStr) -> Result<(), PathError> {
+        if cfg!(windows) && name.as_encoded_bytes().contains(&b':') {
+            return Err(outside(self.roots, self.named));
+        }
+        Ok(())
+    }
+
+    /// What the symlink at `target` holds, if it is one.
+    fn link(&mut self) -> Result<Option<PathBuf>, PathError> {
+        match self.root.dir.symlink_metadata(&self.target) {
+            Ok(found) if found.is_symlink() => {}
+            // What is not there yet, or cannot be looked at, is reported by whoever opens it.
+            _ => return Ok(None),
+        }
+        self.links += 1;
+        let link = match self.links {
+            ..=MAX_LINKS => self.root.dir.read_link_contents(&self.target).map_err(|error| error.to_string()),
+            _ => Err("too many symbolic links".to_owned()),
+        };
+        link.map(Some).map_err(|reason| PathError::Unresolvable { path: self.named.display().to_string(), reason })
+    }
+
+    /// The way a symlink points, after going where it starts.
+    fn enter(&mut self, link: &Path) -> Result<VecDeque<OsString>, PathError> {
+        if !link.has_root() {
+            return Ok(parts(link));
+        }
+        let (root, relative) = place(self.roots, link).ok_or_else(|| outside(self.roots, self.named))?;
+        self.root = root.clone();
+        self.target.clear();
+        Ok(parts(relative))
+    }
+}
+
+fn parts(path: &Path) -> VecDeque<OsString> {
+    path.components().map(|part| part.as_os_str().to_owned()).collect()
+}

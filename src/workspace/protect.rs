@@ -1,0 +1,169 @@
+//! Files that are more than text: those that run or steer something once written, and those that hold secrets.
+//!
+//! Names are compared as the most forgiving file system would (case, Unicode forms, ignorable characters, trailing dots,
+//! streams, short names), so that no alias of a name here is taken for another file.
+
+use std::path::Path;
+
+use unicode_normalization::UnicodeNormalization;
+
+/// Anything under a folder of this name, and a file of this name, anywhere in the workspace.
+const PROTECTED_NAMES: &[&str] = &[
+    // git, and its 8.3 short name
+    ".git",
+    "git~1",
+    ".gitattributes",
+    ".gitmodules",
+    // editors
+    ".vscode",
+    ".idea",
+    ".zed",
+    ".helix",
+    ".nvim.lua",
+    ".nvimrc",
+    ".exrc",
+    ".vimrc",
+    ".dir-locals.el",
+    // agents: their settings, tools and rules
+    ".cursor",
+    ".cursorrules",
+    ".windsurf",
+    ".windsurfrules",
+    ".claude",
+    ".codex",
+    ".gemini",
+    ".tandem",
+    ".clinerules",
+    ".mcp.json",
+    "agents.md",
+    "agents.override.md",
+    "agent.md",
+    "claude.md",
+    "claude.local.md",
+    "gemini.md",
+    "copilot-instructions.md",
+    // run by other tools without being asked
+    ".envrc",
+    ".husky",
+    ".devcontainer",
+    ".devcontainer.json",
+    // shells
+    ".profile",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    "config.fish",
+];
+
+const SECRET_NAMES: &[&str] = &[
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".pypirc",
+    ".git-credentials",
+    ".htpasswd",
+];
+
+const SECRET_FOLDERS: &[&str] = &[".ssh", ".gnupg", ".aws", ".kube"];
+
+const SECRET_EXTENSIONS: &[&str] = &["pem", "key", "p12", "pfx", "jks", "keystore", "ppk", "kdbx"];
+
+/// What `.env.example` and its like end with: they are made to be read.
+const TEMPLATE_ENDINGS: &[&str] = &[".example", ".sample", ".template", ".dist"];
+
+/// Whether writing `path` (relative to its root) could make something run later or change an agent's rules.
+#[must_use]
+pub fn is_protected(path: &Path) -> bool {
+    let names = folded(path);
+    names.iter().any(|name| PROTECTED_NAMES.contains(&name.as_str()))
+        || names.windows(2).any(|pair| pair == [".github", "workflows"])
+        || names.last().is_some_and(|name| name.ends_with(".code-workspace"))
+}
+
+/// Whether `path` is likely to hold a secret.
+#[must_use]
+pub fn is_secret(path: &Path) -> bool {
+    let names = folded(path);
+    let Some((name, folders)) = names.split_last() else {
+        return false;
+    };
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    let is_env = name.starts_with(".env") && !TEMPLATE_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    is_env
+        || SECRET_NAMES.contains(&name.as_str())
+        || extension.is_some_and(|extension| SECRET_EXTENSIONS.contains(&extension))
+        || folders.iter().any(|folder| SECRET_FOLDERS.contains(&folder.as_str()))
+}
+
+fn folded(path: &Path) -> Vec<String> {
+    path.components().map(|part| fold(&part.as_os_str().to_string_lossy())).collect()
+}
+
+/// One name, the same for all names that some file system takes for the same.
+fn fold(name: &str) -> String {
+    let visible = name.nfkc().filter(|&character| !crate::text::display::is_deceptive(character));
+    let lower: String = visible.flat_map(char::to_lowercase).collect();
+    let (name, _stream) = lower.split_once(':').unwrap_or((&lower, ""));
+    name.trim_end_matches(['.', ' ']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protected_names_are_known_under_every_alias() {
+        for path in [
+            ".git/hooks/pre-commit",
+            ".GIT/config",
+            "sub/.git",
+            ".g\u{200c}it/config",
+            ".git./config",
+            ".git::$INDEX_ALLOCATION/config",
+            "GIT~1/config",
+            ".vscode/tasks.json",
+            "my.code-workspace",
+            "docs/AGENTS.md",
+            "Claude.MD",
+            ".github/workflows/ci.yml",
+            ".ＧＩＴ/config",
+            ".envrc",
+            "home/.bashrc",
+        ] {
+            assert!(is_protected(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn ordinary_names_are_not_protected() {
+        for path in
+            ["src/main.rs", ".gitignore", ".github/CODEOWNERS", "git/config", "workflows/a.yml", "README.md", ".env"]
+        {
+            assert!(!is_protected(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_known_and_templates_are_not_secret() {
+        for path in [".env", ".ENV.local", ".envrc", "certs/server.pem", "id_ed25519", "home/.ssh/config", "app.p12"] {
+            assert!(is_secret(Path::new(path)), "{path}");
+        }
+        for path in [".env.example", "id_rsa.pub", "src/environment.rs", "keys.rs", "key"] {
+            assert!(!is_secret(Path::new(path)), "{path}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+use super::*;
+
+#[tokio::test]
+async fn encodings_survive_an_edit() {
+    let fixture = Fixture::new();
+    let utf16 = |order: fn(u16) -> [u8; 2], text: &str| text.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+    for (before, after, said) in [
+        (b"hi there\n".to_vec(), b"hi you\n".to_vec(), "UTF-8, LF"),
+        (b"\xef\xbb\xbfhi there\r\n".to_vec(), b"\xef\xbb\xbfhi you\r\n".to_vec(), "UTF-8 with BOM, CRLF"),
+        (
+            utf16(u16::to_le_bytes, "\u{feff}hi there\r\n"),
+            utf16(u16::to_le_bytes, "\u{feff}hi you\r\n"),
+            "UTF-16LE, CRLF",
+        ),
+        (utf16(u16::to_be_bytes, "\u{feff}hi there 😀"), utf16(u16::to_be_bytes, "\u{feff}hi you 😀"), "UTF-16BE, LF"),
+        (b"\xe4 hi there \x80\xff\x81\n".to_vec(), b"\xe4 hi you \x80\xff\x81\n".to_vec(), "Latin-1, LF"),
+        (b"a\r\nhi there\nc\r".to_vec(), b"a\r\nhi you\nc\r".to_vec(), "UTF-8, mixed line endings"),
+        (b"hi there".to_vec(), b"hi you".to_vec(), "UTF-8, LF"),
+    ] {
+        fixture.write("a.txt", &before);
+        let workspace = fixture.workspace();
+        assert_eq!(read(&workspace, "a.txt").await.unwrap().format.to_string(), said);
+        commit(&workspace, "a.txt", &edit("there", "you")).await.unwrap();
+        assert_eq!(fixture.bytes("a.txt"), after, "{said}");
+    }
+    fixture.write("a.txt", b"\xe4 hi");
+    let error = commit(&fixture.workspace(), "a.txt", &edit("hi", "漢")).await.unwrap_err();
+    assert!(error.to_string().contains("Latin-1") && error.to_string().contains('漢'), "{error}");
+    assert_eq!(fixture.bytes("a.txt"), b"\xe4 hi");
+}
+
+#[tokio::test]
+async fn what_is_no_text_is_refused() {
+    let fixture = Fixture::new();
+    fixture.write("binary", b"\x7fELF\0\0");
+    fixture.write("odd", b"\xff\xfea");
+    std::fs::create_dir(fixture.path("folder")).unwrap();
+    std::fs::File::create(fixture.path("sparse")).unwrap().set_len(5 << 30).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, fixture.path("fifo"), rustix::fs::FileType::Fifo, 0o644.into(), 0).unwrap();
+    let socket = std::os::unix::net::UnixListener::bind(fixture.path("socket")).unwrap();
+    let workspace = fixture.workspace();
+    for (name, words) in [
+        ("binary", "binary file of 6 bytes"),
+        ("odd", "binary file of 3 bytes"),
+        ("folder", "is a folder"),
+        (".", "is a folder"),
+        ("fifo", "is a named pipe"),
+        ("socket", "is a socket"),
+        ("sparse", "too large: 5368709120 bytes"),
+        ("absent", "absent does not exist"),
+        ("binary/x", "not a folder"),
+    ] {
+        let error = read(&workspace, name).await.unwrap_err().to_string();
+        assert!(error.contains(words), "{name}: {error}");
+        if name != "absent" {
+            assert!(commit(&workspace, name, &write("x")).await.is_err(), "{name}");
+        }
+    }
+    drop(socket);
+}
+
+#[tokio::test]
+async fn a_new_file_gets_its_folders_and_its_bytes() {
+    let fixture = Fixture::new();
+    let content = "a\u{200b}\r\n\u{feff}b\0c \n";
+    let done = commit(&fixture.workspace(), "not/yet/there.txt", &write(content)).await.unwrap();
+    assert_eq!(done.old_text, None);
+    assert_eq!(fixture.bytes("not/yet/there.txt"), content.as_bytes());
+    let error = commit(&fixture.workspace(), "gone.txt", &edit("a", "b")).await.unwrap_err();
+    assert_eq!(error, FileError::NotFound("gone.txt".to_owned()));
+}
+
+#[tokio::test]
+async fn a_file_keeps_its_mode_and_attributes_and_breaks_hard_links() {
+    let fixture = Fixture::new();
+    fixture.write("run.sh", "old");
+    std::fs::hard_link(fixture.path("run.sh"), fixture.evil().join("linked")).unwrap();
+    std::fs::set_permissions(fixture.path("run.sh"), std::fs::Permissions::from_mode(0o750)).unwrap();
+    let tagged =
+        rustix::fs::setxattr(fixture.path("run.sh"), "user.tag", b"kept", rustix::fs::XattrFlags::empty()).is_ok();
+    commit(&fixture.workspace(), "run.sh", &write("new")).await.unwrap();
+    assert_eq!(std::fs::metadata(fixture.path("run.sh")).unwrap().mode() & 0o7777, 0o750);
+    assert_eq!(std::fs::read_to_string(fixture.evil().join("linked")).unwrap(), "old");
+    if tagged {
+        let mut value = [0; 8];
+        let len = rustix::fs::getxattr(fixture.path("run.sh"), "user.tag", &mut value).unwrap();
+        assert_eq!(&value[..len], b"kept");
+    }
+    assert_eq!(std::fs::read_dir(fixture.ws()).unwrap().count(), 1, "no temporary file is left");
+}
+
+#[tokio::test]
+async fn a_read_only_file_is_left_alone() {
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "old");
+    std::fs::set_permissions(fixture.path("a.txt"), std::fs::Permissions::from_mode(0o444)).unwrap();
+    let error = commit(&fixture.workspace(), "a.txt", &write("new")).await.unwrap_err();
+    assert!(error.to_string().contains("read-only"), "{error}");
+    assert_eq!(fixture.bytes("a.txt"), b"old");
+}
+
+#[tokio::test]
+async fn an_edit_of_text_that_changed_is_matched_again() {
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "one\ntwo\n");
+    let workspace = fixture.workspace();
+    read(&workspace, "a.txt").await.unwrap();
+    fixture.write("a.txt", "zero\none\ntwo\n");
+    let done = commit(&workspace, "a.txt", &edit("two", "2")).await.unwrap();
+    assert_eq!(fixture.bytes("a.txt"), b"zero\none\n2\n");
+    assert!(done.notes[0].contains("changed since you read it"), "{:?}", done.notes);
+    assert_eq!(done.lines, [3..=3]);
+    let error = commit(&workspace, "a.txt", &edit("three", "3")).await.unwrap_err();
+    assert!(error.to_string().contains("changed since you read it"), "{error}");
+}
+
+#[tokio::test]
+async fn a_whole_text_never_undoes_what_the_session_has_not_seen() {
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "original\n");
+    let workspace = fixture.workspace();
+    let unread = commit(&workspace, "a.txt", &write("first\n")).await.unwrap();
+    assert!(unread.notes[0].contains("not read"), "{:?}", unread.notes);
+    fixture.write("a.txt", "user typed this\n");
+    let error = commit(&workspace, "a.txt", &write("model version\n")).await.unwrap_err();
+    assert!(error.to_string().contains("changed"), "{error}");
+    assert_eq!(fixture.bytes("a.txt"), b"user typed this\n");
+
+    // Neither what was changed while the person was asked.
+    fixture.write("b.txt", "shown\n");
+    let path = workspace.resolve("b.txt").unwrap();
+    workspace.propose(&path, &write("new\n")).await.unwrap();
+    fixture.write("b.txt", "typed meanwhile\n");
+    assert_eq!(workspace.commit(&path, &write("new\n")).await.unwrap_err(), FileError::Changed("b.txt".to_owned()));
+    workspace.read(&path).await.unwrap();
+    workspace.commit(&path, &write("new\n")).await.unwrap();
+    assert_eq!(fixture.bytes("b.txt"), b"new\n");
+}
+
+#[tokio::test]
+async fn a_proposal_changes_nothing() {
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "one\n");
+    let workspace = fixture.workspace();
+    let proposed = workspace.propose(&workspace.resolve("a.txt").unwrap(), &edit("one", "two")).await.unwrap();
+    assert_eq!((proposed.old_text.as_deref(), &*proposed.new_text), (Some("one\n"), "two\n"));
+    assert_eq!(proposed.diff(), "@@ -1 +1 @@\n-one\n+two\n");
+    assert_eq!(fixture.bytes("a.txt"), b"one\n");
+}
+
+#[tokio::test]
+async fn a_dangling_symlink_inside_makes_its_target() {
+    let fixture = Fixture::new();
+    symlink("made.txt", fixture.path("link")).unwrap();
+    commit(&fixture.workspace(), "link", &write("x")).await.unwrap();
+    assert_eq!(fixture.bytes("made.txt"), b"x");
+    assert!(fixture.path("link").is_symlink());
+}

@@ -1,0 +1,160 @@
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+#[track_caller]
+fn resolves(workspace: &Workspace, name: &str, display: &str, target: &str) {
+    let path = workspace.resolve(name).unwrap();
+    assert_eq!((path.display().as_str(), path.target()), (display, Path::new(target)), "{name}");
+}
+
+#[track_caller]
+fn refused(workspace: &Workspace, name: &str) {
+    let error = workspace.resolve(name).unwrap_err();
+    assert!(matches!(error, PathError::Outside { .. }), "{name}: {error}");
+    assert!(error.to_string().contains("outside the workspace"), "{error}");
+}
+
+#[test]
+fn names_inside_are_found() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("src")).unwrap();
+    let workspace = fixture.workspace();
+    resolves(&workspace, "a.txt", "a.txt", "a.txt");
+    resolves(&workspace, "./src//../src/b.txt", "src/b.txt", "src/b.txt");
+    resolves(&workspace, ".", ".", "");
+    resolves(&workspace, "not/yet/there.txt", "not/yet/there.txt", "not/yet/there.txt");
+    resolves(&workspace, &fixture.path("src/ü x.txt").display().to_string(), "src/ü x.txt", "src/ü x.txt");
+    resolves(&workspace, &fixture.uri("src/ü x.txt"), "src/ü x.txt", "src/ü x.txt");
+    assert_eq!(workspace.resolve("src").unwrap().absolute(), fixture.path("src"));
+}
+
+#[test]
+fn names_outside_are_refused() {
+    let fixture = Fixture::new();
+    let workspace = fixture.workspace();
+    for name in [
+        "..",
+        "../ws-evil/secret.txt",
+        "a/../../x",
+        "/etc/passwd",
+        "/",
+        "file:///etc/passwd",
+        "file://host/share",
+        "/proc/self/cwd/x",
+    ] {
+        refused(&workspace, name);
+    }
+    refused(&workspace, &fixture.evil().join("secret.txt").display().to_string());
+    refused(&workspace, &format!("/proc/self/root{}", fixture.path("a").display()));
+    refused(&workspace, &format!("{}/../ws-evil/secret.txt", fixture.ws().display()));
+    assert_eq!(workspace.resolve("").unwrap_err(), PathError::Empty);
+    assert_eq!(workspace.resolve("a\0b").unwrap_err(), PathError::Nul("a\0b".to_owned()));
+    assert!(matches!(workspace.resolve("file:///a%00b"), Err(PathError::Nul(_) | PathError::Outside { .. })));
+}
+
+#[tokio::test]
+async fn symlinks_inside_work_and_outside_are_refused() {
+    let fixture = Fixture::new();
+    fixture.write("real.txt", "real");
+    std::fs::create_dir(fixture.path("dir")).unwrap();
+    symlink("../real.txt", fixture.path("dir/relative")).unwrap();
+    symlink(fixture.path("real.txt"), fixture.path("dir/absolute")).unwrap();
+    symlink("dir", fixture.path("folder")).unwrap();
+    symlink(fixture.evil().join("secret.txt"), fixture.path("notes.txt")).unwrap();
+    symlink("../ws-evil", fixture.path("out")).unwrap();
+    symlink("loop", fixture.path("loop")).unwrap();
+    symlink(".git/config", fixture.path("innocent")).unwrap();
+    let workspace = fixture.workspace();
+    resolves(&workspace, "dir/relative", "dir/relative", "real.txt");
+    resolves(&workspace, "folder/absolute", "folder/absolute", "real.txt");
+    assert_eq!(&*read(&workspace, "folder/absolute").await.unwrap().text, "real");
+    refused(&workspace, "notes.txt");
+    refused(&workspace, "out/secret.txt");
+    refused(&workspace, "out/new.txt");
+    assert!(matches!(workspace.resolve("loop"), Err(PathError::Unresolvable { .. })));
+    let innocent = workspace.resolve("innocent").unwrap();
+    assert!(innocent.is_protected() && innocent.target() == Path::new(".git/config"));
+    commit(&workspace, "folder/relative", &edit("real", "new")).await.unwrap();
+    assert_eq!(fixture.bytes("real.txt"), b"new");
+    assert!(fixture.path("dir/relative").is_symlink());
+}
+
+#[tokio::test]
+async fn the_workspace_may_be_a_symlink_and_stays_what_it_was() {
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "mine");
+    let link = fixture.folder.path().join("link");
+    symlink(fixture.ws(), &link).unwrap();
+    let root = Arc::new(Root::open(&link).unwrap());
+    let workspace = Workspace::new(vec![root], Documents::new(Encoding::Utf16), Arc::new(NoEditor));
+    for name in ["a.txt".into(), link.join("a.txt"), fixture.path("a.txt")] {
+        assert_eq!(workspace.resolve_path(&name).unwrap().absolute(), link.join("a.txt"));
+    }
+    std::fs::rename(fixture.ws(), fixture.folder.path().join("moved")).unwrap();
+    symlink(fixture.evil(), fixture.ws()).unwrap();
+    assert_eq!(&*read(&workspace, "a.txt").await.unwrap().text, "mine");
+    assert!(read(&workspace, "secret.txt").await.is_err());
+}
+
+#[test]
+fn a_symlink_may_lead_to_another_root() {
+    let fixture = Fixture::new();
+    symlink(fixture.evil().join("secret.txt"), fixture.path("other")).unwrap();
+    let roots = [fixture.ws(), fixture.evil()].map(|path| Arc::new(Root::open(&path).unwrap()));
+    let workspace = Workspace::new(roots.into(), Documents::new(Encoding::Utf16), Arc::new(NoEditor));
+    assert_eq!(workspace.resolve("other").unwrap().real(), fixture.evil().canonicalize().unwrap().join("secret.txt"));
+    assert_eq!(workspace.resolve_path(&fixture.evil().join("secret.txt")).unwrap().root().path(), fixture.evil());
+}
+
+#[test]
+fn names_need_not_be_unicode() {
+    use std::os::unix::ffi::OsStrExt;
+    let fixture = Fixture::new();
+    let name = Path::new(std::ffi::OsStr::from_bytes(b"a\xff.txt"));
+    std::fs::write(fixture.ws().join(name), "x").unwrap();
+    assert_eq!(fixture.workspace().resolve_path(name).unwrap().target(), name);
+}
+
+#[tokio::test]
+async fn what_was_swapped_after_resolving_is_not_followed() {
+    let fixture = Fixture::new();
+    std::fs::create_dir_all(fixture.path(".git/hooks")).unwrap();
+    std::fs::create_dir(fixture.path("race")).unwrap();
+    let workspace = fixture.workspace();
+    let path = workspace.resolve("race/pre-commit").unwrap();
+    std::fs::remove_dir(fixture.path("race")).unwrap();
+    symlink(".git/hooks", fixture.path("race")).unwrap();
+    assert!(workspace.commit(&path, &write("#!/bin/sh")).await.is_err());
+    assert!(!fixture.path(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn reads_under_a_swapping_symlink_never_leave() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("real")).unwrap();
+    fixture.write("real/secret.txt", "mine");
+    let root = Root::open(&fixture.ws()).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let (real, name, out) = (fixture.path("real"), fixture.path("name"), fixture.evil());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let _ = std::fs::rename(&real, &name);
+                let _ = std::fs::rename(&name, &real);
+                let _ = symlink(&out, &name);
+                let _ = std::fs::remove_file(&name);
+            }
+        });
+        let roots = [Arc::new(root)];
+        for _ in 0..5_000 {
+            let Ok(path) = path::resolve(&roots, "name/secret.txt") else {
+                continue;
+            };
+            if let Ok(bytes) = disk::read_now(&path) {
+                assert_eq!(bytes, b"mine");
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}

@@ -1,0 +1,285 @@
+//! A client of the server: writes real frames into a pipe, reads real frames from another, and never sleeps.
+//!
+//! Dropping it ends the server and fails the test when the server did not end well or a request was never answered.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use crate::schema;
+use serde_json::{Value, json};
+use tandem::model::rehearsal;
+use tandem::server::{Carrier, Ended};
+
+/// How long anything may take before the test fails.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A workspace, a scripted model and a runtime for both ends.
+pub struct World {
+    pub runtime: tokio::runtime::Runtime,
+    pub model: rehearsal::Server,
+    pub folder: tempfile::TempDir,
+}
+
+impl World {
+    /// A world whose model plays `script` (the JSON form of a rehearsal).
+    pub fn new(script: Value) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let script: rehearsal::Script = serde_json::from_value(script).unwrap();
+        let model = runtime.block_on(rehearsal::Server::start(script)).unwrap();
+        Self { runtime, model, folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self) -> std::path::PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path().join(name)).unwrap()
+    }
+
+    pub fn uri(&self, name: &str) -> String {
+        format!("file://{}/{name}", self.path().display())
+    }
+
+    pub fn rehearsal(&self) -> &rehearsal::Rehearsal {
+        self.model.rehearsal()
+    }
+
+    /// Waits for something of the model's.
+    pub fn wait<T>(&self, what: impl Future<Output = T>) -> T {
+        self.runtime.block_on(async { tokio::time::timeout(PATIENCE, what).await }).expect("the model waits in vain")
+    }
+
+    /// A client that has shaken hands and says it speaks ACP.
+    pub fn client(&self) -> Client {
+        self.client_with(json!({ "experimental": { "tandem": {} } }))
+    }
+
+    /// A client that has shaken hands with these capabilities.
+    pub fn client_with(&self, capabilities: Value) -> Client {
+        let mut client = self.stranger();
+        let folder = self.uri("");
+        let params = json!({ "processId": null, "rootUri": folder, "capabilities": capabilities,
+            "workspaceFolders": [{ "uri": folder.trim_end_matches('/'), "name": "w" }] });
+        let answer = client.call("initialize", params);
+        assert_eq!(answer["result"]["serverInfo"]["name"], "tandem", "{answer}");
+        client.notify("initialized", json!({}));
+        client
+    }
+
+    /// A client that has said nothing yet.
+    pub fn stranger(&self) -> Client {
+        self.stranger_on(Carrier::Lsp, &[("TANDEM_MODEL", "scripted"), ("TANDEM_BASE_URL", self.model.base_url())])
+    }
+
+    pub fn stranger_on(&self, carrier: Carrier, environment: &[(&str, &str)]) -> Client {
+        let (input, to_server) = std::io::pipe().unwrap();
+        let (from_server, output) = std::io::pipe().unwrap();
+        let load = settings(self.folder.path(), environment);
+        let server = self.runtime.spawn(tandem::server::serve(carrier, input, output, load));
+        Client::new(carrier, to_server, from_server, server, self.runtime.handle().clone())
+    }
+}
+
+/// The settings of a process with this environment and no configuration files.
+fn settings(home: &Path, variables: &[(&str, &str)]) -> tandem::server::LoadSettings {
+    tandem::cli::settings_loader(tandem::config::Environment::made_up(&home.join(".home"), variables))
+}
+
+pub struct Client {
+    carrier: Carrier,
+    writer: Option<PipeWriter>,
+    frames: Receiver<Value>,
+    /// What was read and not asked for yet.
+    pub seen: VecDeque<Value>,
+    open: Vec<(i64, String)>,
+    last_id: i64,
+    server: Option<tokio::task::JoinHandle<std::io::Result<Ended>>>,
+    runtime: tokio::runtime::Handle,
+}
+
+impl Client {
+    fn new(
+        carrier: Carrier,
+        writer: PipeWriter,
+        reader: PipeReader,
+        server: tokio::task::JoinHandle<std::io::Result<Ended>>,
+        runtime: tokio::runtime::Handle,
+    ) -> Self {
+        let (sender, frames) = sync_channel(10_000);
+        std::thread::spawn(move || {
+            let mut reader = BufReader::new(reader);
+            while let Some(frame) = read_frame(carrier, &mut reader) {
+                if sender.send(frame).is_err() {
+                    break;
+                }
+            }
+        });
+        let seen = VecDeque::new();
+        Self {
+            carrier,
+            writer: Some(writer),
+            frames,
+            seen,
+            open: Vec::new(),
+            last_id: 0,
+            server: Some(server),
+            runtime,
+        }
+    }
+
+    /// Sends bytes as they are.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.writer.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    pub fn send(&mut self, message: &Value) {
+        let body = message.to_string();
+        match self.carrier {
+            Carrier::Lsp => self.raw(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()),
+            Carrier::Acp => self.raw(format!("{body}\n").as_bytes()),
+        }
+    }
+
+    pub fn notify(&mut self, method: &str, params: Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    }
+
+    /// Sends a request and gives its id.
+    pub fn ask(&mut self, method: &str, params: Value) -> i64 {
+        self.last_id += 1;
+        self.open.push((self.last_id, method.to_owned()));
+        self.send(&json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }));
+        self.last_id
+    }
+
+    /// Sends a request and waits for its answer.
+    pub fn call(&mut self, method: &str, params: Value) -> Value {
+        let id = self.ask(method, params);
+        self.answer(id)
+    }
+
+    /// The answer to a request.
+    pub fn answer(&mut self, id: i64) -> Value {
+        let answer = self.find(|message| message["id"] == id && message.get("method").is_none());
+        self.close(&answer);
+        answer
+    }
+
+    /// A request has its answer.
+    fn close(&mut self, answer: &Value) {
+        if let Some(index) = self.open.iter().position(|(id, _)| answer["id"] == *id) {
+            let (_, method) = self.open.swap_remove(index);
+            schema::check_answer(&method, answer);
+        }
+    }
+
+    /// Answers a request of the server.
+    pub fn respond(&mut self, request: &Value, result: Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
+    }
+
+    /// The next message of that method.
+    pub fn next(&mut self, method: &str) -> Value {
+        self.find(|message| message["method"] == method)
+    }
+
+    /// The next update of a kind.
+    pub fn update(&mut self, kind: &str) -> Value {
+        let message = self.find(|message| message["params"]["update"]["sessionUpdate"] == kind);
+        message["params"]["update"].clone()
+    }
+
+    /// The first message, seen or to come, that fits; the others stay for later.
+    pub fn find(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        if let Some(index) = self.seen.iter().position(&fits) {
+            return self.seen.remove(index).unwrap();
+        }
+        loop {
+            let message = self.frames.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+                panic!("the server said nothing that fits; it said {:#?}", self.seen);
+            });
+            schema::check_message(&message);
+            if fits(&message) {
+                return message;
+            }
+            self.seen.push_back(message);
+        }
+    }
+
+    /// Starts a session in the world's folder.
+    pub fn session(&mut self, world: &World) -> String {
+        let answer = self.call("session/new", json!({ "cwd": world.path(), "mcpServers": [] }));
+        answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("no session: {answer}")).to_owned()
+    }
+
+    /// Asks a question in a session and gives the request's id.
+    pub fn prompt(&mut self, session: &str, text: &str) -> i64 {
+        self.ask("session/prompt", json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] }))
+    }
+
+    pub fn open(&mut self, uri: &str, text: &str) {
+        let document = json!({ "uri": uri, "languageId": "rust", "version": 1, "text": text });
+        self.notify("textDocument/didOpen", json!({ "textDocument": document }));
+    }
+
+    /// All text of the answer among what was seen.
+    pub fn text(&self) -> String {
+        let chunks = self.seen.iter().filter(|m| m["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
+        chunks.map(|m| m["params"]["update"]["content"]["text"].as_str().unwrap()).collect()
+    }
+
+    /// Closes the input and gives how the server ended.
+    pub fn end(&mut self) -> Ended {
+        self.writer = None;
+        let server = self.server.take().expect("ended once");
+        self.runtime.block_on(async { tokio::time::timeout(PATIENCE, server).await }).unwrap().unwrap().unwrap()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if std::thread::panicking() || self.server.is_none() {
+            return;
+        }
+        assert_eq!(self.end(), Ended::Well);
+        let rest: Vec<Value> = self.frames.iter().chain(std::mem::take(&mut self.seen)).collect();
+        for message in rest {
+            schema::check_message(&message);
+            if message.get("method").is_none() {
+                self.close(&message);
+            }
+        }
+        assert_eq!(self.open, Vec::new(), "requests without an answer");
+    }
+}
+
+fn read_frame(carrier: Carrier, reader: &mut impl BufRead) -> Option<Value> {
+    let mut line = String::new();
+    if carrier == Carrier::Acp {
+        return (reader.read_line(&mut line).ok()? > 0).then(|| serde_json::from_str(&line).unwrap());
+    }
+    let mut length = 0;
+    loop {
+        line.clear();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim_end() {
+            "" => break,
+            header => length = header.strip_prefix("Content-Length: ").unwrap().parse().unwrap(),
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(serde_json::from_slice(&body).expect("only JSON on stdout"))
+}
