@@ -11,6 +11,7 @@ pub mod documents;
 pub mod edit;
 pub mod editor;
 pub mod error;
+pub mod patch;
 pub mod path;
 pub mod protect;
 mod seen;

@@ -87,8 +87,10 @@ impl Plan {
         let known = workspace.0.seen.known(path, now.text());
         let mut notes = Vec::new();
         match (change, known) {
-            (Change::Edits(_), _) if !now.exists() => return Err(FileError::NotFound(path.display())),
-            (Change::Edits(_), Known::Changed) => notes.push(
+            (Change::Edits(_) | Change::Patch(_), _) if !now.exists() => {
+                return Err(FileError::NotFound(path.display()));
+            }
+            (Change::Edits(_) | Change::Patch(_), Known::Changed) => notes.push(
                 "the file had changed since you read it; the edit was matched against the text as it is now".to_owned(),
             ),
             (Change::Write(_), Known::Changed | Known::ChangedSinceShown) if now.exists() => {
