@@ -5,6 +5,8 @@
 //! Bytes outside the places found stay as they are.
 
 mod chunks;
+#[cfg(test)]
+mod drift;
 mod explain;
 mod replacement;
 #[cfg(test)]
