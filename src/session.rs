@@ -285,7 +285,10 @@ impl Actor {
         }
         if !running.done {
             self.mend();
-            self.fail("the turn broke (a bug of tandem; see `tandem logs`). The next prompt works".to_owned(), ErrorCode::Internal);
+            self.fail(
+                "the turn broke (a bug of tandem; see `tandem logs`). The next prompt works".to_owned(),
+                ErrorCode::Internal,
+            );
         }
     }
 

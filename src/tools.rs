@@ -1,22 +1,52 @@
-//! What the model can do: one file a tool, one line in [`all`].
+//! What the model can do: one file a tool ([`TypedTool`]), one line in [`all`].
 //!
 //! A tool first says what it is going to do ([`Tool::preview`]: title, places, diff: what the person is asked about)
 //! and then does it ([`Tool::run`], which looks again: what was shown is what happens). An error is an answer to the
 //! model, in words that let its next try succeed. Front ends key on [`ToolKind`], never on a name.
 
 mod arguments;
+mod changes;
+mod edit_file;
+mod files;
+mod glob;
+mod grep;
+mod list_files;
 pub mod partial;
+mod pattern;
+mod read_file;
 mod typed;
+mod update_plan;
+mod write_file;
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::typed::TypedTool;
-use crate::workspace::Workspace;
+use crate::workspace::{FileError, PathError, Workspace};
+
+/// The built-in tools, in the order every request lists them (a request's beginning never changes).
+#[must_use]
+pub fn all() -> Arc<[Arc<dyn Tool>]> {
+    Arc::new([
+        Arc::new(read_file::ReadFile),
+        Arc::new(list_files::ListFiles),
+        Arc::new(glob::Glob),
+        Arc::new(grep::Grep),
+        Arc::new(edit_file::EditFile),
+        Arc::new(write_file::WriteFile),
+        Arc::new(update_plan::UpdatePlan),
+    ])
+}
+
+/// The tool called `name`.
+#[must_use]
+pub fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> Option<&'a Arc<dyn Tool>> {
+    tools.iter().find(|tool| tool.name() == name)
+}
 
 /// What sort of thing a tool does (the kinds of the Agent Client Protocol).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,12 +85,23 @@ pub trait Tool: Send + Sync {
     /// Its kind.
     fn kind(&self) -> ToolKind;
     /// What a call with these arguments is going to do; an error when it cannot work, so that nobody is asked about it.
-    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<Preview, ToolError>>;
+    fn preview<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<Preview, ToolError>>;
     /// What can be shown already of a call whose arguments still stream ([`partial::complete`] reads them); `None` while
     /// there is nothing worth showing.
-    fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>>;
+    fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>> {
+        let _ = (context, arguments);
+        ready(None).boxed()
+    }
     /// Does it.
-    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+    fn run<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
 /// What a tool works with. Cheap to clone.
@@ -164,5 +205,17 @@ pub enum PlanPriority {
 #[error("{0}")]
 pub struct ToolError(pub String);
 
-/// stub
-pub fn all() -> Arc<[Arc<dyn Tool>]> { Arc::new([]) }
+impl From<FileError> for ToolError {
+    fn from(error: FileError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<PathError> for ToolError {
+    fn from(error: PathError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests;

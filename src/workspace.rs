@@ -17,6 +17,7 @@ pub mod protect;
 mod seen;
 #[cfg(test)]
 mod tests;
+pub mod walk;
 
 use std::ops::RangeInclusive;
 use std::path::Path;

@@ -41,9 +41,11 @@ pub(super) async fn ask(
     steps.event(AgentEvent::PermissionResolved { call_id: call_id.to_owned(), outcome: outcome.clone() }).await;
     match outcome {
         Permission::AllowOnce | Permission::AllowAlways => Ok(()),
-        Permission::Reject => Err("the user said no to this call; nothing was changed. Do not repeat it: ask what they \
+        Permission::Reject => {
+            Err("the user said no to this call; nothing was changed. Do not repeat it: ask what they \
                                    want instead, or go another way"
-            .to_owned()),
+                .to_owned())
+        }
         Permission::Cancelled => Err("cancelled by the user before it ran".to_owned()),
         Permission::Forbidden(why) => Err(why),
     }

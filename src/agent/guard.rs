@@ -47,11 +47,8 @@ mod tests {
     fn rounds(names: &[(&str, &str)]) -> Option<usize> {
         let mut guard = Guard::default();
         names.iter().position(|(name, content)| {
-            let call = ToolCall {
-                id: "1".into(),
-                name: (*name).into(),
-                arguments: Arguments::Object(serde_json::Map::new()),
-            };
+            let call =
+                ToolCall { id: "1".into(), name: (*name).into(), arguments: Arguments::Object(serde_json::Map::new()) };
             let result = ExecutionResult { content: (*content).into(), ..ExecutionResult::default() };
             let outcome = Outcome {
                 id: "1".into(),

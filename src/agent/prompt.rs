@@ -179,7 +179,8 @@ mod tests {
     #[test]
     fn images_keep_their_place_among_the_words() {
         let image = || Attachment::Image { mime_type: "image/png".into(), data: "AA==".into() };
-        let prompt = Prompt { parts: vec![Attachment::Text("see".into()), image(), Attachment::Text("?".into())], focus: None };
+        let prompt =
+            Prompt { parts: vec![Attachment::Text("see".into()), image(), Attachment::Text("?".into())], focus: None };
         let kinds: Vec<_> = render(prompt, false).iter().map(|part| matches!(part, Part::Image { .. })).collect();
         assert_eq!(kinds, [false, true, false]);
     }

@@ -109,8 +109,7 @@ impl State {
             preamble: self.turn.preamble.clone(),
             messages: self.messages.iter().map(|entry| entry.encoded.clone()).collect(),
         };
-        let mut schedule =
-            Schedule::new(self.turn.context.clone(), self.steps.clone(), Arc::clone(&self.places));
+        let mut schedule = Schedule::new(self.turn.context.clone(), self.steps.clone(), Arc::clone(&self.places));
         let answer = listen(&self.turn, request, &self.messages, &mut schedule, &self.steps).await;
         if let Some(usage) = answer.usage {
             self.account(usage).await;
@@ -137,7 +136,9 @@ impl State {
             End::Failed(error) => return Err(error),
             _ if tool_calls > 0 => return Ok(None),
             End::Stop => return Ok(Some(Termination::EndTurn)),
-            End::Length => (Termination::MaxTokens, "the answer was cut by the model's token limit; say \"go on\" to continue"),
+            End::Length => {
+                (Termination::MaxTokens, "the answer was cut by the model's token limit; say \"go on\" to continue")
+            }
             End::Filtered => (Termination::Refusal, "the provider's content filter cut the answer; put it another way"),
             End::Refused => (Termination::Refusal, "the model refused to answer; put it another way"),
         };

@@ -70,7 +70,9 @@ async fn play(stage: &Stage) -> anyhow::Result<()> {
     stage.head("You save, and run the test again")?;
     stage.write("project/total.sh", &after)?;
     ensure!(stage.test(&project).await?, "the test still fails");
-    stage.say("\nThat is tandem. With a model of your own: `tandem doctor`, then `tandem init --editor vscode|neovim|helix`.")
+    stage.say(
+        "\nThat is tandem. With a model of your own: `tandem doctor`, then `tandem init --editor vscode|neovim|helix`.",
+    )
 }
 
 /// Where the demo happens: a folder and a terminal.

@@ -105,7 +105,10 @@ impl Report {
             serde_json::to_writer_pretty(&mut out, &json!({ "ok": bad == 0, "findings": self.findings }))?;
             writeln!(out)?;
         } else if bad == 0 {
-            writeln!(out, "\nReady. `tandem init --editor vscode|neovim|helix|zed|emacs` prints an editor's configuration.")?;
+            writeln!(
+                out,
+                "\nReady. `tandem init --editor vscode|neovim|helix|zed|emacs` prints an editor's configuration."
+            )?;
         } else {
             writeln!(out, "\n{bad} of {} checks failed.", self.findings.len())?;
         }
@@ -163,10 +166,15 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
         description: "Reports that the model can call tools.".to_owned(),
         parameters: json!({ "type": "object", "properties": { "ready": { "type": "boolean" } }, "required": ["ready"] }),
     };
-    let called = probe(&provider, "Call the tool report_ready with ready = true. Do not answer in text.", Arc::new([tool]));
+    let called =
+        probe(&provider, "Call the tool report_ready with ready = true. Do not answer in text.", Arc::new([tool]));
     report.add(match called.await {
         Ok(Heard { calls: 1.., .. }) => Finding::good("tool calls", "the model calls tools"),
-        Ok(_) => Finding::warning("tool calls", "the model did not call the tool it was asked to", "choose a model made for tool use: without calls it can only talk"),
+        Ok(_) => Finding::warning(
+            "tool calls",
+            "the model did not call the tool it was asked to",
+            "choose a model made for tool use: without calls it can only talk",
+        ),
         Err(error) => unreachable(&error),
     })
 }
@@ -192,10 +200,8 @@ struct Heard {
 async fn probe(provider: &Provider, question: &str, tools: Arc<[ToolSpec]>) -> Result<Heard, ModelError> {
     let instructions = Instructions { system: "You are being checked by `tandem doctor`.".to_owned(), tools };
     let message = Message::User { parts: vec![Part::Text { text: question.to_owned() }] };
-    let request = ModelRequest {
-        preamble: provider.preamble(&instructions),
-        messages: vec![provider.encode(&message)],
-    };
+    let request =
+        ModelRequest { preamble: provider.preamble(&instructions), messages: vec![provider.encode(&message)] };
     let begun = Instant::now();
     let mut stream = provider.stream(request);
     let mut heard = Heard::default();

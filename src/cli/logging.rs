@@ -20,6 +20,10 @@ pub fn log(_cli: &Cli, environment: &Environment) {
         .with_target(false)
         .init();
     if !known {
-        tracing::event!(Level::WARN, "TANDEM_LOG: `{}` is none of off, error, warn, info, debug, trace", wanted.unwrap_or_default());
+        tracing::event!(
+            Level::WARN,
+            "TANDEM_LOG: `{}` is none of off, error, warn, info, debug, trace",
+            wanted.unwrap_or_default()
+        );
     }
 }

@@ -69,7 +69,9 @@ fn words(args: &Args) -> Result<String, Failure> {
         io::stdin().read_to_string(&mut prompt).context("reading the prompt from standard input")?;
     }
     if prompt.trim().is_empty() {
-        return Err(Failure::usage("the prompt is empty: say what you want, as in `tandem run \"explain src/main.rs\"`"));
+        return Err(Failure::usage(
+            "the prompt is empty: say what you want, as in `tandem run \"explain src/main.rs\"`",
+        ));
     }
     Ok(prompt)
 }
@@ -136,7 +138,8 @@ impl Terminal {
                 let (sign, detail) = if result.is_error {
                     ("✗", result.content.lines().next().unwrap_or_default().to_owned())
                 } else {
-                    let places: Vec<_> = result.locations.iter().map(|place| place.path.display().to_string()).collect();
+                    let places: Vec<_> =
+                        result.locations.iter().map(|place| place.path.display().to_string()).collect();
                     ("✓", places.join(", "))
                 };
                 self.line(&format!("{sign} {name} {} ({execute_duration_ms:.0} ms)", display::escape_line(&detail)))

@@ -28,8 +28,7 @@ impl Framing {
     pub(crate) fn write(self, out: &mut Vec<u8>, body: &[u8]) {
         match self {
             Self::Header => {
-                write!(out, "Content-Length: {}\r\n\r\n", body.len())
-                    .expect("a Vec takes every write");
+                write!(out, "Content-Length: {}\r\n\r\n", body.len()).expect("a Vec takes every write");
                 out.extend_from_slice(body);
             }
             Self::Line => {
@@ -108,10 +107,7 @@ impl FrameReader {
     /// A reader at the start of a stream.
     #[must_use]
     pub fn new(framing: Framing) -> Self {
-        Self {
-            framing,
-            state: State::start(framing),
-        }
+        Self { framing, state: State::start(framing) }
     }
 
     /// Takes bytes off the front of `input` until a frame is complete (then it is returned) or nothing is left.
@@ -191,10 +187,7 @@ impl FrameReader {
             }
             // The announced length is not allocated: the body grows with what really arrives.
             1..=MAX_BODY => {
-                self.state = State::Body {
-                    left: length,
-                    body: Vec::new(),
-                };
+                self.state = State::Body { left: length, body: Vec::new() };
                 Ok(None)
             }
             _ if length <= MAX_SKIP => {
@@ -257,11 +250,7 @@ impl HeaderSection {
             return Ok(());
         }
         let length = parse_length(value.trim_ascii())?;
-        if self
-            .length
-            .replace(length)
-            .is_some_and(|before| before != length)
-        {
+        if self.length.replace(length).is_some_and(|before| before != length) {
             return Err(Fatal::TwoLengths);
         }
         Ok(())
@@ -270,15 +259,10 @@ impl HeaderSection {
 
 fn parse_length(value: &[u8]) -> Result<u64, Fatal> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
-        return Err(Fatal::BadLength(
-            String::from_utf8_lossy(value).into_owned(),
-        ));
+        return Err(Fatal::BadLength(String::from_utf8_lossy(value).into_owned()));
     }
     // Digits only: the one thing left that can go wrong is that there are too many.
-    str::from_utf8(value)
-        .ok()
-        .and_then(|digits| digits.parse().ok())
-        .ok_or(Fatal::HugeBody)
+    str::from_utf8(value).ok().and_then(|digits| digits.parse().ok()).ok_or(Fatal::HugeBody)
 }
 
 /// A blank line is no message.
@@ -331,17 +315,10 @@ mod tests {
     }
 
     fn check(framing: Framing, input: &str, bodies: &[&str], fatal: Option<&Fatal>) {
-        let bodies: Vec<_> = bodies
-            .iter()
-            .map(|body| Frame::Body(body.as_bytes().to_vec()))
-            .collect();
+        let bodies: Vec<_> = bodies.iter().map(|body| Frame::Body(body.as_bytes().to_vec())).collect();
         let ones = vec![1; input.len()];
         for pieces in [&[][..], &ones] {
-            assert_eq!(
-                frames(framing, input.as_bytes(), pieces),
-                (bodies.clone(), fatal.cloned()),
-                "{input:?}"
-            );
+            assert_eq!(frames(framing, input.as_bytes(), pieces), (bodies.clone(), fatal.cloned()), "{input:?}");
         }
     }
 
@@ -356,12 +333,7 @@ mod tests {
         ] {
             check(Framing::Header, input, &["{}"], None);
         }
-        check(
-            Framing::Header,
-            "Content-Length: 1\r\n\r\n1\r\nContent-Length: 0\r\n\r\n",
-            &["1", ""],
-            None,
-        );
+        check(Framing::Header, "Content-Length: 1\r\n\r\n1\r\nContent-Length: 0\r\n\r\n", &["1", ""], None);
         check(Framing::Header, "Content-Length: 9\r\n\r\ncut", &[], None);
     }
 
@@ -371,20 +343,11 @@ mod tests {
             ("Content-Type: x\r\n\r\n", Fatal::MissingLength),
             ("Content-Length: -5\r\n\r\n", Fatal::BadLength("-5".into())),
             ("Content-Length: +5\r\n\r\n", Fatal::BadLength("+5".into())),
-            (
-                "Content-Length: five\r\n\r\n",
-                Fatal::BadLength("five".into()),
-            ),
+            ("Content-Length: five\r\n\r\n", Fatal::BadLength("five".into())),
             ("Content-Length:\r\n\r\n", Fatal::BadLength(String::new())),
-            (
-                "Content-Length: 1\r\nContent-Length: 2\r\n\r\n",
-                Fatal::TwoLengths,
-            ),
+            ("Content-Length: 1\r\nContent-Length: 2\r\n\r\n", Fatal::TwoLengths),
             ("Content-Length: 1073741825\r\n\r\n", Fatal::HugeBody),
-            (
-                "Content-Length: 99999999999999999999999\r\n\r\n",
-                Fatal::HugeBody,
-            ),
+            ("Content-Length: 99999999999999999999999\r\n\r\n", Fatal::HugeBody),
             (&"A".repeat(8193), Fatal::LongHeader),
             (&"\n".repeat(8193), Fatal::LongHeader),
         ] {
@@ -409,12 +372,7 @@ mod tests {
 
     #[test]
     fn lines_are_bodies_and_blank_ones_are_not() {
-        check(
-            Framing::Line,
-            "{}\r\n\n  \n[]\nlast",
-            &["{}\r", "[]", "last"],
-            None,
-        );
+        check(Framing::Line, "{}\r\n\n  \n[]\nlast", &["{}\r", "[]", "last"], None);
     }
 
     proptest! {

@@ -33,20 +33,12 @@ impl Malformed {
     }
 
     fn parse(message: impl Into<String>) -> Self {
-        Self {
-            id: RawValue::NULL.to_owned(),
-            code: ErrorCode::ParseError,
-            message: message.into(),
-        }
+        Self { id: RawValue::NULL.to_owned(), code: ErrorCode::ParseError, message: message.into() }
     }
 
     fn invalid(id: Option<&RawValue>, message: impl Into<String>) -> Self {
         let id = id.unwrap_or(RawValue::NULL).to_owned();
-        Self {
-            id,
-            code: ErrorCode::InvalidRequest,
-            message: message.into(),
-        }
+        Self { id, code: ErrorCode::InvalidRequest, message: message.into() }
     }
 }
 
@@ -65,23 +57,17 @@ struct Envelope<'a> {
 }
 
 /// Tells `"id": null` from no id at all.
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
 /// Reads one body; `None` for an answer nobody can be waiting for.
 pub(crate) fn parse(body: &[u8]) -> Result<Option<Message>, Box<Malformed>> {
-    let text = str::from_utf8(body)
-        .map_err(|error| Malformed::parse(format!("body is not UTF-8: {error}")))?;
+    let text = str::from_utf8(body).map_err(|error| Malformed::parse(format!("body is not UTF-8: {error}")))?;
     // Checked by hand: derived structs would take an array (a batch) for their members in order.
     if !text.trim_ascii_start().starts_with('{') {
         return Err(Box::new(match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => Malformed::invalid(
-                None,
-                "a message is a JSON object; batches are not supported",
-            ),
+            Ok(_) => Malformed::invalid(None, "a message is a JSON object; batches are not supported"),
             Err(error) => Malformed::parse(format!("body is not JSON: {error}")),
         }));
     }
@@ -102,14 +88,9 @@ impl Envelope<'_> {
         let id = raw.map(|id| serde_json::from_str::<RequestId>(id.get()));
         let Some(method) = self.method else {
             // A response is never answered, whatever is wrong with it: two such peers would never fall silent.
-            let response_result = outcome(self.result, self.error)
-                .ok_or_else(|| invalid("neither method nor result"))?;
-            return Ok(id.and_then(Result::ok).map(|id| {
-                Message::Response(Response {
-                    id,
-                    response_result,
-                })
-            }));
+            let response_result =
+                outcome(self.result, self.error).ok_or_else(|| invalid("neither method nor result"))?;
+            return Ok(id.and_then(Result::ok).map(|id| Message::Response(Response { id, response_result })));
         };
         if self.jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
             return Err(invalid("`jsonrpc` is not \"2.0\""));
@@ -117,22 +98,12 @@ impl Envelope<'_> {
         let Value::String(method) = method else {
             return Err(invalid("`method` is not a string"));
         };
-        if !matches!(
-            self.params,
-            Value::Null | Value::Array(_) | Value::Object(_)
-        ) {
+        if !matches!(self.params, Value::Null | Value::Array(_) | Value::Object(_)) {
             return Err(invalid("`params` is neither an object nor an array"));
         }
         match id {
-            None => Ok(Some(Message::Notification(Notification {
-                method,
-                params: self.params,
-            }))),
-            Some(Ok(id)) => Ok(Some(Message::Request(Request {
-                id,
-                method,
-                params: self.params,
-            }))),
+            None => Ok(Some(Message::Notification(Notification { method, params: self.params }))),
+            Some(Ok(id)) => Ok(Some(Message::Request(Request { id, method, params: self.params }))),
             Some(Err(_)) => Err(invalid("`id` is neither a 32-bit integer nor a string")),
         }
     }
@@ -142,22 +113,16 @@ impl Envelope<'_> {
 fn outcome(result: Option<Value>, error: Option<Value>) -> Option<Result<Value, ResponseError>> {
     match error {
         None => result.map(Ok),
-        Some(error) => Some(Err(serde_json::from_value(error.clone()).unwrap_or_else(
-            |_| ResponseError {
-                code: ErrorCode::UnknownErrorCode as i32,
-                message: error.to_string(),
-                data: None,
-            },
-        ))),
+        Some(error) => Some(Err(serde_json::from_value(error.clone()).unwrap_or_else(|_| ResponseError {
+            code: ErrorCode::UnknownErrorCode as i32,
+            message: error.to_string(),
+            data: None,
+        }))),
     }
 }
 
 /// The body of a request (with an id) or a notification (without); params that are `null` are left out.
-pub(crate) fn call(
-    id: Option<i32>,
-    method: &str,
-    params: &impl Serialize,
-) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn call(id: Option<i32>, method: &str, params: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut body = br#"{"jsonrpc":"2.0""#.to_vec();
     if let Some(id) = id {
         member(&mut body, "id", &id)?;
@@ -187,11 +152,7 @@ pub(crate) fn answer<T: Serialize>(
 }
 
 /// Appends `,"name":value`; `name` needs no escaping.
-fn member<T: Serialize + ?Sized>(
-    body: &mut Vec<u8>,
-    name: &str,
-    value: &T,
-) -> serde_json::Result<()> {
+fn member<T: Serialize + ?Sized>(body: &mut Vec<u8>, name: &str, value: &T) -> serde_json::Result<()> {
     body.extend_from_slice(b",\"");
     body.extend_from_slice(name.as_bytes());
     body.extend_from_slice(b"\":");
@@ -213,10 +174,7 @@ mod tests {
             Ok(Some(Message::Notification(Notification { method, params }))) => {
                 format!("notification {method} {params}")
             }
-            Ok(Some(Message::Response(Response {
-                id,
-                response_result,
-            }))) => match response_result {
+            Ok(Some(Message::Response(Response { id, response_result }))) => match response_result {
                 Ok(value) => format!("response {id} {value}"),
                 Err(error) => format!("response {id} error {} {}", error.code, error.message),
             },
@@ -230,71 +188,31 @@ mod tests {
 
     #[test]
     fn messages_are_told_apart() {
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[]}}"#,
-            r#"request 1 m {"a":[]}"#,
-        );
-        check(
-            r#"{"params":null,"method":"m","id":"x","jsonrpc":"2.0","more":1}"#,
-            r#"request "x" m null"#,
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":-3,"method":"m"}"#,
-            "request -3 m null",
-        );
+        check(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[]}}"#, r#"request 1 m {"a":[]}"#);
+        check(r#"{"params":null,"method":"m","id":"x","jsonrpc":"2.0","more":1}"#, r#"request "x" m null"#);
+        check(r#"{"jsonrpc":"2.0","id":-3,"method":"m"}"#, "request -3 m null");
         check(r#" {"jsonrpc":"2.0","method":"m"}"#, "notification m null");
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
-            "response 1 null",
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"result":2,"error":null}"#,
-            "response 1 2",
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#,
-            "response 1 error 1 x",
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"error":"x"}"#,
-            r#"response 1 error -32001 "x""#,
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}"#,
-            "nothing",
-        );
+        check(r#"{"jsonrpc":"2.0","id":1,"result":null}"#, "response 1 null");
+        check(r#"{"jsonrpc":"2.0","id":1,"result":2,"error":null}"#, "response 1 2");
+        check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#, "response 1 error 1 x");
+        check(r#"{"jsonrpc":"2.0","id":1,"error":"x"}"#, r#"response 1 error -32001 "x""#);
+        check(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}"#, "nothing");
         check(r#"{"jsonrpc":"2.0","result":1}"#, "nothing");
     }
 
     #[test]
     fn what_is_not_json_is_a_parse_error() {
-        for body in [
-            "",
-            "{",
-            r#"{"jsonrpc":"2.0","id":5,"method":"#,
-            "nope",
-            "[1,",
-            r#"{"id":5}}"#,
-        ] {
+        for body in ["", "{", r#"{"jsonrpc":"2.0","id":5,"method":"#, "nope", "[1,", r#"{"id":5}}"#] {
             check(body, "-32700 id null");
         }
-        assert_eq!(
-            describe(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}"),
-            "-32700 id null"
-        );
+        assert_eq!(describe(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}"), "-32700 id null");
     }
 
     #[test]
     fn what_is_json_but_no_message_is_an_invalid_request() {
-        for body in [
-            "1",
-            "null",
-            "\"hi\"",
-            "[]",
-            r#"[{"jsonrpc":"2.0","id":7,"method":"m"}]"#,
-            "{}",
-            r#"{"id":1,"id":2}"#,
-        ] {
+        for body in
+            ["1", "null", "\"hi\"", "[]", r#"[{"jsonrpc":"2.0","id":7,"method":"m"}]"#, "{}", r#"{"id":1,"id":2}"#]
+        {
             check(body, "-32600 id null");
         }
         for body in [
@@ -310,54 +228,29 @@ mod tests {
 
     #[test]
     fn an_id_of_another_kind_comes_back_byte_for_byte() {
-        for id in [
-            "null",
-            "true",
-            "1.50",
-            "1e3",
-            "2147483648",
-            "-99999999999999999999999",
-            r#"{"a" : 1}"#,
-            "[1]",
-        ] {
-            check(
-                &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#),
-                &format!("-32600 id {id}"),
-            );
+        for id in ["null", "true", "1.50", "1e3", "2147483648", "-99999999999999999999999", r#"{"a" : 1}"#, "[1]"] {
+            check(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#), &format!("-32600 id {id}"));
         }
     }
 
     #[test]
     fn deep_nesting_is_refused_without_recursion() {
         let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
-        check(
-            &format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{deep}}}"#),
-            "-32700 id null",
-        );
+        check(&format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{deep}}}"#), "-32700 id null");
         check(&deep, "-32600 id null");
     }
 
     #[test]
     fn calls_and_answers_are_written_as_the_standard_says() {
         let text = |body: serde_json::Result<Vec<u8>>| String::from_utf8(body.unwrap()).unwrap();
-        assert_eq!(
-            text(call(None, "m", &())),
-            r#"{"jsonrpc":"2.0","method":"m"}"#
-        );
+        assert_eq!(text(call(None, "m", &())), r#"{"jsonrpc":"2.0","method":"m"}"#);
         assert_eq!(
             text(call(Some(3), "m", &json!({"params": null}))),
             r#"{"jsonrpc":"2.0","id":3,"method":"m","params":{"params":null}}"#
         );
         let id = RequestId::from("a\"b".to_owned());
-        assert_eq!(
-            text(answer(&id, Ok(&json!(null)))),
-            r#"{"jsonrpc":"2.0","id":"a\"b","result":null}"#
-        );
-        let error = ResponseError {
-            code: -32601,
-            message: "no".into(),
-            data: None,
-        };
+        assert_eq!(text(answer(&id, Ok(&json!(null)))), r#"{"jsonrpc":"2.0","id":"a\"b","result":null}"#);
+        let error = ResponseError { code: -32601, message: "no".into(), data: None };
         assert_eq!(
             text(answer::<()>(&RawValue::NULL, Err(&error))),
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}"#

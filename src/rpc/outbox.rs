@@ -61,10 +61,7 @@ pub(crate) enum Item {
     /// A finished JSON body.
     Body(Vec<u8>),
     /// Text that becomes a `session/update` when it is written, and may grow until then.
-    Text {
-        source: Arc<TextSource>,
-        text: String,
-    },
+    Text { source: Arc<TextSource>, text: String },
 }
 
 impl Item {
@@ -111,16 +108,12 @@ impl Outbox {
     pub(crate) fn push_text(&self, source: &Arc<TextSource>, piece: &str) {
         self.add(|queue| match queue.items.back_mut() {
             Some(Item::Text { source: last, text })
-                if text.len() + piece.len() <= MAX_MERGED
-                    && (Arc::ptr_eq(last, source) || last == source) =>
+                if text.len() + piece.len() <= MAX_MERGED && (Arc::ptr_eq(last, source) || last == source) =>
             {
                 text.push_str(piece);
                 queue.bytes += piece.len();
             }
-            _ => queue.append(Item::Text {
-                source: Arc::clone(source),
-                text: piece.to_owned(),
-            }),
+            _ => queue.append(Item::Text { source: Arc::clone(source), text: piece.to_owned() }),
         });
     }
 
@@ -144,10 +137,7 @@ impl Outbox {
                 return false;
             }
             queue.writer_waits = true;
-            queue = self
-                .filled
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
         mem::swap(&mut queue.items, items);
         true
@@ -172,10 +162,7 @@ impl Outbox {
     /// Nothing can be written any more: forgets what is queued and wakes everybody.
     pub(crate) fn fail(&self) {
         let mut queue = self.lock();
-        *queue = Queue {
-            ended: true,
-            ..Queue::default()
-        };
+        *queue = Queue { ended: true, ..Queue::default() };
         drop(queue);
         self.broken.cancel();
         self.drained.notify_waiters();

@@ -46,21 +46,14 @@ impl Peer {
         let (id, receiver) = self.pending().ask();
         match message::call(Some(id), method, params) {
             Ok(body) => self.outbox().push(body),
-            Err(error) => self
-                .pending()
-                .resolve(&RequestId::from(id), Err(unserializable(&error))),
+            Err(error) => self.pending().resolve(&RequestId::from(id), Err(unserializable(&error))),
         }
-        PendingResponse {
-            peer: self.clone(),
-            id,
-            receiver,
-        }
+        PendingResponse { peer: self.clone(), id, receiver }
     }
 
     /// Hands an answer to whoever waits for it.
     pub fn resolve(&self, response: Response) {
-        self.pending()
-            .resolve(&response.id, response.response_result);
+        self.pending().resolve(&response.id, response.response_result);
     }
 
     /// The client no longer wants the answer to this request: sets [`crate::rpc::Responder::cancelled`].
@@ -71,11 +64,7 @@ impl Peer {
 
     /// Answers something that was no message.
     pub fn reject(&self, malformed: &Malformed) {
-        let error = ResponseError {
-            code: malformed.code as i32,
-            message: malformed.message.clone(),
-            data: None,
-        };
+        let error = ResponseError { code: malformed.code as i32, message: malformed.message.clone(), data: None };
         self.answer::<()>(&malformed.id, Err(&error));
     }
 
@@ -110,11 +99,7 @@ impl Peer {
     }
 
     /// Sends an answer; one that cannot be serialized becomes an internal error.
-    pub(super) fn answer<T: Serialize>(
-        &self,
-        id: &impl Serialize,
-        answer: Result<&T, &ResponseError>,
-    ) {
+    pub(super) fn answer<T: Serialize>(&self, id: &impl Serialize, answer: Result<&T, &ResponseError>) {
         let body = message::answer(id, answer)
             .or_else(|error| message::answer::<()>(id, Err(&unserializable(&error))))
             .expect("an id and an error of strings and numbers serialize");
@@ -124,11 +109,7 @@ impl Peer {
 
 fn unserializable(error: &serde_json::Error) -> ResponseError {
     let message = format!("cannot be written as JSON: {error}");
-    ResponseError {
-        code: ErrorCode::InternalError as i32,
-        message,
-        data: None,
-    }
+    ResponseError { code: ErrorCode::InternalError as i32, message, data: None }
 }
 
 /// The answer to a request of ours, some time.
@@ -154,13 +135,11 @@ impl Future for PendingResponse {
     type Output = Result<Value, RequestError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.receiver)
-            .poll(context)
-            .map(|received| match received {
-                Ok(Ok(value)) => Ok(value),
-                Ok(Err(error)) => Err(RequestError::Refused(error)),
-                Err(_) => Err(RequestError::Closed),
-            })
+        Pin::new(&mut self.receiver).poll(context).map(|received| match received {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(RequestError::Refused(error)),
+            Err(_) => Err(RequestError::Closed),
+        })
     }
 }
 

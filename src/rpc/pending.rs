@@ -106,12 +106,7 @@ pub struct Responder {
 impl Responder {
     pub(super) fn new(id: RequestId, peer: Peer) -> Self {
         let cancelled = peer.pending().begin(id.clone());
-        Self {
-            id,
-            peer,
-            cancelled,
-            answered: false,
-        }
+        Self { id, peer, cancelled, answered: false }
     }
 
     /// The id of the request.
@@ -133,11 +128,7 @@ impl Responder {
 
     /// Answers with an error without data.
     pub fn error(self, code: ErrorCode, message: impl Into<String>) {
-        self.respond(Err(ResponseError {
-            code: code as i32,
-            message: message.into(),
-            data: None,
-        }));
+        self.respond(Err(ResponseError { code: code as i32, message: message.into(), data: None }));
     }
 
     /// Answers with either.
@@ -158,13 +149,8 @@ impl Responder {
 impl Drop for Responder {
     fn drop(&mut self) {
         if !self.answered {
-            let message =
-                "the request ended without an answer; this is a fault of tandem".to_owned();
-            self.send::<()>(Err(&ResponseError {
-                code: ErrorCode::InternalError as i32,
-                message,
-                data: None,
-            }));
+            let message = "the request ended without an answer; this is a fault of tandem".to_owned();
+            self.send::<()>(Err(&ResponseError { code: ErrorCode::InternalError as i32, message, data: None }));
         }
     }
 }

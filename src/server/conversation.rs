@@ -286,9 +286,7 @@ impl Server {
 
 impl Conversation {
     fn new(setup: crate::session::Setup, settings: &Settings, reader: Reader, server: &Server) -> Self {
-        let source = |kind| {
-            Arc::new(TextSource { session_id: Arc::clone(&setup.id), kind, message_id: None })
-        };
+        let source = |kind| Arc::new(TextSource { session_id: Arc::clone(&setup.id), kind, message_id: None });
         Self {
             mode: setup.mode,
             model: setup.model_name(),
@@ -335,9 +333,7 @@ pub(super) fn session_id() -> String {
 fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
     match block {
         acp::ContentBlock::Text(text) => Some(Attachment::Text(text.text)),
-        acp::ContentBlock::Image(image) => {
-            Some(Attachment::Image { mime_type: image.mime_type, data: image.data })
-        }
+        acp::ContentBlock::Image(image) => Some(Attachment::Image { mime_type: image.mime_type, data: image.data }),
         acp::ContentBlock::ResourceLink(link) => Some(Attachment::Mention { name: name_of(&link.uri).0 }),
         acp::ContentBlock::Resource(resource) => match resource.resource {
             acp::EmbeddedResourceResource::TextResourceContents(text) => {
@@ -365,9 +361,9 @@ fn parse_mode(id: &str) -> Answer<Mode> {
 }
 
 fn modes(current: Mode) -> acp::SessionModeState {
-    let available = Mode::ALL.iter().map(|mode| {
-        acp::SessionMode::new(mode.name(), mode.title()).description(mode.description().to_owned())
-    });
+    let available = Mode::ALL
+        .iter()
+        .map(|mode| acp::SessionMode::new(mode.name(), mode.title()).description(mode.description().to_owned()));
     acp::SessionModeState::new(current.name(), available.collect())
 }
 

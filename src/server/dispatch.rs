@@ -65,7 +65,9 @@ impl Server {
             Phase::Serving if method == "initialize" => {
                 Err(error(ErrorCode::InvalidRequest, "`initialize` was called before"))
             }
-            Phase::ShutDown => Err(error(ErrorCode::InvalidRequest, "the server was shut down; only `exit` can follow")),
+            Phase::ShutDown => {
+                Err(error(ErrorCode::InvalidRequest, "the server was shut down; only `exit` can follow"))
+            }
             _ => Ok(()),
         }
     }
@@ -94,11 +96,7 @@ pub(super) fn read<P: DeserializeOwned>(params: Value) -> Answer<P> {
     serde_json::from_value(params).map_err(|problem| error(ErrorCode::InvalidParams, format!("params: {problem}")))
 }
 
-fn reply<P: DeserializeOwned, R: Serialize>(
-    responder: Responder,
-    params: Value,
-    handler: impl FnOnce(P) -> Answer<R>,
-) {
+fn reply<P: DeserializeOwned, R: Serialize>(responder: Responder, params: Value, handler: impl FnOnce(P) -> Answer<R>) {
     match read(params).and_then(handler) {
         Ok(result) => responder.ok(&result),
         Err(error) => responder.respond(Err(error)),

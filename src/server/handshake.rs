@@ -32,9 +32,10 @@ impl Client {
     pub fn is_alive(&self) -> bool {
         #[cfg(unix)]
         if let Some(id) = self.process_id {
-            return i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw).is_none_or(|pid| {
-                rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
-            });
+            return i32::try_from(id)
+                .ok()
+                .and_then(rustix::process::Pid::from_raw)
+                .is_none_or(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH));
         }
         true
     }

@@ -70,7 +70,9 @@ mod tests {
         let selected = |id: &str| json!({ "outcome": { "outcome": "selected", "optionId": id } });
         assert_eq!(understood(&selected("allow_once")), Permission::AllowOnce);
         assert_eq!(understood(&selected("allow_always")), Permission::AllowAlways);
-        for nonsense in [selected("reject_once"), selected("yes"), json!(null), json!([]), json!({ "outcome": "selected" })] {
+        for nonsense in
+            [selected("reject_once"), selected("yes"), json!(null), json!([]), json!({ "outcome": "selected" })]
+        {
             assert_eq!(understood(&nonsense), Permission::Reject, "{nonsense}");
         }
     }

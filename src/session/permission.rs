@@ -113,13 +113,9 @@ impl Policy {
     pub fn new(allow: &[String], ask: &[String], deny: &[String]) -> (Self, Vec<String>) {
         let mut problems = Vec::new();
         let mut read = |rules: &[String]| -> Vec<Rule> {
-            rules
-                .iter()
-                .filter_map(|rule| Rule::parse(rule).map_err(|problem| problems.push(problem)).ok())
-                .collect()
+            rules.iter().filter_map(|rule| Rule::parse(rule).map_err(|problem| problems.push(problem)).ok()).collect()
         };
-        let mut policy =
-            Self { allow: read(allow), ask: read(ask), deny: read(deny), remembered: HashSet::new() };
+        let mut policy = Self { allow: read(allow), ask: read(ask), deny: read(deny), remembered: HashSet::new() };
         if policy.ask.len() < ask.len() || policy.deny.len() < deny.len() {
             policy.allow.clear();
         }

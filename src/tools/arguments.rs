@@ -125,7 +125,9 @@ fn coerce_string(value: &mut Value, schema: &Value) {
     if value.is_i64() || value.is_u64() {
         *value = Value::String(value.to_string());
     }
-    let Some(words) = schema.get("enum").and_then(Value::as_array) else { return };
+    let Some(words) = schema.get("enum").and_then(Value::as_array) else {
+        return;
+    };
     if let Some(word) = value.as_str().and_then(|word| find(word, words.iter().filter_map(Value::as_str))) {
         *value = Value::String(word.to_owned());
     }
@@ -133,7 +135,9 @@ fn coerce_string(value: &mut Value, schema: &Value) {
 
 fn coerce_array(value: &mut Value, schema: &Value) {
     unpack(value);
-    let Some(items) = schema.get("items") else { return };
+    let Some(items) = schema.get("items") else {
+        return;
+    };
     if value.is_object() && items.get("type").is_some_and(|name| name == "object") {
         *value = Value::Array(vec![value.take()]);
     }
@@ -144,7 +148,9 @@ fn coerce_array(value: &mut Value, schema: &Value) {
 
 fn coerce_object(value: &mut Value, schema: &Value) {
     unpack(value);
-    let (Value::Object(fields), Some(Value::Object(properties))) = (value, schema.get("properties")) else { return };
+    let (Value::Object(fields), Some(Value::Object(properties))) = (value, schema.get("properties")) else {
+        return;
+    };
     rename(fields, properties);
     fields.retain(|name, value| !value.is_null() || is_required(name, schema));
     fold_single_item(fields, properties);
@@ -174,8 +180,11 @@ fn rename(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
 
 /// `{path, old_text, new_text}` for `{path, edits: [{old_text, new_text}]}`: the one item of a missing list, spread out.
 fn fold_single_item(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
-    let list = properties.iter().find_map(|(name, schema)| Some((name, schema.pointer("/items/properties")?.as_object()?)));
-    let Some((list, of_item)) = list.filter(|(name, _)| !fields.contains_key(*name)) else { return };
+    let list =
+        properties.iter().find_map(|(name, schema)| Some((name, schema.pointer("/items/properties")?.as_object()?)));
+    let Some((list, of_item)) = list.filter(|(name, _)| !fields.contains_key(*name)) else {
+        return;
+    };
     let (item, rest): (Map<_, _>, Map<_, _>) = std::mem::take(fields).into_iter().partition(|(name, _)| {
         !properties.contains_key(name) && find(name, of_item.keys().map(String::as_str)).is_some()
     });
@@ -188,7 +197,8 @@ fn fold_single_item(fields: &mut Map<String, Value>, properties: &Map<String, Va
 /// The one of `ours` that `name` means.
 fn find<'a>(name: &str, mut ours: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let name = squash(name);
-    let alias = || ALIASES.iter().filter(|(known, _)| *known == name).find_map(|(_, word)| ours.clone().find(|it| it == word));
+    let alias =
+        || ALIASES.iter().filter(|(known, _)| *known == name).find_map(|(_, word)| ours.clone().find(|it| it == word));
     let alias = alias();
     ours.find(|it| squash(it) == name).or(alias)
 }
@@ -224,8 +234,14 @@ fn check(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
 }
 
 fn check_object(fields: &Map<String, Value>, schema: &Value, at: &str) -> Result<(), String> {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return Ok(());
+    };
     let full = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+    if let Some(name) = fields.keys().find(|name| !properties.contains_key(*name)) {
+        let known: Vec<_> = properties.keys().map(|name| format!("`{name}`")).collect();
+        return Err(format!("`{}` is not known here, only {}", full(name), known.join(", ")));
+    }
     for (name, schema_of_field) in properties {
         match fields.get(name) {
             Some(value) => check(value, schema_of_field, &full(name))?,
@@ -235,13 +251,7 @@ fn check_object(fields: &Map<String, Value>, schema: &Value, at: &str) -> Result
             None => {}
         }
     }
-    match fields.keys().find(|name| !properties.contains_key(*name)) {
-        Some(name) => {
-            let known: Vec<_> = properties.keys().map(|name| format!("`{name}`")).collect();
-            Err(format!("`{}` is not known here, only {}", full(name), known.join(", ")))
-        }
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn check_array(items: &[Value], schema: &Value, at: &str) -> Result<(), String> {
@@ -303,7 +313,8 @@ mod tests {
     #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     struct Item {
         old_text: String,
-        status: Option<PlanStatus>,
+        /// How far.
+        status: PlanStatus,
     }
 
     #[test]
@@ -318,9 +329,9 @@ mod tests {
                     "type": "object",
                     "properties": {
                         "old_text": {"type": "string"},
-                        "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
+                        "status": {"description": "How far.", "type": "string", "enum": ["pending", "in_progress", "completed"]},
                     },
-                    "required": ["old_text"],
+                    "required": ["old_text", "status"],
                 }},
             },
             "required": ["path", "edits"],
@@ -330,7 +341,8 @@ mod tests {
 
     #[test]
     fn understands_the_usual_slips() {
-        let plain = json!({"path": "a", "limit": 5, "all": true, "edits": [{"old_text": "x", "status": "in_progress"}]});
+        let plain =
+            json!({"path": "a", "limit": 5, "all": true, "edits": [{"old_text": "x", "status": "in_progress"}]});
         let check = |slip: Value| {
             let read = read::<Arguments>(&slip, "").unwrap();
             assert_eq!(serde_json::to_value(read).unwrap(), plain, "{slip}");
@@ -363,8 +375,14 @@ mod tests {
         check(json!({"path": "a"}), "`edits` is missing, it must be a list of {old_text, status}");
         check(json!({"path": ["a"], "edits": []}), "`path` must be a string, not a list");
         check(json!({"path": "a", "limit": -1, "edits": []}), "`limit` must be a whole number, not negative, not -1");
-        check(json!({"path": "a", "limit": "many", "edits": []}), "`limit` must be a whole number, not negative, not \"many\"");
-        check(json!({"path": "a", "edits": [{"old_text": "x"}, {}]}), "`edits[1].old_text` is missing, it must be a string");
+        check(
+            json!({"path": "a", "limit": "many", "edits": []}),
+            "`limit` must be a whole number, not negative, not \"many\"",
+        );
+        check(
+            json!({"path": "a", "edits": [{"old_text": "x", "status": "pending"}, {}]}),
+            "`edits[1].old_text` is missing, it must be a string",
+        );
         check(
             json!({"path": "a", "edits": [{"old_text": "x", "status": "maybe"}]}),
             "`edits[0].status` must be one of \"pending\", \"in_progress\", \"completed\", not \"maybe\"",

@@ -31,6 +31,7 @@ pub trait TypedTool: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Preview, ToolError>> + Send;
 
     /// See [`Tool::sketch`].
+    #[must_use]
     fn sketch(_context: &ToolContext, _arguments: &Value) -> impl Future<Output = Option<Preview>> + Send {
         async { None }
     }
@@ -59,7 +60,11 @@ impl<T: TypedTool> Tool for T {
         T::KIND
     }
 
-    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<Preview, ToolError>> {
+    fn preview<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<Preview, ToolError>> {
         async { T::preview(context, arguments::read(arguments, T::EXAMPLE)?).await }.boxed()
     }
 
@@ -67,7 +72,11 @@ impl<T: TypedTool> Tool for T {
         T::sketch(context, arguments).boxed()
     }
 
-    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn run<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         async { T::run(context, arguments::read(arguments, T::EXAMPLE)?).await }.boxed()
     }
 }

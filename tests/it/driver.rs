@@ -124,7 +124,16 @@ impl Client {
             }
         });
         let seen = VecDeque::new();
-        Self { carrier, writer: Some(writer), frames, seen, open: Vec::new(), last_id: 0, server: Some(server), runtime }
+        Self {
+            carrier,
+            writer: Some(writer),
+            frames,
+            seen,
+            open: Vec::new(),
+            last_id: 0,
+            server: Some(server),
+            runtime,
+        }
     }
 
     /// Sends bytes as they are.

@@ -5,4 +5,5 @@ mod driver;
 mod editing;
 mod house;
 mod lifecycle;
+mod plain;
 mod prompt;

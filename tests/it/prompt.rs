@@ -7,7 +7,8 @@ use crate::driver::World;
 
 #[test]
 fn text_and_reasoning_stream_before_the_prompt_is_answered() {
-    let world = World::new(json!([[{ "reasoning": "hm" }, { "text": "Hello" }, { "gate": "half" }, { "text": ", world" }]]));
+    let world =
+        World::new(json!([[{ "reasoning": "hm" }, { "text": "Hello" }, { "gate": "half" }, { "text": ", world" }]]));
     let mut client = world.client();
     let session = client.session(&world);
     let id = client.prompt(&session, "hi");
@@ -97,7 +98,8 @@ fn without_a_model_a_prompt_names_the_three_ways_to_one() {
     let world = World::new(json!([]));
     for carrier in [Carrier::Lsp, Carrier::Acp] {
         let mut client = world.stranger_on(carrier, &[]);
-        client.call("initialize", json!({ "protocolVersion": 1, "capabilities": { "experimental": { "tandem": {} } } }));
+        client
+            .call("initialize", json!({ "protocolVersion": 1, "capabilities": { "experimental": { "tandem": {} } } }));
         let session = client.session(&world);
         let id = client.prompt(&session, "hi");
         let error = client.answer(id)["error"].clone();
@@ -132,7 +134,8 @@ fn a_mode_that_is_set_is_told_to_the_client() {
     assert_eq!(wrong["error"]["code"], -32602);
     let option = json!({ "sessionId": session, "configId": "mode", "value": "edit" });
     let options = client.call("session/set_config_option", option);
-    let mode = options["result"]["configOptions"].as_array().unwrap().iter().find(|o| o["id"] == "mode").unwrap().clone();
+    let mode =
+        options["result"]["configOptions"].as_array().unwrap().iter().find(|o| o["id"] == "mode").unwrap().clone();
     assert_eq!(mode["currentValue"], "edit");
     let _: Value = client.update("config_option_update");
 }

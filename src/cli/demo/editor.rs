@@ -194,7 +194,9 @@ impl<'a> Editor<'a> {
 
 fn uri(path: &Path) -> anyhow::Result<String> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    url::Url::from_file_path(&path).map(String::from).map_err(|()| anyhow::anyhow!("{} is not absolute", path.display()))
+    url::Url::from_file_path(&path)
+        .map(String::from)
+        .map_err(|()| anyhow::anyhow!("{} is not absolute", path.display()))
 }
 
 fn range(value: &Value) -> Range {

@@ -65,7 +65,12 @@ impl Server {
         for question in self.plain.questions() {
             let arguments = json!([question.call_id]);
             let mut offer = |word: &str, command: &str| {
-                actions.push(action(&format!("tandem: {word}: {}", question.title), "quickfix", command, arguments.clone()));
+                actions.push(action(
+                    &format!("tandem: {word}: {}", question.title),
+                    "quickfix",
+                    command,
+                    arguments.clone(),
+                ));
             };
             offer("Reject", "tandem.reject");
             offer("Allow", "tandem.allow");

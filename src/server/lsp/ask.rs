@@ -98,7 +98,8 @@ impl Server {
             Some(id) => questions.iter_mut().find(|question| question.call_id == id),
             None => questions.first_mut(),
         };
-        let nothing = || error(ErrorCode::InvalidRequest, "tandem has no such question open; it may be answered already");
+        let nothing =
+            || error(ErrorCode::InvalidRequest, "tandem has no such question open; it may be answered already");
         let reply = question.and_then(|question| question.reply.take()).ok_or_else(nothing)?;
         let _turn_gone = reply.send(permission);
         Ok(())

@@ -11,9 +11,9 @@ use super::ask::Question;
 use super::chat::{self, ChatFile, TANDEM, YOU};
 use crate::agent::event::{AgentEvent, Permission, Termination};
 use crate::protocol::lsp::MessageType;
+use crate::rpc::ErrorCode;
 use crate::server::Server;
 use crate::server::conversation::Reader;
-use crate::rpc::ErrorCode;
 use crate::server::dispatch::{Answer, error};
 use crate::server::documents::path_of;
 use crate::session::{Attachment, Command, Prompt, SessionId};
@@ -178,7 +178,8 @@ impl Server {
     /// The turn is over: the chat file gets its end and the person's next heading.
     pub(in crate::server) fn plain_done(&mut self, id: &SessionId, reason: Termination, problem: Option<String>) {
         let Some(Turn { chat, .. }) = self.plain.streams.remove(id) else { return };
-        let open: Vec<String> = self.plain.questions.iter().filter(|q| q.session == *id).map(|q| q.call_id.clone()).collect();
+        let open: Vec<String> =
+            self.plain.questions.iter().filter(|q| q.session == *id).map(|q| q.call_id.clone()).collect();
         for call_id in open {
             self.plain_answered(id, &call_id);
         }

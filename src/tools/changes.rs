@@ -1,0 +1,192 @@
+//! What the tools that change a file share: showing a change, making it, and telling the model what came of it.
+
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::files::{cancelled, did_you_mean, location, named, preview, shown, unless_cancelled};
+use super::{FileDiff, Preview, ToolContext, ToolError, ToolOutput};
+use crate::workspace::{Change, FileChange, FileError, Strategy, WorkspacePath};
+
+/// As much of a diff is shown to the model, in bytes.
+const SHOWN_DIFF: usize = 4000;
+/// So long a change that was begun may take to end after a cancel.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// What a change is going to do.
+pub(super) async fn propose(
+    context: &ToolContext,
+    verb: &str,
+    name: &str,
+    change: Change,
+) -> Result<Preview, ToolError> {
+    let path = context.workspace.resolve(name)?;
+    match unless_cancelled(context, context.workspace.propose(&path, &change)).await? {
+        Ok(change) => Ok(shown_change(context, verb, &path, &change)),
+        Err(error) => Err(explained(context, &path, error).await),
+    }
+}
+
+/// What can be shown of a change that is still being written: at least the file it is in.
+pub(super) async fn sketch(context: &ToolContext, verb: &str, name: &str, change: Option<Change>) -> Option<Preview> {
+    let path = context.workspace.resolve(name).ok()?;
+    let proposed = match &change {
+        Some(change) => unless_cancelled(context, context.workspace.propose(&path, change)).await.ok()?.ok(),
+        None => None,
+    };
+    Some(match proposed {
+        Some(change) => shown_change(context, verb, &path, &change),
+        None => preview(format!("{verb} {}", named(&context.workspace, &path)), &path, None),
+    })
+}
+
+/// Makes a change. When cancelled meanwhile it still has a moment to end, so that what was done is told.
+pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) -> Result<ToolOutput, ToolError> {
+    let path = context.workspace.resolve(name)?;
+    if context.cancel.is_cancelled() {
+        return Err(cancelled());
+    }
+    let deadline = async {
+        context.cancel.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    let done = tokio::select! {
+        done = context.workspace.commit(&path, &change) => done,
+        () = deadline => return Err(ToolError("cancelled while the file was being changed; it may have been".to_owned())),
+    };
+    match done {
+        Ok(change) => Ok(ToolOutput {
+            content: report(&shown(&context.workspace, &path.absolute()), &change),
+            locations: vec![location(path.absolute(), first_line(&change))],
+            diffs: vec![file_diff(&path, &change)],
+            plan: None,
+        }),
+        Err(error) => Err(explained(context, &path, error).await),
+    }
+}
+
+fn shown_change(context: &ToolContext, verb: &str, path: &WorkspacePath, change: &FileChange) -> Preview {
+    let verb = if change.old_text.is_none() { "Create" } else { verb };
+    let title = format!("{verb} {}", named(&context.workspace, path));
+    let shown = preview(title, path, first_line(change));
+    let protected = path
+        .is_protected()
+        .then(|| format!("{} is protected: programs read it and act on it", path.target().display()));
+    Preview { diffs: vec![file_diff(path, change)], caution: protected.or(shown.caution.clone()), ..shown }
+}
+
+fn file_diff(path: &WorkspacePath, change: &FileChange) -> FileDiff {
+    FileDiff { path: path.absolute(), old_text: change.old_text.clone(), new_text: change.new_text.clone() }
+}
+
+fn first_line(change: &FileChange) -> Option<usize> {
+    change.lines.first().map(|lines| *lines.start())
+}
+
+/// The error with a hint where one is known.
+async fn explained(context: &ToolContext, path: &WorkspacePath, error: FileError) -> ToolError {
+    match error {
+        FileError::NotFound(_) => ToolError(format!("{error}{}", did_you_mean(context, path).await)),
+        error => error.into(),
+    }
+}
+
+/// What the model reads about a change that was made.
+fn report(name: &str, change: &FileChange) -> String {
+    if change.old_text.as_ref() == Some(&change.new_text) {
+        return format!("{name} holds exactly that already; nothing was changed.\n");
+    }
+    let how = change.strategy.map(|strategy| format!("; {}", matched(strategy))).unwrap_or_default();
+    let mut report = if change.old_text.is_some() {
+        format!("Changed {name}{}{how}.\n", lines(&change.lines))
+    } else {
+        format!("Created {name} ({} lines).\n", change.new_text.lines().count())
+    };
+    for note in &change.notes {
+        writeln!(report, "Note: {note}").expect("writing to a string cannot fail");
+    }
+    if change.old_text.is_some() {
+        report.push_str(&short(&change.diff()));
+    }
+    report
+}
+
+fn lines(ranges: &[RangeInclusive<usize>]) -> String {
+    let range = |range: &RangeInclusive<usize>| match (range.start(), range.end()) {
+        (start, end) if start >= end => start.to_string(),
+        (start, end) => format!("{start}–{end}"),
+    };
+    match ranges {
+        [] => String::new(),
+        [one] if one.start() >= one.end() => format!(", line {}", one.start()),
+        ranges => format!(", lines {}", ranges.iter().map(range).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// How the text was found, and so what to mind.
+fn matched(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Exact => "matched exactly",
+        Strategy::LineEndings => "matched with other line endings",
+        Strategy::TrailingBlanks => "matched with other blanks at line ends",
+        Strategy::Indentation => "matched with another indentation, the new text is indented like the file",
+        Strategy::Unicode => "matched with other typographic characters",
+        Strategy::InnerBlanks => "matched with other blanks inside lines",
+        Strategy::Unescaped => "matched after undoing one level of backslash escapes on both sides",
+    }
+}
+
+/// A diff cut after a whole line when it is long.
+fn short(diff: &str) -> String {
+    if diff.len() <= SHOWN_DIFF {
+        return diff.to_owned();
+    }
+    let shown = diff.split_at(diff.floor_char_boundary(SHOWN_DIFF)).0;
+    let shown = shown.rsplit_once('\n').map_or("", |(whole_lines, _)| whole_lines);
+    let left_out = diff.lines().count() - shown.lines().count();
+    format!("{shown}\n[{left_out} more lines of diff]\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FileChange, Strategy, report};
+
+    #[test]
+    fn reports_what_happened() {
+        let check = |old: Option<&str>, new: &str, strategy: Option<Strategy>, notes: &[&str], expected: &str| {
+            let change = FileChange {
+                old_text: old.map(Into::into),
+                new_text: new.into(),
+                strategy,
+                lines: vec![2..=3, 5..=5],
+                notes: notes.iter().map(|&note| note.to_owned()).collect(),
+            };
+            assert_eq!(report("a.rs", &change), expected);
+        };
+        check(None, "a\nb\n", None, &[], "Created a.rs (2 lines).\n");
+        check(Some("a\n"), "a\n", None, &[], "a.rs holds exactly that already; nothing was changed.\n");
+        check(
+            Some("a\nb\n"),
+            "a\nc\n",
+            Some(Strategy::Indentation),
+            &["the file had changed"],
+            "Changed a.rs, lines 2–3, 5; matched with another indentation, the new text is indented like the file.\n\
+             Note: the file had changed\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n",
+        );
+    }
+
+    #[test]
+    fn a_long_diff_is_cut_after_a_line() {
+        let long = "a line\n".repeat(1000);
+        let change = FileChange {
+            old_text: Some("".into()),
+            new_text: long.into(),
+            strategy: None,
+            lines: vec![],
+            notes: vec![],
+        };
+        let report = report("a.rs", &change);
+        assert!(report.len() < 4100, "{}", report.len());
+        assert!(report.ends_with("more lines of diff]\n"), "{report}");
+    }
+}

@@ -1,0 +1,78 @@
+//! `edit_file`: replaces text in a file, in the editor's buffer when it is open there.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::arguments::read_partial;
+use super::changes::{commit, propose, sketch};
+use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::workspace::{Change, Replacement};
+
+pub(super) struct EditFile;
+
+/// What to change.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// File to change.
+    path: String,
+    /// All are applied to the file as it is now, or none is.
+    edits: Vec<Edit>,
+}
+
+/// One replacement.
+#[derive(Deserialize, JsonSchema)]
+struct Edit {
+    /// Exact text of the file, with enough lines around it to be there only once.
+    old_text: String,
+    /// What replaces it.
+    new_text: String,
+    /// Replace every occurrence.
+    #[serde(default)]
+    replace_all: bool,
+}
+
+/// The arguments as far as they have come.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Partial {
+    path: Option<String>,
+    edits: Vec<Value>,
+}
+
+impl TypedTool for EditFile {
+    type Arguments = Arguments;
+    const NAME: &'static str = "edit_file";
+    const DESCRIPTION: &'static str = "Replace text in a file. Copy old_text from what read_file showed, without the \
+        line numbers. Make several changes of one file in one call.";
+    const KIND: ToolKind = ToolKind::Edit;
+    const EXAMPLE: &'static str =
+        r#"{"path": "src/main.rs", "edits": [{"old_text": "let x = 1;", "new_text": "let x = 2;"}]}"#;
+
+    async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
+        propose(context, "Edit", &arguments.path, change(arguments.edits)?).await
+    }
+
+    async fn sketch(context: &ToolContext, arguments: &Value) -> Option<Preview> {
+        let partial: Partial = read_partial::<Arguments, _>(arguments);
+        // An edit whose new text has not begun to come is not known well enough.
+        let edits = partial.edits.into_iter().map_while(|edit| serde_json::from_value(edit).ok()).collect();
+        sketch(context, "Edit", &partial.path?, change(edits).ok()).await
+    }
+
+    async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+        commit(context, &arguments.path, change(arguments.edits)?).await
+    }
+}
+
+fn change(edits: Vec<Edit>) -> Result<Change, ToolError> {
+    if edits.is_empty() {
+        return Err(ToolError(format!(
+            "`edits` is empty; name at least one replacement\nExample: {}",
+            EditFile::EXAMPLE
+        )));
+    }
+    let replacement =
+        |edit: Edit| Replacement { old_text: edit.old_text, new_text: edit.new_text, replace_all: edit.replace_all };
+    Ok(Change::Edits(edits.into_iter().map(replacement).collect()))
+}

@@ -1,0 +1,152 @@
+//! What the tools that deal with files share: naming them, work off the async threads, hints for a wrong name.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Location, Preview, ToolContext, ToolError};
+use crate::text::display::escape_line;
+use crate::workspace::walk::{Entry, Kind};
+use crate::workspace::{Workspace, WorkspacePath};
+
+/// Looking for a name that was meant ends after this many files.
+const SEARCHED_FOR_HINT: usize = 50_000;
+const HINTS: usize = 5;
+
+/// What `name` names; the first workspace folder and all others when there is no name.
+pub(super) fn starts(workspace: &Workspace, name: Option<&str>) -> Result<Vec<WorkspacePath>, ToolError> {
+    match name.map(str::trim) {
+        None | Some("") => {
+            let roots = workspace.roots().iter().map(|root| workspace.resolve_path(root.path()));
+            Ok(roots.collect::<Result<_, _>>()?)
+        }
+        Some(name) => Ok(vec![workspace.resolve(name)?]),
+    }
+}
+
+/// An absolute path as people and models know it: relative where relative names start, on one line.
+pub(super) fn shown(workspace: &Workspace, path: &Path) -> String {
+    // Components, because a root's path may end with a slash.
+    let path = path.components().as_path();
+    let relative = workspace.roots().first().and_then(|root| path.strip_prefix(root.path()).ok()).unwrap_or(path);
+    let name = if relative.as_os_str().is_empty() { ".".into() } else { relative.to_string_lossy() };
+    escape_line(&name).into_owned()
+}
+
+/// [`shown`] with what a symlink leads to, for titles.
+pub(super) fn named(workspace: &Workspace, path: &WorkspacePath) -> String {
+    let name = shown(workspace, &path.absolute());
+    let root = path.root();
+    if path.absolute().strip_prefix(root.path()) == Ok(path.target()) {
+        return name;
+    }
+    format!("{name} → {}", escape_line(&path.target().to_string_lossy()))
+}
+
+/// A preview of something done in one place.
+pub(super) fn preview(title: String, path: &WorkspacePath, line: Option<usize>) -> Preview {
+    let caution = path.is_secret().then(|| format!("{} may hold secrets", path.target().display()));
+    Preview { title, locations: vec![location(path.absolute(), line)], diffs: Vec::new(), caution }
+}
+
+/// A preview of looking for something in some folders.
+pub(super) fn search_preview(context: &ToolContext, what: &str, starts: &[WorkspacePath]) -> Preview {
+    let names: Vec<_> = starts.iter().map(|start| shown(&context.workspace, &start.absolute())).collect();
+    let place = if names == ["."] { String::new() } else { format!(" in {}", names.join(", ")) };
+    let locations = starts.iter().map(|start| location(start.absolute(), None)).collect();
+    Preview { title: format!("{what}{place}"), locations, ..Preview::default() }
+}
+
+pub(super) fn location(path: PathBuf, line: Option<usize>) -> Location {
+    Location { path, line: line.and_then(|line| u32::try_from(line).ok()) }
+}
+
+/// Runs `work` where it may block. Returns at once when the call is cancelled; `work` looks at the token itself.
+pub(super) async fn blocking<T: Send + 'static>(
+    context: &ToolContext,
+    work: impl FnOnce(&Workspace, &CancellationToken) -> T + Send + 'static,
+) -> Result<T, ToolError> {
+    let (workspace, cancel) = (context.workspace.clone(), context.cancel.clone());
+    let work = tokio::task::spawn_blocking(move || work(&workspace, &cancel));
+    match unless_cancelled(context, work).await? {
+        Ok(result) => Ok(result),
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// What `work` gives, unless the call is cancelled first.
+pub(super) async fn unless_cancelled<T>(context: &ToolContext, work: impl Future<Output = T>) -> Result<T, ToolError> {
+    context.cancel.run_until_cancelled(work).await.ok_or_else(cancelled)
+}
+
+pub(super) fn cancelled() -> ToolError {
+    ToolError("cancelled".to_owned())
+}
+
+/// ` Did you mean …?` for a file that is not there; empty when nothing comes close.
+pub(super) async fn did_you_mean(context: &ToolContext, path: &WorkspacePath) -> String {
+    let path = path.clone();
+    let near = blocking(context, move |workspace, cancel| near(workspace, &path, cancel)).await.unwrap_or_default();
+    if near.is_empty() { String::new() } else { format!(". Did you mean {}?", near.join(", ")) }
+}
+
+/// Files whose name is that of `path` or nearly so: the same anywhere, similar ones in the same folder.
+fn near(workspace: &Workspace, path: &WorkspacePath, cancel: &CancellationToken) -> Vec<String> {
+    let wanted = path.absolute();
+    let (Some(name), Ok(starts)) = (wanted.file_name(), starts(workspace, None)) else { return Vec::new() };
+    let name = name.to_string_lossy().to_lowercase();
+    let found = Mutex::new(BTreeSet::new());
+    let seen = AtomicUsize::new(0);
+    let enough = cancel.child_token();
+    for start in starts {
+        let (from, folder) = (start.absolute(), wanted.parent());
+        let visitor = || {
+            |entry: &Entry<'_>| {
+                if seen.fetch_add(1, Ordering::Relaxed) > SEARCHED_FOR_HINT {
+                    enough.cancel();
+                }
+                let here = from.join(entry.below());
+                let its_name = here.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+                let likeness = likeness(&name, &its_name, here.parent() == folder);
+                if likeness > 0 && entry.kind() != Kind::Folder {
+                    found.lock().expect("no visitor panics").insert((255 - likeness, shown(workspace, &here)));
+                }
+            }
+        };
+        // A folder that cannot be read has no hints.
+        let _ = workspace.walk(&start, usize::MAX, &enough, visitor);
+    }
+    let found = found.into_inner().expect("no visitor panics");
+    found.into_iter().map(|(_, name)| name).take(HINTS).collect()
+}
+
+/// How much a name is like the one wanted: 0 not at all, the more the higher.
+fn likeness(wanted: &str, name: &str, same_folder: bool) -> u8 {
+    if wanted == name {
+        return 255;
+    }
+    let is_near = |cutoff: f32| similar::TextDiff::from_chars(wanted, name).ratio() > cutoff;
+    let same_length = wanted.len().abs_diff(name.len()) <= 4;
+    match same_folder {
+        true if same_length && is_near(0.7) => 200,
+        false if same_length && wanted.starts_with(name.chars().next().unwrap_or_default()) && is_near(0.9) => 100,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::likeness;
+
+    #[test]
+    fn likeness_prefers_the_same_name_then_neighbors() {
+        assert_eq!(likeness("main.rs", "main.rs", false), 255);
+        assert_eq!(likeness("tool.rs", "tools.rs", true), 200);
+        assert_eq!(likeness("settings.json", "setings.json", false), 100);
+        assert_eq!(likeness("main.rs", "walk.rs", true), 0);
+        assert_eq!(likeness("main.rs", "main_window.rs", false), 0);
+    }
+}

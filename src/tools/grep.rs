@@ -1,0 +1,139 @@
+//! `grep`: lines by regular expression, in the editor's buffers where they are open, else in the files.
+
+mod hits;
+mod search;
+
+use std::io;
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use self::search::Search;
+use super::files::{blocking, did_you_mean, search_preview, shown, starts};
+use super::pattern::PathPattern;
+use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::text::display::escape_line;
+
+const RESULTS: usize = 100;
+const MAX_RESULTS: usize = 1000;
+const MAX_CONTEXT: usize = 20;
+/// The most a compiled pattern takes, and again what it keeps while it searches, in bytes.
+const MAX_MEMORY: usize = 8 << 20;
+
+pub(super) struct Grep;
+
+/// What to search for.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// Regular expression (Rust syntax) for one line.
+    pattern: String,
+    /// File or folder; the workspace when absent.
+    path: Option<String>,
+    /// Only files whose path matches, such as `*.rs`.
+    glob: Option<String>,
+    /// Lines to show around each match (0).
+    context: Option<usize>,
+    /// Upper and lower case alike.
+    #[serde(default)]
+    ignore_case: bool,
+    /// Matching lines to show (100).
+    max_results: Option<usize>,
+}
+
+impl TypedTool for Grep {
+    type Arguments = Arguments;
+    const NAME: &'static str = "grep";
+    const DESCRIPTION: &'static str = "Search file contents, unsaved changes included, without what .gitignore names.";
+    const KIND: ToolKind = ToolKind::Search;
+    const EXAMPLE: &'static str = r#"{"pattern": "fn \\w+_test", "path": "src", "glob": "*.rs"}"#;
+
+    async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
+        let starts = starts(&context.workspace, arguments.path.as_deref())?;
+        let files = arguments.glob.map(|glob| format!(" in {}", escape_line(&glob))).unwrap_or_default();
+        Ok(search_preview(context, &format!("Search “{}”{files}", escape_line(&arguments.pattern)), &starts))
+    }
+
+    async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+        let search = Search {
+            starts: starts(&context.workspace, arguments.path.as_deref())?,
+            matcher: blocking(context, move |_, _| matcher(&arguments.pattern, arguments.ignore_case)).await??,
+            files: arguments.glob.as_deref().map(PathPattern::new).transpose()?,
+            context: arguments.context.unwrap_or(0).min(MAX_CONTEXT),
+            limit: arguments.max_results.unwrap_or(RESULTS).clamp(1, MAX_RESULTS),
+        };
+        let starts = search.starts.clone();
+        match blocking(context, move |workspace, cancel| search.run(workspace, cancel)).await? {
+            Ok(hits) => Ok(ToolOutput { content: hits.report(&context.workspace), ..ToolOutput::default() }),
+            Err((index, error)) => {
+                let name = shown(&context.workspace, &starts[index].absolute());
+                let hint = did_you_mean(context, &starts[index]).await;
+                Err(ToolError(match error.kind() {
+                    io::ErrorKind::NotFound => format!("{name} does not exist{hint}"),
+                    _ => format!("cannot search {name}: {error}"),
+                }))
+            }
+        }
+    }
+}
+
+/// A matcher that takes time linear in what it searches.
+fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> {
+    if pattern.is_empty() {
+        return Err(ToolError("the pattern is empty".to_owned()));
+    }
+    let mut builder = RegexMatcherBuilder::new();
+    builder.case_insensitive(ignore_case).multi_line(true).crlf(true).line_terminator(Some(b'\n'));
+    builder.size_limit(MAX_MEMORY).dfa_size_limit(MAX_MEMORY);
+    builder.build(pattern).map_err(|error| ToolError(explained(pattern, &error)))
+}
+
+fn explained(pattern: &str, error: &grep_regex::Error) -> String {
+    if let grep_regex::ErrorKind::NotAllowed(_) = error.kind() {
+        return "the pattern spans lines, but the search goes line by line; search for one of the lines and use `context`"
+            .to_owned();
+    }
+    let literally = escaped(pattern);
+    let hint =
+        if literally == pattern { String::new() } else { format!("\nTo find the text as it is, use {literally}") };
+    // What comes before the last line shows the pattern as the library wrapped it.
+    let error = error.to_string();
+    let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    format!("the pattern is no valid regular expression: {reason}{hint}")
+}
+
+/// A regular expression for the text itself.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        if r"\.+*?()|[]{}^$#&-~".contains(character) {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{escaped, matcher};
+
+    #[test]
+    fn a_wrong_pattern_says_why_and_how_to_go_on() {
+        let error = matcher("foo(bar", false).unwrap_err().0;
+        let expected =
+            "the pattern is no valid regular expression: unclosed group\nTo find the text as it is, use foo\\(bar";
+        assert_eq!(error, expected);
+        assert!(matcher("a\nb", false).unwrap_err().0.contains("line by line"));
+        assert!(matcher("(?=x)", false).unwrap_err().0.contains("look-around"));
+        assert!(matcher(r"\w{1000}{1000}", false).unwrap_err().0.contains("size limit"));
+        assert_eq!(matcher("", false).unwrap_err().0, "the pattern is empty");
+    }
+
+    #[test]
+    fn escaping_makes_any_text_findable() {
+        for text in ["a.b", "f(x)[0]{1}", r"C:\x", "^$|?*+", "a-b~&#"] {
+            assert!(matcher(&format!("^{}$", escaped(text)), false).is_ok(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What a search found: the first lines by path, bounded whatever is searched, and how the model reads them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::path::PathBuf;
+
+use grep_matcher::Matcher as _;
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+
+use crate::tools::files::shown;
+use crate::workspace::Workspace;
+
+/// The most of one line that is shown, in bytes.
+const LINE: usize = 300;
+/// As much of a long line is shown before the match.
+const BEFORE: usize = 100;
+/// The most that is shown in all, in bytes.
+const TOTAL: usize = 50_000;
+/// As many skipped files are named.
+const NAMED: usize = 5;
+
+/// A line to show.
+struct Line {
+    number: u64,
+    is_match: bool,
+    text: String,
+}
+
+/// What one file holds.
+#[derive(Default)]
+pub(super) struct FileHits {
+    lines: Vec<Line>,
+    /// Matching lines, also those not kept.
+    total: usize,
+}
+
+impl FileHits {
+    pub(super) fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    fn kept(&self) -> usize {
+        self.lines.iter().filter(|line| line.is_match).count()
+    }
+}
+
+/// Takes what the searcher finds in one file.
+pub(super) struct Collector<'a> {
+    matcher: &'a RegexMatcher,
+    limit: usize,
+    kept: usize,
+    found: FileHits,
+    is_binary: bool,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(matcher: &'a RegexMatcher, limit: usize) -> Self {
+        Self { matcher, limit, kept: 0, found: FileHits::default(), is_binary: false }
+    }
+
+    /// Nothing, when the file turned out to be no text.
+    pub(super) fn finish(self) -> FileHits {
+        if self.is_binary { FileHits::default() } else { self.found }
+    }
+}
+
+impl Sink for Collector<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.found.total += 1;
+        if self.kept < self.limit {
+            self.kept += 1;
+            let start = self.matcher.find(found.bytes()).ok().flatten().map_or(0, |place| place.start());
+            let number = found.line_number().unwrap_or_default();
+            self.found.lines.push(Line { number, is_match: true, text: excerpt(found.bytes(), start) });
+        }
+        Ok(true)
+    }
+
+    fn context(&mut self, _searcher: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        if self.kept < self.limit {
+            let number = context.line_number().unwrap_or_default();
+            self.found.lines.push(Line { number, is_match: false, text: excerpt(context.bytes(), 0) });
+        }
+        Ok(true)
+    }
+
+    fn binary_data(&mut self, _searcher: &Searcher, _offset: u64) -> io::Result<bool> {
+        self.is_binary = true;
+        Ok(false)
+    }
+}
+
+/// A line without its break; of a long one the part around byte `start`.
+fn excerpt(line: &[u8], start: usize) -> String {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if line.len() <= LINE {
+        return String::from_utf8_lossy(line).into_owned();
+    }
+    let from = start.saturating_sub(BEFORE).min(line.len() - LINE);
+    let shown = line.get(from..from + LINE).unwrap_or_default();
+    let shown = String::from_utf8_lossy(shown);
+    // A character cut at either end is left out.
+    let shown = shown.trim_matches(char::REPLACEMENT_CHARACTER);
+    let before = if from > 0 { "…" } else { "" };
+    let after = if from + LINE < line.len() { "…" } else { "" };
+    format!("{before}{shown}{after}")
+}
+
+/// What all files hold. Only the first matches by path are kept, so memory is bounded.
+pub(super) struct Hits {
+    limit: usize,
+    kept: usize,
+    files: BTreeMap<PathBuf, FileHits>,
+    total: usize,
+    total_files: usize,
+    secrets: Vec<PathBuf>,
+    /// Files that were searched.
+    pub(super) searched: usize,
+    /// Files that could not be searched.
+    pub(super) unsearched: usize,
+    /// Folders that could not be read.
+    pub(super) unreadable: usize,
+}
+
+impl Hits {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            kept: 0,
+            files: BTreeMap::new(),
+            total: 0,
+            total_files: 0,
+            secrets: Vec::new(),
+            searched: 0,
+            unsearched: 0,
+            unreadable: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, path: PathBuf, found: FileHits) {
+        if found.is_empty() {
+            return;
+        }
+        self.total += found.total;
+        self.total_files += 1;
+        self.kept += found.kept();
+        self.files.insert(path, found);
+        // The last file goes once the others alone reach the limit.
+        while let Some(last) = self.files.last_entry().filter(|last| self.kept - last.get().kept() >= self.limit) {
+            self.kept -= last.remove().kept();
+        }
+    }
+
+    pub(super) fn skip_secret(&mut self, path: PathBuf) {
+        self.secrets.push(path);
+    }
+
+    /// What the model reads.
+    pub(super) fn report(mut self, workspace: &Workspace) -> String {
+        let mut report = String::new();
+        let mut left = self.limit;
+        for (path, found) in &self.files {
+            if left == 0 || report.len() > TOTAL {
+                break;
+            }
+            let blank = if report.is_empty() { "" } else { "\n" };
+            writeln!(report, "{blank}{}", shown(workspace, path)).expect("writing to a string cannot fail");
+            left -= write_lines(&mut report, &found.lines, left);
+        }
+        let shown_matches = self.limit - left;
+        let blank = if report.is_empty() { "" } else { "\n" };
+        report.push_str(blank);
+        report.push_str(&self.summary(shown_matches));
+        self.secrets.sort();
+        if !self.secrets.is_empty() {
+            let names: Vec<_> = self.secrets.iter().take(NAMED).map(|path| shown(workspace, path)).collect();
+            let more = if self.secrets.len() > NAMED { ", …" } else { "" };
+            writeln!(report, "[not searched, may hold secrets: {}{more}]", names.join(", "))
+                .expect("writing to a string cannot fail");
+        }
+        report
+    }
+
+    fn summary(&self, shown: usize) -> String {
+        let count = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+        let files = count(self.total_files, "file", "files");
+        let mut summary = match self.total {
+            0 => format!("[no match; {} searched]\n", count(self.searched, "file", "files")),
+            total if shown < total => {
+                format!("[the first {shown} of {total} matching lines in {files}; narrow the pattern, path or glob]\n")
+            }
+            total => format!("[{} in {files}]\n", count(total, "matching line", "matching lines")),
+        };
+        if self.unsearched + self.unreadable > 0 {
+            let files = count(self.unsearched, "file", "files");
+            let folders = count(self.unreadable, "folder", "folders");
+            writeln!(summary, "[could not read {files} and {folders}]").expect("writing to a string cannot fail");
+        }
+        summary
+    }
+}
+
+/// Writes up to `limit` matches and the lines around them; returns how many matches.
+fn write_lines(report: &mut String, lines: &[Line], limit: usize) -> usize {
+    let mut written = 0;
+    let mut previous = None;
+    for line in lines {
+        if written == limit && line.is_match || report.len() > TOTAL {
+            break;
+        }
+        if previous.is_some_and(|previous| line.number > previous + 1) && lines.iter().any(|line| !line.is_match) {
+            report.push_str("--\n");
+        }
+        previous = Some(line.number);
+        let mark = if line.is_match { ':' } else { '-' };
+        writeln!(report, "{}{mark}{}", line.number, line.text).expect("writing to a string cannot fail");
+        written += usize::from(line.is_match);
+    }
+    written
+}

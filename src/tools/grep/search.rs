@@ -1,0 +1,165 @@
+//! Searching the files of a walk, several at a time.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use grep_regex::RegexMatcher;
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use tokio_util::sync::CancellationToken;
+
+use super::hits::{Collector, Hits};
+use crate::tools::pattern::PathPattern;
+use crate::workspace::walk::{Entry, Kind};
+use crate::workspace::{Document, Workspace, WorkspacePath};
+
+/// The longest line that is searched, in bytes.
+const MAX_LINE: usize = 16 << 20;
+
+/// What is searched for, where.
+pub(super) struct Search {
+    pub(super) starts: Vec<WorkspacePath>,
+    pub(super) matcher: RegexMatcher,
+    pub(super) files: Option<PathPattern>,
+    /// Lines around each match.
+    pub(super) context: usize,
+    /// Matching lines kept.
+    pub(super) limit: usize,
+}
+
+/// Open documents by where they are.
+type Buffers = HashMap<PathBuf, Arc<Document>>;
+
+impl Search {
+    /// Searches everything. When cancelled, what was found so far; an error comes with the index of its start.
+    pub(super) fn run(&self, workspace: &Workspace, cancel: &CancellationToken) -> Result<Hits, (usize, io::Error)> {
+        let open = workspace.documents().all();
+        let buffers: Buffers = open.into_iter().filter_map(|it| Some((it.path.clone()?, it))).collect();
+        let hits = Mutex::new(Hits::new(self.limit));
+        for (index, start) in self.starts.iter().enumerate() {
+            let from = start.absolute();
+            let visitor = || {
+                let mut thread = Thread {
+                    search: self,
+                    buffers: &buffers,
+                    cancel,
+                    searcher: self.searcher(),
+                    searched: 0,
+                    hits: &hits,
+                };
+                let from = &from;
+                move |entry: &Entry<'_>| thread.visit(entry, from)
+            };
+            let walked = workspace.walk(start, usize::MAX, cancel, visitor);
+            let hits = &mut *hits.lock().expect("no visitor panics");
+            let is_unsaved = self.unsaved_files(workspace, &buffers, start, hits);
+            match walked {
+                Ok(walked) => hits.unreadable += walked.unreadable,
+                Err(_) if is_unsaved => {}
+                Err(error) => return Err((index, error)),
+            }
+        }
+        Ok(hits.into_inner().expect("no visitor panics"))
+    }
+
+    fn searcher(&self) -> Searcher {
+        SearcherBuilder::new()
+            .binary_detection(BinaryDetection::quit(0))
+            .before_context(self.context)
+            .after_context(self.context)
+            .heap_limit(Some(MAX_LINE))
+            .build()
+    }
+
+    /// Searches the buffers of files that are not on disk yet, which no walk meets. Whether there was one.
+    fn unsaved_files(&self, workspace: &Workspace, buffers: &Buffers, start: &WorkspacePath, hits: &mut Hits) -> bool {
+        let mut searcher = self.searcher();
+        let mut is_any = false;
+        for (path, document) in buffers {
+            let named = workspace.resolve_path(path).ok().filter(|it| !it.is_secret() && !path.exists());
+            let (Some(named), Ok(below)) = (named, path.strip_prefix(start.real())) else { continue };
+            if self.wants(if below.as_os_str().is_empty() { path } else { below }) {
+                let mut collector = self.collector();
+                // Searching a text in memory does not fail.
+                let _ = searcher.search_slice(&self.matcher, document.text.as_bytes(), &mut collector);
+                is_any = true;
+                hits.searched += 1;
+                hits.add(named.absolute(), collector.finish());
+            }
+        }
+        is_any
+    }
+
+    fn wants(&self, below: &Path) -> bool {
+        self.files.as_ref().is_none_or(|files| files.matches(below))
+    }
+
+    fn collector(&self) -> Collector<'_> {
+        Collector::new(&self.matcher, self.limit)
+    }
+}
+
+/// One thread of a search.
+struct Thread<'a> {
+    search: &'a Search,
+    buffers: &'a Buffers,
+    cancel: &'a CancellationToken,
+    searcher: Searcher,
+    searched: usize,
+    hits: &'a Mutex<Hits>,
+}
+
+impl Thread<'_> {
+    fn visit(&mut self, entry: &Entry<'_>, from: &Path) {
+        let below = if entry.below().as_os_str().is_empty() { entry.real() } else { entry.below() };
+        if entry.kind() != Kind::File || !self.search.wants(below) {
+            return;
+        }
+        let path = || if entry.below().as_os_str().is_empty() { from.to_owned() } else { from.join(entry.below()) };
+        if entry.is_secret() {
+            self.hits.lock().expect("no visitor panics").skip_secret(path());
+            return;
+        }
+        let mut collector = self.search.collector();
+        match self.find(entry, &mut collector) {
+            Ok(()) => self.searched += 1,
+            Err(_) if self.cancel.is_cancelled() => {}
+            Err(_) => self.hits.lock().expect("no visitor panics").unsearched += 1,
+        }
+        let found = collector.finish();
+        if !found.is_empty() {
+            self.hits.lock().expect("no visitor panics").add(path(), found);
+        }
+    }
+
+    fn find(&mut self, entry: &Entry<'_>, collector: &mut Collector<'_>) -> io::Result<()> {
+        let matcher = &self.search.matcher;
+        if let Some(document) = self.buffers.get(entry.real()) {
+            return self.searcher.search_slice(matcher, document.text.as_bytes(), collector);
+        }
+        let file = Cancellable { file: entry.open()?, cancel: self.cancel };
+        self.searcher.search_reader(matcher, file, collector)
+    }
+}
+
+impl Drop for Thread<'_> {
+    fn drop(&mut self) {
+        self.hits.lock().unwrap_or_else(PoisonError::into_inner).searched += self.searched;
+    }
+}
+
+/// A file whose reading ends with an error when the search is cancelled.
+struct Cancellable<'a> {
+    file: std::fs::File,
+    cancel: &'a CancellationToken,
+}
+
+impl Read for Cancellable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.is_cancelled() {
+            return Err(io::Error::other("cancelled"));
+        }
+        self.file.read(buffer)
+    }
+}

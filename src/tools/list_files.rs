@@ -1,0 +1,186 @@
+//! `list_files`: what is in a folder, as a tree.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use super::files::{blocking, did_you_mean, location, preview, shown, starts};
+use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::text::display::escape_line;
+use crate::workspace::walk::{Entry, Kind};
+use crate::workspace::{Workspace, WorkspacePath};
+
+/// As many names are shown.
+const SHOWN: usize = 300;
+/// As many are looked at: a folder with more below it is looked at less deeply.
+const SEEN: usize = 100_000;
+
+pub(super) struct ListFiles;
+
+/// What to list.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// Folder; the workspace when absent.
+    path: Option<String>,
+    /// Levels to show; as many as fit when absent.
+    depth: Option<usize>,
+}
+
+impl TypedTool for ListFiles {
+    type Arguments = Arguments;
+    const NAME: &'static str = "list_files";
+    const DESCRIPTION: &'static str = "List a folder as a tree, without what .gitignore names.";
+    const KIND: ToolKind = ToolKind::Read;
+    const EXAMPLE: &'static str = r#"{"path": "src", "depth": 2}"#;
+
+    async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
+        let starts = starts(&context.workspace, arguments.path.as_deref())?;
+        let names: Vec<_> = starts.iter().map(|start| shown(&context.workspace, &start.absolute())).collect();
+        let title = format!("List {}", names.join(", "));
+        Ok(starts.first().map(|start| preview(title, start, None)).unwrap_or_default())
+    }
+
+    async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+        let depth = arguments.depth.unwrap_or(usize::MAX).max(1);
+        let mut output = ToolOutput::default();
+        for start in starts(&context.workspace, arguments.path.as_deref())? {
+            let name = shown(&context.workspace, &start.absolute());
+            let folder = start.clone();
+            let list = move |workspace: &Workspace, cancel: &CancellationToken| list(workspace, &folder, depth, cancel);
+            match blocking(context, list).await? {
+                Ok(tree) => write!(output.content, "{name}/\n{tree}").expect("writing to a string cannot fail"),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(ToolError(format!("{name} does not exist{}", did_you_mean(context, &start).await)));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                    return Err(ToolError(format!("{name} is a file; read_file shows it")));
+                }
+                Err(error) => return Err(ToolError(format!("cannot list {name}: {error}"))),
+            }
+            output.locations.push(location(start.absolute(), None));
+        }
+        Ok(output)
+    }
+}
+
+fn list(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &CancellationToken) -> io::Result<String> {
+    let mut seen = look(workspace, start, depth, cancel)?;
+    for less in [4, 3, 2, 1].into_iter().filter(|less| *less < depth) {
+        if !seen.is_too_much {
+            break;
+        }
+        seen = look(workspace, start, less, cancel)?;
+    }
+    if matches!(seen.entries.as_slice(), [(below, _)] if below.as_os_str().is_empty()) {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    seen.entries.sort();
+    let mut tree = tree(&seen.entries, depth);
+    if seen.is_too_much {
+        writeln!(tree, "[there are more than {SEEN}]").expect("writing to a string cannot fail");
+    }
+    if seen.unreadable > 0 {
+        writeln!(tree, "[{} folders could not be read]", seen.unreadable).expect("writing to a string cannot fail");
+    }
+    Ok(tree)
+}
+
+/// What is below a folder.
+struct Seen {
+    entries: Vec<(PathBuf, Kind)>,
+    is_too_much: bool,
+    unreadable: usize,
+}
+
+fn look(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &CancellationToken) -> io::Result<Seen> {
+    let entries = Mutex::new(Vec::new());
+    let enough = cancel.child_token();
+    let visitor = || {
+        |entry: &Entry<'_>| {
+            let mut entries = entries.lock().expect("no visitor panics");
+            if entries.len() < SEEN {
+                entries.push((entry.below().to_owned(), entry.kind()));
+            } else {
+                enough.cancel();
+            }
+        }
+    };
+    let walked = workspace.walk(start, depth, &enough, visitor)?;
+    let entries = entries.into_inner().expect("no visitor panics");
+    Ok(Seen { entries, is_too_much: enough.is_cancelled() && !cancel.is_cancelled(), unreadable: walked.unreadable })
+}
+
+/// Sorted entries as an indented tree: as deep as asked, or less deep when that would be too long.
+fn tree(entries: &[(PathBuf, Kind)], depth: usize) -> String {
+    let level = |path: &Path| path.components().count();
+    let deepest = entries.iter().map(|(path, _)| level(path)).max().unwrap_or_default();
+    let up_to = |depth: usize| entries.iter().filter(|(path, _)| level(path) <= depth).count();
+    let fitting = (1..=depth.min(deepest)).rev().find(|depth| up_to(*depth) <= SHOWN).unwrap_or(1);
+    let mut tree = String::new();
+    for (path, kind) in entries.iter().filter(|(path, _)| level(path) <= fitting).take(SHOWN) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mark = match kind {
+            Kind::Folder if level(path) == fitting && (fitting < deepest || fitting == depth) => "/…",
+            Kind::Folder => "/",
+            Kind::Symlink => " (symlink)",
+            Kind::Special => " (no regular file)",
+            Kind::File => "",
+        };
+        writeln!(tree, "{}{}{mark}", "  ".repeat(level(path)), escape_line(&name))
+            .expect("writing to a string cannot fail");
+    }
+    let left_out = entries.len() - up_to(fitting).min(SHOWN);
+    if entries.is_empty() {
+        tree.push_str("[nothing in it, or nothing that .gitignore does not name]\n");
+    } else if up_to(1) > SHOWN {
+        writeln!(tree, "[{left_out} more; find files by name with glob]").expect("writing to a string cannot fail");
+    } else if fitting < deepest {
+        writeln!(tree, "[{left_out} more below level {fitting}; list a folder to see what is in it]")
+            .expect("writing to a string cannot fail");
+    }
+    tree
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::{Kind, tree};
+
+    fn entries(names: &[&str]) -> Vec<(PathBuf, Kind)> {
+        let kind = |name: &str| if name.ends_with('/') { Kind::Folder } else { Kind::File };
+        let mut entries: Vec<_> = names.iter().map(|name| (PathBuf::from(name), kind(name))).collect();
+        entries.sort();
+        entries
+    }
+
+    #[test]
+    fn draws_a_tree() {
+        let entries = entries(&["b.rs", "a/", "a/x.rs", "a/deep/", "a-b.rs", "odd\nname"]);
+        assert_eq!(tree(&entries, 2), "  a/\n    deep/…\n    x.rs\n  a-b.rs\n  b.rs\n  odd\\nname\n");
+        assert_eq!(tree(&[], 2), "[nothing in it, or nothing that .gitignore does not name]\n");
+    }
+
+    #[test]
+    fn is_less_deep_when_it_would_be_too_long() {
+        let many: Vec<_> = (0..600).map(|index| format!("a/{index:03}")).collect();
+        let names: Vec<_> = many.iter().map(String::as_str).chain(["a/", "b"]).collect();
+        assert_eq!(
+            tree(&entries(&names), 3),
+            "  a/…\n  b\n[600 more below level 1; list a folder to see what is in it]\n"
+        );
+    }
+
+    #[test]
+    fn a_very_long_folder_is_cut() {
+        let many: Vec<_> = (0..600).map(|index| format!("{index:03}")).collect();
+        let names: Vec<_> = many.iter().map(String::as_str).collect();
+        let tree = tree(&entries(&names), 3);
+        assert!(tree.ends_with("  299\n[300 more; find files by name with glob]\n"), "{tree}");
+    }
+}

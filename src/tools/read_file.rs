@@ -1,0 +1,158 @@
+//! `read_file`: a file's lines with their numbers, as the editor has them.
+
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::files::{blocking, did_you_mean, location, named, preview, shown, unless_cancelled};
+use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::text::LineIndex;
+use crate::workspace::{FileError, FileText, Format, Source};
+
+const MAX_LINES: usize = 2000;
+const MAX_BYTES: usize = 60_000;
+const MAX_LINE: usize = 1000;
+
+pub(super) struct ReadFile;
+
+/// What to read.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// File to read.
+    path: String,
+    /// First line, from 1.
+    offset: Option<usize>,
+    /// Number of lines.
+    limit: Option<usize>,
+}
+
+impl TypedTool for ReadFile {
+    type Arguments = Arguments;
+    const NAME: &'static str = "read_file";
+    const DESCRIPTION: &'static str = "Read a text file as the editor has it, unsaved changes included. Each line \
+        comes as its number, a tab and the text; number and tab are not part of the file.";
+    const KIND: ToolKind = ToolKind::Read;
+    const EXAMPLE: &'static str = r#"{"path": "src/main.rs", "offset": 1, "limit": 200}"#;
+
+    async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
+        let path = context.workspace.resolve(&arguments.path)?;
+        let lines = match (arguments.offset, arguments.limit) {
+            (None, None) => String::new(),
+            (offset, None) => format!(" from line {}", offset.unwrap_or(1)),
+            (offset, Some(limit)) => {
+                let first = offset.unwrap_or(1).max(1);
+                format!(" lines {first}–{}", first.saturating_add(limit.max(1)) - 1)
+            }
+        };
+        Ok(preview(format!("Read {}{lines}", named(&context.workspace, &path)), &path, arguments.offset))
+    }
+
+    async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+        let path = context.workspace.resolve(&arguments.path)?;
+        let name = shown(&context.workspace, &path.absolute());
+        let file = match unless_cancelled(context, context.workspace.read(&path)).await? {
+            Ok(file) => file,
+            Err(error @ FileError::NotFound(_)) => {
+                return Err(ToolError(format!("{error}{}", did_you_mean(context, &path).await)));
+            }
+            Err(error @ FileError::Special(_, "a folder")) => {
+                return Err(ToolError(format!("{error}; list_files shows what is in it")));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let offset = arguments.offset.unwrap_or(1).max(1);
+        let limit = arguments.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
+        let head = head(&file);
+        let page = blocking(context, move |_, _| page(&file.text, offset, limit)).await?;
+        let page = page.map_err(|lines| ToolError(format!("{name} has {lines} lines; there is no line {offset}")))?;
+        Ok(ToolOutput {
+            content: head + &page,
+            locations: vec![location(path.absolute(), Some(offset))],
+            ..ToolOutput::default()
+        })
+    }
+}
+
+/// What is not plain about a file, as a line of its own.
+fn head(file: &FileText) -> String {
+    let stored = (file.format != Format::default()).then(|| file.format.to_string());
+    let unsaved = matches!(file.source, Source::Buffer { unsaved: true, .. });
+    let facts = stored.into_iter().chain(unsaved.then(|| "unsaved changes in the editor".to_owned()));
+    let facts = facts.collect::<Vec<_>>().join("; ");
+    if facts.is_empty() { facts } else { format!("[{facts}]\n") }
+}
+
+/// Up to `limit` numbered lines from line `offset`, and what was left out. `Err` with the number of lines when there
+/// is no such line.
+fn page(text: &str, offset: usize, limit: usize) -> Result<String, usize> {
+    let index = LineIndex::new(text);
+    let ends_with_break = index.bytes(text, index.count() - 1).is_empty();
+    let total = index.count() - usize::from(ends_with_break);
+    if total == 0 {
+        return if offset == 1 { Ok("[the file is empty]\n".to_owned()) } else { Err(0) };
+    }
+    if offset > total {
+        return Err(total);
+    }
+    let last = total.min(offset.saturating_add(limit) - 1);
+    let mut page = String::new();
+    let mut next = offset;
+    while next <= last && page.len() < MAX_BYTES {
+        let line = text.get(index.bytes(text, next - 1)).unwrap_or_default().trim_end_matches(['\n', '\r']);
+        writeln!(page, "{next}\t{}", cut(line)).expect("writing to a string cannot fail");
+        next += 1;
+    }
+    if next <= total || offset > 1 {
+        let more = if next <= total { format!("; read on with offset {next}") } else { String::new() };
+        writeln!(page, "[lines {offset}–{} of {total}{more}]", next - 1).expect("writing to a string cannot fail");
+    }
+    Ok(page)
+}
+
+/// The beginning of a very long line, and how much is missing.
+fn cut(line: &str) -> String {
+    let end = line.floor_char_boundary(MAX_LINE);
+    match line.split_at_checked(end) {
+        Some((shown, rest)) if !rest.is_empty() => format!("{shown}… [{} more bytes in this line]", rest.len()),
+        _ => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page;
+
+    #[test]
+    fn numbers_lines_and_says_what_is_left_out() {
+        let check = |text: &str, offset: usize, limit: usize, expected: Result<&str, usize>| {
+            assert_eq!(page(text, offset, limit), expected.map(str::to_owned), "{text:?} {offset} {limit}");
+        };
+        check("a\nb\n", 1, 9, Ok("1\ta\n2\tb\n"));
+        check("a\nb", 1, 9, Ok("1\ta\n2\tb\n"));
+        check("a\r\nb\r\n", 1, 9, Ok("1\ta\n2\tb\n"));
+        check("\n\n", 1, 9, Ok("1\t\n2\t\n"));
+        check("a\nb\nc\n", 1, 2, Ok("1\ta\n2\tb\n[lines 1–2 of 3; read on with offset 3]\n"));
+        check("a\nb\nc\n", 2, 9, Ok("2\tb\n3\tc\n[lines 2–3 of 3]\n"));
+        check("a\nb\nc\n", 4, 9, Err(3));
+        check("", 1, 9, Ok("[the file is empty]\n"));
+        check("", 2, 9, Err(0));
+        check("a\n", usize::MAX, usize::MAX, Err(1));
+    }
+
+    #[test]
+    fn a_huge_line_is_cut_at_a_character() {
+        let text = format!("x{}", "é".repeat(1_000_000));
+        let page = page(&text, 1, 1).unwrap();
+        assert!(page.len() < 1100, "{}", page.len());
+        assert!(page.ends_with("é… [1999002 more bytes in this line]\n"), "{page}");
+    }
+
+    #[test]
+    fn a_page_is_bounded_in_bytes() {
+        let text = format!("{}\n", "x".repeat(900)).repeat(500);
+        let page = page(&text, 1, 500).unwrap();
+        assert!(page.len() < 62_000, "{}", page.len());
+        assert!(page.ends_with("[lines 1–67 of 500; read on with offset 68]\n"), "{page}");
+    }
+}

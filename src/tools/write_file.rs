@@ -1,0 +1,51 @@
+//! `write_file`: a whole file, new or replaced.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::arguments::read_partial;
+use super::changes::{commit, propose, sketch};
+use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::workspace::Change;
+
+pub(super) struct WriteFile;
+
+/// What to write.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// File to write; missing folders are made.
+    path: String,
+    /// Its whole text.
+    content: String,
+}
+
+/// The arguments as far as they have come.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Partial {
+    path: Option<String>,
+    content: Option<String>,
+}
+
+impl TypedTool for WriteFile {
+    type Arguments = Arguments;
+    const NAME: &'static str = "write_file";
+    const DESCRIPTION: &'static str =
+        "Create a file or replace its whole text. To change part of a file use edit_file.";
+    const KIND: ToolKind = ToolKind::Edit;
+    const EXAMPLE: &'static str = r#"{"path": "notes.md", "content": "Notes\n"}"#;
+
+    async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
+        propose(context, "Write", &arguments.path, Change::Write(arguments.content)).await
+    }
+
+    async fn sketch(context: &ToolContext, arguments: &Value) -> Option<Preview> {
+        let partial: Partial = read_partial::<Arguments, _>(arguments);
+        sketch(context, "Write", &partial.path?, partial.content.map(Change::Write)).await
+    }
+
+    async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+        commit(context, &arguments.path, Change::Write(arguments.content)).await
+    }
+}

@@ -1,0 +1,231 @@
+//! Walks a folder of the workspace for listing and searching: side by side, by capability, the way git and ripgrep see it.
+//!
+//! Left out is what `.gitignore`, `.ignore`, `.git/info/exclude` and the person's own excludes name (in a folder that is
+//! no repository too), and the insides of version control; hidden files are not. Symlinks are reported, never followed:
+//! whatever is renamed meanwhile, nothing outside the root is listed or opened. Ignore files are read bounded and only
+//! when they are regular files, so a pipe called `.gitignore` stops nothing.
+
+mod ignored;
+mod queue;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cap_std::fs::{Dir, FileType};
+use tokio_util::sync::CancellationToken;
+
+use self::ignored::{Found, Rules};
+use self::queue::Queue;
+use super::{Root, Workspace, WorkspacePath, protect};
+
+/// What a walk can meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symlink, whatever it leads to.
+    Symlink,
+    /// A pipe, socket or device.
+    Special,
+}
+
+/// Something a walk met.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    root: &'a Root,
+    path: &'a Path,
+    below: &'a Path,
+    kind: Kind,
+}
+
+/// How a walk went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// Folders that could not be read.
+    pub unreadable: usize,
+}
+
+impl Entry<'_> {
+    /// Its path below the folder the walk began in; empty when the walk began in a file.
+    #[must_use]
+    pub fn below(&self) -> &Path {
+        self.below
+    }
+
+    /// Absolute, symlinks resolved.
+    #[must_use]
+    pub fn real(&self) -> &Path {
+        self.path
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Whether it is likely to hold a secret: searching skips it.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        protect::is_secret(self.target())
+    }
+
+    /// Opens it for reading.
+    ///
+    /// # Errors
+    /// When it is gone, no regular file any more, or may not be read.
+    pub fn open(&self) -> io::Result<File> {
+        self.root.open_file(self.target())
+    }
+
+    fn target(&self) -> &Path {
+        self.path.strip_prefix(self.root.real()).unwrap_or(self.path)
+    }
+}
+
+impl Workspace {
+    /// Shows everything below `start`, at most `depth` folders deep, to visitors: one a thread, made by `visitor`. In
+    /// no order. When `start` is a file it is the only thing shown. Ends early when cancelled. Blocks.
+    ///
+    /// # Errors
+    /// When `start` cannot be opened.
+    pub fn walk<V: FnMut(&Entry<'_>)>(
+        &self,
+        start: &WorkspacePath,
+        depth: usize,
+        cancel: &CancellationToken,
+        visitor: impl Fn() -> V + Sync,
+    ) -> io::Result<Walked> {
+        let path = start.real();
+        let is_target_root = |root: &&Arc<Root>| path.strip_prefix(root.real()) == Ok(start.target());
+        let root = self.roots().iter().find(is_target_root).ok_or(io::ErrorKind::NotFound)?;
+        let metadata = root.dir().metadata(folder_name(start.target()))?;
+        if !metadata.is_dir() {
+            visitor()(&Entry { root, path: &path, below: Path::new(""), kind: kind(metadata.file_type()) });
+            return Ok(Walked::default());
+        }
+        let dir = root.dir().open_dir(folder_name(start.target()))?;
+        let first = Folder { dir: Source::Open(dir), rules: Rules::above(root, start.target()), path, depth: 0 };
+        let walk = Walk {
+            root,
+            start: start.real(),
+            depth,
+            cancel,
+            unreadable: AtomicUsize::new(0),
+            queue: Queue::new(first),
+        };
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| walk.work(visitor()));
+            }
+            walk.work(visitor());
+        });
+        Ok(Walked { unreadable: walk.unreadable.into_inner() })
+    }
+}
+
+/// The name by which a root can open `target`.
+fn folder_name(target: &Path) -> &Path {
+    if target.as_os_str().is_empty() { Path::new(".") } else { target }
+}
+
+fn kind(file_type: FileType) -> Kind {
+    if file_type.is_file() {
+        Kind::File
+    } else if file_type.is_dir() {
+        Kind::Folder
+    } else if file_type.is_symlink() {
+        Kind::Symlink
+    } else {
+        Kind::Special
+    }
+}
+
+/// Folders of version control, which are never looked into.
+fn is_version_control(name: &OsStr) -> bool {
+    [".git", ".hg", ".jj", ".svn"].iter().any(|it| name == *it)
+}
+
+struct Walk<'a> {
+    root: &'a Root,
+    /// Absolute, symlinks resolved.
+    start: PathBuf,
+    depth: usize,
+    cancel: &'a CancellationToken,
+    unreadable: AtomicUsize,
+    queue: Queue<Folder>,
+}
+
+/// A folder still to be read.
+struct Folder {
+    dir: Source,
+    /// Absolute, symlinks resolved.
+    path: PathBuf,
+    /// The rules of the folders above it.
+    rules: Arc<Rules>,
+    depth: usize,
+}
+
+/// Where a folder is opened from: late, so that few are open at a time.
+enum Source {
+    Open(Dir),
+    Child(Arc<Dir>, OsString),
+}
+
+impl Walk<'_> {
+    fn work(&self, mut visitor: impl FnMut(&Entry<'_>)) {
+        self.queue.work(|folder| {
+            self.read(folder, &mut visitor).unwrap_or_else(|_| {
+                self.unreadable.fetch_add(1, Ordering::Relaxed);
+                Vec::new()
+            })
+        });
+    }
+
+    /// Shows what is in a folder and returns the folders in it.
+    fn read(&self, folder: Folder, visitor: &mut impl FnMut(&Entry<'_>)) -> io::Result<Vec<Folder>> {
+        if self.cancel.is_cancelled() {
+            return Ok(Vec::new());
+        }
+        let dir = match folder.dir {
+            Source::Open(dir) => dir,
+            Source::Child(parent, name) => parent.open_dir(name)?,
+        };
+        let dir = Arc::new(dir);
+        let entries = dir.entries()?.map(|entry| entry.and_then(|it| Ok((it.file_name(), kind(it.file_type()?)))));
+        let entries = entries.collect::<io::Result<Vec<_>>>()?;
+        let found = entries.iter().fold(Found::default(), |found, (name, _)| found.add(name));
+        let rules = Rules::of(&folder.path, found, &|path| ignored::open(self.root, path), folder.rules);
+        let mut folders = Vec::new();
+        for (index, (name, kind)) in entries.into_iter().enumerate() {
+            if index % 64 == 0 && self.cancel.is_cancelled() {
+                return Ok(Vec::new());
+            }
+            let path = folder.path.join(&name);
+            let is_folder = kind == Kind::Folder;
+            if is_version_control(&name) || rules.ignores(&path, is_folder) {
+                continue;
+            }
+            visitor(&self.entry(&path, kind));
+            if is_folder && folder.depth + 1 < self.depth {
+                let dir = Source::Child(dir.clone(), name);
+                folders.push(Folder { dir, path, rules: rules.clone(), depth: folder.depth + 1 });
+            }
+        }
+        Ok(folders)
+    }
+
+    fn entry<'a>(&'a self, path: &'a Path, kind: Kind) -> Entry<'a> {
+        Entry { root: self.root, path, below: path.strip_prefix(&self.start).unwrap_or(path), kind }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! Which files git and ripgrep would not look at.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::workspace::Root;
+
+/// An ignore file that is longer is read up to here.
+const LIMIT: u64 = 1 << 20;
+
+/// Where rules come from, by precedence: of one kind the innermost folder that says something decides.
+const FILES: [IgnoreFile; 4] = [
+    IgnoreFile { name: ".ignore", of_repository: false },
+    IgnoreFile { name: ".gitignore", of_repository: true },
+    IgnoreFile { name: ".git/info/exclude", of_repository: true },
+    // The person's own excludes, which are no file of a folder.
+    IgnoreFile { name: "", of_repository: false },
+];
+
+struct IgnoreFile {
+    name: &'static str,
+    /// Whether it does not reach into a repository from outside.
+    of_repository: bool,
+}
+
+/// The rules of one folder and of those above it.
+pub(super) struct Rules {
+    above: Option<Arc<Rules>>,
+    matchers: [Gitignore; FILES.len()],
+    is_repository: bool,
+}
+
+/// Which files that matter here a folder has.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Found {
+    ignore: bool,
+    gitignore: bool,
+    repository: bool,
+}
+
+impl Found {
+    pub(super) const ALL: Self = Self { ignore: true, gitignore: true, repository: true };
+
+    pub(super) fn add(mut self, name: &OsStr) -> Self {
+        self.ignore |= name == ".ignore";
+        self.gitignore |= name == ".gitignore";
+        self.repository |= name == ".git";
+        self
+    }
+}
+
+impl Rules {
+    /// What holds in the folder `start` of `root` from outside: the person's own excludes and the files of the folders
+    /// above it, up to the repository it is part of; outside a repository up to the workspace root.
+    pub(super) fn above(root: &Root, start: &Path) -> Arc<Self> {
+        let (personal, _) = GitignoreBuilder::new(root.real()).build_global();
+        let matchers = [Gitignore::empty(), Gitignore::empty(), Gitignore::empty(), personal];
+        let mut rules = Arc::new(Self { above: None, matchers, is_repository: false });
+        for folder in folders_above(root.real()) {
+            rules = Self::of(folder, Found::ALL, &open_outside, rules);
+        }
+        let inside = start.ancestors().skip(1).collect::<Vec<_>>();
+        for folder in inside.into_iter().rev() {
+            rules = Self::of(&root.real().join(folder), Found::ALL, &|path| open(root, path), rules);
+        }
+        rules
+    }
+
+    /// The rules in `folder`, an absolute path.
+    pub(super) fn of(
+        folder: &Path,
+        found: Found,
+        open: &dyn Fn(&Path) -> io::Result<File>,
+        above: Arc<Self>,
+    ) -> Arc<Self> {
+        if !(found.ignore || found.gitignore || found.repository) {
+            return above;
+        }
+        let read = |wanted: bool, file: &IgnoreFile| {
+            let file = wanted.then(|| open(&folder.join(file.name)).ok()).flatten();
+            file.map_or_else(Gitignore::empty, |file| parse(folder, file))
+        };
+        let [ignore, gitignore, exclude, _] = &FILES;
+        Arc::new(Self {
+            matchers: [
+                read(found.ignore, ignore),
+                read(found.gitignore, gitignore),
+                read(found.repository, exclude),
+                Gitignore::empty(),
+            ],
+            is_repository: found.repository && is_repository(folder),
+            above: Some(above),
+        })
+    }
+
+    /// Whether `path` (absolute, in the folder of these rules) is left out.
+    pub(super) fn ignores(&self, path: &Path, is_folder: bool) -> bool {
+        let decide = |(index, file): (usize, &IgnoreFile)| {
+            let mut rules = Some(self);
+            while let Some(here) = rules {
+                match here.matchers[index].matched(path, is_folder) {
+                    Match::None if here.is_repository && file.of_repository => return None,
+                    Match::None => rules = here.above.as_deref(),
+                    Match::Ignore(_) => return Some(true),
+                    Match::Whitelist(_) => return Some(false),
+                }
+            }
+            None
+        };
+        FILES.iter().enumerate().find_map(decide).unwrap_or(false)
+    }
+}
+
+fn parse(folder: &Path, file: File) -> Gitignore {
+    let mut builder = GitignoreBuilder::new(folder);
+    for (index, line) in BufReader::new(file.take(LIMIT)).lines().map_while(Result::ok).enumerate() {
+        let line = if index == 0 { line.trim_start_matches('\u{feff}') } else { &line };
+        // A line that is no glob is passed over, as git does.
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// Opens an ignore file inside the root; `path` is absolute.
+pub(super) fn open(root: &Root, path: &Path) -> io::Result<File> {
+    let relative = path.strip_prefix(root.real()).map_err(|_| io::ErrorKind::NotFound)?;
+    root.open_file(relative)
+}
+
+/// Opens an ignore file above the workspace, where no capability reaches; it is only ever read as globs.
+fn open_outside(path: &Path) -> io::Result<File> {
+    if path.metadata()?.is_file() { File::open(path) } else { Err(io::ErrorKind::NotFound.into()) }
+}
+
+/// The folders above the workspace root that belong to the same repository, outermost first.
+fn folders_above(root: &Path) -> Vec<&Path> {
+    if is_repository(root) {
+        return Vec::new();
+    }
+    let Some(top) = root.ancestors().skip(1).find(|folder| is_repository(folder)) else {
+        return Vec::new();
+    };
+    let mut folders: Vec<_> = root.ancestors().skip(1).take_while(|folder| *folder != top).collect();
+    folders.push(top);
+    folders.reverse();
+    folders
+}
+
+fn is_repository(folder: &Path) -> bool {
+    folder.join(".git").exists()
+}

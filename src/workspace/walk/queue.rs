@@ -1,0 +1,63 @@
+//! Work shared by some threads, where doing a piece may bring more pieces.
+//!
+//! The last piece comes out first, so a tree is walked depth first and the queue stays small. Work ends when nothing is
+//! waiting and nobody is busy, also when a thread panics.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+pub(super) struct Queue<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+struct State<T> {
+    waiting: Vec<T>,
+    busy: usize,
+}
+
+impl<T> Queue<T> {
+    pub(super) fn new(first: T) -> Self {
+        Self { state: Mutex::new(State { waiting: vec![first], busy: 0 }), changed: Condvar::new() }
+    }
+
+    /// Takes pieces until there are no more. `work` returns the pieces that one brought.
+    pub(super) fn work(&self, mut work: impl FnMut(T) -> Vec<T>) {
+        while let Some(piece) = self.take() {
+            let mut busy = Busy { queue: self, brought: Vec::new() };
+            busy.brought = work(piece);
+        }
+    }
+
+    fn take(&self) -> Option<T> {
+        let mut state = self.lock();
+        loop {
+            if let Some(piece) = state.waiting.pop() {
+                state.busy += 1;
+                return Some(piece);
+            }
+            if state.busy == 0 {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread at work on a piece; dropped when it is done or has panicked.
+struct Busy<'a, T> {
+    queue: &'a Queue<T>,
+    brought: Vec<T>,
+}
+
+impl<T> Drop for Busy<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        state.busy -= 1;
+        state.waiting.append(&mut self.brought);
+        self.queue.changed.notify_all();
+    }
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Takes the picture for editors/helix/README.md: the real Helix, the real tandem, a scripted model.
+
+    HX=… TANDEM_BIN=… [GRAMMARS=FOLDER] tests/editors/helix_screen.py OUT.png
+
+GRAMMARS holds `markdown.so`, `markdown_inline.so` and `rust.so` for Helix; Debian's package comes without any, and the
+picture is then without colors.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import helix
+
+THEME = 'theme = "catppuccin_mocha"\n'
+ANSWER = """`add` overflows for large arguments: it panics in debug builds and wraps in release builds. \
+A *checked* addition says so in its type:
+
+"""
+EDIT = {
+    "path": "src/lib.rs",
+    "edits": [{"old_text": "-> i32 {\n    a + b", "new_text": "-> Option<i32> {\n    a.checked_add(b)"}],
+}
+
+
+def configure(folder):
+    """Our configuration with a theme, and Markdown's colors for chats."""
+    for name in ("languages.toml", "config.toml"):
+        theme = THEME if name == "config.toml" else ""
+        (folder / name).write_text(theme + (helix.CONFIG / name).read_text())
+    queries = folder / "runtime/queries/tandem-chat"
+    queries.mkdir(parents=True)
+    for name in ("highlights.scm", "injections.scm"):
+        (queries / name).write_text("; inherits: markdown\n")
+    if grammars := os.environ.get("GRAMMARS"):
+        (folder / "runtime/grammars").symlink_to(pathlib.Path(grammars).resolve())
+
+
+def main():
+    read = {"call": {"id": "call_1", "name": "read_file", "arguments": {"path": "src/lib.rs"}}}
+    edit = {"call": {"id": "call_2", "name": "edit_file", "arguments": EDIT}}
+    with tempfile.TemporaryDirectory() as home, helix.Model() as model:
+        folder = pathlib.Path(home, "helix")
+        folder.mkdir()
+        configure(folder)
+        model.script([read], [{"text": ANSWER}, edit])
+        settings = {**helix.model_environment(model), "XDG_CONFIG_HOME": home}
+        with helix.Helix("notes.tandem.md", settings) as editor:
+            editor.insert("geo", "Can `add` in src/lib.rs go wrong?")
+            editor.command("w")
+            editor.shows(r"checked_add[\s\S]*Allow")
+            if editor.has_message_menus:
+                editor.keys("Escape")
+                editor.hides("Allow for this session")
+            screen = editor.colored()
+    script = pathlib.Path(__file__).with_name("screen_png.sh")
+    subprocess.run([script, sys.argv[1]], input=screen, text=True, check=True)
+
+
+if __name__ == "__main__":
+    main()

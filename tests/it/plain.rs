@@ -1,0 +1,168 @@
+//! Editors without a plugin: the chat file, selection actions, commands, questions as code actions.
+
+use serde_json::{Value, json};
+
+use crate::driver::{Client, World};
+
+/// A client as Helix is one: standard LSP alone.
+fn plain(world: &World) -> Client {
+    world.client_with(json!({ "workspace": { "applyEdit": true } }))
+}
+
+/// Plays the editor for one document until its text fits.
+fn edit_until(client: &mut Client, uri: &str, text: &mut String, fits: impl Fn(&str) -> bool) {
+    while !fits(text) {
+        let request = client.next("workspace/applyEdit");
+        let change = &request["params"]["edit"]["documentChanges"][0];
+        assert_eq!(change["textDocument"]["uri"], uri);
+        assert_eq!(change["textDocument"]["version"], Value::Null, "an append cannot race with typing");
+        text.push_str(change["edits"][0]["newText"].as_str().unwrap());
+        let document = json!({ "uri": uri, "version": text.len() });
+        let changes = json!([{ "text": text }]);
+        client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes }));
+        client.respond(&request, json!({ "applied": true }));
+    }
+}
+
+fn save(client: &mut Client, uri: &str) {
+    client.notify("textDocument/didSave", json!({ "textDocument": { "uri": uri } }));
+}
+
+fn command(client: &mut Client, name: &str, arguments: Value) -> Value {
+    client.call("workspace/executeCommand", json!({ "command": name, "arguments": arguments }))
+}
+
+fn actions(client: &mut Client, uri: &str, trigger: u8) -> Vec<Value> {
+    let at = json!({ "line": 0, "character": 0 });
+    let params = json!({ "textDocument": { "uri": uri }, "range": { "start": at, "end": { "line": 0, "character": 5 } },
+        "context": { "diagnostics": [], "triggerKind": trigger } });
+    client.call("textDocument/codeAction", params)["result"].as_array().unwrap().clone()
+}
+
+fn titles(actions: &[Value]) -> Vec<&str> {
+    actions.iter().map(|action| action["title"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn saving_a_chat_file_streams_the_answer_into_it() {
+    let world =
+        World::new(json!([[{ "text": "Because." }, { "gate": "half" }, { "text": " Really." }], [{ "text": "Yes." }]]));
+    let mut client = plain(&world);
+    let uri = world.uri("notes.tandem.md");
+    let mut text = "## You\n\nWhy?\n".to_owned();
+    client.open(&uri, &text);
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Because."));
+    world.rehearsal().open("half");
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    assert_eq!(text, "## You\n\nWhy?\n\n## tandem\n\nBecause. Really.\n\n## You\n\n");
+    assert_eq!(client.next("window/showMessage")["params"]["message"], "tandem: done");
+
+    save(&mut client, &uri);
+    text.push_str("Sure?\n");
+    let changes = json!([{ "text": text }]);
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": { "uri": uri, "version": 9 }, "contentChanges": changes }),
+    );
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Yes.\n\n## You\n\n"));
+    let requests = world.rehearsal().requests();
+    assert_eq!(requests.len(), 2, "saving with no new question asks nothing");
+    assert!(requests[1].to_string().contains("Because. Really."), "the file is one conversation");
+}
+
+#[test]
+fn a_question_of_a_turn_is_answered_by_a_code_action() {
+    let call = json!({ "call": { "id": "c1", "name": "edit_file",
+        "arguments": { "path": "a.rs", "edits": [{ "old_text": "one", "new_text": "two" }] } } });
+    let world = World::new(json!([[call], [{ "text": "Done." }]]));
+    world.write("a.rs", "one\n");
+    let mut client = plain(&world);
+    let uri = world.uri("notes.tandem.md");
+    let mut text = "## You\n\nChange it.\n".to_owned();
+    client.open(&uri, &text);
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("-one\n+two") && text.contains("*Allow*"));
+    let hint = client.next("textDocument/publishDiagnostics");
+    assert_eq!(hint["params"]["uri"], world.uri("a.rs"));
+    assert_eq!(hint["params"]["diagnostics"][0]["severity"], 4);
+    let offered = actions(&mut client, &world.uri("a.rs"), 1);
+    assert!(titles(&offered)[0].starts_with("tandem: Reject"), "the safe choice first: {:?}", titles(&offered));
+    let allow = offered.iter().find(|action| action["command"]["command"] == "tandem.allow").unwrap();
+    command(&mut client, "tandem.allow", allow["command"]["arguments"].clone());
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    assert_eq!(world.read("a.rs"), "two\n");
+    assert_eq!(client.next("textDocument/publishDiagnostics")["params"]["diagnostics"], json!([]));
+    let late = command(&mut client, "tandem.allow", json!([]));
+    assert_eq!(late["error"]["code"], -32600);
+}
+
+#[test]
+fn a_question_is_asked_with_buttons_where_the_client_has_them() {
+    let call = json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.rs", "content": "x" } } });
+    let world = World::new(json!([[call], [{ "text": "As you wish." }]]));
+    let buttons =
+        json!({ "window": { "showMessage": { "messageActionItem": { "additionalPropertiesSupport": true } } } });
+    let mut client = world.client_with(buttons);
+    let uri = world.uri("notes.tandem.md");
+    let mut text = "Write it.\n".to_owned();
+    client.open(&uri, &text);
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("*Allow*"));
+    let question = client.next("window/showMessageRequest");
+    assert_eq!(question["params"]["actions"][0]["title"], "Reject");
+    client.respond(&question, json!({ "title": "Reject" }));
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    assert!(!world.path().join("a.rs").exists());
+}
+
+#[test]
+fn a_selection_action_answers_in_a_chat_file_that_is_shown() {
+    let world = World::new(json!([[{ "text": "It adds." }]]));
+    let mut client = plain(&world);
+    client.open(&world.uri("a.rs"), "fn unsaved() {}\nmore\n");
+    assert_eq!(actions(&mut client, &world.uri("a.rs"), 2), Vec::<Value>::new(), "nothing for automatic requests");
+    let offered = actions(&mut client, &world.uri("a.rs"), 1);
+    assert_eq!(titles(&offered), ["tandem: Ask about this", "tandem: Explain this", "tandem: Edit this"]);
+    let answer = command(&mut client, "tandem.ask", offered[1]["command"]["arguments"].clone());
+    assert_eq!(answer["result"], Value::Null, "a command is answered at once");
+    let shown = client.next("window/showDocument");
+    let uri = shown["params"]["uri"].as_str().unwrap().to_owned();
+    let path = url::Url::parse(&uri).unwrap().to_file_path().unwrap();
+    let mut text = std::fs::read_to_string(path).unwrap();
+    assert!(text.starts_with("## You\n\nExplain this"), "{text}");
+    client.open(&uri, &text);
+    client.respond(&shown, json!({ "success": true }));
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    assert!(text.contains("## tandem\n\nIt adds."), "{text}");
+    assert!(world.rehearsal().requests()[0].to_string().contains("fn unsaved() {}"));
+}
+
+#[test]
+fn a_turn_is_stopped_by_a_command() {
+    let world = World::new(json!([[{ "text": "Let me" }, { "gate": "never" }]]));
+    let mut client = plain(&world);
+    let uri = world.uri("notes.tandem.md");
+    let mut text = "Think.\n".to_owned();
+    client.open(&uri, &text);
+    save(&mut client, &uri);
+    world.wait(world.rehearsal().waiting_at("never"));
+    command(&mut client, "tandem.cancel", json!([]));
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    assert!(text.contains("> stopped"), "{text}");
+    world.wait(world.rehearsal().closed_early(1));
+}
+
+#[test]
+fn without_a_model_the_chat_file_says_how_to_get_one() {
+    let world = World::new(json!([]));
+    let mut client = world.stranger_on(tandem::server::Carrier::Lsp, &[]);
+    client.call("initialize", json!({ "capabilities": {}, "rootUri": world.uri("") }));
+    let uri = world.uri("notes.tandem.md");
+    let mut text = "Hello?\n".to_owned();
+    client.open(&uri, &text);
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    assert!(text.contains("TANDEM_BASE_URL") && text.contains("config.toml"), "{text}");
+}
