@@ -159,6 +159,14 @@ impl Workspace {
         commit::commit(self, path, change).await
     }
 
+    /// Removes the file from the disk.
+    ///
+    /// # Errors
+    /// When it has unsaved changes, changed since it was read, is no text, or the system would not do it.
+    pub async fn remove(&self, path: &WorkspacePath) -> Result<FileChange, FileError> {
+        commit::remove(self, path).await
+    }
+
     /// The text of a file, without remembering that it was read.
     async fn look(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
         let on_disk = match disk::read(path).await {
