@@ -11,6 +11,7 @@ pub mod documents;
 pub mod edit;
 pub mod editor;
 pub mod error;
+pub mod patch;
 pub mod path;
 pub mod protect;
 mod seen;
@@ -156,6 +157,14 @@ impl Workspace {
     /// or the editor or the system would not do it. The file is then as it was.
     pub async fn commit(&self, path: &WorkspacePath, change: &Change) -> Result<FileChange, FileError> {
         commit::commit(self, path, change).await
+    }
+
+    /// Removes the file from the disk.
+    ///
+    /// # Errors
+    /// When it has unsaved changes, changed since it was read, is no text, or the system would not do it.
+    pub async fn remove(&self, path: &WorkspacePath) -> Result<FileChange, FileError> {
+        commit::remove(self, path).await
     }
 
     /// The text of a file, without remembering that it was read.

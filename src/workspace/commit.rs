@@ -75,6 +75,29 @@ pub(super) async fn commit(
     Err(FileError::Editor(path.display(), format!("{reason}; read it again, then repeat the change")))
 }
 
+/// Removes a file, unless that would lose text nobody else has.
+pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Result<FileChange, FileError> {
+    let _turn = workspace.0.documents.turn(&path.real()).await;
+    let file = workspace.look(path).await?;
+    if let Known::Changed | Known::ChangedSinceShown = workspace.0.seen.known(path, &file.text) {
+        return Err(FileError::Changed(path.display()));
+    }
+    if let Source::Buffer { unsaved: true, .. } = file.source {
+        return Err(FileError::Unsaved(path.display()));
+    }
+    let bytes = file.format.encode(&file.text).expect("what was decoded can be encoded").into_owned();
+    if !disk::remove(path, bytes).await? {
+        return Err(FileError::Changed(path.display()));
+    }
+    Ok(FileChange {
+        old_text: Some(file.text),
+        new_text: "".into(),
+        strategy: None,
+        lines: Vec::new(),
+        notes: Vec::new(),
+    })
+}
+
 /// What a change does to the text as it is now.
 struct Plan {
     known: Known,
@@ -87,8 +110,10 @@ impl Plan {
         let known = workspace.0.seen.known(path, now.text());
         let mut notes = Vec::new();
         match (change, known) {
-            (Change::Edits(_), _) if !now.exists() => return Err(FileError::NotFound(path.display())),
-            (Change::Edits(_), Known::Changed) => notes.push(
+            (Change::Edits(_) | Change::Patch(_), _) if !now.exists() => {
+                return Err(FileError::NotFound(path.display()));
+            }
+            (Change::Edits(_) | Change::Patch(_), Known::Changed) => notes.push(
                 "the file had changed since you read it; the edit was matched against the text as it is now".to_owned(),
             ),
             (Change::Write(_), Known::Changed | Known::ChangedSinceShown) if now.exists() => {

@@ -2,22 +2,20 @@
 //! old file or the new one, whatever happens in between.
 
 mod metadata;
+mod temporary;
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, File, FileType, Metadata, OpenOptions};
+use cap_std::fs::{Dir, FileType, Metadata};
+use temporary::Temporary;
+pub(super) use temporary::sweep;
 
 use super::error::FileError;
 use super::path::{WorkspacePath, open_here};
 
 /// The most that is read as one text, in bytes.
 const LIMIT: u64 = 100 * 1024 * 1024;
-
-/// Where temporary files are recognized by.
-const TEMPORARY: (&str, &str) = (".tandem-", ".tmp");
 
 /// The bytes of a regular file.
 pub(super) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
@@ -35,6 +33,12 @@ pub(super) async fn replace(
     let path = path.clone();
     blocking(move || replace_now(&path, expected.as_deref(), &bytes).map_err(|error| io_error("write", &path, &error)))
         .await
+}
+
+/// Removes a file, provided it still holds `expected`. `false`: it does not, and nothing was done.
+pub(super) async fn remove(path: &WorkspacePath, expected: Vec<u8>) -> Result<bool, FileError> {
+    let path = path.clone();
+    blocking(move || remove_now(&path, &expected).map_err(|error| io_error("remove", &path, &error))).await
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -110,17 +114,29 @@ fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> i
     if let Some(old) = &old {
         refuse_unwritable(old)?;
     }
+    sweep(&dir);
     let temporary = Temporary::create(&dir)?;
     if old.is_some() {
-        metadata::copy(&open_here(&dir, name)?, &temporary.file)?;
+        metadata::copy(&open_here(&dir, name)?, temporary.file())?;
     }
-    (&temporary.file).write_all(bytes)?;
-    temporary.file.sync_all()?;
+    temporary.file().write_all(bytes)?;
+    temporary.file().sync_all()?;
     // The last look before the switch: a person may have saved while the bytes were on their way to the disk.
     if content(&dir, name)?.as_deref() != expected {
         return Ok(false);
     }
     temporary.rename(name)?;
+    sync_folder(&dir)?;
+    Ok(true)
+}
+
+fn remove_now(path: &WorkspacePath, expected: &[u8]) -> io::Result<bool> {
+    let (dir, name) = path.parent()?;
+    refuse_unwritable(&dir.symlink_metadata(name)?)?;
+    if content(&dir, name)?.as_deref() != Some(expected) {
+        return Ok(false);
+    }
+    dir.remove_file(name)?;
     sync_folder(&dir)?;
     Ok(true)
 }
@@ -144,40 +160,6 @@ fn content(dir: &Dir, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
-    }
-}
-
-/// A file that disappears unless it is renamed.
-struct Temporary<'a> {
-    dir: &'a Dir,
-    name: String,
-    file: File,
-    renamed: bool,
-}
-
-impl<'a> Temporary<'a> {
-    fn create(dir: &'a Dir) -> io::Result<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let (begin, end) = TEMPORARY;
-        let name = format!("{begin}{}-{}{end}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let options = OpenOptions::new().write(true).create_new(true).follow(FollowSymlinks::No).to_owned();
-        let file = dir.open_with(&name, &options)?;
-        Ok(Self { dir, name, file, renamed: false })
-    }
-
-    fn rename(mut self, name: &OsStr) -> io::Result<()> {
-        self.dir.rename(&self.name, self.dir, name)?;
-        self.renamed = true;
-        Ok(())
-    }
-}
-
-impl Drop for Temporary<'_> {
-    fn drop(&mut self) {
-        if !self.renamed {
-            // A failure leaves a file that is recognized by its name; there is nobody to tell.
-            let _ = self.dir.remove_file(&self.name);
-        }
     }
 }
 

@@ -226,7 +226,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The lines of `text`, each with its ending apart; a text that ends with one has an empty last line.
-fn ended_lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(super) fn ended_lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;

@@ -158,3 +158,34 @@ async fn a_dangling_symlink_inside_makes_its_target() {
     assert_eq!(fixture.bytes("made.txt"), b"x");
     assert!(fixture.path("link").is_symlink());
 }
+
+#[tokio::test]
+async fn a_file_is_removed_unless_text_would_be_lost() {
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "one");
+    let workspace = fixture.workspace();
+    read(&workspace, "a.txt").await.unwrap();
+    fixture.write("a.txt", "two");
+    let path = workspace.resolve("a.txt").unwrap();
+    assert_eq!(workspace.remove(&path).await.unwrap_err(), FileError::Changed("a.txt".to_owned()));
+    workspace.documents().open(&fixture.uri("a.txt"), 1, "", "unsaved");
+    workspace.read(&path).await.unwrap();
+    assert_eq!(workspace.remove(&path).await.unwrap_err(), FileError::Unsaved("a.txt".to_owned()));
+    workspace.documents().close(&fixture.uri("a.txt"));
+    workspace.read(&path).await.unwrap();
+    assert_eq!(workspace.remove(&path).await.unwrap().old_text.as_deref(), Some("two"));
+    assert!(!fixture.path("a.txt").exists());
+}
+
+#[tokio::test]
+async fn temporary_files_of_a_killed_process_are_removed() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("sub")).unwrap();
+    // No process has this id; the second name is ours.
+    let (dead, own) = (format!(".tandem-{}-0.tmp", i32::MAX), format!(".tandem-{}-999999.tmp", std::process::id()));
+    for name in [&dead, &own, &format!("sub/{dead}")] {
+        fixture.write(name, "");
+    }
+    commit(&fixture.workspace(), "sub/a.txt", &write("x")).await.unwrap();
+    assert!(!fixture.path(&dead).exists() && fixture.path(&own).exists() && !fixture.path("sub").join(&dead).exists());
+}
