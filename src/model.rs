@@ -10,12 +10,15 @@
 
 mod batch;
 mod body;
+mod catalog;
 mod chat;
 pub mod collect;
 #[cfg(test)]
 mod corpus;
 mod date;
 mod decoder;
+#[cfg(test)]
+mod encoding;
 mod fault;
 #[cfg(test)]
 mod faults;
@@ -40,6 +43,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use batch::Batch;
+pub use catalog::{LocalServer, ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
 pub use provider::Provider;

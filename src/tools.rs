@@ -20,7 +20,7 @@ mod write_file;
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -92,7 +92,10 @@ pub trait Tool: Send + Sync {
     ) -> BoxFuture<'a, Result<Preview, ToolError>>;
     /// What can be shown already of a call whose arguments still stream ([`partial::complete`] reads them); `None` while
     /// there is nothing worth showing.
-    fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>>;
+    fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>> {
+        let _ = (context, arguments);
+        ready(None).boxed()
+    }
     /// Does it.
     fn run<'a>(
         &'a self,

@@ -8,8 +8,8 @@ use super::http::Http;
 use super::rehearsal::Rehearsal;
 use super::wire::Wire;
 use super::{
-    Api, Endpoint, Instructions, Key, Message, ModelRequest, ModelStream, Preamble, TimeLimits, body, chat, messages,
-    request, responses,
+    Api, Endpoint, Instructions, Key, Message, ModelError, ModelInfo, ModelRequest, ModelStream, Preamble, TimeLimits,
+    body, catalog, chat, messages, request, responses,
 };
 
 /// A model behind an endpoint. Clones share one client and its connections.
@@ -95,6 +95,17 @@ impl Provider {
         let ModelRequest { preamble, messages } = request;
         let body = body::close(&preamble, &messages);
         request::stream(Arc::clone(&self.0), body.into(), preamble.tools)
+    }
+
+    /// The models the endpoint offers.
+    ///
+    /// # Errors
+    /// When it cannot be reached, refuses the key, or has no list.
+    pub async fn models(&self) -> Result<Vec<ModelInfo>, ModelError> {
+        match &self.0.wire {
+            Wire::Http(http) => catalog::models(http, &self.0.endpoint).await,
+            Wire::Rehearsal(_) => Ok(vec![ModelInfo { id: self.0.endpoint.model.clone(), context_window: None }]),
+        }
     }
 
     /// Opens the connection so that the first prompt need not wait for it; silent when that fails. Sends no API

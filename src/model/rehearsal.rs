@@ -7,7 +7,7 @@
 mod script;
 mod server;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,10 +30,12 @@ pub struct Rehearsal(Arc<watch::Sender<State>>);
 #[derive(Debug, Default)]
 struct State {
     replies: VecDeque<Reply>,
+    documents: HashMap<String, Value>,
     requests: Vec<Value>,
     open: HashSet<String>,
     waiting: Vec<String>,
     closed_early: usize,
+    connections: usize,
 }
 
 impl From<Script> for Rehearsal {
@@ -49,6 +51,11 @@ impl Rehearsal {
         self.0.send_modify(|state| state.replies.extend(script));
     }
 
+    /// Answers a GET of `path` with a document; there is none unless it was given here.
+    pub fn document(&self, path: &str, document: Value) {
+        self.0.send_modify(|state| _ = state.documents.insert(path.to_owned(), document));
+    }
+
     /// Lets every answer pass a gate, those to come included.
     pub fn open(&self, gate: &str) {
         self.0.send_modify(|state| _ = state.open.insert(gate.to_owned()));
@@ -58,6 +65,12 @@ impl Rehearsal {
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
         self.0.borrow().requests.clone()
+    }
+
+    /// How many connections a [`Server`] has accepted.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.0.borrow().connections
     }
 
     /// Waits until an answer stands at a gate.

@@ -101,7 +101,7 @@ impl Request {
             self.phase = Phase::Over;
             self.batch = Batch::default();
             self.failed = None;
-            return Err(fault::unreadable(&format!("the answer is larger than {} MiB", LARGEST >> 20)));
+            return Err(fault::invalid(&format!("the answer is larger than {} MiB", LARGEST >> 20)));
         }
         Ok(event)
     }
@@ -184,7 +184,10 @@ impl Request {
                     let body = text(endpoint, answer, bytes.into()).await;
                     return self.failed = Some(fault::no_stream(endpoint, &body));
                 }
-                decoder.feed(&bytes, &mut self.batch).map(|()| decoder.done())
+                decoder
+                    .feed(&bytes, &mut self.batch)
+                    .map(|()| decoder.done())
+                    .map_err(|error| fault::explained(endpoint, error))
             }
             Ok(None) => Ok(true),
             Ok(Some(Err(error))) | Err(error) => Err(error),

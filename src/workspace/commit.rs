@@ -36,9 +36,9 @@ pub(super) async fn propose(
     change: &Change,
 ) -> Result<FileChange, FileError> {
     let now = Now::look(workspace, path).await?;
-    let proposed = plan(workspace, path, change, &now)?.1;
+    let plan = Plan::new(workspace, path, change, &now)?;
     workspace.0.seen.shown(path, now.text());
-    Ok(proposed)
+    Ok(plan.change)
 }
 
 pub(super) async fn commit(
@@ -55,62 +55,64 @@ pub(super) async fn commit(
         if let Some(done) = last.take().filter(|last| *last.new_text == *now.text()) {
             return Ok(done);
         }
-        let (outcome, mut changed) = plan(workspace, path, change, &now)?;
-        if now.exists() && *outcome.new_text == *now.text() {
-            return Ok(changed);
+        let mut plan = Plan::new(workspace, path, change, &now)?;
+        if now.exists() && *plan.outcome.new_text == *now.text() {
+            return Ok(plan.change);
         }
-        match now.attempt(workspace, path, &outcome).await? {
+        match now.attempt(workspace, path, &plan.outcome).await? {
             Attempt::Done(note) => {
-                changed.notes.extend(note.map(str::to_owned));
-                remember(workspace, path, change, &now, &outcome);
-                return Ok(changed);
+                // The session knows the new text if it knew the old one, or has written all of it.
+                if plan.known == Known::Same || matches!(change, Change::Write(_)) {
+                    workspace.0.seen.read(path, &plan.outcome.new_text);
+                }
+                plan.change.notes.extend(note.map(str::to_owned));
+                return Ok(plan.change);
             }
             Attempt::Again(why) => reason = why,
         }
-        last = Some(changed);
+        last = Some(plan.change);
     }
     Err(FileError::Editor(path.display(), format!("{reason}; read it again, then repeat the change")))
 }
 
-/// What `change` does to the text as it is now.
-fn plan(
-    workspace: &Workspace,
-    path: &WorkspacePath,
-    change: &Change,
-    now: &Now,
-) -> Result<(Outcome, FileChange), FileError> {
-    let known = workspace.0.seen.known(path, now.text());
-    let mut notes = Vec::new();
-    match (change, known) {
-        (Change::Write(_), Known::Changed | Known::ChangedSinceShown) if now.exists() => {
-            return Err(FileError::Changed(path.display()));
-        }
-        (Change::Write(_), Known::Unread) if now.exists() => {
-            notes.push("it replaces a file you have not read".to_owned())
-        }
-        (Change::Edits(_), Known::Changed) => {
-            notes.push(
+/// What a change does to the text as it is now.
+struct Plan {
+    known: Known,
+    outcome: Outcome,
+    change: FileChange,
+}
+
+impl Plan {
+    fn new(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now) -> Result<Self, FileError> {
+        let known = workspace.0.seen.known(path, now.text());
+        let mut notes = Vec::new();
+        match (change, known) {
+            (Change::Edits(_), _) if !now.exists() => return Err(FileError::NotFound(path.display())),
+            (Change::Edits(_), Known::Changed) => notes.push(
                 "the file had changed since you read it; the edit was matched against the text as it is now".to_owned(),
-            );
+            ),
+            (Change::Write(_), Known::Changed | Known::ChangedSinceShown) if now.exists() => {
+                return Err(FileError::Changed(path.display()));
+            }
+            (Change::Write(_), Known::Unread) if now.exists() => {
+                notes.push("it replaces a file you have not read".to_owned());
+            }
+            _ => {}
         }
-        _ => {}
+        let outcome = edit::apply(now.text(), change).map_err(|error| FileError::Match {
+            path: path.display(),
+            error,
+            changed: known == Known::Changed,
+        })?;
+        let change = FileChange {
+            old_text: now.exists().then(|| now.text.clone()),
+            new_text: outcome.new_text.clone(),
+            strategy: outcome.strategy,
+            lines: lines(&outcome),
+            notes,
+        };
+        Ok(Self { known, outcome, change })
     }
-    if let (Change::Edits(_), false) = (change, now.exists()) {
-        return Err(FileError::NotFound(path.display()));
-    }
-    let outcome = edit::apply(now.text(), change).map_err(|error| FileError::Match {
-        path: path.display(),
-        error,
-        changed: known == Known::Changed,
-    })?;
-    let changed = FileChange {
-        old_text: now.exists().then(|| now.text.clone()),
-        new_text: outcome.new_text.clone(),
-        strategy: outcome.strategy,
-        lines: lines(&outcome),
-        notes,
-    };
-    Ok((outcome, changed))
 }
 
 /// The 1-based lines of the new text that each place of `outcome` has become.
@@ -131,14 +133,6 @@ fn lines(outcome: &Outcome) -> Vec<std::ops::RangeInclusive<usize>> {
         first..=last
     });
     lines.collect()
-}
-
-/// The session knows the new text if it knew the old one, or has written all of it.
-fn remember(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now, outcome: &Outcome) {
-    let is_known = matches!(change, Change::Write(_)) || workspace.0.seen.known(path, now.text()) == Known::Same;
-    if is_known {
-        workspace.0.seen.read(path, &outcome.new_text);
-    }
 }
 
 /// A file as it is now, with what is needed to change it.

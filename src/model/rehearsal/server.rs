@@ -62,6 +62,7 @@ async fn accept(listener: TcpListener, rehearsal: Rehearsal) {
     let mut connections = JoinSet::new();
     while let Ok((socket, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
+        rehearsal.0.send_modify(|state| state.connections += 1);
         connections.spawn(serve(socket, rehearsal.clone()));
     }
 }
@@ -79,8 +80,9 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
                 () = incoming.closed() => return Ok(()),
             }
         } else {
-            let known = head.split(' ').nth(1).is_some_and(|path| path.ends_with("/models"));
-            document(&mut write, known).await?;
+            let path = head.split(' ').nth(1).unwrap_or_default();
+            let found = rehearsal.0.borrow().documents.get(path).map(ToString::to_string);
+            document(&mut write, found).await?;
         }
     }
     Ok(())
@@ -148,12 +150,9 @@ async fn stream(write: &mut OwnedWriteHalf, mut answer: Answer) -> io::Result<()
     write.write_all(b"0\r\n\r\n").await
 }
 
-async fn document(write: &mut OwnedWriteHalf, known: bool) -> io::Result<()> {
-    let (status, body) = if known {
-        ("200 OK", r#"{"object":"list","data":[{"id":"script","object":"model"}]}"#)
-    } else {
-        ("404 Not Found", "{}")
-    };
+async fn document(write: &mut OwnedWriteHalf, found: Option<String>) -> io::Result<()> {
+    let status = if found.is_some() { "200 OK" } else { "404 Not Found" };
+    let body = found.unwrap_or_else(|| "{}".to_owned());
     let length = body.len();
     let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}");
     write.write_all(head.as_bytes()).await

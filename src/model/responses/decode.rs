@@ -29,7 +29,7 @@ struct Item {
     /// Where its arguments go, if it is a call.
     slot: Option<usize>,
     /// The part whose deltas came: its `done` event brings nothing new.
-    streamed: Option<Option<i128>>,
+    streamed: Option<i128>,
     /// Whether anything of it came at all.
     seen: bool,
     ended: bool,
@@ -111,7 +111,7 @@ impl Decoder {
     /// Deltas, and the whole text that follows them: the latter counts where the former were left out.
     fn part(&mut self, data: &Data<'_>, out: &mut Batch) {
         let item = self.items.entry(self.current).or_default();
-        let part = Some(data.summary_index.0.or(data.content_index.0));
+        let part = data.summary_index.0.or(data.content_index.0).or(Some(0));
         let delta = data.delta.plain();
         let whole = |text| if item.streamed == part { "" } else { text };
         match data.kind.plain() {

@@ -170,7 +170,7 @@ async fn a_client_that_stops_reading_ends_the_connection_and_wakes_everybody() {
     assert!(writer.finish().await.is_err());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_end_waits_a_second_for_a_client_that_does_not_read() {
     let (_client, peer, _inbox, writer) = connected(Framing::Line);
     peer.notify("large", &"x".repeat(1 << 20));

@@ -119,6 +119,8 @@ pub(super) struct Hits {
     total: usize,
     total_files: usize,
     secrets: Vec<PathBuf>,
+    /// Files that were searched.
+    pub(super) searched: usize,
     /// Files that could not be searched.
     pub(super) unsearched: usize,
     /// Folders that could not be read.
@@ -134,6 +136,7 @@ impl Hits {
             total: 0,
             total_files: 0,
             secrets: Vec::new(),
+            searched: 0,
             unsearched: 0,
             unreadable: 0,
         }
@@ -187,7 +190,7 @@ impl Hits {
         let count = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
         let files = count(self.total_files, "file", "files");
         let mut summary = match self.total {
-            0 => "[no match]\n".to_owned(),
+            0 => format!("[no match; {} searched]\n", count(self.searched, "file", "files")),
             total if shown < total => {
                 format!("[the first {shown} of {total} matching lines in {files}; narrow the pattern, path or glob]\n")
             }

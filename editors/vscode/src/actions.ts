@@ -1,0 +1,49 @@
+/** Code actions on a selection and on a diagnostic. They are offered when the person asks for actions, never to the automatic light bulb. */
+import {
+  CodeAction,
+  type CodeActionContext,
+  CodeActionKind,
+  type CodeActionProvider,
+  CodeActionTriggerKind,
+  type Diagnostic,
+  type Disposable,
+  languages,
+  type Range,
+  type Selection,
+  type TextDocument,
+} from "vscode";
+
+export function registerActions(): Disposable {
+  const selector = [{ scheme: "file" }, { scheme: "untitled" }];
+  return languages.registerCodeActionsProvider(selector, new Actions(), {
+    providedCodeActionKinds: [CodeActionKind.QuickFix, CodeActionKind.RefactorRewrite],
+  });
+}
+
+class Actions implements CodeActionProvider {
+  provideCodeActions(document: TextDocument, range: Range | Selection, context: CodeActionContext): CodeAction[] {
+    if (context.triggerKind !== CodeActionTriggerKind.Invoke) {
+      return [];
+    }
+    const fixes = context.diagnostics.map((diagnostic) => fix(document, diagnostic));
+    return range.isEmpty ? fixes : [...fixes, ...onSelection()];
+  }
+}
+
+function fix(document: TextDocument, diagnostic: Diagnostic): CodeAction {
+  const action = new CodeAction("Fix with tandem", CodeActionKind.QuickFix);
+  action.diagnostics = [diagnostic];
+  action.command = { command: "tandem.fix", title: action.title, arguments: [document.uri, diagnostic] };
+  return action;
+}
+
+function onSelection(): CodeAction[] {
+  return [
+    ["Ask tandem About Selection", "tandem.askSelection"] as const,
+    ["Edit Selection With tandem…", "tandem.editSelection"] as const,
+  ].map(([title, command]) => {
+    const action = new CodeAction(title, CodeActionKind.RefactorRewrite);
+    action.command = { command, title };
+    return action;
+  });
+}

@@ -1,0 +1,210 @@
+/**
+ * The chat view. It draws what the session holds and sends back what the person does; everything that acts happens here, outside the webview,
+ * because the webview shows text that nobody vouches for.
+ */
+import { randomBytes } from "node:crypto";
+import { commands, type Disposable, env, Uri, type Webview, type WebviewView, type WebviewViewProvider, window } from "vscode";
+import { type Attachment, attachmentOf, currentEditor } from "./context";
+import { openLink, openLocation } from "./links";
+import type { FromView, Remedy, ToView } from "./messages";
+import type { Preview } from "./preview";
+import { visible } from "./safe";
+import type { Session } from "./session";
+
+export const CHAT_VIEW = "tandem.chat";
+/** One message to the view for all that happens within a frame. */
+const FRAME_MS = 16;
+
+const remedyCommands: Record<Exclude<Remedy, "retry">, readonly string[]> = {
+  folder: ["workbench.action.files.openFolder"],
+  apiKey: ["tandem.setApiKey"],
+  settings: ["tandem.openSettings"],
+  walkthrough: ["workbench.action.openWalkthrough", "tandem.tandem#start"],
+  log: ["tandem.showLog"],
+};
+
+export class ChatView implements WebviewViewProvider, Disposable {
+  private view: WebviewView | undefined;
+  private listening = false;
+  private frame: NodeJS.Timeout | undefined;
+  private wantsFocus = false;
+  private attachments: Attachment[] = [];
+  private readonly subscriptions: Disposable[];
+
+  constructor(
+    private readonly extension: Uri,
+    private readonly session: Session,
+    private readonly preview: Preview,
+  ) {
+    this.subscriptions = [
+      window.registerWebviewViewProvider(CHAT_VIEW, this),
+      session.onChange(() => this.redrawSoon()),
+      session.onGrow(() => this.redrawSoon()),
+      session.onReplace(() => this.reset()),
+      session.onQuestion((title) => void this.announce(title)),
+    ];
+  }
+
+  resolveWebviewView(view: WebviewView): void {
+    this.view = view;
+    this.listening = false;
+    const dist = Uri.joinPath(this.extension, "dist");
+    view.webview.options = { enableScripts: true, enableForms: false, enableCommandUris: false, localResourceRoots: [dist] };
+    view.webview.onDidReceiveMessage((message: FromView) => void this.receive(message));
+    view.onDidDispose(() => {
+      this.view = undefined;
+      this.listening = false;
+    });
+    view.webview.html = page(view.webview, dist);
+    void this.session.open();
+  }
+
+  /** Brings the chat to the person who asked for it, ready to type. */
+  async focus(): Promise<void> {
+    this.wantsFocus = true;
+    await commands.executeCommand(`${CHAT_VIEW}.focus`);
+    this.giveFocus();
+  }
+
+  /** Shows the chat and leaves the focus where it is. */
+  async reveal(): Promise<void> {
+    if (this.view === undefined) {
+      await commands.executeCommand(`${CHAT_VIEW}.focus`, { preserveFocus: true });
+    } else {
+      this.view.show(true);
+    }
+  }
+
+  attach(attachment: Attachment): void {
+    this.attachments = [...this.attachments.filter(({ label }) => label !== attachment.label), attachment];
+    this.redrawSoon();
+  }
+
+  dispose(): void {
+    clearTimeout(this.frame);
+    for (const subscription of this.subscriptions) {
+      subscription.dispose();
+    }
+  }
+
+  private async receive(message: FromView): Promise<void> {
+    switch (message.type) {
+      case "ready":
+        this.listening = true;
+        this.reset();
+        return this.giveFocus();
+      case "send":
+        return this.send(message.text);
+      case "stop":
+        return this.session.stop();
+      case "answer":
+        return this.session.answer(message.id, message.optionId);
+      case "pick":
+        return this.session.pick(message.what, message.value);
+      case "attach": {
+        const editor = currentEditor();
+        return editor && this.attach(attachmentOf(editor));
+      }
+      case "detach":
+        this.attachments = this.attachments.filter((_, index) => index !== message.index);
+        return this.redrawSoon();
+      case "open":
+        return openLocation(message.location);
+      case "showDiff":
+        return this.preview.show(message.id, message.index);
+      case "link":
+        return openLink(message.href);
+      case "copy":
+        return env.clipboard.writeText(message.text);
+      case "remedy":
+        return this.remedy(message.remedy);
+    }
+  }
+
+  private async send(text: string): Promise<void> {
+    const attachments = this.attachments;
+    this.attachments = [];
+    await this.session.prompt(text, attachments);
+  }
+
+  private async remedy(remedy: Remedy): Promise<void> {
+    if (remedy === "retry") {
+      return this.session.retry();
+    }
+    const [command, ...args] = remedyCommands[remedy];
+    await commands.executeCommand(command ?? "", ...args);
+  }
+
+  private giveFocus(): void {
+    if (this.wantsFocus && this.listening) {
+      this.wantsFocus = false;
+      this.post({ type: "focus" });
+    }
+  }
+
+  private reset(): void {
+    this.post({ type: "reset", items: this.session.transcript.all(), state: this.state() });
+  }
+
+  private redrawSoon(): void {
+    this.frame ??= setTimeout(() => {
+      this.frame = undefined;
+      this.redraw();
+    }, FRAME_MS);
+  }
+
+  private redraw(): void {
+    const { view } = this;
+    if (view === undefined || !this.listening) {
+      return;
+    }
+    const changes = this.session.transcript.takeChanges();
+    if (changes.length > 0) {
+      this.post({ type: "changes", changes });
+    }
+    const state = this.state();
+    this.post({ type: "state", state });
+    view.badge = state.phase === "waiting" ? { value: 1, tooltip: "tandem waits for your answer" } : undefined;
+  }
+
+  private state() {
+    return { ...this.session.state, attachments: this.attachments.map(({ label }) => label) };
+  }
+
+  private post(message: ToView): void {
+    if (this.listening) {
+      void this.view?.webview.postMessage(message);
+    }
+  }
+
+  /** A question must not go unseen while the chat is hidden; the notification takes no focus. */
+  private async announce(title: string): Promise<void> {
+    if (this.view?.visible === true) {
+      return;
+    }
+    const show = "Show";
+    const picked = await window.showInformationMessage(`tandem asks: ${visible(title)}`, show);
+    if (picked === show) {
+      await this.focus();
+    }
+  }
+}
+
+function page(webview: Webview, dist: Uri): string {
+  const nonce = randomBytes(16).toString("base64");
+  const file = (name: string) => webview.asWebviewUri(Uri.joinPath(dist, name)).toString();
+  const policy = `default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'`;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="${file("chat.css")}">
+<title>tandem</title>
+</head>
+<body>
+<script nonce="${nonce}" src="${file("webview.js")}"></script>
+</body>
+</html>`;
+}

@@ -1,0 +1,107 @@
+/** The commands of the palette, the menus and the keys; each is a few lines over the session and the chat. */
+import { commands, type Diagnostic, type Disposable, type LogOutputChannel, type QuickPickItem, type Uri, window, workspace } from "vscode";
+import type { ChatView } from "./chat";
+import { attachmentOf, currentEditor, rangeAttachment } from "./context";
+import type { Server } from "./server";
+import type { Session } from "./session";
+
+export interface Parts {
+  readonly server: Server;
+  readonly session: Session;
+  readonly chat: ChatView;
+  readonly log: LogOutputChannel;
+}
+
+export function registerCommands(parts: Parts): Disposable[] {
+  const { server, session, chat, log } = parts;
+  const handlers: Record<string, (...args: never[]) => unknown> = {
+    openChat: () => chat.focus(),
+    newSession: () => session.renew(),
+    stop: () => session.stop(),
+    allow: () => session.answerFirst("allow_once"),
+    reject: () => session.answerFirst("reject_once"),
+    askSelection: () => askSelection(chat),
+    editSelection: () => editSelection(parts),
+    fix: (uri: Uri, diagnostic: Diagnostic) => fix(parts, uri, diagnostic),
+    setMode: () => pickMode(session),
+    setApiKey: () => setApiKey(server),
+    openSettings: () => commands.executeCommand("workbench.action.openSettings", "@ext:tandem.tandem"),
+    showLog: () => log.show(true),
+    restartServer: () => session.restart(),
+  };
+  return Object.entries(handlers).map(([name, handler]) => commands.registerCommand(`tandem.${name}`, handler));
+}
+
+async function askSelection(chat: ChatView): Promise<void> {
+  const editor = currentEditor();
+  if (editor !== undefined) {
+    chat.attach(attachmentOf(editor));
+  }
+  await chat.focus();
+}
+
+async function editSelection({ session, chat }: Parts): Promise<void> {
+  const editor = currentEditor();
+  if (editor === undefined) {
+    return;
+  }
+  const attachment = attachmentOf(editor);
+  const instruction = await window.showInputBox({ title: `tandem: Edit ${attachment.label}`, prompt: "What should change?", placeHolder: "make this handle an empty list" });
+  if (instruction === undefined || instruction.trim() === "" || refusedWhileRunning(session)) {
+    return;
+  }
+  await chat.reveal();
+  await session.prompt(`Edit ${attachment.label}: ${instruction.trim()}`, [attachment]);
+}
+
+async function fix({ session, chat }: Parts, uri: Uri, diagnostic: Diagnostic): Promise<void> {
+  if (refusedWhileRunning(session)) {
+    return;
+  }
+  const document = await workspace.openTextDocument(uri);
+  const { start, end } = diagnostic.range;
+  const lines = document.lineAt(start).range.union(document.lineAt(end).range);
+  const attachment = rangeAttachment(document, lines);
+  const source = diagnostic.source === undefined ? "" : ` (${diagnostic.source})`;
+  await chat.reveal();
+  await session.prompt(`Fix this problem at ${attachment.label}${source}: ${diagnostic.message}`, [attachment]);
+}
+
+function refusedWhileRunning(session: Session): boolean {
+  if (session.isRunning) {
+    void window.showInformationMessage("tandem is still working on the last message. Stop it, or wait for it.");
+  }
+  return session.isRunning;
+}
+
+async function pickMode(session: Session): Promise<void> {
+  await session.open();
+  const { modes, message } = session.state;
+  if (modes === undefined) {
+    void window.showErrorMessage(message);
+    return;
+  }
+  const items = modes.choices.map(({ value, name, description }): QuickPickItem & { value: string } => ({
+    label: name,
+    value,
+    detail: description ?? "",
+    ...(value === modes.current && { description: "current" }),
+  }));
+  const picked = await window.showQuickPick(items, { title: "tandem: Mode", matchOnDetail: true });
+  if (picked !== undefined) {
+    await session.pick("mode", picked.value);
+  }
+}
+
+/** The key goes from the input box to the secret store, and from there to the server's environment; never into a setting. */
+async function setApiKey(server: Server): Promise<void> {
+  const key = await window.showInputBox({
+    title: "tandem: Set API Key",
+    prompt: "Kept in the system's secret store. Empty removes it.",
+    password: true,
+    ignoreFocusOut: true,
+  });
+  if (key !== undefined) {
+    await server.setApiKey(key.trim());
+  }
+}

@@ -1,0 +1,65 @@
+/** The line diff of a proposed edit, cut to what a side bar can show; the whole of it opens in the editor's own diff. */
+import { structuredPatch } from "diff";
+import type { DiffContent } from "./protocol";
+
+export interface DiffLine {
+  readonly sign: " " | "+" | "-";
+  readonly text: string;
+}
+
+export interface DiffView {
+  readonly path: string;
+  readonly added: number;
+  readonly removed: number;
+  readonly hunks: readonly (readonly DiffLine[])[];
+  /** Changed or context lines that are not in `hunks`. */
+  readonly hiddenLines: number;
+}
+
+const CONTEXT_LINES = 2;
+const MAX_LINES = 400;
+/** Beyond this many edits the exact diff costs more than it tells. */
+const MAX_EDITS = 4000;
+
+/** Compares by lines; texts too different to compare count as wholly replaced. */
+export function diffView({ path, oldText, newText }: DiffContent): DiffView {
+  const before = oldText ?? "";
+  const options = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS };
+  const patch = structuredPatch("", "", before, newText, "", "", options);
+  const hunks = patch?.hunks.map((hunk) => withoutBlankRim(hunk.lines.flatMap(diffLine))) ?? [replaced(before, newText)];
+  const lines = hunks.flat();
+  return {
+    path,
+    added: lines.filter(({ sign }) => sign === "+").length,
+    removed: lines.filter(({ sign }) => sign === "-").length,
+    hunks: firstLines(hunks, MAX_LINES),
+    hiddenLines: Math.max(0, lines.length - MAX_LINES),
+  };
+}
+
+/** `\ No newline at end of file` is a remark, not a line. */
+function diffLine(line: string): DiffLine[] {
+  const sign = line.charAt(0);
+  return sign === " " || sign === "+" || sign === "-" ? [{ sign, text: line.slice(1) }] : [];
+}
+
+/** Context that begins or ends with an empty line begins one line later, or ends one earlier. */
+function withoutBlankRim(lines: DiffLine[]): DiffLine[] {
+  const blank = (line: DiffLine | undefined) => line?.sign === " " && line.text.trim() === "";
+  return lines.slice(blank(lines[0]) ? 1 : 0, blank(lines.at(-1)) ? -1 : undefined);
+}
+
+function replaced(before: string, after: string): DiffLine[] {
+  const lines = (text: string, sign: "+" | "-") => text.split("\n").map((line): DiffLine => ({ sign, text: line }));
+  return [...lines(before, "-"), ...lines(after, "+")];
+}
+
+function firstLines(hunks: readonly (readonly DiffLine[])[], limit: number): DiffLine[][] {
+  let left = limit;
+  const shown = hunks.map((hunk) => {
+    const lines = hunk.slice(0, left);
+    left -= lines.length;
+    return lines;
+  });
+  return shown.filter((lines) => lines.length > 0);
+}

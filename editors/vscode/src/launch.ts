@@ -1,0 +1,57 @@
+/** How the server process is found and what it is started with. Pure, so that every platform is tested on one. */
+import { posix, win32 } from "node:path";
+
+export interface Settings {
+  readonly serverPath: string;
+  readonly model: string;
+  readonly baseUrl: string;
+  readonly api: string;
+  readonly mode: string;
+}
+
+export interface Host {
+  readonly platform: NodeJS.Platform;
+  readonly home: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly isFile: (path: string) => boolean;
+}
+
+export type Found = { readonly program: string } | { readonly problem: string };
+
+/** The program to run: the setting when there is one, else `tandem` on PATH. */
+export function findServer(setting: string, host: Host): Found {
+  return setting.trim() === "" ? onPath(host) : atSetting(setting.trim(), host);
+}
+
+function atSetting(setting: string, host: Host): Found {
+  const { isAbsolute, join } = host.platform === "win32" ? win32 : posix;
+  const program = /^~[/\\]/.test(setting) ? join(host.home, setting.slice(2)) : setting;
+  if (!isAbsolute(program)) {
+    return { problem: `The setting tandem.server.path is "${setting}", which is not an absolute path. Write the whole path, or clear it to use PATH.` };
+  }
+  return host.isFile(program)
+    ? { program }
+    : { problem: `The setting tandem.server.path names "${program}", which is not a file. Correct it, or clear it to use PATH.` };
+}
+
+function onPath({ platform, env, isFile }: Host): Found {
+  const windows = platform === "win32";
+  const { isAbsolute, join, delimiter } = windows ? win32 : posix;
+  const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter).filter((folder) => isAbsolute(folder));
+  const program = folders.map((folder) => join(folder, windows ? "tandem.exe" : "tandem")).find(isFile);
+  return program === undefined
+    ? { problem: "The tandem program was not found on PATH. Install it (`cargo install --path .` in its repository), or set tandem.server.path to where it is." }
+    : { program };
+}
+
+/** The server's environment: the editor's own, and what the settings and the secret store add to it. */
+export function environment(settings: Settings, apiKey: string | undefined, env: Host["env"]): Record<string, string> {
+  const own = {
+    TANDEM_MODEL: settings.model,
+    TANDEM_BASE_URL: settings.baseUrl,
+    TANDEM_API: settings.baseUrl === "" ? "" : settings.api,
+    TANDEM_API_KEY: apiKey ?? "",
+  };
+  const all = { ...env, ...Object.fromEntries(Object.entries(own).filter(([, value]) => value !== "")) };
+  return Object.fromEntries(Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== undefined));
+}

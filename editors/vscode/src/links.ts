@@ -1,0 +1,47 @@
+/** Links and file names from the chat. A model wrote them, so an address is shown whole and asked about before anything opens. */
+import { isAbsolute, join } from "node:path";
+import { env, Position, Range, Uri, window, workspace } from "vscode";
+import type { Location } from "./messages";
+import { visible } from "./safe";
+
+/** Opens `http(s)` in the browser after a yes, and a file of the workspace in the editor; nothing else. */
+export async function openLink(href: string): Promise<void> {
+  if (/^https?:/i.test(href)) {
+    return openAddress(Uri.parse(href, true));
+  }
+  const [path = "", fragment = ""] = href.split("#");
+  const line = /^L(\d+)/.exec(fragment)?.[1];
+  const file = /^file:/i.test(path) ? Uri.parse(path).fsPath : decodeURIComponent(path);
+  await openLocation({ path: file, ...(line !== undefined && { line: Number(line) }) });
+}
+
+/** Shows the file and leaves the focus in the chat. */
+export async function openLocation({ path, line }: Location): Promise<void> {
+  const uri = inWorkspace(path);
+  if (uri === undefined) {
+    void window.showWarningMessage(`tandem opens files of this workspace only: ${visible(path)}`);
+    return;
+  }
+  const at = line === undefined ? undefined : new Position(Math.max(0, line - 1), 0);
+  try {
+    await window.showTextDocument(uri, { preserveFocus: true, preview: true, ...(at && { selection: new Range(at, at) }) });
+  } catch {
+    void window.showWarningMessage(`Could not open ${visible(path)}: it is gone or is not text.`);
+  }
+}
+
+async function openAddress(uri: Uri): Promise<void> {
+  const open = "Open";
+  const detail = visible(uri.toString(true));
+  const picked = await window.showWarningMessage("Open this address from the model's answer?", { modal: true, detail }, open);
+  if (picked === open) {
+    await env.openExternal(uri);
+  }
+}
+
+function inWorkspace(path: string): Uri | undefined {
+  const root = workspace.workspaceFolders?.[0]?.uri.fsPath;
+  const absolute = isAbsolute(path) || root === undefined ? path : join(root, path);
+  const uri = Uri.file(absolute);
+  return uri.authority === "" && workspace.getWorkspaceFolder(uri) !== undefined ? uri : undefined;
+}

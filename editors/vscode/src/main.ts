@@ -1,0 +1,57 @@
+/** Puts the parts together. Activated by the chat view or a command; the server starts with the first of them. */
+import { commands, type ExtensionContext, window, workspace } from "vscode";
+import { registerActions } from "./actions";
+import { ChatView } from "./chat";
+import { registerCommands } from "./commands";
+import { followFocus } from "./focus";
+import { Preview } from "./preview";
+import { Server } from "./server";
+import { Session } from "./session";
+import { showStatus } from "./status";
+
+let server: Server | undefined;
+
+export function activate({ extensionUri, secrets, subscriptions }: ExtensionContext): void {
+  const log = window.createOutputChannel("tandem", { log: true });
+  server = new Server(log, secrets);
+  const session = new Session(server);
+  const preview = new Preview(session);
+  const chat = new ChatView(extensionUri, session, preview);
+  subscriptions.push(
+    log,
+    session,
+    preview,
+    chat,
+    showStatus(session),
+    followFocus(server),
+    registerActions(),
+    ...registerCommands({ server, session, chat, log }),
+    session.onChange(() => setContext(session)),
+    secrets.onDidChange(() => void renewServer(session)),
+    workspace.onDidChangeConfiguration((event) => {
+      const concerns = ["model", "baseUrl", "api", "mode", "server"].some((key) => event.affectsConfiguration(`tandem.${key}`));
+      return concerns && void renewServer(session);
+    }),
+  );
+}
+
+export async function deactivate(): Promise<void> {
+  await server?.dispose();
+}
+
+function setContext({ state }: Session): void {
+  void commands.executeCommand("setContext", "tandem.running", state.phase === "running" || state.phase === "waiting");
+  void commands.executeCommand("setContext", "tandem.waiting", state.phase === "waiting");
+}
+
+/** The server reads its environment when it starts; a running turn is not cut off for it. */
+async function renewServer(session: Session): Promise<void> {
+  if (!session.isRunning) {
+    return session.restart();
+  }
+  const restart = "Restart Now";
+  const picked = await window.showInformationMessage("The new tandem settings apply when its server restarts.", restart);
+  if (picked === restart) {
+    await session.restart();
+  }
+}

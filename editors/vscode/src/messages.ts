@@ -1,0 +1,118 @@
+/** What the extension and its chat view say to each other. The extension owns all state; the view can be thrown away and drawn again. */
+import type { DiffView } from "./diff";
+import type { PermissionOption, PlanEntry, ToolKind, ToolStatus } from "./protocol";
+
+export interface UserItem {
+  readonly kind: "user";
+  readonly id: number;
+  readonly text: string;
+  /** Labels of what was sent along, such as `price.rs:3-7`. */
+  readonly context: readonly string[];
+}
+
+export interface TextItem {
+  readonly kind: "answer" | "thought";
+  readonly id: number;
+  readonly text: string;
+  /** Nothing more will be appended. */
+  readonly done: boolean;
+}
+
+export interface ToolItem {
+  readonly kind: "tool";
+  readonly id: number;
+  readonly toolKind: ToolKind;
+  readonly status: ToolStatus;
+  readonly title: string;
+  readonly location?: Location;
+  readonly diffs: readonly DiffView[];
+  readonly output: string;
+  readonly question?: Question;
+}
+
+export interface Location {
+  readonly path: string;
+  readonly line?: number;
+}
+
+/** An open permission question of a tool call. */
+export interface Question {
+  /** Refusals first. */
+  readonly options: readonly PermissionOption[];
+  /** Words that mix look-alike letters of several scripts. */
+  readonly mixed: readonly string[];
+}
+
+export interface PlanItem {
+  readonly kind: "plan";
+  readonly id: number;
+  readonly entries: readonly PlanEntry[];
+}
+
+export interface NoticeItem {
+  readonly kind: "notice";
+  readonly id: number;
+  readonly text: string;
+}
+
+/** What went wrong, in the server's words, and the ways out that fit. */
+export interface ErrorItem {
+  readonly kind: "error";
+  readonly id: number;
+  readonly text: string;
+  readonly remedies: readonly Remedy[];
+}
+
+export type Remedy = "retry" | "folder" | "apiKey" | "settings" | "walkthrough" | "log";
+export type Item = UserItem | TextItem | ToolItem | PlanItem | NoticeItem | ErrorItem;
+
+export type Change =
+  | { readonly op: "put"; readonly item: Item }
+  | { readonly op: "append"; readonly id: number; readonly text: string }
+  | { readonly op: "remove"; readonly id: number };
+
+export interface Choice {
+  readonly value: string;
+  readonly name: string;
+  readonly description?: string;
+}
+
+export interface Picker {
+  readonly current: string;
+  readonly choices: readonly Choice[];
+}
+
+export type Phase = "starting" | "ready" | "running" | "waiting" | "no_model" | "stopped";
+
+export interface ChatState {
+  readonly phase: Phase;
+  /** A passing remark of the server, such as "retrying in 4 s". */
+  readonly message: string;
+  /** What helps when the phase is "stopped". */
+  readonly remedies: readonly Remedy[];
+  readonly modes?: Picker;
+  readonly models?: Picker;
+  /** Tokens in the context, of how many. */
+  readonly usage?: { readonly used: number; readonly size: number };
+  readonly attachments: readonly string[];
+}
+
+export type ToView =
+  | { readonly type: "reset"; readonly items: readonly Item[]; readonly state: ChatState }
+  | { readonly type: "changes"; readonly changes: readonly Change[] }
+  | { readonly type: "state"; readonly state: ChatState }
+  | { readonly type: "focus" };
+
+export type FromView =
+  | { readonly type: "ready" }
+  | { readonly type: "send"; readonly text: string }
+  | { readonly type: "stop" }
+  | { readonly type: "answer"; readonly id: number; readonly optionId: string }
+  | { readonly type: "pick"; readonly what: "mode" | "model"; readonly value: string }
+  | { readonly type: "attach" }
+  | { readonly type: "detach"; readonly index: number }
+  | { readonly type: "open"; readonly location: Location }
+  | { readonly type: "showDiff"; readonly id: number; readonly index: number }
+  | { readonly type: "link"; readonly href: string }
+  | { readonly type: "copy"; readonly text: string }
+  | { readonly type: "remedy"; readonly remedy: Remedy };

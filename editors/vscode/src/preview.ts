@@ -1,0 +1,52 @@
+/** The editor's own diff of a proposed edit, on read-only documents that live in the transcript. */
+import { basename } from "node:path";
+import { commands, type Disposable, EventEmitter, type TextDocumentContentProvider, Uri, workspace } from "vscode";
+import type { DiffContent } from "./protocol";
+import type { Session } from "./session";
+
+const SCHEME = "tandem-diff";
+
+export class Preview implements TextDocumentContentProvider, Disposable {
+  private readonly changed = new EventEmitter<Uri>();
+  readonly onDidChange = this.changed.event;
+  private readonly shown = new Map<string, Uri>();
+  private readonly subscriptions: Disposable[];
+
+  constructor(private readonly session: Session) {
+    this.subscriptions = [
+      workspace.registerTextDocumentContentProvider(SCHEME, this),
+      workspace.onDidCloseTextDocument(({ uri }) => this.shown.delete(uri.toString())),
+      session.onGrow(() => this.shown.forEach((uri) => this.changed.fire(uri))),
+    ];
+  }
+
+  /** Opens the diff beside the person's work, without taking the focus. */
+  async show(id: number, index: number): Promise<void> {
+    const diff = this.session.transcript.diff(id, index);
+    if (diff === undefined) {
+      return;
+    }
+    const [before, after] = (["before", "after"] as const).map((side) => address(diff, id, index, side));
+    const title = `${basename(diff.path)} (proposed by tandem)`;
+    await commands.executeCommand("vscode.diff", before, after, title, { preserveFocus: true, preview: true });
+  }
+
+  provideTextDocumentContent(uri: Uri): string {
+    this.shown.set(uri.toString(), uri);
+    const [id, index, side] = uri.query.split("/");
+    const diff = this.session.transcript.diff(Number(id), Number(index));
+    return (side === "before" ? diff?.oldText : diff?.newText) ?? "";
+  }
+
+  dispose(): void {
+    this.changed.dispose();
+    for (const subscription of this.subscriptions) {
+      subscription.dispose();
+    }
+  }
+}
+
+/** The path keeps the file's name, so that the diff is colored in its language. */
+function address({ path }: DiffContent, id: number, index: number, side: "before" | "after"): Uri {
+  return Uri.from({ scheme: SCHEME, path: Uri.file(path).path, query: `${id}/${index}/${side}` });
+}

@@ -1,0 +1,153 @@
+/**
+ * What goes over the wire besides plain LSP: the session methods of the Agent Client Protocol v1, names and shapes unchanged, and tandem's own
+ * `_tandem/…`. Mirrors `src/protocol` of the server; only what this extension uses is listed, and unknown updates are ignored.
+ */
+import { NotificationType, RequestType, type Range } from "vscode-languageclient/node";
+
+export interface TextBlock {
+  readonly type: "text";
+  readonly text: string;
+}
+
+/** Text that travels with the prompt, as the editor has it: saved or not. The uri ends in `#L3-L7`, 1-based. */
+export interface ResourceBlock {
+  readonly type: "resource";
+  readonly resource: { readonly uri: string; readonly mimeType: string; readonly text: string };
+}
+
+/** A file the model may read by itself. */
+export interface ResourceLinkBlock {
+  readonly type: "resource_link";
+  readonly uri: string;
+  readonly name: string;
+}
+
+export type ContentBlock = TextBlock | ResourceBlock | ResourceLinkBlock;
+
+export interface SessionMode {
+  readonly id: string;
+  readonly name: string;
+  readonly description?: string | null;
+}
+
+export interface SessionModes {
+  readonly currentModeId: string;
+  readonly availableModes: readonly SessionMode[];
+}
+
+export interface ConfigOption {
+  readonly id: string;
+  readonly name: string;
+  readonly category?: string | null;
+  readonly currentValue: string;
+  readonly options: readonly { readonly value: string; readonly name: string }[];
+}
+
+export type ToolStatus = "pending" | "in_progress" | "completed" | "failed";
+export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "switch_mode" | "other";
+
+export interface DiffContent {
+  readonly type: "diff";
+  readonly path: string;
+  readonly oldText?: string | null;
+  readonly newText: string;
+}
+
+export type ToolContent =
+  | DiffContent
+  | { readonly type: "content"; readonly content: { readonly type: string; readonly text?: string } }
+  | { readonly type: "terminal" };
+
+export interface ToolCall {
+  readonly toolCallId: string;
+  readonly title: string;
+  readonly kind?: ToolKind;
+  readonly status?: ToolStatus;
+  readonly content?: readonly ToolContent[];
+  readonly locations?: readonly { readonly path: string; readonly line?: number | null }[];
+}
+
+/** Only the fields that changed; `null` counts as unchanged. */
+export type ToolCallUpdate = { readonly toolCallId: string } & { readonly [K in keyof Omit<ToolCall, "toolCallId">]?: ToolCall[K] | null };
+
+export interface PlanEntry {
+  readonly content: string;
+  readonly status: "pending" | "in_progress" | "completed";
+}
+
+interface Chunk {
+  readonly content: { readonly type: string; readonly text?: string };
+}
+
+export type SessionUpdate =
+  | ({ readonly sessionUpdate: "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk" } & Chunk)
+  | ({ readonly sessionUpdate: "tool_call" } & ToolCall)
+  | ({ readonly sessionUpdate: "tool_call_update" } & ToolCallUpdate)
+  | { readonly sessionUpdate: "plan"; readonly entries: readonly PlanEntry[] }
+  | { readonly sessionUpdate: "current_mode_update"; readonly currentModeId: string }
+  | { readonly sessionUpdate: "config_option_update"; readonly configOptions: readonly ConfigOption[] }
+  | { readonly sessionUpdate: "usage_update"; readonly used: number; readonly size: number };
+
+export interface UpdateParams {
+  readonly sessionId: string;
+  readonly update: SessionUpdate;
+}
+
+export interface PermissionOption {
+  readonly optionId: string;
+  readonly name: string;
+  readonly kind: "allow_once" | "allow_always" | "reject_once" | "reject_always";
+}
+
+export interface PermissionParams {
+  readonly sessionId: string;
+  readonly toolCall: ToolCallUpdate;
+  readonly options: readonly PermissionOption[];
+}
+
+export interface PermissionResult {
+  readonly outcome: { readonly outcome: "selected"; readonly optionId: string } | { readonly outcome: "cancelled" };
+}
+
+export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled";
+
+export interface StatusParams {
+  readonly sessionId?: string | null;
+  readonly state: "ready" | "running" | "waiting" | "no_model";
+  readonly model?: string | null;
+  readonly mode?: string | null;
+  readonly message?: string | null;
+}
+
+/** What a failed prompt carries besides its message. */
+export interface FailureData {
+  readonly code?: string;
+  readonly status?: number;
+  readonly retryable?: boolean;
+}
+
+interface NewSessionResult {
+  readonly sessionId: string;
+  readonly modes?: SessionModes | null;
+  readonly configOptions?: readonly ConfigOption[] | null;
+}
+
+interface OfSession {
+  readonly sessionId: string;
+}
+
+export const newSession = new RequestType<{ cwd: string; mcpServers: never[] }, NewSessionResult, void>("session/new");
+export const closeSession = new RequestType<OfSession, object, void>("session/close");
+export const prompt = new RequestType<OfSession & { prompt: readonly ContentBlock[] }, { stopReason: StopReason }, FailureData>("session/prompt");
+export const setMode = new RequestType<OfSession & { modeId: string }, object, void>("session/set_mode");
+export const setConfigOption = new RequestType<
+  OfSession & { configId: string; value: string },
+  { configOptions: readonly ConfigOption[] },
+  void
+>("session/set_config_option");
+export const requestPermission = new RequestType<PermissionParams, PermissionResult, void>("session/request_permission");
+
+export const cancel = new NotificationType<OfSession>("session/cancel");
+export const update = new NotificationType<UpdateParams>("session/update");
+export const status = new NotificationType<StatusParams>("_tandem/status");
+export const didFocus = new NotificationType<{ textDocument: { uri: string }; selection: Range; visibleRange?: Range }>("_tandem/didFocus");

@@ -1,0 +1,161 @@
+/** The server process and the language client on it. Starts on first need; nothing is restarted behind the user's back. */
+import { constants, accessSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { type CancellationToken, type Disposable, EventEmitter, type LogOutputChannel, type SecretStorage, workspace } from "vscode";
+import {
+  CloseAction,
+  ErrorAction,
+  LanguageClient,
+  type NotificationType,
+  type RequestType,
+  State,
+  type StaticFeature,
+} from "vscode-languageclient/node";
+import { environment, findServer, type Settings } from "./launch";
+import type { Remedy } from "./messages";
+import * as protocol from "./protocol";
+
+const KEY = "tandem.apiKey";
+
+/** There is no server to ask; the message says why, the remedies what to do. */
+export class StartError extends Error {
+  constructor(
+    message: string,
+    readonly remedies: readonly Remedy[] = ["retry", "settings", "log"],
+  ) {
+    super(message);
+  }
+}
+
+export class Server implements Disposable {
+  private client: Promise<LanguageClient> | undefined;
+  private readonly updated = new EventEmitter<protocol.UpdateParams>();
+  private readonly statusChanged = new EventEmitter<protocol.StatusParams>();
+  private readonly ended = new EventEmitter<void>();
+  readonly onUpdate = this.updated.event;
+  readonly onStatus = this.statusChanged.event;
+  /** The process is gone, asked for or not. */
+  readonly onEnd = this.ended.event;
+  /** Answers the server's permission questions. */
+  askPermission: (params: protocol.PermissionParams, token: CancellationToken) => Promise<protocol.PermissionResult> = () =>
+    Promise.resolve({ outcome: { outcome: "cancelled" } });
+
+  constructor(
+    private readonly log: LogOutputChannel,
+    private readonly secrets: SecretStorage,
+  ) {}
+
+  async request<P, R, E>(type: RequestType<P, R, E>, params: P): Promise<R> {
+    const client = await this.start();
+    return client.sendRequest<R>(type.method, params);
+  }
+
+  /** Sends nothing when no server runs: notifications never start one. */
+  async notify<P>(type: NotificationType<P>, params: P): Promise<void> {
+    const client = await this.client?.catch(() => undefined);
+    await client?.sendNotification(type.method, params);
+  }
+
+  async stop(): Promise<void> {
+    const client = await this.client?.catch(() => undefined);
+    this.client = undefined;
+    await client?.dispose();
+  }
+
+  async setApiKey(key: string): Promise<void> {
+    await (key === "" ? this.secrets.delete(KEY) : this.secrets.store(KEY, key));
+  }
+
+  async dispose(): Promise<void> {
+    await this.stop();
+    this.updated.dispose();
+    this.statusChanged.dispose();
+    this.ended.dispose();
+  }
+
+  private start(): Promise<LanguageClient> {
+    this.client ??= this.launch().catch((error: unknown) => {
+      this.client = undefined;
+      throw error;
+    });
+    return this.client;
+  }
+
+  private async launch(): Promise<LanguageClient> {
+    const settings = readSettings();
+    const host = { platform: process.platform, home: homedir(), env: process.env, isFile: isExecutable };
+    const found = findServer(settings.serverPath, host);
+    if ("problem" in found) {
+      throw new StartError(found.problem);
+    }
+    const env = environment(settings, await this.secrets.get(KEY), process.env);
+    const client = this.connect(found.program, env, settings);
+    try {
+      await client.start();
+    } catch (error) {
+      this.log.error(error instanceof Error ? error : String(error));
+      throw new StartError(`${found.program} did not start as a language server. The log says more; \`tandem doctor\` in a terminal finds most causes.`);
+    }
+    return client;
+  }
+
+  private connect(program: string, env: Record<string, string>, settings: Settings): LanguageClient {
+    const options = { env, cwd: folder() };
+    const client = new LanguageClient("tandem", "tandem", { command: program, args: ["lsp"], options }, {
+      documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
+      outputChannel: this.log,
+      initializationOptions: settings.mode === "" ? {} : { mode: settings.mode },
+      errorHandler: {
+        error: () => ({ action: ErrorAction.Continue, handled: true }),
+        closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
+      },
+      initializationFailedHandler: () => false,
+    });
+    client.registerFeature(sessionMethods);
+    client.onNotification(protocol.update, (params) => this.updated.fire(params));
+    client.onNotification(protocol.status, (status) => this.statusChanged.fire(status));
+    client.onRequest(protocol.requestPermission, (params, token) => this.askPermission(params, token));
+    client.onDidChangeState(({ oldState, newState }) => {
+      if (newState === State.Stopped && oldState === State.Running) {
+        this.client = undefined;
+        this.ended.fire();
+      }
+    });
+    return client;
+  }
+}
+
+/** Tells the server that this client speaks the session methods; files stay with the server and the LSP document sync. */
+const sessionMethods: StaticFeature = {
+  fillClientCapabilities(capabilities) {
+    const tandem = { fs: { readTextFile: false, writeTextFile: false }, terminal: false };
+    capabilities.experimental = { ...(capabilities.experimental as object | undefined), tandem };
+  },
+  initialize: () => undefined,
+  getState: () => ({ kind: "static" }),
+  clear: () => undefined,
+};
+
+/** Where tandem works: the window's first folder. Never a guess, because whatever is in it may be read. */
+export function folder(): string {
+  const [first] = workspace.workspaceFolders ?? [];
+  if (first === undefined) {
+    throw new StartError("Open a folder first: tandem works on the files in it.", ["folder"]);
+  }
+  return first.uri.fsPath;
+}
+
+function readSettings(): Settings {
+  const config = workspace.getConfiguration("tandem");
+  const text = (key: string) => config.get<string>(key, "").trim();
+  return { serverPath: text("server.path"), model: text("model"), baseUrl: text("baseUrl"), api: text("api"), mode: text("mode") };
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * The conversation as it is shown, built from session updates. Pure: no editor, no server. Owns every item; `takeChanges` hands out what changed
+ * since the last call, so that a burst of updates costs the view one message and a long answer is never sent twice.
+ */
+import { diffView } from "./diff";
+import type { Change, Item, Question, Remedy } from "./messages";
+import type { DiffContent, PermissionOption, PlanEntry, SessionUpdate, ToolCall, ToolCallUpdate } from "./protocol";
+import { mixedScripts } from "./safe";
+
+type Entry =
+  | { kind: "user"; id: number; text: string; context: readonly string[] }
+  | { kind: "answer" | "thought"; id: number; text: string; done: boolean }
+  | { kind: "tool"; id: number; call: ToolCall; options?: readonly PermissionOption[] }
+  | { kind: "plan"; id: number; entries: readonly PlanEntry[] }
+  | { kind: "notice"; id: number; text: string }
+  | { kind: "error"; id: number; text: string; remedies: readonly Remedy[] };
+type TextEntry = Extract<Entry, { kind: "answer" | "thought" }>;
+type ToolEntry = Extract<Entry, { kind: "tool" }>;
+type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
+
+export class Transcript {
+  private readonly entries = new Map<number, Entry>();
+  private readonly tools = new Map<string, number>();
+  private nextId = 1;
+  private last: Entry | undefined;
+  private plan: number | undefined;
+  /** Ids that changed; for text that only grew, how much of it the view has. */
+  private readonly changed = new Map<number, "whole" | { shown: number }>();
+  private readonly removed: number[] = [];
+
+  get isEmpty(): boolean {
+    return this.entries.size === 0;
+  }
+
+  /** The person's message; a new turn begins with it. */
+  ask(text: string, context: readonly string[]): void {
+    this.plan = undefined;
+    this.push({ kind: "user", text, context });
+  }
+
+  notice(text: string): void {
+    this.push({ kind: "notice", text });
+  }
+
+  fail(text: string, remedies: readonly Remedy[]): void {
+    this.push({ kind: "error", text, remedies });
+  }
+
+  /** Takes back the error card, for the next try. */
+  dropError(): void {
+    const error = this.last;
+    if (error?.kind !== "error") {
+      return;
+    }
+    this.entries.delete(error.id);
+    this.changed.delete(error.id);
+    this.removed.push(error.id);
+    this.last = [...this.entries.values()].at(-1);
+  }
+
+  /** The turn is over: nothing streams and no question stays open. */
+  finish(): void {
+    this.settle();
+    for (const entry of this.entries.values()) {
+      if (entry.kind !== "tool") {
+        continue;
+      }
+      const { status } = entry.call;
+      if (status === "pending" || status === "in_progress") {
+        entry.call = { ...entry.call, status: "failed" };
+        this.touch(entry);
+      }
+    }
+  }
+
+  apply(update: SessionUpdate): void {
+    switch (update.sessionUpdate) {
+      case "agent_message_chunk":
+        return this.append("answer", update.content.text ?? "");
+      case "agent_thought_chunk":
+        return this.append("thought", update.content.text ?? "");
+      case "tool_call":
+      case "tool_call_update":
+        this.merge(update);
+        return;
+      case "plan":
+        return this.setPlan(update.entries);
+      default:
+        return;
+    }
+  }
+
+  /** Opens a permission question on its tool call and returns the id to answer it by. */
+  openQuestion(call: ToolCallUpdate, options: readonly PermissionOption[]): number {
+    const entry = this.merge(call);
+    const refusal = (option: PermissionOption) => option.kind.startsWith("reject");
+    entry.options = [...options].sort((a, b) => Number(refusal(b)) - Number(refusal(a)));
+    this.touch(entry);
+    return entry.id;
+  }
+
+  closeQuestion(id: number): void {
+    const entry = this.entries.get(id);
+    if (entry?.kind === "tool") {
+      delete entry.options;
+      this.touch(entry);
+    }
+  }
+
+  diff(id: number, index: number): DiffContent | undefined {
+    const entry = this.entries.get(id);
+    return entry?.kind === "tool" ? diffs(entry.call)[index] : undefined;
+  }
+
+  /** Everything, for a view that starts afresh; pending changes are in it. */
+  all(): Item[] {
+    this.changed.clear();
+    this.removed.length = 0;
+    return [...this.entries.values()].map(item);
+  }
+
+  takeChanges(): Change[] {
+    const changes: Change[] = this.removed.splice(0).map((id) => ({ op: "remove", id }));
+    for (const [id, how] of this.changed) {
+      const entry = this.entries.get(id);
+      if (entry === undefined) {
+        continue;
+      }
+      const grew = how !== "whole" && "text" in entry;
+      changes.push(grew ? { op: "append", id, text: entry.text.slice(how.shown) } : { op: "put", item: item(entry) });
+    }
+    this.changed.clear();
+    return changes;
+  }
+
+  private append(kind: TextEntry["kind"], text: string): void {
+    if (this.last?.kind === kind) {
+      if (!this.changed.has(this.last.id)) {
+        this.changed.set(this.last.id, { shown: this.last.text.length });
+      }
+      this.last.text += text;
+    } else if (text !== "") {
+      this.push({ kind, text, done: false });
+    }
+  }
+
+  private merge(update: ToolCallUpdate): ToolEntry {
+    const known = this.entries.get(this.tools.get(update.toolCallId) ?? 0);
+    if (known?.kind === "tool") {
+      known.call = { ...known.call, ...present(update) };
+      this.touch(known);
+      return known;
+    }
+    const call: ToolCall = { title: "", ...present(update), toolCallId: update.toolCallId };
+    const entry = this.push({ kind: "tool", call });
+    this.tools.set(update.toolCallId, entry.id);
+    return entry;
+  }
+
+  private setPlan(entries: readonly PlanEntry[]): void {
+    const known = this.entries.get(this.plan ?? 0);
+    if (known?.kind === "plan") {
+      known.entries = entries;
+      this.touch(known);
+    } else {
+      this.plan = this.push({ kind: "plan", entries }).id;
+    }
+  }
+
+  private push<T extends WithoutId<Entry>>(fields: T): T & { id: number } {
+    this.settle();
+    const entry = { ...fields, id: this.nextId++ };
+    this.entries.set(entry.id, entry as Entry);
+    this.last = entry as Entry;
+    this.touch(this.last);
+    return entry;
+  }
+
+  /** Text that something else follows is complete. */
+  private settle(): void {
+    if (this.last !== undefined && "done" in this.last && !this.last.done) {
+      this.last.done = true;
+      this.touch(this.last);
+    }
+  }
+
+  private touch(entry: Entry): void {
+    this.changed.set(entry.id, "whole");
+  }
+}
+
+function present(update: ToolCallUpdate): Partial<ToolCall> {
+  return Object.fromEntries(Object.entries(update).filter(([, value]) => value !== null && value !== undefined));
+}
+
+function item(entry: Entry): Item {
+  return entry.kind === "tool" ? toolItem(entry) : { ...entry };
+}
+
+function toolItem({ id, call, options }: ToolEntry): Item {
+  const location = call.locations?.[0];
+  return {
+    kind: "tool",
+    id,
+    toolKind: call.kind ?? "other",
+    status: call.status ?? "pending",
+    title: call.title,
+    ...(location && { location: { path: location.path, ...(location.line != null && { line: location.line }) } }),
+    diffs: diffs(call).map(diffView),
+    output: output(call),
+    ...(options && { question: question(call, options) }),
+  };
+}
+
+function question(call: ToolCall, options: readonly PermissionOption[]): Question {
+  const shown = [call.title, ...(call.locations ?? []).map(({ path }) => path)].join(" ");
+  return { options, mixed: mixedScripts(shown) };
+}
+
+function diffs(call: ToolCall): DiffContent[] {
+  return (call.content ?? []).filter((content) => content.type === "diff");
+}
+
+function output(call: ToolCall): string {
+  const texts = (call.content ?? []).map((content) => (content.type === "content" ? (content.content.text ?? "") : ""));
+  return texts.filter((text) => text !== "").join("\n");
+}

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { diffView } from "../src/diff";
+
+function shown(oldText: string | null, newText: string): string[] {
+  return diffView({ type: "diff", path: "/a", oldText, newText }).hunks.map((hunk) => hunk.map(({ sign, text }) => sign + text).join("\n"));
+}
+
+test("shows changed lines with a little context", () => {
+  assert.deepEqual(shown("a\nb\nc\nd\ne\n", "a\nb\nC\nd\ne\n"), [" a\n b\n-c\n+C\n d\n e"]);
+  assert.deepEqual(shown(null, "new\nfile\n"), ["+new\n+file"]);
+  assert.deepEqual(shown("same\n", "same\n"), []);
+  assert.deepEqual(shown("no newline", "no newline\n"), ["-no newline\n+no newline"]);
+});
+
+test("blank lines at the rim of a hunk tell nothing", () => {
+  assert.deepEqual(shown("x\n\na\n\ny\n", "x\n\nb\n\ny\n"), [" x\n \n-a\n+b\n \n y"]);
+  assert.deepEqual(shown("w\n\nx\na\ny\n\nz\n", "w\n\nx\nb\ny\n\nz\n"), [" x\n-a\n+b\n y"]);
+});
+
+test("counts all lines and shows what fits", () => {
+  const many = Array.from({ length: 1000 }, (_, index) => `line ${index}\n`).join("");
+  const view = diffView({ type: "diff", path: "/a", oldText: "", newText: many });
+  assert.equal(view.added, 1000);
+  assert.equal(view.hunks.flat().length + view.hiddenLines, 1000);
+  assert.ok(view.hunks.flat().length <= 400);
+});
+
+test("texts too different to compare are shown as replaced, quickly", () => {
+  const lines = (word: string) => Array.from({ length: 5000 }, (_, index) => `${word} ${index}`).join("\n");
+  const view = diffView({ type: "diff", path: "/a", oldText: lines("old"), newText: lines("new") });
+  assert.deepEqual([view.added, view.removed], [5000, 5000]);
+});

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Change, Item, ToolItem } from "../src/messages";
+import type { PermissionOption, SessionUpdate } from "../src/protocol";
+import { Transcript } from "../src/transcript";
+
+const say = (text: string): SessionUpdate => ({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+const think = (text: string): SessionUpdate => ({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text } });
+const options: PermissionOption[] = [
+  { optionId: "yes", name: "Allow", kind: "allow_once" },
+  { optionId: "always", name: "Always Allow", kind: "allow_always" },
+  { optionId: "no", name: "Reject", kind: "reject_once" },
+];
+
+function transcript(...updates: SessionUpdate[]): Transcript {
+  const made = new Transcript();
+  updates.forEach((update) => made.apply(update));
+  return made;
+}
+
+/** What a view has after drawing the changes. */
+function draw(view: Map<number, Item>, changes: readonly Change[]): Item[] {
+  for (const change of changes) {
+    if (change.op === "put") {
+      view.set(change.item.id, change.item);
+    } else if (change.op === "remove") {
+      view.delete(change.id);
+    } else {
+      const item = view.get(change.id);
+      assert.ok(item !== undefined && "text" in item, "text is appended to what the view has");
+      view.set(change.id, { ...item, text: item.text + change.text });
+    }
+  }
+  return [...view.values()];
+}
+
+function firstTool(made: Transcript): ToolItem {
+  const tool = made.all().find((item) => item.kind === "tool");
+  assert.ok(tool);
+  return tool;
+}
+
+test("deltas become one item a run, and reasoning ends where the answer begins", () => {
+  const made = transcript(think("hm "), think("so"), say("An "), say("answer"));
+  assert.deepEqual(made.all(), [
+    { kind: "thought", id: 1, text: "hm so", done: true },
+    { kind: "answer", id: 2, text: "An answer", done: false },
+  ]);
+});
+
+test("a burst costs the view one append with only the new text", () => {
+  const made = transcript(say("start"));
+  made.takeChanges();
+  for (let index = 0; index < 10_000; index++) {
+    made.apply(say("x"));
+  }
+  assert.deepEqual(made.takeChanges(), [{ op: "append", id: 1, text: "x".repeat(10_000) }]);
+  assert.deepEqual(made.takeChanges(), []);
+});
+
+test("a view that draws the changes has what a view that starts afresh has", () => {
+  const made = new Transcript();
+  const view = new Map<number, Item>();
+  const steps: (() => void)[] = [
+    () => made.ask("question", ["a.ts:1"]),
+    () => made.apply(think("hm")),
+    () => made.apply(say("one")),
+    () => made.apply(say(" two")),
+    () => made.apply({ sessionUpdate: "tool_call", toolCallId: "c", title: "Read a.ts", kind: "read", status: "in_progress" }),
+    () => made.apply({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" }),
+    () => made.apply({ sessionUpdate: "plan", entries: [{ content: "x", status: "pending" }] }),
+    () => made.apply({ sessionUpdate: "plan", entries: [{ content: "x", status: "completed" }] }),
+    () => made.closeQuestion(made.openQuestion({ toolCallId: "c" }, options)),
+    () => made.fail("broken", ["retry"]),
+    () => made.dropError(),
+    () => made.apply(say("again")),
+    () => made.finish(),
+  ];
+  for (const every of [1, 2, 5]) {
+    steps.forEach((step, index) => {
+      step();
+      if (index % every === 0) {
+        draw(view, made.takeChanges());
+      }
+    });
+  }
+  const drawn = draw(view, made.takeChanges());
+  assert.deepEqual(drawn, made.all());
+});
+
+test("a tool call update changes the fields it has; content replaces", () => {
+  const made = transcript(
+    { sessionUpdate: "tool_call", toolCallId: "c", title: "Edit a", kind: "edit", status: "pending", content: [{ type: "diff", path: "/a", oldText: "1\n", newText: "2\n" }] },
+    { sessionUpdate: "tool_call_update", toolCallId: "c", title: null, status: "failed", content: [{ type: "content", content: { type: "text", text: "refused" } }] },
+  );
+  const { title, status, diffs, output } = firstTool(made);
+  assert.deepEqual({ title, status, diffs, output }, { title: "Edit a", status: "failed", diffs: [], output: "refused" });
+});
+
+test("a question stands on its tool call, the refusal first, until it is closed", () => {
+  const made = transcript({ sessionUpdate: "tool_call", toolCallId: "c", title: "Edit p\u0430y.ts", kind: "edit" });
+  const id = made.openQuestion({ toolCallId: "c" }, options);
+  const { question } = firstTool(made);
+  assert.deepEqual(question?.options.map(({ optionId }) => optionId), ["no", "yes", "always"]);
+  assert.deepEqual(question?.mixed, ["p\u0430y"]);
+  made.closeQuestion(id);
+  assert.equal(firstTool(made).question, undefined);
+});
+
+test("a question about a call that was never announced is shown all the same", () => {
+  const made = new Transcript();
+  made.openQuestion({ toolCallId: "new", title: "Run ls", kind: "execute" }, options);
+  assert.equal(firstTool(made).title, "Run ls");
+});
+
+test("nothing stays busy after the turn", () => {
+  const made = transcript(say("half"), { sessionUpdate: "tool_call", toolCallId: "c", title: "Run", status: "in_progress" });
+  made.finish();
+  assert.equal(firstTool(made).status, "failed");
+});
+
+test("unknown updates are ignored", () => {
+  const made = transcript({ sessionUpdate: "something_new" } as unknown as SessionUpdate);
+  assert.equal(made.isEmpty, true);
+});

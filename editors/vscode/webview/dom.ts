@@ -1,0 +1,36 @@
+/** Elements in one line. Text goes in as text, never as markup. */
+
+type Props = Record<string, string | boolean | ((event: Event) => void) | undefined>;
+export type Child = Node | string | undefined | false;
+
+/** `h("button", { class: "x", title: "…", click: handler }, …)`: functions are listeners, `true` is a bare attribute, `undefined` is none. */
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (typeof value === "function") {
+      element.addEventListener(name, value);
+    } else if (value !== undefined && value !== false) {
+      element.setAttribute(name, value === true ? "" : value);
+    }
+  }
+  element.append(...children.filter((child) => child !== undefined && child !== false));
+  return element;
+}
+
+/** Redraws its place only when what it shows is different, so that focus, scrolling and folding survive. */
+export class Slot {
+  readonly element: HTMLElement;
+  private shown = "";
+
+  constructor(className: string) {
+    this.element = h("div", { class: className });
+  }
+
+  set<T>(data: T, render: (data: T) => Child[]): void {
+    const key = JSON.stringify(data);
+    if (key !== this.shown) {
+      this.shown = key;
+      this.element.replaceChildren(...render(data).filter((child) => child !== undefined && child !== false));
+    }
+  }
+}

@@ -1,0 +1,257 @@
+/** How each kind of item looks. A view draws itself again from a new version of its item and says what the person did with it. */
+import type { DiffLine, DiffView } from "../src/diff";
+import type { ErrorItem, FromView, Item, NoticeItem, PlanItem, Question, Remedy, TextItem, ToolItem, UserItem } from "../src/messages";
+import type { PermissionOption, PlanEntry, ToolStatus } from "../src/protocol";
+import { visible } from "../src/safe";
+import { type Child, h, Slot } from "./dom";
+import { icon, type IconName, kindIcons } from "./icons";
+import { MarkdownStream } from "./markdown";
+
+export type Send = (message: FromView) => void;
+
+export interface ItemView {
+  readonly element: HTMLElement;
+  put(item: Item): void;
+  append(text: string): void;
+}
+
+export function viewOf(item: Item, send: Send): ItemView {
+  switch (item.kind) {
+    case "user":
+      return new Fixed(userMessage(item));
+    case "answer":
+    case "thought":
+      return new TextView(item);
+    case "tool":
+      return new ToolView(item, send);
+    case "plan":
+      return new PlanView(item);
+    case "notice":
+      return new Fixed(notice(item));
+    case "error":
+      return new Fixed(errorCard(item, send));
+  }
+}
+
+/** An item that never changes. */
+class Fixed implements ItemView {
+  constructor(readonly element: HTMLElement) {}
+  put(): void {}
+  append(): void {}
+}
+
+function userMessage({ text, context }: UserItem): HTMLElement {
+  const chips = context.map((label) => h("span", { class: "chip" }, visible(label)));
+  return h("article", { class: "user", "aria-label": "You" }, chips.length > 0 && h("div", { class: "chips" }, ...chips), h("div", { class: "user-text" }, visible(text)));
+}
+
+function notice({ text }: NoticeItem): HTMLElement {
+  return h("p", { class: "notice" }, visible(text));
+}
+
+const remedyNames: Record<Remedy, string> = {
+  retry: "Try Again",
+  folder: "Open Folder",
+  apiKey: "Set API Key",
+  settings: "Open Settings",
+  walkthrough: "Get Started",
+  log: "Show Log",
+};
+
+export function errorCard({ text, remedies }: Pick<ErrorItem, "text" | "remedies">, send: Send): HTMLElement {
+  const buttons = remedies.map((remedy) =>
+    h("button", { type: "button", class: "button", click: () => send({ type: "remedy", remedy }) }, remedyNames[remedy]),
+  );
+  const words = h("div", { class: "error-text" }, visible(text));
+  return h("section", { class: "error", role: "alert" }, icon("error"), h("div", {}, words, h("div", { class: "buttons" }, ...buttons)));
+}
+
+/** An answer, or reasoning folded away. */
+class TextView implements ItemView {
+  readonly element: HTMLElement;
+  private readonly settled = h("div", { class: "contents" });
+  private readonly tail = h("div", { class: "contents" });
+  private readonly title: HTMLElement | undefined;
+  private stream = new MarkdownStream();
+  private text = "";
+
+  constructor(item: TextItem) {
+    const body = h("div", { class: "markdown" }, this.settled, this.tail);
+    if (item.kind === "thought") {
+      this.title = h("span");
+      this.element = h("details", { class: "thought" }, h("summary", {}, icon("chevron", "chevron"), this.title), body);
+    } else {
+      this.element = h("article", { class: "answer", "aria-label": "tandem" }, body);
+    }
+    this.put(item);
+  }
+
+  put({ text, done }: TextItem): void {
+    if (!text.startsWith(this.text)) {
+      this.stream = new MarkdownStream();
+      this.settled.replaceChildren();
+      this.text = "";
+    }
+    this.append(text.slice(this.text.length));
+    this.element.setAttribute("aria-busy", String(!done));
+    this.element.classList.toggle("streaming", !done);
+    this.title?.replaceChildren(done ? "Thought" : "Thinking…");
+  }
+
+  append(text: string): void {
+    if (text === "") {
+      return;
+    }
+    this.text += text;
+    const { settled, tail } = this.stream.push(text);
+    this.settled.insertAdjacentHTML("beforeend", settled);
+    this.tail.innerHTML = tail;
+  }
+}
+
+const statusIcons: Record<ToolStatus, { name: IconName; says: string }> = {
+  pending: { name: "circle", says: "pending" },
+  in_progress: { name: "loading", says: "running" },
+  completed: { name: "check", says: "done" },
+  failed: { name: "close", says: "failed" },
+};
+
+class ToolView implements ItemView {
+  readonly element = h("section", { class: "tool" });
+  private readonly head = new Slot("tool-head");
+  private readonly body = new Slot("tool-body");
+  private readonly question = new Slot("question");
+  private folded: boolean | undefined;
+  private item: ToolItem;
+
+  constructor(
+    item: ToolItem,
+    private readonly send: Send,
+  ) {
+    this.element.append(this.head.element, this.body.element, this.question.element);
+    this.item = item;
+    this.put(item);
+  }
+
+  put(item: ToolItem): void {
+    this.item = item;
+    this.element.dataset["kind"] = item.toolKind;
+    this.element.dataset["status"] = item.status;
+    const { diffs, output, question, ...head } = item;
+    const counts = { added: sum(diffs, "added"), removed: sum(diffs, "removed") };
+    const asking = question !== undefined;
+    this.element.classList.toggle("card", diffs.length > 0 || asking);
+    this.element.classList.toggle("asking", asking);
+    this.element.setAttribute("aria-label", visible(item.title));
+    this.head.set({ ...head, asking, counts, hasBody: this.hasBody(), open: this.isOpen() }, () => this.drawHead(counts));
+    this.body.element.hidden = !this.isOpen();
+    this.body.set({ diffs, output }, () => [...diffs.map((diff) => diffTable(diff, diffs.length > 1)), output !== "" && h("pre", { class: "output", tabindex: "0" }, visible(output))]);
+    this.question.element.hidden = !asking;
+    this.question.set(question, () => (question ? this.drawQuestion(question) : []));
+  }
+
+  append(): void {}
+
+  private hasBody(): boolean {
+    return this.item.diffs.length > 0 || this.item.output !== "";
+  }
+
+  /** Diffs and what is asked about are shown; other output is folded until the person opens it. */
+  private isOpen(): boolean {
+    const { diffs, question } = this.item;
+    return this.hasBody() && !(this.folded ?? (diffs.length === 0 && question === undefined));
+  }
+
+  private drawHead({ added, removed }: { added: number; removed: number }): Child[] {
+    const { id, title, location, toolKind, status, diffs, question } = this.item;
+    const words = visible(title);
+    const { name, says } = question === undefined ? statusIcons[status] : ({ name: "question", says: "waiting for your answer" } as const);
+    return [
+      icon(kindIcons[toolKind], "kind"),
+      location === undefined
+        ? h("span", { class: "title", title: words }, words)
+        : h("button", { type: "button", class: "title link", title: visible(location.path), click: () => this.send({ type: "open", location }) }, words),
+      added + removed > 0 && h("span", { class: "counts" }, h("span", { class: "added" }, `+${added}`), h("span", { class: "removed" }, `−${removed}`)),
+      diffs.length > 0 && iconButton("diff", "Open diff in the editor", () => this.send({ type: "showDiff", id, index: 0 })),
+      this.hasBody() && this.drawFold(),
+      h("span", { class: "status", title: says }, icon(name, name === "loading" ? "spin" : ""), h("span", { class: "hidden-text" }, says)),
+    ];
+  }
+
+  private drawFold(): HTMLElement {
+    const open = this.isOpen();
+    const button = iconButton("chevron", open ? "Fold" : "Unfold", () => {
+      this.folded = open;
+      this.put(this.item);
+      this.head.element.querySelector<HTMLElement>(".fold")?.focus();
+    });
+    button.classList.add("fold");
+    button.setAttribute("aria-expanded", String(open));
+    return button;
+  }
+
+  private drawQuestion({ options, mixed }: Question): Child[] {
+    const { id } = this.item;
+    const warning = `Look twice: ${mixed.map((word) => `“${word}”`).join(", ")} mixes letters of different scripts.`;
+    const button = (option: PermissionOption) =>
+      h("button", { type: "button", class: `button ${option.kind}`, click: () => this.send({ type: "answer", id, optionId: option.optionId }) }, visible(option.name));
+    return [
+      mixed.length > 0 && h("p", { class: "warning" }, icon("warning"), warning),
+      h("div", { class: "buttons", role: "group", "aria-label": "tandem asks for permission" }, ...options.map(button)),
+    ];
+  }
+}
+
+function sum(diffs: readonly DiffView[], what: "added" | "removed"): number {
+  return diffs.reduce((total, diff) => total + diff[what], 0);
+}
+
+export function iconButton(name: IconName, label: string, click: () => void): HTMLButtonElement {
+  return h("button", { type: "button", class: "icon-button", title: label, "aria-label": label, click }, icon(name));
+}
+
+const signNames = { "+": "added: ", "-": "removed: ", " ": "" };
+
+function diffTable({ path, hunks, hiddenLines }: DiffView, named: boolean): HTMLElement {
+  const lines = hunks.flatMap((hunk, index) => [index > 0 && h("div", { class: "gap" }, "⋯"), ...hunk.map(diffRow)]);
+  return h(
+    "div",
+    { class: "diff", tabindex: "0", role: "region", "aria-label": `Diff of ${visible(path)}` },
+    named && h("div", { class: "diff-path" }, visible(path)),
+    h("div", { class: "diff-lines" }, ...lines),
+    hiddenLines > 0 && h("div", { class: "gap" }, `${hiddenLines} more lines: open the diff to see them`),
+  );
+}
+
+function diffRow({ sign, text }: DiffLine): HTMLElement {
+  const kind = { "+": "added", "-": "removed", " ": "same" }[sign];
+  const shownSign = sign === "-" ? "−" : sign;
+  return h("div", { class: `line ${kind}` }, h("span", { class: "sign", "aria-label": signNames[sign] }, shownSign), h("span", { class: "code-text" }, visible(text)));
+}
+
+const planIcons: Record<PlanEntry["status"], IconName> = { pending: "circle", in_progress: "loading", completed: "passed" };
+
+class PlanView implements ItemView {
+  readonly element: HTMLElement;
+  private readonly slot = new Slot("contents");
+
+  constructor(item: PlanItem) {
+    this.element = h("section", { class: "plan card", "aria-label": "Plan" }, this.slot.element);
+    this.put(item);
+  }
+
+  put({ entries }: PlanItem): void {
+    const done = entries.filter(({ status }) => status === "completed").length;
+    this.slot.set(entries, () => [
+      h("div", { class: "plan-head" }, "Plan", h("span", { class: "counts" }, `${done} of ${entries.length}`)),
+      h("ol", {}, ...entries.map(planRow)),
+    ]);
+  }
+
+  append(): void {}
+}
+
+function planRow({ content, status }: PlanEntry): HTMLElement {
+  const mark = icon(planIcons[status], status === "in_progress" ? "spin" : "");
+  return h("li", { "data-status": status }, mark, h("span", {}, visible(content)), h("span", { class: "hidden-text" }, status.replace("_", " ")));
+}

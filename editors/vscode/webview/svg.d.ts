@@ -1,0 +1,5 @@
+/** esbuild loads an icon as its text. */
+declare module "*.svg" {
+  const svg: string;
+  export default svg;
+}

@@ -1,0 +1,253 @@
+// Drives the real extension with the real binary in the real VS Code workbench, clicking what a person would click, against a scripted model.
+//
+//   node tests/editors/vscode.mjs [--code-server DIR] [--vsix FILE] [--tandem BIN] [--out DIR]
+//
+// Each option has its variable, which tests/run sets: CODE_SERVER (with out/node/entry.js; beside it playwright-core, or PLAYWRIGHT_CORE),
+// TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). Needs the Node of tests/editors/get-node24.sh. The last line is `N passed, N failed`.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { Model } from "./vscode/model.mjs";
+import { Workbench } from "./vscode/workbench.mjs";
+
+const FILE = "src/price.ts";
+const SAVED = `export interface Line {
+  price: number;
+  count: number;
+}
+
+export function total(lines: Line[]): number {
+  return lines.map((line) => line.price * line.count).reduce((sum, price) => sum + price);
+}
+
+export function label(amount: number): string {
+  return \`\${amount.toFixed(2)} EUR\`;
+}
+`;
+const TYPED = "// in cents";
+const UNSAFE = "lines.map((line) => line.price * line.count).reduce((sum, price) => sum + price)";
+const SAFE = "lines.reduce((sum, line) => sum + line.price * line.count, 0)";
+
+const options = readOptions();
+mkdirSync(options.out, { recursive: true });
+const model = await Model.start();
+let passed = 0;
+let failed = 0;
+let bench;
+try {
+  bench = await startBench();
+  await inTheWorkbench();
+} catch (error) {
+  failed++;
+  console.error(error);
+} finally {
+  await bench?.close();
+  await model.close();
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
+
+async function inTheWorkbench() {
+  await check("no model: the chat says how to get one", noModel);
+  await check("a refused key: the chat says so, takes another and tries again", refusedKey);
+  await check("ask about a selection: its unsaved text goes along and the answer streams", askAboutSelection);
+  await check("an edit waits with its diff, and takes no focus", editWaits);
+  await check("allowed, it lands in the unsaved buffer; the disk is untouched", allowEdit);
+  await check("one undo takes it back and leaves what was typed", undoEdit);
+  await check("stop ends the model's stream at once, and the next prompt works", stopAndGoOn);
+  await check("edit selection from the refactor menu; rejected, nothing changes", rejectEdit);
+  await check("the conversation survives hiding the view", hideAndShow);
+  await check("a new session starts empty", newSession);
+  await check("the content policy was never broken", noPolicyBreach);
+}
+
+async function noModel() {
+  await bench.openFile("price.ts");
+  await bench.command("tandem: Open Chat");
+  await bench.say("hello");
+  const words = await bench.chat.locator(".list .error-text").innerText();
+  assert.match(words, /TANDEM_BASE_URL/);
+  assert.match(words, /config\.toml/);
+  await bench.chat.locator(".list .error").getByRole("button", { name: "Set API Key" }).waitFor();
+}
+
+async function refusedKey() {
+  bench.configure(settings({ "tandem.baseUrl": model.baseUrl, "tandem.model": "test" }));
+  await bench.open();
+  await model.script([{ status: 401, body: { error: { message: "Incorrect API key provided" } } }], [{ text: "Key accepted." }]);
+  await bench.command("tandem: Open Chat");
+  await bench.say("hello");
+  const card = bench.chat.locator(".list .error");
+  assert.match(await card.innerText(), /401|key/i);
+  await card.getByRole("button", { name: "Set API Key" }).click();
+  await bench.answerInputBox("sk-test-000000000000");
+  await bench.chat.locator(".notice", { hasText: "no longer in the model's memory" }).waitFor();
+  await card.getByRole("button", { name: "Try Again" }).click();
+  await bench.chat.locator(".answer", { hasText: "Key accepted." }).waitFor();
+  await bench.idle();
+}
+
+async function askAboutSelection() {
+  await model.reset();
+  await bench.command("tandem: New Session");
+  await bench.typeAtEndOf("price: number;", ` ${TYPED}`);
+  await bench.select("price: number;", 2);
+  await model.script([{ reasoning: "What is typed matters." }, { text: "The prices are **in cents**" }, { gate: "half" }, { text: ", as your comment says." }]);
+  await bench.command("tandem: Ask About Selection");
+  await bench.chat.locator(".composer .chip", { hasText: "price.ts:2-3" }).waitFor();
+  await bench.say("What unit are these?");
+  await bench.chat.locator(".answer strong", { hasText: "in cents" }).waitFor();
+  const { requests } = await model.state("gate:half");
+  assert.match(JSON.stringify(requests.at(-1)), new RegExp(`price: number; ${TYPED}`), "the unsaved text was sent");
+  await bench.chat.getByRole("button", { name: "Stop" }).waitFor();
+  await model.open("half");
+  await bench.chat.locator(".answer", { hasText: "in cents, as your comment says." }).waitFor();
+  await bench.chat.locator(".thought summary", { hasText: "Thought" }).waitFor();
+  await bench.idle();
+}
+
+async function editWaits() {
+  const edit = { path: FILE, edits: [{ old_text: UNSAFE, new_text: SAFE }] };
+  await model.script(
+    [
+      { reasoning: "An empty list has no first element to start from." },
+      { text: "`reduce` without a start value **throws** on an empty list, so an empty cart breaks the page. I start the sum at `0`." },
+      { gate: "edit" },
+      { call: { id: "call_1", name: "edit_file", arguments: edit }, fragments: 8 },
+    ],
+    [{ text: "Done: an empty cart now costs nothing." }],
+  );
+  await bench.select("export function total", 3);
+  await bench.command("tandem: Ask About Selection");
+  await bench.say("What happens with an empty cart? Make it safe.");
+  await model.state("gate:edit");
+  await bench.editor.locator(".view-line").first().click();
+  await model.open("edit");
+  await bench.chat.locator(".asking .line.added", { hasText: SAFE }).waitFor();
+  await bench.chat.locator(".asking .line.removed", { hasText: UNSAFE }).waitFor();
+  const buttons = await bench.chat.locator(".question button").allInnerTexts();
+  assert.match(buttons[0], /reject/i, "the safe answer comes first");
+  assert.equal(await bench.page.locator(".editor-instance .monaco-editor.focused").count(), 1, "the editor keeps the focus");
+  await bench.page.locator(".statusbar-item.warning-kind", { hasText: "tandem" }).waitFor();
+  await picture("permission");
+  assert.equal(await bench.bufferText(), withTyped(SAVED), "nothing is changed before the answer");
+}
+
+async function allowEdit() {
+  await bench.chat.locator(".question button.allow_once").click();
+  await bench.chat.locator(".answer", { hasText: "an empty cart now costs nothing" }).waitFor();
+  await bench.idle();
+  await bench.editor.locator(".view-line", { hasText: SAFE }).waitFor();
+  assert.equal(await bench.bufferText(), withTyped(SAVED.replace(UNSAFE, SAFE)));
+  await bench.page.locator(".tab.active.dirty").waitFor();
+  assert.equal(readFileSync(join(bench.project, FILE), "utf8"), SAVED);
+  await picture("allowed");
+}
+
+async function undoEdit() {
+  await bench.editor.locator(".view-line").first().click();
+  await bench.page.keyboard.press("Control+z");
+  await bench.editor.locator(".view-line", { hasText: UNSAFE }).waitFor();
+  assert.equal(await bench.bufferText(), withTyped(SAVED));
+  await bench.page.locator(".tab.active.dirty").waitFor();
+}
+
+async function stopAndGoOn() {
+  await model.script([{ text: "One, two, three" }, { hang: true }], [{ text: "Here again." }]);
+  const { closed_early: before } = await model.state();
+  await bench.say("Count for ever.");
+  await bench.chat.locator(".answer", { hasText: "One, two, three" }).waitFor();
+  await bench.chat.getByRole("button", { name: "Stop" }).click();
+  await model.state(`closed:${before + 1}`);
+  await bench.chat.locator(".notice", { hasText: "Stopped." }).waitFor();
+  await bench.say("Still there?");
+  await bench.chat.locator(".answer", { hasText: "Here again." }).waitFor();
+  await bench.idle();
+}
+
+async function rejectEdit() {
+  const edit = { path: FILE, edits: [{ old_text: " EUR", new_text: " USD" }] };
+  await model.script([{ call: { id: "call_2", name: "edit_file", arguments: edit } }], [{ text: "As you wish." }]);
+  await bench.select("return `${amount", 0);
+  await bench.command("Refactor...");
+  await bench.page.locator(".action-widget .monaco-list-row", { hasText: "Edit Selection With tandem" }).click();
+  await bench.answerInputBox("in dollars");
+  await bench.chat.locator(".question button", { hasText: /reject/i }).click();
+  await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
+  await bench.chat.locator(".tool[data-status=failed]").waitFor();
+  await bench.idle();
+  assert.equal(await bench.bufferText(), withTyped(SAVED));
+}
+
+async function hideAndShow() {
+  const conversation = await bench.chat.locator(".list").innerText();
+  await bench.chat.locator("textarea").fill("a draft");
+  await bench.command("View: Show Explorer");
+  await bench.page.locator(".explorer-folders-view").waitFor();
+  await bench.command("tandem: Open Chat");
+  await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
+  assert.equal(await bench.chat.locator(".list").innerText(), conversation);
+  assert.equal(await bench.chat.locator("textarea").inputValue(), "a draft");
+}
+
+async function newSession() {
+  await bench.command("tandem: New Session");
+  await bench.chat.locator(".welcome h1").waitFor();
+  assert.equal(await bench.chat.locator(".list > *").count(), 0);
+}
+
+function noPolicyBreach() {
+  assert.deepEqual(bench.problems.filter((text) => /Content Security Policy/.test(text) && /default-src 'none'/.test(text)), []);
+}
+
+async function check(name, body) {
+  try {
+    await body();
+    passed++;
+    console.log(`ok - ${name}`);
+  } catch (error) {
+    failed++;
+    console.log(`not ok - ${name}\n${error.stack}`);
+    await bench.page.screenshot({ path: join(options.out, `vscode-failed-${failed}.png`) });
+  }
+}
+
+function picture(name) {
+  return bench.page.screenshot({ path: join(options.out, `vscode-${name}.png`) });
+}
+
+function withTyped(text) {
+  return text.replace("price: number;", `price: number; ${TYPED}`);
+}
+
+function settings(more) {
+  return { "tandem.server.path": options.tandem, ...more };
+}
+
+/** The server finds no key, no configuration and no state but what the test gives it. */
+function startBench() {
+  const hidden = Object.keys(process.env).filter((name) => /_API_KEY$|^TANDEM_/.test(name));
+  const env = { ...Object.fromEntries(hidden.map((name) => [name, undefined])), XDG_CONFIG_HOME: undefined, XDG_STATE_HOME: undefined };
+  const { codeServer, playwright, chromium, vsix } = options;
+  return Workbench.start({ codeServer, playwright, chromium, vsix, files: { [FILE]: SAVED, "README.md": "# A shop\n" }, machineSettings: settings({}), env });
+}
+
+function readOptions() {
+  const { env } = process;
+  const text = { type: "string" };
+  const { values } = parseArgs({ options: { "code-server": text, vsix: text, tandem: text, out: text } });
+  const required = (name, value) => {
+    assert.ok(value, `give --${name} or its variable; see the head of this file`);
+    return resolve(value);
+  };
+  const codeServer = required("code-server", values["code-server"] ?? env.CODE_SERVER);
+  return {
+    codeServer,
+    playwright: env.PLAYWRIGHT_CORE ?? join(codeServer, "../playwright-core/index.mjs"),
+    chromium: env.CHROMIUM ?? "/usr/bin/chromium",
+    vsix: required("vsix", values.vsix ?? env.TANDEM_VSIX),
+    tandem: required("tandem", values.tandem ?? env.TANDEM_BIN),
+    out: required("out", values.out ?? env.TANDEM_TEST_OUT),
+  };
+}

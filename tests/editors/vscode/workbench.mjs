@@ -1,0 +1,200 @@
+// The real VS Code workbench (code-server) in a headless browser, with the extension installed and a project of its own, all under one temporary
+// folder. Everything here waits for a condition; nothing sleeps.
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+
+const USER_SETTINGS = {
+  "chat.disableAIFeatures": true,
+  "editor.minimap.enabled": false,
+  "editor.fontSize": 13,
+  "files.autoSave": "off",
+  "extensions.autoCheckUpdates": false,
+  "telemetry.telemetryLevel": "off",
+  "update.mode": "none",
+  "security.workspace.trust.enabled": false,
+  "window.commandCenter": false,
+  "workbench.colorTheme": "Default Dark Modern",
+  "workbench.layoutControl.enabled": false,
+  "workbench.reduceMotion": "on",
+  "workbench.secondarySideBar.defaultVisibility": "hidden",
+  "workbench.startupEditor": "none",
+};
+const BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const START_MS = 60_000;
+
+export class Workbench {
+  /** `{codeServer, playwright, chromium, vsix, files: {path: text}, machineSettings, env}` → a started workbench on those files. */
+  static async start(options) {
+    const bench = new Workbench(options);
+    try {
+      await bench.#serve();
+      await bench.#browse();
+    } catch (error) {
+      await bench.close();
+      throw error;
+    }
+    return bench;
+  }
+
+  constructor(options) {
+    this.options = options;
+    this.folder = mkdtempSync(join(tmpdir(), "tandem-vscode-"));
+    this.project = join(this.folder, "project");
+    this.problems = [];
+    this.write("data/User/settings.json", JSON.stringify(USER_SETTINGS));
+    this.configure(options.machineSettings);
+    for (const [path, text] of Object.entries(options.files)) {
+      this.write(join("project", path), text);
+    }
+  }
+
+  /** Settings of scope `machine` live here when the extension runs beside the files. */
+  configure(settings) {
+    this.write("data/Machine/settings.json", JSON.stringify(settings));
+  }
+
+  write(path, text) {
+    mkdirSync(dirname(join(this.folder, path)), { recursive: true });
+    writeFileSync(join(this.folder, path), text);
+  }
+
+  async #serve() {
+    const { codeServer, vsix, env } = this.options;
+    const entry = join(codeServer, "out/node/entry.js");
+    const folders = ["--user-data-dir", join(this.folder, "data"), "--extensions-dir", join(this.folder, "extensions"), "--config", join(this.folder, "config.yaml")];
+    const run = { env: { ...process.env, HOME: this.folder, PORT: undefined, ...env }, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] };
+    execFileSync(process.execPath, [entry, ...folders, "--install-extension", vsix], run);
+    const flags = ["--bind-addr", "127.0.0.1:0", "--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust", "--disable-getting-started-override"];
+    this.server = spawn(process.execPath, [entry, ...folders, ...flags, this.project], run);
+    this.server.stderr.resume();
+    this.address = await lineMatching(this.server.stdout, /HTTP server listening on (\S+?)\/?$/, START_MS);
+    this.server.stdout.resume();
+  }
+
+  async #browse() {
+    const { playwright, chromium } = this.options;
+    const { chromium: launcher } = await import(pathToFileURL(playwright));
+    this.browser = await launcher.launch({ executablePath: chromium, args: BROWSER_FLAGS });
+    this.page = await this.browser.newPage({ viewport: { width: 1400, height: 860 } });
+    this.page.on("console", (message) => message.type() === "error" && this.problems.push(message.text()));
+    await this.open();
+  }
+
+  /** Loads the window, again if need be: the extension host starts afresh, settings included. */
+  async open() {
+    await this.page.goto(`${this.address}/?folder=${this.project}`);
+    await this.page.locator(".explorer-folders-view").waitFor({ timeout: START_MS });
+    this.chat = this.page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
+  }
+
+  async openFile(name) {
+    await this.command("workbench.action.quickOpen", name);
+    await this.page.locator(".tab.active", { hasText: name }).waitFor();
+    await this.editor.locator(".view-line").first().waitFor();
+  }
+
+  get editor() {
+    return this.page.locator(".editor-instance .monaco-editor").first();
+  }
+
+  /** Runs a command of the palette by its title, or opens a file by its name. */
+  async command(title, file) {
+    const { page } = this;
+    await page.keyboard.press(file === undefined ? "F1" : "Control+p");
+    const box = page.locator(".quick-input-widget input[type=text]");
+    await box.waitFor();
+    await box.fill(file ?? `>${title}`);
+    await page.locator(".quick-input-list .monaco-list-row.focused", { hasText: file ?? title }).first().waitFor();
+    await page.keyboard.press("Enter");
+  }
+
+  /** Drags the side bar's edge, for pictures one can read. */
+  async widenSideBar(width) {
+    const { mouse } = this.page;
+    const bar = await this.page.locator(".part.sidebar").boundingBox();
+    await mouse.move(bar.x + bar.width, 300);
+    await mouse.down();
+    await mouse.move(bar.x + width, 300, { steps: 4 });
+    await mouse.up();
+  }
+
+  /** Writes a message into the chat and sends it. */
+  async say(text) {
+    const box = this.chat.locator("textarea");
+    await box.fill(text);
+    await box.press("Enter");
+  }
+
+  /** The turn is over: there is something to send again and nothing to stop. */
+  idle() {
+    return this.chat.getByRole("button", { name: "Send" }).waitFor();
+  }
+
+  async answerInputBox(text) {
+    const box = this.page.locator(".quick-input-widget input:not([type=checkbox])");
+    await box.fill(text);
+    await box.press("Enter");
+  }
+
+  /** Puts the cursor at the end of the first line that has `text`. */
+  async goToEndOf(text) {
+    await this.editor.locator(".view-line", { hasText: text }).first().click();
+    await this.page.keyboard.press("End");
+  }
+
+  async typeAtEndOf(text, typed) {
+    await this.goToEndOf(text);
+    await this.page.keyboard.type(typed);
+    await this.editor.locator(".view-line", { hasText: typed }).waitFor();
+  }
+
+  /** Selects from the line that has `text` to the start of the one `lines` below; with 0 the line itself. */
+  async select(text, lines) {
+    const { keyboard } = this.page;
+    await this.goToEndOf(text);
+    await keyboard.press("Home");
+    await keyboard.press("Home");
+    for (let line = 0; line < lines; line++) {
+      await keyboard.press("Shift+ArrowDown");
+    }
+    if (lines === 0) {
+      await keyboard.press("Shift+End");
+    }
+    await this.page.locator(".statusbar-item", { hasText: "selected)" }).waitFor();
+  }
+
+  /** The text of the open buffer. Monaco draws blanks as no-break spaces. */
+  async bufferText() {
+    const lines = await this.editor.locator(".view-line").evaluateAll((all) =>
+      all.map((line) => ({ top: line.offsetTop, text: line.textContent })).sort((a, b) => a.top - b.top).map(({ text }) => text));
+    return lines.join("\n").replaceAll("\u00a0", " ");
+  }
+
+  async close() {
+    await this.browser?.close();
+    if (this.server !== undefined && this.server.exitCode === null) {
+      this.server.kill();
+      await once(this.server, "exit");
+    }
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Reads lines until one matches and returns its first group. */
+export async function lineMatching(stream, pattern, timeout) {
+  const signal = AbortSignal.timeout(timeout);
+  const seen = [];
+  for await (const line of createInterface({ input: stream, signal })) {
+    seen.push(line);
+    const match = pattern.exec(line);
+    if (match !== null) {
+      return match[1];
+    }
+  }
+  throw new Error(`no line matched ${pattern} in:\n${seen.join("\n")}`);
+}
