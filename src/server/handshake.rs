@@ -10,6 +10,11 @@ use crate::rpc::ErrorCode;
 use crate::text::Encoding;
 use crate::workspace::Documents;
 
+/// `TextDocumentSyncKind`: every change carries the whole text.
+const WHOLE_TEXTS: u8 = 1;
+/// `TextDocumentSyncKind`: a change carries what changed.
+const INCREMENTS: u8 = 2;
+
 /// What is known of the client.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Client {
@@ -42,6 +47,7 @@ impl Client {
 impl Server {
     pub(super) fn initialize_lsp(&mut self, handshake: lsp::Handshake) -> Value {
         let encoding = negotiate(&handshake);
+        let sync = if shuffles_changes(&handshake) { WHOLE_TEXTS } else { INCREMENTS };
         self.client = Client {
             process_id: handshake.process_id,
             speaks_acp: handshake.capability("experimental.tandem").is_some(),
@@ -56,7 +62,7 @@ impl Server {
         self.phase = Phase::Serving;
         let mut capabilities = json!({
             "positionEncoding": encoding_name(encoding),
-            "textDocumentSync": { "openClose": true, "change": 2, "save": { "includeText": false } },
+            "textDocumentSync": { "openClose": true, "change": sync, "save": { "includeText": false } },
             "workspace": { "workspaceFolders": { "supported": true, "changeNotifications": true } },
         });
         if self.client.speaks_acp {
@@ -80,6 +86,14 @@ impl Server {
         self.phase = Phase::Serving;
         Ok(acp_answer())
     }
+}
+
+/// Whether changes may arrive in another order than they were made: Helix before 25.07 sends each from a task of its own.
+/// Ranges are worthless then; whole texts, of which the highest version counts, are not.
+fn shuffles_changes(handshake: &lsp::Handshake) -> bool {
+    let Some(lsp::Client { name, version: Some(version) }) = &handshake.client_info else { return false };
+    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    name == "helix" && (numbers.next(), numbers.next()) < (Some(25), Some(7))
 }
 
 /// UTF-8 where the client takes it: our texts are UTF-8. Else UTF-16, which every client has.
