@@ -161,7 +161,12 @@ local function picture(name, screen, here)
   end
   vim.fn.mkdir(folder, 'p')
   local path = ('%s/neovim-%d.%d-%s'):format(folder, vim.version().major, vim.version().minor, name)
-  local colored = screen:colored()
+  local colored = ''
+  vim.wait(3000, function() -- highlighting is asynchronous: until the screen rests
+    local before = colored
+    colored = screen:colored()
+    return colored == before
+  end, 250)
   vim.fn.writefile(vim.split(colored, '\n'), path .. '.ansi')
   if vim.fn.executable('chromium') == 1 then
     vim.system({ 'bash', here .. '/screen_png.sh', path .. '.png' }, { stdin = colored }):wait()
