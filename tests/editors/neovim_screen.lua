@@ -62,6 +62,12 @@ function Screen:lua(code, ...)
   return vim.rpcrequest(self.channel, 'nvim_exec_lua', code, { ... })
 end
 
+--- Answers also when the editor waits for a key and runs no Lua.
+---@return { mode: string, blocking: boolean }
+function Screen:mode()
+  return vim.rpcrequest(self.channel, 'nvim_get_mode')
+end
+
 ---@param ... string as tmux names keys
 function Screen:keys(...)
   tmux(self.socket, { 'send-keys', ... })
@@ -221,7 +227,7 @@ function M.test(t, model, setup)
     wait_text(t, screen, '-fn port() -> u16 {')
     t.equal(screen:text():find('panics twice', 1, true), nil, 'the reasoning is folded')
     t.equal(screen:lua('return vim.fn.expand("%:t")'), 'main.rs')
-    t.equal(screen:lua('return vim.api.nvim_get_mode().mode'), 'n')
+    t.equal(screen:mode().mode, 'n')
     picture('question', screen, setup.here)
   end)
 
@@ -249,6 +255,34 @@ function M.test(t, model, setup)
     wait_text(t, screen, '.unwrap()')
     t.equal(screen:text():find('is no port', 1, true), nil)
     wait_text(t, screen, '// typed meanwhile')
+  end)
+
+  t.test('on the screen: a picker waits until the user stopped typing', function()
+    screen:lua([[
+      vim.ui.select = function(items, _, choose)
+        _G.picked_in = vim.api.nvim_get_mode().mode
+        choose(items[1], 1)
+      end
+    ]])
+    model:script({ { gate = 'typing' }, replies[2][1] }, { { text = 'Not edited.' } })
+    screen:keys(':Tandem ask Again', 'Enter')
+    model:state('gate:typing')
+    screen:keys('Gonow')
+    wait_text(t, screen, '-- INSERT --')
+    model:open('typing')
+    wait_text(t, screen, 'Allow?')
+    t.equal(screen:lua('return _G.picked_in == nil'), true)
+    screen:keys('Escape')
+    wait_text(t, screen, 'Not edited.')
+    t.equal(screen:lua('return _G.picked_in'), 'n')
+    screen:keys('u')
+  end)
+
+  t.test('on the screen: a long message does not stop the editor', function()
+    model:script({ { status = 401, body = { error = { message = ('Incorrect key. '):rep(30) } } } })
+    screen:keys(':Tandem ask Hello', 'Enter')
+    wait_text(t, screen, 'Incorrect key. Incorrect key.')
+    t.equal(screen:mode(), { mode = 'n', blocking = false })
   end)
 
   t.test('on the screen: writing in the transcript begins in the input', function()

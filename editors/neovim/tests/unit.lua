@@ -16,6 +16,7 @@ local position = require('tandem.position')
 local render = require('tandem.render')
 local Transcript = require('tandem.transcript')
 
+local neovims_notify = vim.notify
 local notified = {} ---@type string[]
 vim.notify = function(message)
   notified[#notified + 1] = message
@@ -141,6 +142,13 @@ t.test('the safe choice comes first', function()
   local sorted = permission.sorted({ option('allow_always'), option('allow_once'), option('reject_once') })
   t.equal(sorted[1].kind, 'reject_once')
   t.equal(sorted[2].kind, 'allow_once')
+end)
+
+t.test('a replaced vim.ui.select or vim.notify is told from Neovim\'s own', function()
+  local is_builtin = require('tandem.builtin')
+  t.equal(is_builtin(vim.ui.select), true)
+  t.equal(is_builtin(neovims_notify), true)
+  t.equal(is_builtin(vim.notify), false)
 end)
 
 -- rendering

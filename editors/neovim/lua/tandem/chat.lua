@@ -269,7 +269,7 @@ function Chat:ask_permission(question)
     window.open(self.buf, false)
   end
   if api.nvim_get_current_buf() ~= self.buf then
-    vim.notify(('tandem asks: %s? :Tandem allow or :Tandem reject'):format(question.call.title or 'run a tool'))
+    require('tandem.say')(('%s? :Tandem allow or :Tandem reject'):format(question.call.title or 'run a tool'))
   end
 end
 

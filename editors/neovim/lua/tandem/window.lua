@@ -130,6 +130,7 @@ end
 local window_options = {
   wrap = true,
   linebreak = true,
+  smoothscroll = true, -- else a paragraph taller than the window hides itself
   breakindent = true,
   breakindentopt = 'list:-1',
   number = false,
