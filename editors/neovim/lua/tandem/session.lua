@@ -286,7 +286,8 @@ function M.on_status(params, client_id)
     return
   end
   session.model, session.mode = params.model or session.model, params.mode or session.mode
-  if params.message and params.state ~= 'waiting' then -- the question itself is in the chat
+  local told_anyway = params.state == 'waiting' or params.state == 'no_model' and session.state ~= 'idle'
+  if params.message and not told_anyway then -- as the question, or as the turn's failure
     session.chat:notice(params.message)
   end
   status.changed(session)
