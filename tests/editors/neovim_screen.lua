@@ -4,6 +4,7 @@ local M = {}
 ---@class tandem.test.Screen
 ---@field channel integer RPC to the editor in the terminal
 ---@field private socket string of tmux
+---@field private server integer the process of tmux
 local Screen = {}
 Screen.__index = Screen
 
@@ -50,8 +51,16 @@ function M.start(options)
     connected, channel = pcall(vim.fn.sockconnect, 'pipe', rpc, { rpc = true })
     return connected
   end, 10)
+  local server = tonumber(tmux(socket, { 'display-message', '-p', '#{pid}' }))
+  local screen = setmetatable({ socket = socket, server = server, channel = channel }, Screen)
+  vim.api.nvim_create_autocmd('VimLeavePre', {
+    desc = 'nothing is left behind, however the tests end',
+    callback = function()
+      screen:stop()
+    end,
+  })
   assert(connected, 'Neovim does not start in tmux')
-  return setmetatable({ socket = socket, channel = channel }, Screen)
+  return screen
 end
 
 --- Runs Lua in the editor on the screen.
@@ -85,8 +94,7 @@ function Screen:colored()
 end
 
 function Screen:stop()
-  pcall(vim.fn.chanclose, self.channel)
-  pcall(tmux, self.socket, { 'kill-server' })
+  vim.uv.kill(self.server, 'sigterm')
 end
 
 local source = [[
