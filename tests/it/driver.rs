@@ -78,7 +78,16 @@ impl World {
 
     /// A client that has said nothing yet.
     pub fn stranger(&self) -> Client {
-        self.stranger_on(Carrier::Lsp, &[("TANDEM_MODEL", "scripted"), ("TANDEM_BASE_URL", self.model.base_url())])
+        self.stranger_on(Carrier::Lsp, &self.environment())
+    }
+
+    /// A client of the line protocol that has said nothing yet.
+    pub fn acp(&self) -> Client {
+        self.stranger_on(Carrier::Acp, &self.environment())
+    }
+
+    fn environment(&self) -> [(&str, &str); 2] {
+        [("TANDEM_MODEL", "scripted"), ("TANDEM_BASE_URL", self.model.base_url())]
     }
 
     pub fn stranger_on(&self, carrier: Carrier, environment: &[(&str, &str)]) -> Client {

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, plays the person whose files these are, and writes its JSON in place"
 )]
 
+mod acp;
 mod cancel;
 mod driver;
 mod editing;
