@@ -246,10 +246,10 @@ fn files(value: &Value) -> Files {
 }
 
 /// The files after a patch, as they were when any part of it is refused.
-fn patched_files(files: Files, patch: &str) -> Files {
+fn patched_files(files: Files, text: &str) -> Files {
     let apply = |files: &Files| -> Option<Files> {
         let mut after = files.clone();
-        for FilePatch { path, action } in parse(patch).ok()? {
+        for FilePatch { path, action } in parse(text).ok()? {
             // Some cases name the file otherwise than the patch does.
             let path = if files.contains_key("input") { "input".to_owned() } else { path };
             match action {
