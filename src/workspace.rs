@@ -167,6 +167,15 @@ impl Workspace {
         commit::remove(self, path).await
     }
 
+    /// Takes back what `change` did to the file, whoever typed since: their lines stay. Undoing several changes of one
+    /// file begins with the last. The result can be undone like any other change.
+    ///
+    /// # Errors
+    /// When the same lines have been changed since, or a file to be removed again has changed at all.
+    pub async fn undo(&self, path: &WorkspacePath, change: &FileChange) -> Result<FileChange, FileError> {
+        commit::undo(self, path, change).await
+    }
+
     /// The text of a file, without remembering that it was read.
     async fn look(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
         let on_disk = match disk::read(path).await {
