@@ -1,7 +1,5 @@
 //! What a keystroke and an edit cost in a file of 10 MB.
 
-#![expect(missing_docs, reason = "criterion's macros make public items")]
-
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -34,7 +32,7 @@ fn typing(c: &mut Criterion) {
     let place = Position { line: 150_000, character: 7 };
     let typed = [ContentChange { range: Some(Range { start: place, end: place }), text: "x".to_owned() }];
     c.bench_function("one character typed in 10 MB", |bench| {
-        bench.iter(|| documents.change(URI, 1, black_box(&typed)))
+        bench.iter(|| documents.change(URI, 1, black_box(&typed)));
     });
 }
 
@@ -42,7 +40,7 @@ fn editing(c: &mut Criterion) {
     let text = big();
     let exact = change("the only one  of", "a new one of");
     c.bench_function("exact edit of 10 MB", |bench| {
-        bench.iter(|| apply(black_box(&text), &exact).expect("it is there"))
+        bench.iter(|| apply(black_box(&text), &exact).expect("it is there"));
     });
     let forgiven = change("the only one of", "a new one of");
     c.bench_function("edit of 10 MB found by the sixth pass", |bench| {

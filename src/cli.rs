@@ -8,6 +8,8 @@ mod doctor;
 mod init;
 mod logging;
 mod man;
+mod models;
+mod replay;
 mod run;
 mod serve;
 
@@ -41,6 +43,10 @@ enum Command {
     Doctor(doctor::Args),
     /// Answer one prompt in the terminal
     Run(run::Args),
+    /// List the models that can be used
+    Models(models::Args),
+    /// Play recorded model streams through the decoder and print the events
+    Replay(replay::Args),
     /// Print or write an editor's configuration
     Init(init::Args),
     /// Show the configuration
@@ -98,6 +104,8 @@ impl Cli {
             Command::Demo(args) => demo::run(args).await,
             Command::Doctor(args) => doctor::run(args, &environment).await,
             Command::Run(args) => run::run(args, &environment).await,
+            Command::Models(args) => models::run(args, &environment).await,
+            Command::Replay(args) => done(replay::run(&args, &mut io::BufWriter::new(io::stdout()))),
             Command::Init(args) => done(init::run(&args, &environment, &mut io::stdout())),
             Command::Config(args) => done(config::run(&args, &environment, &mut io::stdout())),
             Command::Completions(args) => done(completions::run(&args, &mut Self::command(), &mut io::stdout())),

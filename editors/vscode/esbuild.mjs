@@ -3,7 +3,13 @@ import { build, context } from "esbuild";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 
 const flags = new Set(process.argv.slice(2));
-const common = { bundle: true, metafile: true, minify: flags.has("--production"), sourcemap: !flags.has("--production"), logLevel: "warning" };
+const common = {
+  bundle: true,
+  metafile: true,
+  minify: flags.has("--production"),
+  sourcemap: !flags.has("--production"),
+  logLevel: "warning",
+};
 
 const extension = {
   ...common,

@@ -16,7 +16,7 @@ use crate::model::{Instructions, Message, ModelError, ModelEvent, ModelRequest, 
 use crate::session;
 
 /// How long a probe of the model may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Arguments of `tandem doctor`.
 #[derive(Debug, clap::Args)]

@@ -65,3 +65,10 @@ pub(super) fn arguments(arguments: &Arguments) -> Value {
         Arguments::Unparsable(text) => json!({ "unparsable": text }),
     }
 }
+
+/// A name as every server accepts it. One that a model made up would else spoil all requests that follow.
+pub(super) fn word(name: &str) -> String {
+    let accepted = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let word: String = name.chars().map(accepted).take(64).collect();
+    if word.is_empty() { "unknown".to_owned() } else { word }
+}

@@ -6,7 +6,7 @@ use futures_util::future::{join_all, join3};
 use serde_json::Value;
 
 use super::http::Http;
-use super::{Api, Endpoint, Key, ModelError, TimeLimits};
+use super::{Api, Endpoint, ModelError};
 
 /// A model an endpoint offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub async fn detect() -> Vec<LocalServer> {
 }
 
 async fn probe(name: &'static str, base_url: String) -> Option<LocalServer> {
-    let (http, endpoint) = (Http::default(), endpoint(name, &base_url));
+    let (http, endpoint) = (Http::default(), Endpoint::new(name, Api::Chat, &base_url, ""));
     let asked = async {
         let runtime = Runtime::ask(&http, &endpoint).await;
         let listed = http.get(&endpoint, "models").await.ok()?;
@@ -50,21 +50,6 @@ async fn probe(name: &'static str, base_url: String) -> Option<LocalServer> {
     let mut models = tokio::time::timeout(PATIENCE, asked).await.ok()??;
     models.sort_by_key(|model| model.context_window.is_none());
     Some(LocalServer { name, base_url, models })
-}
-
-fn endpoint(name: &str, base_url: &str) -> Endpoint {
-    Endpoint {
-        provider: name.to_owned(),
-        api: Api::Chat,
-        base_url: base_url.to_owned(),
-        key: Key::None,
-        model: String::new(),
-        headers: Vec::new(),
-        body: serde_json::Map::new(),
-        ca_file: None,
-        context_window: None,
-        limits: TimeLimits { connect: PATIENCE, ..TimeLimits::default() },
-    }
 }
 
 /// The models of an endpoint; a local server is also asked for the windows it really gives.

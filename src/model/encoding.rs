@@ -3,24 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Api, Arguments, AssistantMessage, Endpoint, Instructions, Key, Message, ModelRequest, Part, Provider,
-    ReasoningItem, TimeLimits, ToolCall, ToolResult, ToolSpec, body,
+    Api, Arguments, AssistantMessage, Endpoint, Instructions, Message, ModelRequest, Part, Provider, ReasoningItem,
+    ToolCall, ToolResult, ToolSpec, body,
 };
 
 fn provider(api: Api, configured: Value) -> Provider {
     let Value::Object(body) = configured else { panic!("no object: {configured}") };
-    Provider::http(Endpoint {
-        provider: "p".into(),
-        api,
-        base_url: "http://localhost/v1".into(),
-        key: Key::None,
-        model: "m".into(),
-        headers: Vec::new(),
-        body,
-        ca_file: None,
-        context_window: None,
-        limits: TimeLimits::default(),
-    })
+    Provider::http(Endpoint { body, ..Endpoint::new("p", api, "http://localhost/v1", "m") })
 }
 
 fn user(text: &str) -> Message {
@@ -203,4 +192,18 @@ fn images_go_in_the_words_of_each_dialect() {
     assert_eq!(responses["input"][0]["content"][1], json!({ "type": "input_image", "image_url": url }));
     let messages = request(Api::Messages, json!({}), &message);
     assert_eq!(messages["messages"][0]["content"][1]["source"]["data"], "AAAA");
+}
+
+#[test]
+fn names_and_ids_a_server_would_refuse_are_made_acceptable() {
+    let odd = |name: &str| ToolCall { name: name.into(), ..call("functions.f:0", Arguments::Object(Map::new())) };
+    let answer = AssistantMessage { calls: vec![odd("read file"), odd("")], ..AssistantMessage::default() };
+    let history = [Message::Assistant(answer), results(&["functions.f:0"])];
+    let messages = request(Api::Messages, json!({}), &history)["messages"].take();
+    assert_eq!(messages[0]["content"][0]["name"], "read_file");
+    assert_eq!(messages[0]["content"][1]["name"], "unknown");
+    assert_eq!(messages[0]["content"][0]["id"], "functions_f_0");
+    assert_eq!(messages[1]["content"][0]["tool_use_id"], "functions_f_0");
+    let chat = request(Api::Chat, json!({}), &history);
+    assert_eq!(chat["messages"][1]["tool_calls"][0]["id"], "functions.f:0");
 }

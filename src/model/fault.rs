@@ -48,6 +48,16 @@ pub(super) fn truncated() -> ModelError {
     }
 }
 
+/// An answer that its provider broke off without a word.
+pub(super) fn unexplained() -> ModelError {
+    ModelError {
+        code: ErrorCode::Network,
+        message: "the answer ended with an error the provider does not explain".to_owned(),
+        status: None,
+        retryable: true,
+    }
+}
+
 /// A setting that cannot work, or an answer that cannot be read.
 pub(super) fn invalid(what: &impl Display) -> ModelError {
     ModelError { code: ErrorCode::InvalidRequest, message: what.to_string(), status: None, retryable: false }

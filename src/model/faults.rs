@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use serde_json::{Map, json};
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::rehearsal::{Reply, Server, Step};
@@ -13,24 +13,17 @@ use super::{
     Part, Provider, TimeLimits,
 };
 
-const DIALECTS: [Api; 2] = [Api::Chat, Api::Messages];
+const DIALECTS: [Api; 3] = [Api::Chat, Api::Responses, Api::Messages];
 
 fn endpoint(api: Api, base_url: &str) -> Endpoint {
     Endpoint {
-        provider: "local".into(),
-        api,
-        base_url: base_url.into(),
         key: Key::Value("sk-test".into()),
-        model: "m".into(),
-        headers: Vec::new(),
-        body: Map::new(),
-        ca_file: None,
-        context_window: None,
         limits: TimeLimits {
             connect: Duration::from_secs(5),
             first_byte: Some(Duration::from_millis(300)),
             between: Duration::from_millis(300),
         },
+        ..Endpoint::new("local", api, base_url, "m")
     }
 }
 
@@ -76,40 +69,13 @@ async fn play(api: Api, script: Vec<Reply>) -> Tried {
     Tried { requests: server.rehearsal().requests().len(), waits, got }
 }
 
-/// Text that an answer begins with.
-fn text(api: Api, text: &str) -> Step {
-    if api == Api::Chat {
-        return Step::Text { text: text.into() };
-    }
-    let start = json!({ "type": "message_start", "message": { "usage": { "input_tokens": 9 } } });
-    let delta = json!({ "type": "text_delta", "text": text });
-    let delta = json!({ "type": "content_block_delta", "index": 0, "delta": delta });
-    Step::Raw { raw: format!("data: {start}\n\ndata: {delta}\n\n") }
-}
-
-/// The terminal marker.
-fn end(api: Api) -> Step {
-    let raw = match api {
-        Api::Chat => "data: [DONE]\n\n",
-        Api::Responses => "data: {\"type\":\"response.completed\",\"response\":{}}\n\n",
-        Api::Messages => "data: {\"type\":\"message_stop\"}\n\n",
-    };
-    Step::Raw { raw: raw.into() }
-}
-
-/// A whole answer.
-fn answer(api: Api, said: &str) -> Reply {
-    vec![text(api, said), end(api)]
+fn text(text: &str) -> Step {
+    Step::Text { text: text.into() }
 }
 
 /// Overload, reported inside the stream.
-fn overloaded(api: Api) -> Reply {
-    let error = json!({ "type": "overloaded_error", "message": "Overloaded" });
-    let event = json!({ "type": "error", "error": error });
-    match api {
-        Api::Chat => vec![Step::Error { error }],
-        _ => vec![Step::Raw { raw: format!("event: error\ndata: {event}\n\n") }],
-    }
+fn overloaded() -> Reply {
+    vec![Step::Error { error: json!({ "type": "overloaded_error", "message": "Overloaded" }) }]
 }
 
 fn status(status: u16, message: &str) -> Reply {
@@ -127,10 +93,10 @@ async fn transient_faults_before_any_output_are_tried_again() {
         let faults = [408, 409, 425, 429, 500, 503, 529].map(|code| status(code, "busy"));
         let cut = vec![Step::Cut { cut: true }];
         let empty = vec![Step::Raw { raw: String::new() }];
-        faults.into_iter().chain([cut, empty, overloaded(api)]).map(move |fault| (api, fault))
+        faults.into_iter().chain([cut, empty, overloaded()]).map(move |fault| (api, fault))
     });
     let rows = rows.map(async |(api, fault)| {
-        let tried = play(api, vec![fault.clone(), answer(api, "fine")]).await;
+        let tried = play(api, vec![fault.clone(), vec![text("fine")]]).await;
         assert_eq!((tried.requests, tried.waits.len()), (2, 1), "{api:?} {fault:?}");
         assert!(tried.waits[0] > Duration::from_millis(300), "{api:?} {fault:?}");
         assert_eq!((tried.got.message.text.as_str(), tried.got.outcome), ("fine", Outcome::Ok));
@@ -176,7 +142,7 @@ async fn lasting_refusals_are_not_tried_again_and_say_what_to_do() {
 #[tokio::test]
 async fn the_server_says_how_long_to_wait() {
     for api in DIALECTS {
-        let tried = play(api, vec![status_with(429, "retry-after", "0"), answer(api, "fine")]).await;
+        let tried = play(api, vec![status_with(429, "retry-after", "0"), vec![text("fine")]]).await;
         assert_eq!((tried.waits, tried.got.message.text.as_str()), (vec![Duration::ZERO], "fine"));
         let tried = play(api, vec![status_with(429, "retry-after", "3600")]).await;
         assert_eq!((tried.requests, tried.waits.len()), (1, 0));
@@ -187,8 +153,8 @@ async fn the_server_says_how_long_to_wait() {
 #[tokio::test]
 async fn a_cut_after_output_keeps_what_arrived() {
     for api in DIALECTS {
-        let half = vec![text(api, "half a"), Step::Cut { cut: true }];
-        let tried = play(api, vec![half, answer(api, "never")]).await;
+        let half = vec![text("half a"), Step::Cut { cut: true }];
+        let tried = play(api, vec![half, vec![text("never")]]).await;
         assert_eq!((tried.requests, tried.waits.len()), (1, 0));
         assert_eq!(tried.got.message.text, "half a");
         assert_ne!(tried.got.outcome, Outcome::Ok);
@@ -198,7 +164,7 @@ async fn a_cut_after_output_keeps_what_arrived() {
 #[tokio::test]
 async fn silence_ends_with_the_limit() {
     for api in DIALECTS {
-        for script in [vec![], vec![text(api, "and")]] {
+        for script in [vec![], vec![text("and")]] {
             let script = [script, vec![Step::Hang { hang: true }]].concat();
             let tried = timeout(Duration::from_secs(5), play(api, vec![script])).await.unwrap();
             assert_eq!((tried.requests, tried.error().code), (1, ErrorCode::Timeout));
@@ -266,7 +232,7 @@ async fn a_dead_port_is_named() {
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
     for api in DIALECTS {
-        let script = vec![vec![text(api, "a"), Step::Gate { gate: "never".into() }]];
+        let script = vec![vec![text("a"), Step::Gate { gate: "never".into() }]];
         let server = Server::start(script).await.unwrap();
         let provider = Provider::http(endpoint(api, server.base_url()));
         let mut stream = provider.stream(request(&provider));
@@ -278,7 +244,7 @@ async fn dropping_the_stream_closes_the_connection() {
 
 #[tokio::test]
 async fn redirects_do_not_take_the_key_elsewhere() {
-    let other = Server::start(vec![answer(Api::Chat, "caught")]).await.unwrap();
+    let other = Server::start(vec![vec![text("caught")]]).await.unwrap();
     for api in DIALECTS {
         let target = format!("{}/chat/completions", other.base_url());
         let tried = play(api, vec![status_with(307, "location", &target)]).await;
@@ -296,8 +262,8 @@ async fn keys_never_travel_unencrypted() {
 
 #[tokio::test]
 async fn requests_of_a_session_share_their_beginning_and_the_connection() {
-    for api in [Api::Chat, Api::Responses, Api::Messages] {
-        let server = Server::start(vec![vec![end(api)]; 2]).await.unwrap();
+    for api in DIALECTS {
+        let server = Server::start(vec![vec![text("one")]; 2]).await.unwrap();
         let provider = Provider::http(endpoint(api, server.base_url()));
         let mut session = request(&provider);
         provider.stream(session.clone()).collect::<Vec<_>>().await;
@@ -308,5 +274,51 @@ async fn requests_of_a_session_share_their_beginning_and_the_connection() {
         let bodies: Vec<_> = server.rehearsal().requests().iter().map(ToString::to_string).collect();
         let (before, after) = (bodies[0].trim_end_matches("]}"), &bodies[1]);
         assert!(after.starts_with(before) && after.len() > before.len(), "{before} {after}");
+    }
+}
+
+#[tokio::test]
+async fn an_https_endpoint_needs_no_setup_of_the_process() {
+    let provider = Provider::http(endpoint(Api::Chat, "https://127.0.0.1:1/v1"));
+    match provider.stream(request(&provider)).next().await {
+        Some(Ok(ModelEvent::Retry { reason, .. })) => assert!(reason.contains("refused"), "{reason}"),
+        // A machine without any certificate authority.
+        other => assert!(matches!(&other, Some(Err(error)) if error.message.contains("CA")), "{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_arrives_together_leaves_together() {
+    let words = Step::Words { words: "word ".repeat(2000), delay_ms: 0 };
+    let server = Server::start(vec![vec![words]]).await.unwrap();
+    let provider = Provider::http(endpoint(Api::Chat, server.base_url()));
+    let texts = provider.stream(request(&provider)).filter_map(async |event| match event {
+        Ok(ModelEvent::Text(text)) => Some(text),
+        _ => None,
+    });
+    let texts: Vec<_> = texts.collect().await;
+    assert_eq!(texts.concat(), "word ".repeat(2000));
+    assert!(texts.len() < 200, "{} events for 2000 deltas", texts.len());
+}
+
+#[tokio::test]
+async fn one_script_gives_the_same_answer_in_every_dialect() {
+    let script: Vec<Reply> = serde_json::from_value(json!([[
+        { "reasoning": "hm" },
+        { "words": "two words" },
+        { "call": { "id": "c1", "name": "f", "arguments": { "x": [1, 2] } }, "fragments": 3 },
+        { "call": { "id": "c2", "name": "g", "arguments": "{\"cut" } },
+        { "usage": { "prompt_tokens": 7, "completion_tokens": 5 } },
+        { "finish": "length" },
+    ]]))
+    .unwrap();
+    let chat = play(Api::Chat, script.clone()).await.got;
+    assert_eq!((chat.reasoning.as_str(), chat.message.text.as_str()), ("hm", "two words"));
+    assert_eq!(chat.message.calls.iter().map(super::ToolCall::runnable).collect::<Vec<_>>(), [true, false]);
+    assert_eq!((chat.finish.clone(), chat.usage.unwrap().input), (Some(super::Finish::Length), 7));
+    for api in [Api::Responses, Api::Messages] {
+        let mut got = play(api, script.clone()).await.got;
+        got.message.reasoning.clone_from(&chat.message.reasoning);
+        assert_eq!(got, chat, "{api:?}");
     }
 }

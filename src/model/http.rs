@@ -123,7 +123,9 @@ fn build(endpoint: &Endpoint, url: &Url) -> Result<Client, ModelError> {
             builder = builder.tls_certs_merge(key::certificates(file)?);
         }
     }
-    builder.build().map_err(|error| fault::network(endpoint, &causes(&error)))
+    builder.build().map_err(|error| {
+        fault::invalid(&format!("no connection to {} can be set up: {}", endpoint.provider, causes(&error)))
+    })
 }
 
 /// TLS that trusts nobody, for clients that never use it: the platform's trust store costs megabytes.
@@ -205,11 +207,11 @@ fn answer(endpoint: &Endpoint, response: Response) -> Answer {
     if status.is_redirection() {
         let target = response.headers().get(LOCATION).and_then(|target| target.to_str().ok()).unwrap_or("nowhere");
         let said = Bytes::from(format!("the endpoint redirects to {target}"));
-        let body = futures_util::stream::iter([Ok(said)]).boxed();
+        let body = futures_util::stream::iter([Ok(said)]).fuse().boxed();
         return Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body };
     }
     let endpoint = endpoint.clone();
-    let body = response.bytes_stream().map_err(move |error| broken(&endpoint, error)).boxed();
+    let body = response.bytes_stream().map_err(move |error| broken(&endpoint, error)).fuse().boxed();
     Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body }
 }
 

@@ -53,7 +53,7 @@ impl TypedTool for ListFiles {
             let folder = start.clone();
             let list = move |workspace: &Workspace, cancel: &CancellationToken| list(workspace, &folder, depth, cancel);
             match blocking(context, list).await? {
-                Ok(tree) => write!(output.content, "{name}/\n{tree}").expect("writing to a string cannot fail"),
+                Ok(tree) => writeln!(output.content, "{name}/\n{tree}").expect("writing to a string cannot fail"),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Err(ToolError(format!("{name} does not exist{}", did_you_mean(context, &start).await)));
                 }
@@ -82,12 +82,12 @@ fn list(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &Can
     seen.entries.sort();
     let mut tree = tree(&seen.entries, depth);
     if seen.is_too_much {
-        writeln!(tree, "[there are more than {SEEN}]").expect("writing to a string cannot fail");
+        tree.push(format!("[there are more than {SEEN}]"));
     }
     if seen.unreadable > 0 {
-        writeln!(tree, "[{} folders could not be read]", seen.unreadable).expect("writing to a string cannot fail");
+        tree.push(format!("[{} folders could not be read]", seen.unreadable));
     }
-    Ok(tree)
+    Ok(tree.join("\n"))
 }
 
 /// What is below a folder.
@@ -115,35 +115,34 @@ fn look(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &Can
     Ok(Seen { entries, is_too_much: enough.is_cancelled() && !cancel.is_cancelled(), unreadable: walked.unreadable })
 }
 
-/// Sorted entries as an indented tree: as deep as asked, or less deep when that would be too long.
-fn tree(entries: &[(PathBuf, Kind)], depth: usize) -> String {
+/// Sorted entries as the lines of an indented tree: as deep as asked, or less deep when that would be too long.
+fn tree(entries: &[(PathBuf, Kind)], depth: usize) -> Vec<String> {
     let level = |path: &Path| path.components().count();
     let deepest = entries.iter().map(|(path, _)| level(path)).max().unwrap_or_default();
     let up_to = |depth: usize| entries.iter().filter(|(path, _)| level(path) <= depth).count();
-    let fitting = (1..=depth.min(deepest)).rev().find(|depth| up_to(*depth) <= SHOWN).unwrap_or(1);
-    let mut tree = String::new();
-    for (path, kind) in entries.iter().filter(|(path, _)| level(path) <= fitting).take(SHOWN) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let shown = (1..=depth.min(deepest)).rev().find(|depth| up_to(*depth) <= SHOWN).unwrap_or(1);
+    let is_cut = shown < deepest || shown == depth;
+    let line = |(path, kind): &(PathBuf, Kind)| {
         let mark = match kind {
-            Kind::Folder if level(path) == fitting && (fitting < deepest || fitting == depth) => "/…",
+            Kind::Folder if is_cut && level(path) == shown => "/…",
             Kind::Folder => "/",
             Kind::Symlink => " (symlink)",
             Kind::Special => " (no regular file)",
             Kind::File => "",
         };
-        writeln!(tree, "{}{}{mark}", "  ".repeat(level(path)), escape_line(&name))
-            .expect("writing to a string cannot fail");
-    }
-    let left_out = entries.len() - up_to(fitting).min(SHOWN);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        format!("{}{}{mark}", "  ".repeat(level(path)), escape_line(&name))
+    };
+    let mut lines: Vec<_> = entries.iter().filter(|(path, _)| level(path) <= shown).take(SHOWN).map(line).collect();
+    let left_out = entries.len() - lines.len();
     if entries.is_empty() {
-        tree.push_str("[nothing in it, or nothing that .gitignore does not name]\n");
+        lines.push("[nothing in it, or nothing that .gitignore does not name]".to_owned());
     } else if up_to(1) > SHOWN {
-        writeln!(tree, "[{left_out} more; find files by name with glob]").expect("writing to a string cannot fail");
-    } else if fitting < deepest {
-        writeln!(tree, "[{left_out} more below level {fitting}; list a folder to see what is in it]")
-            .expect("writing to a string cannot fail");
+        lines.push(format!("[{left_out} more; find files by name with glob]"));
+    } else if left_out > 0 {
+        lines.push(format!("[{left_out} more below level {shown}; list a folder to see what is in it]"));
     }
-    tree
+    lines
 }
 
 #[cfg(test)]
@@ -162,8 +161,8 @@ mod tests {
     #[test]
     fn draws_a_tree() {
         let entries = entries(&["b.rs", "a/", "a/x.rs", "a/deep/", "a-b.rs", "odd\nname"]);
-        assert_eq!(tree(&entries, 2), "  a/\n    deep/…\n    x.rs\n  a-b.rs\n  b.rs\n  odd\\nname\n");
-        assert_eq!(tree(&[], 2), "[nothing in it, or nothing that .gitignore does not name]\n");
+        assert_eq!(tree(&entries, 2), ["  a/", "    deep/…", "    x.rs", "  a-b.rs", "  b.rs", "  odd\\nname"]);
+        assert_eq!(tree(&[], 2), ["[nothing in it, or nothing that .gitignore does not name]"]);
     }
 
     #[test]
@@ -172,7 +171,7 @@ mod tests {
         let names: Vec<_> = many.iter().map(String::as_str).chain(["a/", "b"]).collect();
         assert_eq!(
             tree(&entries(&names), 3),
-            "  a/…\n  b\n[600 more below level 1; list a folder to see what is in it]\n"
+            ["  a/…", "  b", "[600 more below level 1; list a folder to see what is in it]"]
         );
     }
 
@@ -181,6 +180,9 @@ mod tests {
         let many: Vec<_> = (0..600).map(|index| format!("{index:03}")).collect();
         let names: Vec<_> = many.iter().map(String::as_str).collect();
         let tree = tree(&entries(&names), 3);
-        assert!(tree.ends_with("  299\n[300 more; find files by name with glob]\n"), "{tree}");
+        assert!(
+            tree.ends_with(&["  299".to_owned(), "[300 more; find files by name with glob]".to_owned()]),
+            "{tree:?}"
+        );
     }
 }

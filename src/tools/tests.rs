@@ -264,11 +264,16 @@ async fn grep_searches_buffers_instead_of_their_files() {
 async fn grep_skips_secrets_and_binaries_and_says_so_of_secrets() {
     let place = Place::new(&[
         (".env", "key=1\n"),
+        ("home/.ssh/deep/config", "key=1\n"),
         ("a.txt", "key=2\n"),
         ("late", &format!("key=3\n{}\0", "x".repeat(200_000))),
     ]);
-    let expected = "a.txt\n1:key=2\n\n[1 matching line in 1 file]\n[not searched, may hold secrets: .env]\n";
+    let expected = "a.txt\n1:key=2\n\n[1 matching line in 1 file]\n[not searched, may hold secrets: .env, home/.ssh/deep/config]\n";
     place.check("grep", json!({"pattern": "key"}), expected).await;
+    for secret in [".env", "home/.ssh/deep"] {
+        let answer = place.answer("grep", json!({"pattern": "key", "path": secret})).await;
+        assert!(answer.starts_with("[no match; 0 files searched]\n[not searched"), "{answer}");
+    }
 }
 
 #[tokio::test]

@@ -23,7 +23,14 @@ function M.start(script)
     end, 5),
     'the model server does not start'
   )
-  return setmetatable({ port = tonumber(output:match('PORT (%d+)')), process = process }, Model)
+  local model = setmetatable({ port = tonumber(output:match('PORT (%d+)')), process = process }, Model)
+  vim.api.nvim_create_autocmd('VimLeavePre', {
+    desc = 'nothing is left behind, however the tests end',
+    callback = function()
+      model:stop()
+    end,
+  })
+  return model
 end
 
 ---@return string

@@ -4,6 +4,7 @@ local M = {}
 ---@class tandem.test.Screen
 ---@field channel integer RPC to the editor in the terminal
 ---@field private socket string of tmux
+---@field private server integer the process of tmux
 local Screen = {}
 Screen.__index = Screen
 
@@ -50,8 +51,16 @@ function M.start(options)
     connected, channel = pcall(vim.fn.sockconnect, 'pipe', rpc, { rpc = true })
     return connected
   end, 10)
+  local server = tonumber(tmux(socket, { 'display-message', '-p', '#{pid}' }))
+  local screen = setmetatable({ socket = socket, server = server, channel = channel }, Screen)
+  vim.api.nvim_create_autocmd('VimLeavePre', {
+    desc = 'nothing is left behind, however the tests end',
+    callback = function()
+      screen:stop()
+    end,
+  })
   assert(connected, 'Neovim does not start in tmux')
-  return setmetatable({ socket = socket, channel = channel }, Screen)
+  return screen
 end
 
 --- Runs Lua in the editor on the screen.
@@ -60,6 +69,12 @@ end
 ---@return any
 function Screen:lua(code, ...)
   return vim.rpcrequest(self.channel, 'nvim_exec_lua', code, { ... })
+end
+
+--- Answers also when the editor waits for a key and runs no Lua.
+---@return { mode: string, blocking: boolean }
+function Screen:mode()
+  return vim.rpcrequest(self.channel, 'nvim_get_mode')
 end
 
 ---@param ... string as tmux names keys
@@ -79,8 +94,7 @@ function Screen:colored()
 end
 
 function Screen:stop()
-  pcall(vim.fn.chanclose, self.channel)
-  pcall(tmux, self.socket, { 'kill-server' })
+  vim.uv.kill(self.server, 'sigterm')
 end
 
 local source = [[
@@ -161,7 +175,12 @@ local function picture(name, screen, here)
   end
   vim.fn.mkdir(folder, 'p')
   local path = ('%s/neovim-%d.%d-%s'):format(folder, vim.version().major, vim.version().minor, name)
-  local colored = screen:colored()
+  local colored = ''
+  vim.wait(3000, function() -- highlighting is asynchronous: until the screen rests
+    local before = colored
+    colored = screen:colored()
+    return colored == before
+  end, 250)
   vim.fn.writefile(vim.split(colored, '\n'), path .. '.ansi')
   if vim.fn.executable('chromium') == 1 then
     vim.system({ 'bash', here .. '/screen_png.sh', path .. '.png' }, { stdin = colored }):wait()
@@ -216,7 +235,7 @@ function M.test(t, model, setup)
     wait_text(t, screen, '-fn port() -> u16 {')
     t.equal(screen:text():find('panics twice', 1, true), nil, 'the reasoning is folded')
     t.equal(screen:lua('return vim.fn.expand("%:t")'), 'main.rs')
-    t.equal(screen:lua('return vim.api.nvim_get_mode().mode'), 'n')
+    t.equal(screen:mode().mode, 'n')
     picture('question', screen, setup.here)
   end)
 
@@ -244,6 +263,34 @@ function M.test(t, model, setup)
     wait_text(t, screen, '.unwrap()')
     t.equal(screen:text():find('is no port', 1, true), nil)
     wait_text(t, screen, '// typed meanwhile')
+  end)
+
+  t.test('on the screen: a picker waits until the user stopped typing', function()
+    screen:lua([[
+      vim.ui.select = function(items, _, choose)
+        _G.picked_in = vim.api.nvim_get_mode().mode
+        choose(items[1], 1)
+      end
+    ]])
+    model:script({ { gate = 'typing' }, replies[2][1] }, { { text = 'Not edited.' } })
+    screen:keys(':Tandem ask Again', 'Enter')
+    model:state('gate:typing')
+    screen:keys('Gonow')
+    wait_text(t, screen, '-- INSERT --')
+    model:open('typing')
+    wait_text(t, screen, 'Allow?')
+    t.equal(screen:lua('return _G.picked_in == nil'), true)
+    screen:keys('Escape')
+    wait_text(t, screen, 'Not edited.')
+    t.equal(screen:lua('return _G.picked_in'), 'n')
+    screen:keys('u')
+  end)
+
+  t.test('on the screen: a long message does not stop the editor', function()
+    model:script({ { status = 401, body = { error = { message = ('Incorrect key. '):rep(30) } } } })
+    screen:keys(':Tandem ask Hello', 'Enter')
+    wait_text(t, screen, 'Incorrect key. Incorrect key.')
+    t.equal(screen:mode(), { mode = 'n', blocking = false })
   end)
 
   t.test('on the screen: writing in the transcript begins in the input', function()

@@ -73,7 +73,7 @@ async function noModel() {
 }
 
 async function refusedKey() {
-  bench.configure(settings({ "tandem.baseUrl": model.baseUrl, "tandem.model": "test" }));
+  bench.configure(settings({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" }));
   await bench.open();
   await model.script([{ status: 401, body: { error: { message: "Incorrect API key provided" } } }], [{ text: "Key accepted." }]);
   await bench.command("tandem: Open Chat");
@@ -91,6 +91,7 @@ async function refusedKey() {
 async function askAboutSelection() {
   await model.reset();
   await bench.command("tandem: New Session");
+  await bench.widenSideBar(440);
   await bench.typeAtEndOf("price: number;", ` ${TYPED}`);
   await bench.select("price: number;", 2);
   await model.script([{ reasoning: "What is typed matters." }, { text: "The prices are **in cents**" }, { gate: "half" }, { text: ", as your comment says." }]);
@@ -122,7 +123,7 @@ async function editWaits() {
   await bench.command("tandem: Ask About Selection");
   await bench.say("What happens with an empty cart? Make it safe.");
   await model.state("gate:edit");
-  await bench.editor.locator(".view-line").first().click();
+  await bench.goToEndOf("interface Line");
   await model.open("edit");
   await bench.chat.locator(".asking .line.added", { hasText: SAFE }).waitFor();
   await bench.chat.locator(".asking .line.removed", { hasText: UNSAFE }).waitFor();

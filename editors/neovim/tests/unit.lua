@@ -16,6 +16,7 @@ local position = require('tandem.position')
 local render = require('tandem.render')
 local Transcript = require('tandem.transcript')
 
+local neovims_notify = vim.notify
 local notified = {} ---@type string[]
 vim.notify = function(message)
   notified[#notified + 1] = message
@@ -141,6 +142,13 @@ t.test('the safe choice comes first', function()
   local sorted = permission.sorted({ option('allow_always'), option('allow_once'), option('reject_once') })
   t.equal(sorted[1].kind, 'reject_once')
   t.equal(sorted[2].kind, 'allow_once')
+end)
+
+t.test('a replaced vim.ui.select or vim.notify is told from Neovim\'s own', function()
+  local is_builtin = require('tandem.builtin')
+  t.equal(is_builtin(vim.ui.select), true)
+  t.equal(is_builtin(neovims_notify), true)
+  t.equal(is_builtin(vim.notify), false)
 end)
 
 -- rendering
@@ -334,12 +342,12 @@ t.test('folds cover a block and nothing after it', function()
   local text = transcript()
   local thought = text:add({ '> Thinking' }, { fold = true })
   text:append(thought, '\n> a\n> b')
-  text:add({ 'answer' })
+  text:add({ 'an error', 'of two lines' }, { highlight = 'ErrorMsg' })
   local levels = {}
   for row = 0, api.nvim_buf_line_count(text.buf) - 1 do
     levels[#levels + 1] = Transcript.fold_level(text.buf, row)
   end
-  t.equal(table.concat(levels, ' '), '0 0 >1 1 1 0 0 0 0 0')
+  t.equal(table.concat(levels, ' '), '0 0 >1 1 1 0 0 0 0 0 0')
 end)
 
 t.test('a window follows the end only while its cursor is in the input', function()
@@ -361,7 +369,7 @@ t.test('a window follows the end only while its cursor is in the input', functio
   api.nvim_win_close(win, true)
 end)
 
-t.test('2000 deltas are drawn in well under a second', function()
+t.test('2000 deltas are drawn without a visible delay', function()
   local text = transcript()
   local block = text:add({ '' })
   local began = vim.uv.hrtime()
@@ -370,7 +378,7 @@ t.test('2000 deltas are drawn in well under a second', function()
   end
   local ms = (vim.uv.hrtime() - began) / 1e6
   io.stdout:write(('# 2000 deltas: %.0f ms\n'):format(ms))
-  t.equal(ms < 1000, true)
+  t.equal(ms < 5000, true) -- about 100 where nothing else runs
 end)
 
 t.test('a transcript that the user emptied can still be written', function()
@@ -442,6 +450,13 @@ t.test('a plan is drawn once and then changed', function()
   t.equal(text, '\nPlan  1 of 1 done\n- work\n\nx')
 end)
 
+t.test('a remark is not repeated', function()
+  local chat = require('tandem.chat').new({ root = vim.fn.tempname(), state = 'running' })
+  chat:notice('again in 5 s')
+  chat:notice('again in 5 s')
+  t.equal(select(2, text_of(chat.buf):gsub('again', '')), 1)
+end)
+
 t.test('updates that are not known are ignored', function()
   t.equal(drawn({ sessionUpdate = 'from_the_future' }), '\n## You\n')
 end)
@@ -492,27 +507,67 @@ end)
 
 -- help
 
-t.test('the help has every subcommand, setting and event, and its tags are in order', function()
+local help_file = plugin .. '/doc/tandem.txt'
+local help = table.concat(vim.fn.readfile(help_file), '\n')
+
+---@return string tags as :helptags makes them; it fails when one is there twice
+local function help_tags()
   local doc = vim.fn.tempname()
   vim.fn.mkdir(doc, 'p')
-  assert(vim.uv.fs_copyfile(plugin .. '/doc/tandem.txt', doc .. '/tandem.txt'))
+  assert(vim.uv.fs_copyfile(help_file, doc .. '/tandem.txt'))
   vim.cmd.helptags(doc)
-  local tags = table.concat(vim.fn.readfile(doc .. '/tags'), '\n')
+  return table.concat(vim.fn.readfile(doc .. '/tags'), '\n')
+end
+
+t.test('the help has every subcommand, setting, event and function under its tag', function()
+  local tags = help_tags()
   for _, name in ipairs(command.complete('', 'Tandem ', 7)) do
     t.contains(tags, ':Tandem-' .. name .. '\t')
   end
   for key in pairs(config.defaults) do
     t.contains(tags, 'tandem-config-' .. key .. '\t')
   end
+  for name in pairs(require('tandem')) do
+    t.contains(tags, ('tandem.%s()\t'):format(name))
+  end
   for _, event in ipairs({ 'TurnStart', 'TurnEnd', 'Update', 'Permission' }) do
     t.contains(tags, 'Tandem' .. event .. '\t')
   end
-  local help = table.concat(vim.fn.readfile(doc .. '/tandem.txt'), '\n')
-  for link in help:gmatch('|(tandem[^|%s]*)|') do
+  for _, map in ipairs(api.nvim_get_keymap('n')) do
+    if vim.startswith(map.lhs, '<Plug>(tandem-') then
+      t.contains(tags, map.lhs .. '\t')
+    end
+  end
+end)
+
+t.test('the help shows the defaults as they are', function()
+  local shown = assert(loadstring('return ' .. help:match('\n    vim%.g%.tandem = (%b{})\n<')))()
+  t.equal(shown, config.defaults)
+  for group, link in pairs(require('tandem.window').highlights) do
+    t.equal(help:match('\n    ' .. group .. ' +(%S+)'), link, group)
+  end
+end)
+
+t.test('the links and the lines of the help are right', function()
+  local tags = help_tags()
+  for link in help:gmatch('|(:?[Tt]andem[^|%s]*)|') do
     t.contains(tags, link .. '\t')
   end
   for line in vim.gsplit(help, '\n') do
     t.equal(vim.fn.strdisplaywidth(line) <= 80, true, line)
+  end
+end)
+
+t.test('every chat key is in the help', function()
+  local chat = require('tandem.chat').new({ root = vim.fn.tempname(), state = 'idle' })
+  chat:transcript()
+  local keys = help:match('%*tandem%-chat%-keys%*(.-)\n\n.-\n\n')
+  for _, mode in ipairs({ 'n', 'i' }) do
+    for _, map in ipairs(api.nvim_buf_get_keymap(chat.buf, mode)) do
+      t.contains(keys, (map.lhs:gsub('^<C%-.>$', function(key)
+        return '<C-' .. key:sub(4):lower()
+      end)))
+    end
   end
 end)
 

@@ -46,7 +46,11 @@ async function editSelection({ session, chat }: Parts): Promise<void> {
     return;
   }
   const attachment = attachmentOf(editor);
-  const instruction = await window.showInputBox({ title: `tandem: Edit ${attachment.label}`, prompt: "What should change?", placeHolder: "make this handle an empty list" });
+  const instruction = await window.showInputBox({
+    title: `tandem: Edit ${attachment.label}`,
+    prompt: "What should change?",
+    placeHolder: "make this handle an empty list",
+  });
   if (instruction === undefined || instruction.trim() === "" || refusedWhileRunning(session)) {
     return;
   }

@@ -27,7 +27,9 @@ function atSetting(setting: string, host: Host): Found {
   const { isAbsolute, join } = host.platform === "win32" ? win32 : posix;
   const program = /^~[/\\]/.test(setting) ? join(host.home, setting.slice(2)) : setting;
   if (!isAbsolute(program)) {
-    return { problem: `The setting tandem.server.path is "${setting}", which is not an absolute path. Write the whole path, or clear it to use PATH.` };
+    return {
+      problem: `The setting tandem.server.path is "${setting}", which is not an absolute path. Write the whole path, or clear it to use PATH.`,
+    };
   }
   return host.isFile(program)
     ? { program }
@@ -40,7 +42,10 @@ function onPath({ platform, env, isFile }: Host): Found {
   const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter).filter((folder) => isAbsolute(folder));
   const program = folders.map((folder) => join(folder, windows ? "tandem.exe" : "tandem")).find(isFile);
   return program === undefined
-    ? { problem: "The tandem program was not found on PATH. Install it (`cargo install --path .` in its repository), or set tandem.server.path to where it is." }
+    ? {
+        problem:
+          "The tandem program was not found on PATH. Install it (`cargo install --path .` in its repository), or set tandem.server.path to where it is.",
+      }
     : { program };
 }
 

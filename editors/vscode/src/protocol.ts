@@ -138,7 +138,9 @@ interface OfSession {
 
 export const newSession = new RequestType<{ cwd: string; mcpServers: never[] }, NewSessionResult, void>("session/new");
 export const closeSession = new RequestType<OfSession, object, void>("session/close");
-export const prompt = new RequestType<OfSession & { prompt: readonly ContentBlock[] }, { stopReason: StopReason }, FailureData>("session/prompt");
+export const prompt = new RequestType<OfSession & { prompt: readonly ContentBlock[] }, { stopReason: StopReason }, FailureData>(
+  "session/prompt",
+);
 export const setMode = new RequestType<OfSession & { modeId: string }, object, void>("session/set_mode");
 export const setConfigOption = new RequestType<
   OfSession & { configId: string; value: string },

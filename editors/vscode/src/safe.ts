@@ -3,7 +3,8 @@
  * turns the order of the others, appears as its code point. Newline and tab stay, and the joiners that emoji and some scripts are written with.
  */
 
-const joinsEmoji = "(?<=\\p{Extended_Pictographic}\\uFE0F?\\p{Emoji_Modifier}?)\\u200D(?=\\p{Extended_Pictographic})|(?<=\\p{Emoji})\\uFE0F";
+const joinsEmoji =
+  "(?<=\\p{Extended_Pictographic}\\uFE0F?\\p{Emoji_Modifier}?)\\u200D(?=\\p{Extended_Pictographic})|(?<=\\p{Emoji})\\uFE0F";
 const joinedScripts = ["Arabic", "Bengali", "Devanagari", "Gujarati", "Kannada", "Malayalam", "Sinhala", "Tamil", "Telugu"]
   .map((name) => `\\p{Script=${name}}`)
   .join("");

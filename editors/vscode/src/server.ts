@@ -94,23 +94,30 @@ export class Server implements Disposable {
       await client.start();
     } catch (error) {
       this.log.error(error instanceof Error ? error : String(error));
-      throw new StartError(`${found.program} did not start as a language server. The log says more; \`tandem doctor\` in a terminal finds most causes.`);
+      throw new StartError(
+        `${found.program} did not start as a language server. The log says more; \`tandem doctor\` in a terminal finds most causes.`,
+      );
     }
     return client;
   }
 
   private connect(program: string, env: Record<string, string>, settings: Settings): LanguageClient {
     const options = { env, cwd: folder() };
-    const client = new LanguageClient("tandem", "tandem", { command: program, args: ["lsp"], options }, {
-      documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
-      outputChannel: this.log,
-      initializationOptions: settings.mode === "" ? {} : { mode: settings.mode },
-      errorHandler: {
-        error: () => ({ action: ErrorAction.Continue, handled: true }),
-        closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
+    const client = new LanguageClient(
+      "tandem",
+      "tandem",
+      { command: program, args: ["lsp"], options },
+      {
+        documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
+        outputChannel: this.log,
+        initializationOptions: settings.mode === "" ? {} : { mode: settings.mode },
+        errorHandler: {
+          error: () => ({ action: ErrorAction.Continue, handled: true }),
+          closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
+        },
+        initializationFailedHandler: () => false,
       },
-      initializationFailedHandler: () => false,
-    });
+    );
     client.registerFeature(sessionMethods);
     client.onNotification(protocol.update, (params) => this.updated.fire(params));
     client.onNotification(protocol.status, (status) => this.statusChanged.fire(status));

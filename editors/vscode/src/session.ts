@@ -94,7 +94,10 @@ export class Session implements Disposable {
     if (this.running) {
       return;
     }
-    this.transcript.ask(text, attachments.map(({ label }) => label));
+    this.transcript.ask(
+      text,
+      attachments.map(({ label }) => label),
+    );
     await this.run({ text, attachments });
   }
 
@@ -302,7 +305,11 @@ export class Session implements Disposable {
   }
 
   private modePicker(): Picker | undefined {
-    const choices = this.modes?.availableModes.map(({ id, name, description }) => ({ value: id, name, ...(description && { description }) }));
+    const choices = this.modes?.availableModes.map(({ id, name, description }) => ({
+      value: id,
+      name,
+      ...(description && { description }),
+    }));
     return this.modes && choices && { current: this.modes.currentModeId, choices };
   }
 }

@@ -3,7 +3,13 @@ import { test } from "node:test";
 import { environment, findServer, type Host } from "../src/launch";
 
 function find(setting: string, files: readonly string[], host: Partial<Host> = {}): string {
-  const found = findServer(setting, { platform: "linux", home: "/home/me", env: { PATH: "/usr/bin:/opt/bin" }, isFile: (path) => files.includes(path), ...host });
+  const found = findServer(setting, {
+    platform: "linux",
+    home: "/home/me",
+    env: { PATH: "/usr/bin:/opt/bin" },
+    isFile: (path) => files.includes(path),
+    ...host,
+  });
   return "program" in found ? found.program : found.problem;
 }
 

@@ -75,7 +75,7 @@ test("markup, images and foreign schemes of the model stay text or become plain 
     ["[x](//server/share)", /\[x\]/, /data-href/],
     ["![x](data:image/png;base64,AAAA)", /!\[x\]/, /data-href|<img/],
     ['[x](https://a.example/"onclick="y)', /data-href="https:\/\/a\.example\/%22onclick=%22y"/, /"onclick/],
-    ["```\"><b>\n<i>\n```", /&lt;i&gt;/, /<b>|<i>/],
+    ['```"><b>\n<i>\n```', /&lt;i&gt;/, /<b>|<i>/],
     ["|a|\n|--:|\n|1|", /<td class="right">1/, /style=/],
     ["safe \u202Eevil", /⟨U\+202E⟩/, /\u202E/],
   ];

@@ -90,8 +90,21 @@ test("a view that draws the changes has what a view that starts afresh has", () 
 
 test("a tool call update changes the fields it has; content replaces", () => {
   const made = transcript(
-    { sessionUpdate: "tool_call", toolCallId: "c", title: "Edit a", kind: "edit", status: "pending", content: [{ type: "diff", path: "/a", oldText: "1\n", newText: "2\n" }] },
-    { sessionUpdate: "tool_call_update", toolCallId: "c", title: null, status: "failed", content: [{ type: "content", content: { type: "text", text: "refused" } }] },
+    {
+      sessionUpdate: "tool_call",
+      toolCallId: "c",
+      title: "Edit a",
+      kind: "edit",
+      status: "pending",
+      content: [{ type: "diff", path: "/a", oldText: "1\n", newText: "2\n" }],
+    },
+    {
+      sessionUpdate: "tool_call_update",
+      toolCallId: "c",
+      title: null,
+      status: "failed",
+      content: [{ type: "content", content: { type: "text", text: "refused" } }],
+    },
   );
   const { title, status, diffs, output } = firstTool(made);
   assert.deepEqual({ title, status, diffs, output }, { title: "Edit a", status: "failed", diffs: [], output: "refused" });
@@ -101,7 +114,10 @@ test("a question stands on its tool call, the refusal first, until it is closed"
   const made = transcript({ sessionUpdate: "tool_call", toolCallId: "c", title: "Edit p\u0430y.ts", kind: "edit" });
   const id = made.openQuestion({ toolCallId: "c" }, options);
   const { question } = firstTool(made);
-  assert.deepEqual(question?.options.map(({ optionId }) => optionId), ["no", "yes", "always"]);
+  assert.deepEqual(
+    question?.options.map(({ optionId }) => optionId),
+    ["no", "yes", "always"],
+  );
   assert.deepEqual(question?.mixed, ["p\u0430y"]);
   made.closeQuestion(id);
   assert.equal(firstTool(made).question, undefined);

@@ -22,7 +22,13 @@ export class Composer {
     private readonly send: Send,
     private readonly draft: Draft,
   ) {
-    this.input = h("textarea", { rows: "1", placeholder: "Ask tandem…", "aria-label": "Message to tandem", input: () => this.edited(), keydown: (event) => this.key(event as KeyboardEvent) });
+    this.input = h("textarea", {
+      rows: "1",
+      placeholder: "Ask tandem…",
+      "aria-label": "Message to tandem",
+      input: () => this.edited(),
+      keydown: (event) => this.key(event as KeyboardEvent),
+    });
     this.input.value = draft.get();
     const attach = iconButton("add", "Add the selection or the open file", () => send({ type: "attach" }));
     const bar = h("div", { class: "bar" }, attach, this.pickers.element, this.action.element);
@@ -39,7 +45,13 @@ export class Composer {
     this.pickers.set({ modes, models, usage }, () => [
       modes && this.picker("mode", "Mode", modes),
       models && this.picker("model", "Model", models),
-      usage && usage.size > 0 && h("span", { class: "usage", title: `${usage.used} of ${usage.size} tokens of context` }, `${Math.round((100 * usage.used) / usage.size)} %`),
+      usage &&
+        usage.size > 0 &&
+        h(
+          "span",
+          { class: "usage", title: `${usage.used} of ${usage.size} tokens of context` },
+          `${Math.round((100 * usage.used) / usage.size)} %`,
+        ),
     ]);
     this.action.set(this.busy, () => [this.busy ? this.stopButton() : this.sendButton()]);
   }
@@ -50,17 +62,27 @@ export class Composer {
   }
 
   private picker(what: "mode" | "model", name: string, { current, choices }: Picker): HTMLElement {
-    const options = choices.map(({ value, name, description }) => h("option", { value, selected: value === current, title: description }, visible(name)));
+    const options = choices.map(({ value, name, description }) =>
+      h("option", { value, selected: value === current, title: description }, visible(name)),
+    );
     const change = (event: Event) => this.send({ type: "pick", what, value: (event.target as HTMLSelectElement).value });
     return h("select", { class: what, "aria-label": name, title: name, change }, ...options);
   }
 
   private sendButton(): HTMLElement {
-    return h("button", { type: "button", class: "send", title: "Send (Enter)", "aria-label": "Send", click: () => this.submit() }, icon("arrowUp"));
+    return h(
+      "button",
+      { type: "button", class: "send", title: "Send (Enter)", "aria-label": "Send", click: () => this.submit() },
+      icon("arrowUp"),
+    );
   }
 
   private stopButton(): HTMLElement {
-    return h("button", { type: "button", class: "send stop", title: "Stop (Escape)", "aria-label": "Stop", click: () => this.send({ type: "stop" }) }, icon("stop"));
+    return h(
+      "button",
+      { type: "button", class: "send stop", title: "Stop (Escape)", "aria-label": "Stop", click: () => this.send({ type: "stop" }) },
+      icon("stop"),
+    );
   }
 
   private edited(): void {

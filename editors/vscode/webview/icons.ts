@@ -27,8 +27,30 @@ import type { ToolKind } from "../src/protocol";
 import { h } from "./dom";
 
 const icons = {
-  add, arrowDown, arrowUp, check, chevron, circle, close, copy, diff, edit, error, file, globe, lightbulb, loading, passed, question, search,
-  stop, tandem, terminal, tools, trash, warning,
+  add,
+  arrowDown,
+  arrowUp,
+  check,
+  chevron,
+  circle,
+  close,
+  copy,
+  diff,
+  edit,
+  error,
+  file,
+  globe,
+  lightbulb,
+  loading,
+  passed,
+  question,
+  search,
+  stop,
+  tandem,
+  terminal,
+  tools,
+  trash,
+  warning,
 };
 export type IconName = keyof typeof icons;
 

@@ -42,7 +42,12 @@ class Fixed implements ItemView {
 
 function userMessage({ text, context }: UserItem): HTMLElement {
   const chips = context.map((label) => h("span", { class: "chip" }, visible(label)));
-  return h("article", { class: "user", "aria-label": "You" }, chips.length > 0 && h("div", { class: "chips" }, ...chips), h("div", { class: "user-text" }, visible(text)));
+  return h(
+    "article",
+    { class: "user", "aria-label": "You" },
+    chips.length > 0 && h("div", { class: "chips" }, ...chips),
+    h("div", { class: "user-text" }, visible(text)),
+  );
 }
 
 function notice({ text }: NoticeItem): HTMLElement {
@@ -145,7 +150,10 @@ class ToolView implements ItemView {
     this.element.setAttribute("aria-label", visible(item.title));
     this.head.set({ ...head, asking, counts, hasBody: this.hasBody(), open: this.isOpen() }, () => this.drawHead(counts));
     this.body.element.hidden = !this.isOpen();
-    this.body.set({ diffs, output }, () => [...diffs.map((diff) => diffTable(diff, diffs.length > 1)), output !== "" && h("pre", { class: "output", tabindex: "0" }, visible(output))]);
+    this.body.set({ diffs, output }, () => [
+      ...diffs.map((diff) => diffTable(diff, diffs.length > 1)),
+      output !== "" && h("pre", { class: "output", tabindex: "0" }, visible(output)),
+    ]);
     this.question.element.hidden = !asking;
     this.question.set(question, () => (question ? this.drawQuestion(question) : []));
   }
@@ -170,8 +178,13 @@ class ToolView implements ItemView {
       icon(kindIcons[toolKind], "kind"),
       location === undefined
         ? h("span", { class: "title", title: words }, words)
-        : h("button", { type: "button", class: "title link", title: visible(location.path), click: () => this.send({ type: "open", location }) }, words),
-      added + removed > 0 && h("span", { class: "counts" }, h("span", { class: "added" }, `+${added}`), h("span", { class: "removed" }, `−${removed}`)),
+        : h(
+            "button",
+            { type: "button", class: "title link", title: visible(location.path), click: () => this.send({ type: "open", location }) },
+            words,
+          ),
+      added + removed > 0 &&
+        h("span", { class: "counts" }, h("span", { class: "added" }, `+${added}`), h("span", { class: "removed" }, `−${removed}`)),
       diffs.length > 0 && iconButton("diff", "Open diff in the editor", () => this.send({ type: "showDiff", id, index: 0 })),
       this.hasBody() && this.drawFold(),
       h("span", { class: "status", title: says }, icon(name, name === "loading" ? "spin" : ""), h("span", { class: "hidden-text" }, says)),
@@ -194,7 +207,11 @@ class ToolView implements ItemView {
     const { id } = this.item;
     const warning = `Look twice: ${mixed.map((word) => `“${word}”`).join(", ")} mixes letters of different scripts.`;
     const button = (option: PermissionOption) =>
-      h("button", { type: "button", class: `button ${option.kind}`, click: () => this.send({ type: "answer", id, optionId: option.optionId }) }, visible(option.name));
+      h(
+        "button",
+        { type: "button", class: `button ${option.kind}`, click: () => this.send({ type: "answer", id, optionId: option.optionId }) },
+        visible(option.name),
+      );
     return [
       mixed.length > 0 && h("p", { class: "warning" }, icon("warning"), warning),
       h("div", { class: "buttons", role: "group", "aria-label": "tandem asks for permission" }, ...options.map(button)),
@@ -226,7 +243,12 @@ function diffTable({ path, hunks, hiddenLines }: DiffView, named: boolean): HTML
 function diffRow({ sign, text }: DiffLine): HTMLElement {
   const kind = { "+": "added", "-": "removed", " ": "same" }[sign];
   const shownSign = sign === "-" ? "−" : sign;
-  return h("div", { class: `line ${kind}` }, h("span", { class: "sign", "aria-label": signNames[sign] }, shownSign), h("span", { class: "code-text" }, visible(text)));
+  return h(
+    "div",
+    { class: `line ${kind}` },
+    h("span", { class: "sign", "aria-label": signNames[sign] }, shownSign),
+    h("span", { class: "code-text" }, visible(text)),
+  );
 }
 
 const planIcons: Record<PlanEntry["status"], IconName> = { pending: "circle", in_progress: "loading", completed: "passed" };
@@ -253,5 +275,11 @@ class PlanView implements ItemView {
 
 function planRow({ content, status }: PlanEntry): HTMLElement {
   const mark = icon(planIcons[status], status === "in_progress" ? "spin" : "");
-  return h("li", { "data-status": status }, mark, h("span", {}, visible(content)), h("span", { class: "hidden-text" }, status.replace("_", " ")));
+  return h(
+    "li",
+    { "data-status": status },
+    mark,
+    h("span", {}, visible(content)),
+    h("span", { class: "hidden-text" }, status.replace("_", " ")),
+  );
 }

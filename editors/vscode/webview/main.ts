@@ -27,7 +27,11 @@ const activity = new Slot("activity");
 activity.element.role = "status";
 const content = h("div", { class: "content" }, welcome.element, list, activity.element);
 const scroller = h("main", { scroll: () => scrolled() }, content);
-const jump = h("button", { type: "button", class: "jump", title: "To the end", "aria-label": "To the end", click: () => toEnd() }, icon("arrowDown"));
+const jump = h(
+  "button",
+  { type: "button", class: "jump", title: "To the end", "aria-label": "To the end", click: () => toEnd() },
+  icon("arrowDown"),
+);
 const composer = new Composer(send, {
   get: () => vscode.getState()?.draft ?? "",
   set: (draft) => vscode.setState({ draft }),
@@ -96,7 +100,9 @@ function drawState(state: ChatState): void {
   const { phase, message } = state;
   document.body.dataset["phase"] = phase;
   const words = { running: message || "Working…", waiting: "Waiting for your answer" }[phase as string] ?? "";
-  activity.set(words, () => (words === "" ? [] : [icon(phase === "waiting" ? "question" : "loading", phase === "waiting" ? "" : "spin"), visible(words)]));
+  activity.set(words, () =>
+    words === "" ? [] : [icon(phase === "waiting" ? "question" : "loading", phase === "waiting" ? "" : "spin"), visible(words)],
+  );
   const empty = views.size === 0;
   welcome.element.hidden = !empty;
   welcome.set({ phase, message, remedies: state.remedies }, () => greeting(state));
@@ -105,7 +111,8 @@ function drawState(state: ChatState): void {
 function greeting({ phase, message, remedies }: ChatState): Node[] {
   const head = [icon("tandem", "logo"), h("h1", {}, "tandem")];
   if (phase === "no_model") {
-    const text = message || "No model is configured yet. Start a local server such as Ollama, set an API key, or name an endpoint in the settings.";
+    const text =
+      message || "No model is configured yet. Start a local server such as Ollama, set an API key, or name an endpoint in the settings.";
     return [...head, errorCard({ text, remedies: ["walkthrough", "apiKey", "settings"] }, send)];
   }
   if (phase === "stopped") {
@@ -116,7 +123,13 @@ function greeting({ phase, message, remedies }: ChatState): Node[] {
   return [
     ...head,
     h("p", {}, "Edits land in the open buffer, unsaved text included. Undo takes them back."),
-    h("ul", {}, h("li", {}, "Ask about the selection", keys("A")), h("li", {}, "Edit the selection", keys("Y")), h("li", {}, "Come back to this chat", keys("T"))),
+    h(
+      "ul",
+      {},
+      h("li", {}, "Ask about the selection", keys("A")),
+      h("li", {}, "Edit the selection", keys("Y")),
+      h("li", {}, "Come back to this chat", keys("T")),
+    ),
   ];
 }
 

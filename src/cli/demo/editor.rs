@@ -106,8 +106,8 @@ impl<'a> Editor<'a> {
                 biased;
                 incoming = self.inbox.recv() => match incoming {
                     Incoming::Request(request, responder) => self.serve(&request, responder)?,
-                    Incoming::Notification(notification) => self.show(&notification.params["update"])?,
-                    Incoming::Response(response) => self.peer.resolve(response),
+                    Incoming::Notification(notification) => self.show(&notification.params.read::<Value>()?["update"])?,
+                    Incoming::Response(response) => self.peer.resolve(&response),
                     Incoming::Malformed(malformed) => bail!("the server sent {malformed}"),
                     Incoming::Fatal(fatal) => bail!("the server sent {fatal}"),
                     Incoming::Closed => bail!("the server ended without an answer to {method}"),
@@ -118,19 +118,20 @@ impl<'a> Editor<'a> {
     }
 
     fn serve(&mut self, request: &Request, responder: Responder) -> anyhow::Result<()> {
+        let params: Value = request.params.read()?;
         match request.method.as_str() {
             "session/request_permission" => {
-                let call = &request.params["toolCall"];
+                let call = &params["toolCall"];
                 self.line(&format!("? {}", call["title"].as_str().unwrap_or_default()))?;
                 for change in call["content"].as_array().into_iter().flatten() {
                     let (old, new) = (change["oldText"].as_str(), change["newText"].as_str());
                     self.stage.diff(&unified(old.unwrap_or_default(), new.unwrap_or_default(), 1))?;
                 }
-                self.stage.say("  [allow]")?;
+                Stage::say("  [allow]")?;
                 responder.ok(&json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
             }
             "workspace/applyEdit" => {
-                self.apply(&request.params["edit"]["documentChanges"])?;
+                self.apply(&params["edit"]["documentChanges"])?;
                 responder.ok(&json!({ "applied": true }));
             }
             _ => responder.ok(&Value::Null),
@@ -167,7 +168,7 @@ impl<'a> Editor<'a> {
             Some("agent_message_chunk") => {
                 let text = update["content"]["text"].as_str().unwrap_or_default();
                 self.mid_line = !text.ends_with('\n');
-                self.stage.print(text)
+                Stage::print(text)
             }
             Some("tool_call") => {
                 let name = update["title"].as_str().unwrap_or_default();
@@ -184,11 +185,11 @@ impl<'a> Editor<'a> {
 
     fn line(&mut self, text: &str) -> anyhow::Result<()> {
         self.end_line()?;
-        self.stage.say(text)
+        Stage::say(text)
     }
 
     fn end_line(&mut self) -> anyhow::Result<()> {
-        if std::mem::take(&mut self.mid_line) { self.stage.say("") } else { Ok(()) }
+        if std::mem::take(&mut self.mid_line) { Stage::say("") } else { Ok(()) }
     }
 }
 

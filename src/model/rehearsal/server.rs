@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::Rehearsal;
+use crate::model::Api;
 use crate::model::wire::Answer;
 
 /// A model server on loopback that plays a script. Dropping it closes the port and every connection.
@@ -74,7 +75,7 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
     let mut incoming = Incoming { read, buf: BytesMut::new() };
     while let Some((head, body)) = incoming.request().await? {
         if head.starts_with("POST ") {
-            let answer = rehearsal.answer(&body);
+            let answer = rehearsal.answer(&body, dialect(&head));
             tokio::select! {
                 sent = stream(&mut write, answer) => sent?,
                 () = incoming.closed() => return Ok(()),
@@ -86,6 +87,15 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The dialect that is spoken at the path of a request.
+fn dialect(head: &str) -> Api {
+    match head.split(' ').nth(1).unwrap_or_default() {
+        path if path.ends_with("/messages") => Api::Messages,
+        path if path.ends_with("/responses") => Api::Responses,
+        _ => Api::Chat,
+    }
 }
 
 struct Incoming {

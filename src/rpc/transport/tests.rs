@@ -99,7 +99,7 @@ async fn requests_of_ours_end_with_an_answer_or_with_the_connection() {
     drop(input);
     for _ in 0..3 {
         let Incoming::Response(response) = inbox.recv().await else { panic!("a response") };
-        peer.resolve(response);
+        peer.resolve(&response);
     }
     assert!(matches!(inbox.recv().await, Incoming::Closed));
     assert!(matches!(second.await, Err(RequestError::Refused(error)) if error.code == 7));

@@ -112,6 +112,7 @@ fn excerpt(line: &[u8], start: usize) -> String {
 }
 
 /// What all files hold. Only the first matches by path are kept, so memory is bounded.
+#[derive(Default)]
 pub(super) struct Hits {
     limit: usize,
     kept: usize,
@@ -129,17 +130,7 @@ pub(super) struct Hits {
 
 impl Hits {
     pub(super) fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            kept: 0,
-            files: BTreeMap::new(),
-            total: 0,
-            total_files: 0,
-            secrets: Vec::new(),
-            searched: 0,
-            unsearched: 0,
-            unreadable: 0,
-        }
+        Self { limit, ..Self::default() }
     }
 
     pub(super) fn add(&mut self, path: PathBuf, found: FileHits) {
@@ -207,13 +198,14 @@ impl Hits {
 
 /// Writes up to `limit` matches and the lines around them; returns how many matches.
 fn write_lines(report: &mut String, lines: &[Line], limit: usize) -> usize {
+    let has_context = lines.iter().any(|line| !line.is_match);
     let mut written = 0;
     let mut previous = None;
     for line in lines {
         if written == limit && line.is_match || report.len() > TOTAL {
             break;
         }
-        if previous.is_some_and(|previous| line.number > previous + 1) && lines.iter().any(|line| !line.is_match) {
+        if has_context && previous.is_some_and(|previous| line.number > previous + 1) {
             report.push_str("--\n");
         }
         previous = Some(line.number);

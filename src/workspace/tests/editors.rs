@@ -304,6 +304,19 @@ async fn an_acp_client_is_the_buffer() {
 }
 
 #[test]
+fn whole_texts_that_arrive_out_of_order_end_in_the_last_one() {
+    let fixture = Fixture::new();
+    let documents = Documents::new(Encoding::Utf8);
+    let uri = fixture.uri("a.txt");
+    documents.open(&uri, 0, "", "");
+    for (version, text) in [(1, "a"), (3, "abc"), (2, "ab"), (5, "abcde"), (4, "abcd")] {
+        documents.change(&uri, version, &[ContentChange { range: None, text: text.to_owned() }]);
+    }
+    let document = documents.get(&uri).unwrap();
+    assert_eq!((&*document.text, document.version), ("abcde", 5));
+}
+
+#[test]
 fn a_change_before_any_open_starts_from_the_disk() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "");

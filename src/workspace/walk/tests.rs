@@ -130,7 +130,7 @@ fn symlinks_are_shown_and_not_followed() {
     assert_eq!(walked(folder.path(), ".", usize::MAX), ["a", "link", "loop"]);
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn a_pipe_called_gitignore_stops_nothing() {
     let folder = tree(&[("a", "")]);

@@ -26,6 +26,9 @@ const USER_SETTINGS = {
 };
 const BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const START_MS = 60_000;
+const STEP_MS = 15_000;
+/** One of several tries. */
+const TRY_MS = 4_000;
 
 export class Workbench {
   /** `{codeServer, playwright, chromium, vsix, files: {path: text}, machineSettings, env}` → a started workbench on those files. */
@@ -81,6 +84,7 @@ export class Workbench {
     const { chromium: launcher } = await import(pathToFileURL(playwright));
     this.browser = await launcher.launch({ executablePath: chromium, args: BROWSER_FLAGS });
     this.page = await this.browser.newPage({ viewport: { width: 1400, height: 860 } });
+    this.page.setDefaultTimeout(STEP_MS);
     this.page.on("console", (message) => message.type() === "error" && this.problems.push(message.text()));
     await this.open();
   }
@@ -89,6 +93,7 @@ export class Workbench {
   async open() {
     await this.page.goto(`${this.address}/?folder=${this.project}`);
     await this.page.locator(".explorer-folders-view").waitFor({ timeout: START_MS });
+    await this.page.locator(".activitybar [aria-label=tandem]").first().waitFor({ timeout: START_MS });
     this.chat = this.page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
   }
 
@@ -104,13 +109,21 @@ export class Workbench {
 
   /** Runs a command of the palette by its title, or opens a file by its name. */
   async command(title, file) {
-    const { page } = this;
-    await page.keyboard.press(file === undefined ? "F1" : "Control+p");
-    const box = page.locator(".quick-input-widget input[type=text]");
-    await box.waitFor();
-    await box.fill(file ?? `>${title}`);
-    await page.locator(".quick-input-list .monaco-list-row.focused", { hasText: file ?? title }).first().waitFor();
-    await page.keyboard.press("Enter");
+    await eventually(() => this.#pick(file === undefined ? "F1" : "Control+p", file ?? `>${title}`, file ?? title));
+  }
+
+  /** The list does not learn of what is registered after it opened: it is opened again then. */
+  async #pick(key, typed, expected) {
+    const { keyboard } = this.page;
+    await keyboard.press(key);
+    try {
+      await this.page.locator(".quick-input-widget input[type=text]").fill(typed, { timeout: TRY_MS });
+      await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: expected }).first().waitFor({ timeout: TRY_MS });
+    } catch (error) {
+      await keyboard.press("Escape");
+      throw error;
+    }
+    await keyboard.press("Enter");
   }
 
   /** Drags the side bar's edge, for pictures one can read. */
@@ -182,6 +195,18 @@ export class Workbench {
       await once(this.server, "exit");
     }
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Tries again what waits by itself and failed, a few times. */
+async function eventually(attempt, tries = 5) {
+  try {
+    return await attempt();
+  } catch (error) {
+    if (tries === 1) {
+      throw error;
+    }
+    return eventually(attempt, tries - 1);
   }
 }
 

@@ -24,6 +24,7 @@ local user_heading, agent_heading = '## You', '## tandem'
 ---@field private plan? tandem.Block
 ---@field private question? tandem.Question
 ---@field private after_tool boolean
+---@field private last_line? string the last remark, not to be repeated
 local Chat = {}
 Chat.__index = Chat
 
@@ -57,7 +58,7 @@ function Chat:title()
 end
 
 function Chat:forget()
-  self.tools, self.flow, self.plan, self.question, self.after_tool = {}, nil, nil, nil, false
+  self.tools, self.flow, self.plan, self.question, self.after_tool, self.last_line = {}, nil, nil, nil, false, nil
 end
 
 function Chat:clear()
@@ -146,6 +147,10 @@ end
 ---@param sign? string
 function Chat:line(message, highlight, sign)
   local text = self:transcript()
+  if message == self.last_line then
+    return
+  end
+  self.last_line = message
   self.flow = nil
   local block = text:add(render.split(message), { highlight = highlight })
   if sign then
@@ -269,7 +274,7 @@ function Chat:ask_permission(question)
     window.open(self.buf, false)
   end
   if api.nvim_get_current_buf() ~= self.buf then
-    vim.notify(('tandem asks: %s? :Tandem allow or :Tandem reject'):format(question.call.title or 'run a tool'))
+    require('tandem.say')(('%s? :Tandem allow or :Tandem reject'):format(question.call.title or 'run a tool'))
   end
 end
 

@@ -94,7 +94,7 @@ local handlers = {
   end,
   ['window/showMessage'] = function(_, params)
     local levels = { vim.log.levels.ERROR, vim.log.levels.WARN, vim.log.levels.INFO, vim.log.levels.DEBUG }
-    vim.notify('tandem: ' .. params.message, levels[params.type] or vim.log.levels.INFO)
+    require('tandem.say')(params.message, levels[params.type])
   end,
 }
 

@@ -49,7 +49,7 @@ end
 
 ---@param message string
 local function complain(message)
-  vim.notify('tandem: ' .. message, vim.log.levels.ERROR)
+  require('tandem.say')(message, vim.log.levels.ERROR)
 end
 
 --- Runs `:[range]Tandem {args}`.

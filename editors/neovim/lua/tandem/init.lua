@@ -64,7 +64,7 @@ function M.chat()
   require('tandem.window').toggle(current.chat.buf)
   current:open(function(problem)
     if problem then
-      current:tell(problem, vim.log.levels.ERROR)
+      require('tandem.say')(problem, vim.log.levels.ERROR)
     end
   end)
 end
@@ -100,7 +100,7 @@ end
 ---@param ... string option kinds, the best first
 local function answer(...)
   if not require('tandem.permission').answer(...) then
-    vim.notify('tandem: nothing is waiting for that answer', vim.log.levels.INFO)
+    require('tandem.say')('nothing is waiting for that answer')
   end
 end
 

@@ -2,6 +2,7 @@
 --- stream. Each waits inside the coroutine in which Neovim runs a request handler.
 --- Invariant: every question is answered exactly once, by a choice or by "cancelled".
 local config = require('tandem.config')
+local is_builtin = require('tandem.builtin')
 
 local api = vim.api
 local M = {}
@@ -27,12 +28,6 @@ function M.sorted(options)
     return (order[a.kind] or 5) < (order[b.kind] or 5)
   end)
   return sorted
-end
-
----@return boolean
-local function has_picker()
-  -- Neovim's own vim.ui.select is a blocking prompt on the command line: no answer arrives while it is open.
-  return not debug.getinfo(vim.ui.select, 'S').source:find('vim/ui.lua', 1, true)
 end
 
 local show_next ---@type fun()
@@ -102,7 +97,8 @@ function show_next()
   end
   question.session:on_question(question)
   local how = config.get().permission
-  if how == 'select' or (how == 'auto' and has_picker()) then
+  -- Neovim's own vim.ui.select is a blocking prompt on the command line: nothing arrives while it is open.
+  if how == 'select' or (how == 'auto' and not is_builtin(vim.ui.select)) then
     pick(question)
   end
 end

@@ -3,6 +3,7 @@
 local client = require('tandem.client')
 local context = require('tandem.context')
 local permission = require('tandem.permission')
+local say = require('tandem.say')
 local status = require('tandem.status')
 
 ---@class tandem.Session
@@ -128,7 +129,7 @@ end
 ---@return boolean accepted
 function Session:prompt(text, selection)
   if self.state ~= 'idle' then
-    self:tell('tandem is still at work: wait, or :Tandem stop', vim.log.levels.WARN)
+    say('still at work: wait, or :Tandem stop', vim.log.levels.WARN)
     return false
   end
   self.turns, self.stopping = self.turns + 1, false
@@ -166,7 +167,7 @@ function Session:finish(err, result)
   self:enter('idle')
   self.chat:end_turn(err and err.message, result and result.stopReason)
   if err then
-    self:tell(err.message, vim.log.levels.ERROR)
+    say(err.message, vim.log.levels.ERROR)
   end
   local reason = result and result.stopReason
   status.event('TandemTurnEnd', self, { stop_reason = reason, error = err and err.message })
@@ -175,7 +176,7 @@ end
 --- Stops the running turn; its end is announced by the server's answer.
 function Session:stop()
   if self.state == 'idle' then
-    return self:tell('nothing is running', vim.log.levels.INFO)
+    return say('nothing is running')
   end
   self.stopping = true
   if self.id and self.connection then
@@ -189,14 +190,15 @@ end
 function Session:set_mode(mode)
   self:open(function(problem)
     if problem then
-      return self:tell(problem, vim.log.levels.ERROR)
+      return say(problem, vim.log.levels.ERROR)
     end
     client.request(self.connection, 'session/set_mode', { sessionId = self.id, modeId = mode }, function(err)
       if err then
-        return self:tell(err.message, vim.log.levels.ERROR)
+        return say(err.message, vim.log.levels.ERROR)
       end
       self.mode = mode
       status.changed(self)
+      say('mode ' .. mode)
     end)
   end)
 end
@@ -204,7 +206,7 @@ end
 --- Forgets the conversation; the next question begins a new one.
 function Session:reset()
   if self.state ~= 'idle' then
-    return self:tell('tandem is still at work: wait, or :Tandem stop', vim.log.levels.WARN)
+    return say('still at work: wait, or :Tandem stop', vim.log.levels.WARN)
   end
   if self.id and self.connection then
     client.request(self.connection, 'session/close', { sessionId = self.id }, function() end)
@@ -219,12 +221,6 @@ function Session:on_server_exit(why)
   self.id, self.connection = nil, nil
   self:opened(why)
   self:finish({ message = why })
-end
-
----@param message string
----@param level integer
-function Session:tell(message, level)
-  vim.notify('tandem: ' .. message, level)
 end
 
 ---@param question tandem.Question
@@ -290,7 +286,8 @@ function M.on_status(params, client_id)
     return
   end
   session.model, session.mode = params.model or session.model, params.mode or session.mode
-  if params.message and params.state ~= 'waiting' then -- the question itself is in the chat
+  local told_anyway = params.state == 'waiting' or params.state == 'no_model' and session.state ~= 'idle'
+  if params.message and not told_anyway then -- as the question, or as the turn's failure
     session.chat:notice(params.message)
   end
   status.changed(session)

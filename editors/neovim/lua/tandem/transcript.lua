@@ -5,13 +5,14 @@
 local api = vim.api
 
 local marks = api.nvim_create_namespace('tandem.blocks')
-local spans = api.nvim_create_namespace('tandem.spans')
+local folds = api.nvim_create_namespace('tandem.folds')
+local looks = api.nvim_create_namespace('tandem.looks')
 
 ---@class tandem.Block
 ---@field mark integer extmark at its first row
 ---@field gap integer empty rows before its content: 0 or 1
 ---@field next? tandem.Block
----@field span? integer extmark over a content that folds
+---@field span? { namespace: integer, id: integer } extmark over a content that folds or is highlighted
 ---@field highlight? string highlight group of the whole content
 
 ---@class tandem.BlockOptions
@@ -78,27 +79,30 @@ function Transcript:width(row)
   return #api.nvim_buf_get_lines(self.buf, row, row + 1, true)[1]
 end
 
---- Marks what folds and is highlighted as a whole; `foldexpr` reads it.
+--- Marks what folds (`foldexpr` reads it) or is highlighted as a whole.
 ---@param block tandem.Block
 ---@param fold boolean
 function Transcript:mark_span(block, fold)
-  if not fold and not block.highlight then
-    if block.span then
-      api.nvim_buf_del_extmark(self.buf, spans, block.span)
-      block.span = nil
-    end
-    return
+  local namespace = fold and folds or block.highlight and looks or nil
+  local span = block.span
+  if span and span.namespace ~= namespace then
+    api.nvim_buf_del_extmark(self.buf, span.namespace, span.id)
+    span = nil
   end
-  local first, last = self:rows(block)
-  block.span = api.nvim_buf_set_extmark(self.buf, spans, first, 0, {
-    id = block.span,
-    end_row = last,
-    end_col = self:width(last),
-    right_gravity = false,
-    end_right_gravity = true,
-    hl_group = block.highlight,
-    priority = 150,
-  })
+  if namespace then
+    local first, last = self:rows(block)
+    local id = api.nvim_buf_set_extmark(self.buf, namespace, first, 0, {
+      id = span and span.id,
+      end_row = last,
+      end_col = self:width(last),
+      right_gravity = false,
+      end_right_gravity = true,
+      hl_group = block.highlight,
+      priority = 150,
+    })
+    span = { namespace = namespace, id = id }
+  end
+  block.span = span
 end
 
 --- Adds a block before the input.
@@ -179,13 +183,13 @@ end
 ---@param title string
 ---@param heading string of the input
 function Transcript:reset(title, heading)
-  api.nvim_buf_clear_namespace(self.buf, marks, 0, -1)
-  api.nvim_buf_clear_namespace(self.buf, spans, 0, -1)
+  for _, namespace in ipairs({ marks, folds, looks }) do
+    api.nvim_buf_clear_namespace(self.buf, namespace, 0, -1)
+  end
   vim.bo[self.buf].modifiable = true
   api.nvim_buf_set_lines(self.buf, 0, -1, false, { title, '', heading, '' })
   self.input = { mark = self:anchor(1), gap = 1 }
   self.last = { mark = self:anchor(0), gap = 0, next = self.input }
-  self.first = self.last
 end
 
 --- The level of a line for `foldexpr`.
@@ -193,7 +197,7 @@ end
 ---@param row integer zero-based
 ---@return string
 function Transcript.fold_level(buf, row)
-  local found = api.nvim_buf_get_extmarks(buf, spans, { row, 0 }, { row, -1 }, { overlap = true, limit = 1 })[1]
+  local found = api.nvim_buf_get_extmarks(buf, folds, { row, 0 }, { row, -1 }, { overlap = true, limit = 1 })[1]
   if not found then
     return '0'
   end

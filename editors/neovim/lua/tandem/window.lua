@@ -4,7 +4,8 @@ local config = require('tandem.config')
 local api = vim.api
 local M = {}
 
-local highlights = {
+--- The highlight groups and what they are linked to unless the user says otherwise.
+M.highlights = {
   TandemTitle = 'Title',
   TandemRule = 'NonText',
   TandemUser = 'Function',
@@ -26,7 +27,7 @@ local highlights = {
 }
 
 local function define_highlights()
-  for group, link in pairs(highlights) do
+  for group, link in pairs(M.highlights) do
     api.nvim_set_hl(0, group, { link = link, default = true })
   end
 end
@@ -130,6 +131,7 @@ end
 local window_options = {
   wrap = true,
   linebreak = true,
+  smoothscroll = true, -- else a paragraph taller than the window hides itself
   breakindent = true,
   breakindentopt = 'list:-1',
   number = false,
@@ -150,7 +152,6 @@ local window_options = {
   conceallevel = 2,
   concealcursor = 'nc',
   winbar = "%{%v:lua.require'tandem.status'.winbar()%}",
-  winfixwidth = true,
   winhighlight = 'Folded:TandemFolded,WinBar:Normal,WinBarNC:Normal',
 }
 
@@ -160,10 +161,16 @@ function M.fold_level()
   return require('tandem.transcript').fold_level(api.nvim_get_current_buf(), vim.v.lnum - 1)
 end
 
+---@return boolean beside the code, not above or below
+local function is_beside()
+  local position = config.get().chat.position
+  return position == 'right' or position == 'left'
+end
+
 ---@return vim.api.keyset.win_config
 local function placement()
   local chat = config.get().chat
-  local beside = chat.position == 'right' or chat.position == 'left'
+  local beside = is_beside()
   local total = beside and vim.o.columns or vim.o.lines
   local size = math.floor(chat.size < 1 and total * chat.size or chat.size)
   local split = ({ right = 'right', left = 'left', bottom = 'below', top = 'above' })[chat.position]
@@ -183,11 +190,14 @@ end
 ---@param focus boolean whether the cursor goes there
 function M.open(buf, focus)
   local win = M.find(buf)
-  if not win then
+  if not win and vim.fn.getcmdwintype() ~= '' then
+    return -- no window can be opened from the command-line window
+  elseif not win then
     win = api.nvim_open_win(buf, false, placement())
     for option, value in pairs(window_options) do
       vim.wo[win][0][option] = value
     end
+    vim.wo[win][0][is_beside() and 'winfixwidth' or 'winfixheight'] = true
     api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), 0 })
   end
   if focus then
