@@ -47,6 +47,10 @@ pub(super) async fn commit(
     path: &WorkspacePath,
     change: &Change,
 ) -> Result<FileChange, FileError> {
+    // The name may lead elsewhere than when a person was asked.
+    if path.is_protected() && !workspace.0.seen.was_shown(path) {
+        return Err(FileError::NotShown(path.display(), path.target().display().to_string()));
+    }
     let _turn = workspace.0.documents.turn(&path.real()).await;
     let mut reason = String::new();
     let mut last: Option<FileChange> = None;
