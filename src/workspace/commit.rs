@@ -37,7 +37,7 @@ pub(super) async fn propose(
     change: &Change,
 ) -> Result<FileChange, FileError> {
     let now = Now::look(workspace, path).await?;
-    let plan = Plan::new(workspace, path, change, &now)?;
+    let plan = Plan::new(workspace, path, change, &now).await?;
     workspace.0.seen.shown(path, now.text());
     Ok(plan.change)
 }
@@ -60,7 +60,7 @@ pub(super) async fn commit(
         if let Some(done) = last.take().filter(|last| *last.new_text == *now.text()) {
             return Ok(done);
         }
-        let mut plan = Plan::new(workspace, path, change, &now)?;
+        let mut plan = Plan::new(workspace, path, change, &now).await?;
         if now.exists() && *plan.outcome.new_text == *now.text() {
             return Ok(plan.change);
         }
@@ -124,7 +124,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now) -> Result<Self, FileError> {
+    async fn new(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now) -> Result<Self, FileError> {
         let known = workspace.0.seen.known(path, now.text());
         let mut notes = Vec::new();
         match (change, known) {
@@ -142,7 +142,8 @@ impl Plan {
             }
             _ => {}
         }
-        let outcome = edit::apply(now.text(), change).map_err(|error| FileError::Match {
+        let (text, asked) = (now.text.clone(), change.clone());
+        let outcome = disk::blocking(move || edit::apply(&text, &asked)).await.map_err(|error| FileError::Match {
             path: path.display(),
             error,
             changed: known == Known::Changed,

@@ -60,7 +60,8 @@ fn bytes<'a>(path: &WorkspacePath, content: &'a Content) -> Result<Cow<'a, [u8]>
     content.format.encode(&content.text).map_err(missing)
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+/// Runs `work` where it holds nobody up.
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
