@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::disk::{self, Content};
 use super::documents::Document;
 use super::edit::{self, Outcome};
 use super::editor::{Applied, DocumentEdit};
 use super::seen::Known;
-use super::{Change, FileChange, FileError, Format, Source, Workspace, WorkspacePath, disk};
+use super::{Change, FileChange, FileError, FileText, Format, Source, Workspace, WorkspacePath};
 use crate::text::{Hunk, hunks};
 
 /// So often a change is tried when the text keeps moving.
@@ -36,7 +37,7 @@ pub(super) async fn propose(
     change: &Change,
 ) -> Result<FileChange, FileError> {
     let now = Now::look(workspace, path).await?;
-    let plan = Plan::new(workspace, path, change, &now)?;
+    let plan = Plan::new(workspace, path, change, &now).await?;
     workspace.0.seen.shown(path, now.text());
     Ok(plan.change)
 }
@@ -46,6 +47,10 @@ pub(super) async fn commit(
     path: &WorkspacePath,
     change: &Change,
 ) -> Result<FileChange, FileError> {
+    // The name may lead elsewhere than when a person was asked.
+    if path.is_protected() && !workspace.0.seen.was_shown(path) {
+        return Err(FileError::NotShown(path.display(), path.target().display().to_string()));
+    }
     let _turn = workspace.0.documents.turn(&path.real()).await;
     let mut reason = String::new();
     let mut last: Option<FileChange> = None;
@@ -55,7 +60,7 @@ pub(super) async fn commit(
         if let Some(done) = last.take().filter(|last| *last.new_text == *now.text()) {
             return Ok(done);
         }
-        let mut plan = Plan::new(workspace, path, change, &now)?;
+        let mut plan = Plan::new(workspace, path, change, &now).await?;
         if now.exists() && *plan.outcome.new_text == *now.text() {
             return Ok(plan.change);
         }
@@ -79,23 +84,36 @@ pub(super) async fn commit(
 pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Result<FileChange, FileError> {
     let _turn = workspace.0.documents.turn(&path.real()).await;
     let file = workspace.look(path).await?;
-    if let Known::Changed | Known::ChangedSinceShown = workspace.0.seen.known(path, &file.text) {
-        return Err(FileError::Changed(path.display()));
+    match workspace.0.seen.known(path, &file.text) {
+        Known::Changed | Known::ChangedSinceShown => Err(FileError::Changed(path.display())),
+        Known::Same | Known::Unread => remove_seen(path, file).await,
     }
+}
+
+/// Takes back what a change did.
+pub(super) async fn undo(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+    change: &FileChange,
+) -> Result<FileChange, FileError> {
+    if let Some(before) = &change.old_text {
+        let revert = Change::Revert { before: before.clone(), after: change.new_text.clone() };
+        return commit(workspace, path, &revert).await;
+    }
+    let _turn = workspace.0.documents.turn(&path.real()).await;
+    let file = workspace.look(path).await?;
+    if file.text == change.new_text { remove_seen(path, file).await } else { Err(FileError::Changed(path.display())) }
+}
+
+async fn remove_seen(path: &WorkspacePath, file: FileText) -> Result<FileChange, FileError> {
     if let Source::Buffer { unsaved: true, .. } = file.source {
         return Err(FileError::Unsaved(path.display()));
     }
-    let bytes = file.format.encode(&file.text).expect("what was decoded can be encoded").into_owned();
-    if !disk::remove(path, bytes).await? {
+    if !disk::remove(path, Content { text: file.text.clone(), format: file.format }).await? {
         return Err(FileError::Changed(path.display()));
     }
-    Ok(FileChange {
-        old_text: Some(file.text),
-        new_text: "".into(),
-        strategy: None,
-        lines: Vec::new(),
-        notes: Vec::new(),
-    })
+    let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
+    Ok(FileChange { old_text: Some(file.text), new_text: "".into(), strategy, lines, notes })
 }
 
 /// What a change does to the text as it is now.
@@ -106,7 +124,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now) -> Result<Self, FileError> {
+    async fn new(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now) -> Result<Self, FileError> {
         let known = workspace.0.seen.known(path, now.text());
         let mut notes = Vec::new();
         match (change, known) {
@@ -124,7 +142,8 @@ impl Plan {
             }
             _ => {}
         }
-        let outcome = edit::apply(now.text(), change).map_err(|error| FileError::Match {
+        let (text, asked) = (now.text.clone(), change.clone());
+        let outcome = disk::blocking(move || edit::apply(&text, &asked)).await.map_err(|error| FileError::Match {
             path: path.display(),
             error,
             changed: known == Known::Changed,
@@ -171,8 +190,8 @@ enum Place {
     Document(Arc<Document>),
     /// Read through the editor, which counts none.
     Editor,
-    /// On disk, as these bytes in this format.
-    Disk(Vec<u8>, Format),
+    /// On disk, in this format.
+    Disk(Format),
     Nowhere,
 }
 
@@ -182,10 +201,7 @@ impl Now {
             return Ok(Self { text: document.text.clone(), place: Place::Document(document) });
         }
         match workspace.look(path).await {
-            Ok(file) if file.source == Source::Disk => {
-                let bytes = file.format.encode(&file.text).expect("what was decoded can be encoded").into_owned();
-                Ok(Self { text: file.text, place: Place::Disk(bytes, file.format) })
-            }
+            Ok(file) if file.source == Source::Disk => Ok(Self { text: file.text, place: Place::Disk(file.format) }),
             Ok(file) => Ok(Self { text: file.text, place: Place::Editor }),
             Err(FileError::NotFound(_)) => Ok(Self { text: "".into(), place: Place::Nowhere }),
             Err(error) => Err(error),
@@ -214,13 +230,11 @@ impl Now {
             Some(Err(error)) => return Err(FileError::Editor(path.display(), error.to_string())),
             None => {}
         }
-        let (expected, format) = match &self.place {
-            Place::Disk(bytes, format) => (Some(bytes.clone()), *format),
+        let (old, format) = match &self.place {
+            Place::Disk(format) => (Some(Content { text: self.text.clone(), format: *format }), *format),
             _ => (None, Format::default()),
         };
-        let bytes = format.encode(&outcome.new_text);
-        let bytes = bytes.map_err(|character| FileError::Unencodable(path.display(), format.to_string(), character))?;
-        if disk::replace(path, expected, bytes.into_owned()).await? {
+        if disk::replace(path, old, Content { text: outcome.new_text.clone(), format }).await? {
             return Ok(Attempt::Done(None));
         }
         Ok(Attempt::Again("something else keeps changing it".to_owned()))
