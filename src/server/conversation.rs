@@ -54,7 +54,11 @@ impl Conversation {
         }
     }
 
-    pub async fn close(self) {
+    /// Ends the session. A prompt that waits for its turn is answered: the turn is cancelled.
+    pub async fn close(mut self) {
+        if let Some(prompt) = self.prompt.take() {
+            prompt.ok(&acp::PromptResponse::new(acp::StopReason::Cancelled));
+        }
         self.session.close().await;
     }
 
@@ -84,8 +88,9 @@ impl Server {
         let response = acp::NewSessionResponse::new(Arc::clone(&id))
             .modes(modes(conversation.mode))
             .config_options(config_options(conversation));
+        let no_model = conversation.no_model.clone();
         responder.ok(&response);
-        self.status(&id, None);
+        self.status(&id, no_model);
     }
 
     /// Starts a conversation on these folders; the workspace folders of the client join them.
@@ -179,10 +184,7 @@ impl Server {
 
     pub(super) fn close_session(&mut self, params: &acp::CloseSessionRequest) -> Answer<acp::CloseSessionResponse> {
         self.conversation(&params.session_id.0)?;
-        if let Some(mut conversation) = self.conversations.remove(&params.session_id.0) {
-            if let Some(prompt) = conversation.prompt.take() {
-                prompt.ok(&acp::PromptResponse::new(acp::StopReason::Cancelled));
-            }
+        if let Some(conversation) = self.conversations.remove(&params.session_id.0) {
             self.tasks.spawn(conversation.close());
         }
         Ok(acp::CloseSessionResponse::new())
@@ -193,7 +195,10 @@ impl Server {
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         let reader = conversation.reader;
         match event {
-            AgentEvent::TurnStart { model, .. } => conversation.model = Some(model),
+            AgentEvent::TurnStart { model, .. } => {
+                conversation.model = Some(model);
+                conversation.no_model = None;
+            }
             AgentEvent::IterationStart { .. } => conversation.next_answer(),
             AgentEvent::Error { message, code, status, retryable } => {
                 conversation.failure = Some(failure(message, code, status, retryable));

@@ -55,10 +55,11 @@ impl TypedTool for Grep {
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+        let glob = arguments.glob.as_deref().filter(|glob| !glob.trim().is_empty());
         let search = Search {
             starts: starts(&context.workspace, arguments.path.as_deref())?,
             matcher: blocking(context, move |_, _| matcher(&arguments.pattern, arguments.ignore_case)).await??,
-            files: arguments.glob.as_deref().map(PathPattern::new).transpose()?,
+            files: glob.map(PathPattern::new).transpose()?,
             context: arguments.context.unwrap_or(0).min(MAX_CONTEXT),
             limit: arguments.max_results.unwrap_or(RESULTS).clamp(1, MAX_RESULTS),
         };

@@ -3,24 +3,18 @@
 //! Nothing typed meanwhile is lost: an open document is changed by an edit for one version, a closed file only if it
 //! still holds the bytes the change was made for, and when either has moved on everything starts over.
 
+mod document;
+
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::timeout;
-
+use super::disk::{self, Content};
 use super::documents::Document;
 use super::edit::{self, Outcome};
-use super::editor::{Applied, DocumentEdit};
 use super::seen::Known;
-use super::{Change, FileChange, FileError, Format, Source, Workspace, WorkspacePath, disk};
-use crate::text::{Hunk, hunks};
+use super::{Change, FileChange, FileError, Format, Source, Workspace, WorkspacePath};
 
 /// So often a change is tried when the text keeps moving.
 const ATTEMPTS: usize = 4;
-/// So long an editor that says it made an edit may take to report it.
-const REPORT: Duration = Duration::from_secs(2);
-/// So long after a change that was not ours another may follow that is.
-const SETTLE: Duration = Duration::from_millis(500);
 
 /// What became of one attempt.
 enum Attempt {
@@ -36,7 +30,7 @@ pub(super) async fn propose(
     change: &Change,
 ) -> Result<FileChange, FileError> {
     let now = Now::look(workspace, path).await?;
-    let plan = Plan::new(workspace, path, change, &now)?;
+    let plan = Plan::new(workspace, path, change, &now).await?;
     workspace.0.seen.shown(path, now.text());
     Ok(plan.change)
 }
@@ -46,6 +40,11 @@ pub(super) async fn commit(
     path: &WorkspacePath,
     change: &Change,
 ) -> Result<FileChange, FileError> {
+    // The name may lead elsewhere than when a person was asked. Undoing is asked for by a person.
+    let is_asked = matches!(change, Change::Revert { .. }) || workspace.0.seen.was_shown(path);
+    if path.is_protected() && !is_asked {
+        return Err(FileError::NotShown(path.display(), path.target().display().to_string()));
+    }
     let _turn = workspace.0.documents.turn(&path.real()).await;
     let mut reason = String::new();
     let mut last: Option<FileChange> = None;
@@ -55,7 +54,7 @@ pub(super) async fn commit(
         if let Some(done) = last.take().filter(|last| *last.new_text == *now.text()) {
             return Ok(done);
         }
-        let mut plan = Plan::new(workspace, path, change, &now)?;
+        let mut plan = Plan::new(workspace, path, change, &now).await?;
         if now.exists() && *plan.outcome.new_text == *now.text() {
             return Ok(plan.change);
         }
@@ -75,29 +74,6 @@ pub(super) async fn commit(
     Err(FileError::Editor(path.display(), format!("{reason}; read it again, then repeat the change")))
 }
 
-/// Removes a file, unless that would lose text nobody else has.
-pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Result<FileChange, FileError> {
-    let _turn = workspace.0.documents.turn(&path.real()).await;
-    let file = workspace.look(path).await?;
-    if let Known::Changed | Known::ChangedSinceShown = workspace.0.seen.known(path, &file.text) {
-        return Err(FileError::Changed(path.display()));
-    }
-    if let Source::Buffer { unsaved: true, .. } = file.source {
-        return Err(FileError::Unsaved(path.display()));
-    }
-    let bytes = file.format.encode(&file.text).expect("what was decoded can be encoded").into_owned();
-    if !disk::remove(path, bytes).await? {
-        return Err(FileError::Changed(path.display()));
-    }
-    Ok(FileChange {
-        old_text: Some(file.text),
-        new_text: "".into(),
-        strategy: None,
-        lines: Vec::new(),
-        notes: Vec::new(),
-    })
-}
-
 /// What a change does to the text as it is now.
 struct Plan {
     known: Known,
@@ -106,7 +82,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now) -> Result<Self, FileError> {
+    async fn new(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now) -> Result<Self, FileError> {
         let known = workspace.0.seen.known(path, now.text());
         let mut notes = Vec::new();
         match (change, known) {
@@ -124,7 +100,8 @@ impl Plan {
             }
             _ => {}
         }
-        let outcome = edit::apply(now.text(), change).map_err(|error| FileError::Match {
+        let (text, asked) = (now.text.clone(), change.clone());
+        let outcome = disk::blocking(move || edit::apply(&text, &asked)).await.map_err(|error| FileError::Match {
             path: path.display(),
             error,
             changed: known == Known::Changed,
@@ -171,8 +148,8 @@ enum Place {
     Document(Arc<Document>),
     /// Read through the editor, which counts none.
     Editor,
-    /// On disk, as these bytes in this format.
-    Disk(Vec<u8>, Format),
+    /// On disk, in this format.
+    Disk(Format),
     Nowhere,
 }
 
@@ -182,10 +159,7 @@ impl Now {
             return Ok(Self { text: document.text.clone(), place: Place::Document(document) });
         }
         match workspace.look(path).await {
-            Ok(file) if file.source == Source::Disk => {
-                let bytes = file.format.encode(&file.text).expect("what was decoded can be encoded").into_owned();
-                Ok(Self { text: file.text, place: Place::Disk(bytes, file.format) })
-            }
+            Ok(file) if file.source == Source::Disk => Ok(Self { text: file.text, place: Place::Disk(file.format) }),
             Ok(file) => Ok(Self { text: file.text, place: Place::Editor }),
             Err(FileError::NotFound(_)) => Ok(Self { text: "".into(), place: Place::Nowhere }),
             Err(error) => Err(error),
@@ -207,92 +181,20 @@ impl Now {
         outcome: &Outcome,
     ) -> Result<Attempt, FileError> {
         if let Place::Document(document) = &self.place {
-            return apply(workspace, path, document, outcome).await;
+            return document::apply(workspace, path, document, outcome).await;
         }
         match workspace.0.editor.write(&path.absolute(), &outcome.new_text).await {
             Some(Ok(())) => return Ok(Attempt::Done(None)),
             Some(Err(error)) => return Err(FileError::Editor(path.display(), error.to_string())),
             None => {}
         }
-        let (expected, format) = match &self.place {
-            Place::Disk(bytes, format) => (Some(bytes.clone()), *format),
+        let (old, format) = match &self.place {
+            Place::Disk(format) => (Some(Content { text: self.text.clone(), format: *format }), *format),
             _ => (None, Format::default()),
         };
-        let bytes = format.encode(&outcome.new_text);
-        let bytes = bytes.map_err(|character| FileError::Unencodable(path.display(), format.to_string(), character))?;
-        if disk::replace(path, expected, bytes.into_owned()).await? {
+        if disk::replace(path, old, Content { text: outcome.new_text.clone(), format }).await? {
             return Ok(Attempt::Done(None));
         }
         Ok(Attempt::Again("something else keeps changing it".to_owned()))
     }
-}
-
-/// One edit of an open document, seen through: asked for, answered, and there.
-async fn apply(
-    workspace: &Workspace,
-    path: &WorkspacePath,
-    document: &Document,
-    outcome: &Outcome,
-) -> Result<Attempt, FileError> {
-    let documents = &workspace.0.documents;
-    let expectation = documents.expect(&document.uri, outcome.new_text.clone());
-    let edit = DocumentEdit {
-        uri: document.uri.clone(),
-        version: Some(document.version),
-        label: format!("tandem: {}", path.display()),
-        hunks: editor_hunks(workspace, document, outcome),
-    };
-    let applied = workspace.0.editor.apply(edit).await;
-    let applied = applied.map_err(|error| FileError::Editor(path.display(), error.to_string()))?;
-    let mut version = document.version;
-    let mut wait = if applied == Applied::Yes { REPORT } else { SETTLE };
-    loop {
-        if expectation.is_met() {
-            return Ok(Attempt::Done(None));
-        }
-        match timeout(wait, documents.changed(&document.uri, version)).await {
-            Ok(Some(now)) if applied == Applied::Yes => match nearer(&document.text, &outcome.new_text, &now.text) {
-                Nearer::New if !expectation.is_met() => {
-                    return Ok(Attempt::Done(Some(
-                        "someone typed in the file at the same time; read it before the next edit",
-                    )));
-                }
-                _ => (version, wait) = (now.version, SETTLE),
-            },
-            _ => break,
-        }
-    }
-    Ok(Attempt::Again(match applied {
-        Applied::Refused(reason) => format!("it refused ({reason}), though asked {ATTEMPTS} times"),
-        Applied::Yes => "it said it did, but the text is another".to_owned(),
-    }))
-}
-
-/// Which of two texts another one was made from.
-#[derive(Debug, PartialEq, Eq)]
-enum Nearer {
-    Old,
-    New,
-}
-
-/// Whether `now` came of `new`, by someone else typing, or of `old`. What takes less is what happened.
-fn nearer(old: &str, new: &str, now: &str) -> Nearer {
-    let distance =
-        |from: &str| hunks(from, now).iter().map(|hunk| hunk.range.len() + hunk.new_text.len()).sum::<usize>();
-    if distance(new) < distance(old) { Nearer::New } else { Nearer::Old }
-}
-
-/// The smallest hunks of `outcome`, as the editor counts.
-fn editor_hunks(workspace: &Workspace, document: &Document, outcome: &Outcome) -> Vec<(crate::text::Range, String)> {
-    let encoding = workspace.0.documents.encoding();
-    let text = &document.text;
-    let range = |hunk: Hunk| (document.lines.range(text, &hunk.range, encoding), hunk.new_text);
-    outcome.places.iter().flat_map(|place| small(text, place)).map(range).collect()
-}
-
-/// `place` as small hunks.
-fn small(text: &str, place: &Hunk) -> Vec<Hunk> {
-    let (start, old) = (place.range.start, text.get(place.range.clone()).unwrap_or_default());
-    let moved = |hunk: Hunk| Hunk { range: hunk.range.start + start..hunk.range.end + start, ..hunk };
-    hunks(old, &place.new_text).into_iter().map(moved).collect()
 }

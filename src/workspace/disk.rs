@@ -4,18 +4,21 @@
 mod metadata;
 mod temporary;
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::Arc;
 
 use cap_std::fs::{Dir, FileType, Metadata};
 use temporary::Temporary;
 pub(super) use temporary::sweep;
 
+use super::content::Format;
 use super::error::FileError;
 use super::path::{WorkspacePath, open_here};
 
-/// The most that is read as one text, in bytes.
-const LIMIT: u64 = 100 * 1024 * 1024;
+/// The most that is read as one text, in bytes: an edit holds it about four times.
+const LIMIT: u64 = 32 * 1024 * 1024;
 
 /// The bytes of a regular file.
 pub(super) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
@@ -23,25 +26,42 @@ pub(super) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
     blocking(move || read_now(&path)).await
 }
 
-/// Makes `bytes` the content of a file, provided it still holds `expected` (`None`: does not exist).
-/// `false`: it does not, and nothing was done.
-pub(super) async fn replace(
-    path: &WorkspacePath,
-    expected: Option<Vec<u8>>,
-    bytes: Vec<u8>,
-) -> Result<bool, FileError> {
-    let path = path.clone();
-    blocking(move || replace_now(&path, expected.as_deref(), &bytes).map_err(|error| io_error("write", &path, &error)))
-        .await
+/// A text and how it is stored.
+#[derive(Debug, Clone)]
+pub(super) struct Content {
+    pub(super) text: Arc<str>,
+    pub(super) format: Format,
 }
 
-/// Removes a file, provided it still holds `expected`. `false`: it does not, and nothing was done.
-pub(super) async fn remove(path: &WorkspacePath, expected: Vec<u8>) -> Result<bool, FileError> {
+/// Gives a file new content, provided it still has the `old` one (`None`: does not exist).
+/// `false`: it has not, and nothing was done.
+pub(super) async fn replace(path: &WorkspacePath, old: Option<Content>, new: Content) -> Result<bool, FileError> {
     let path = path.clone();
-    blocking(move || remove_now(&path, &expected).map_err(|error| io_error("remove", &path, &error))).await
+    blocking(move || {
+        let old = old.as_ref().map(|old| bytes(&path, old)).transpose()?;
+        let new = bytes(&path, &new)?;
+        replace_now(&path, old.as_deref(), &new).map_err(|error| io_error("write", &path, &error))
+    })
+    .await
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+/// Removes a file, provided it still has the `old` content. `false`: it has not, and nothing was done.
+pub(super) async fn remove(path: &WorkspacePath, old: Content) -> Result<bool, FileError> {
+    let path = path.clone();
+    blocking(move || {
+        let old = bytes(&path, &old)?;
+        remove_now(&path, &old).map_err(|error| io_error("remove", &path, &error))
+    })
+    .await
+}
+
+fn bytes<'a>(path: &WorkspacePath, content: &'a Content) -> Result<Cow<'a, [u8]>, FileError> {
+    let missing = |character| FileError::Unencodable(path.display(), content.format.to_string(), character);
+    content.format.encode(&content.text).map_err(missing)
+}
+
+/// Runs `work` where it holds nobody up.
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -122,7 +142,7 @@ fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> i
     temporary.file().write_all(bytes)?;
     temporary.file().sync_all()?;
     // The last look before the switch: a person may have saved while the bytes were on their way to the disk.
-    if content(&dir, name)?.as_deref() != expected {
+    if !holds(&dir, name, expected)? {
         return Ok(false);
     }
     temporary.rename(name)?;
@@ -133,7 +153,7 @@ fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> i
 fn remove_now(path: &WorkspacePath, expected: &[u8]) -> io::Result<bool> {
     let (dir, name) = path.parent()?;
     refuse_unwritable(&dir.symlink_metadata(name)?)?;
-    if content(&dir, name)?.as_deref() != Some(expected) {
+    if !holds(&dir, name, Some(expected))? {
         return Ok(false);
     }
     dir.remove_file(name)?;
@@ -151,15 +171,24 @@ fn refuse_unwritable(old: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-fn content(dir: &Dir, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
-    match open_here(dir, name) {
-        Ok(mut file) => {
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
-            Ok(Some(bytes))
+/// Whether a file has this content (`None`: does not exist), read in pieces so that a large one is not there twice.
+fn holds(dir: &Dir, name: &OsStr, content: Option<&[u8]>) -> io::Result<bool> {
+    let file = match open_here(dir, name) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(content.is_none()),
+        Err(error) => return Err(error),
+    };
+    let Some(mut expected) = content else { return Ok(false) };
+    let mut reader = BufReader::with_capacity(64 * 1024, file);
+    loop {
+        let piece = reader.fill_buf()?;
+        if piece.is_empty() {
+            return Ok(expected.is_empty());
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        let Some(rest) = expected.strip_prefix(piece) else { return Ok(false) };
+        let read = piece.len();
+        expected = rest;
+        reader.consume(read);
     }
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use super::content::LineEnding;
 use super::patch::Chunk;
-use crate::text::{Hunk, hunks, patched};
+use crate::text::{Hunk, hunks, merged, patched};
 use replacement::Search;
 
 /// More places than this are not listed.
@@ -33,6 +33,13 @@ pub enum Change {
     Write(String),
     /// Chunks of a patch, in order; all or none.
     Patch(Vec<Chunk>),
+    /// What once turned `before` into `after`, taken back; what has been typed since stays.
+    Revert {
+        /// The text before it.
+        before: Arc<str>,
+        /// The text after it.
+        after: Arc<str>,
+    },
 }
 
 /// Some text and what is to stand there instead.
@@ -121,6 +128,7 @@ pub fn apply(text: &str, change: &Change) -> Result<Outcome, MatchError> {
         Change::Write(content) => Ok(write(text, content)),
         Change::Edits(edits) => replace(text, edits),
         Change::Patch(chunks) => chunks::apply(text, chunks),
+        Change::Revert { before, after } => revert(text, before, after),
     }
 }
 
@@ -129,6 +137,13 @@ fn write(text: &str, content: &str) -> Outcome {
     let keeps_crlf = LineEnding::of(text) == LineEnding::Crlf && !content.contains('\r');
     let new_text = if keeps_crlf { content.replace('\n', "\r\n") } else { content.to_owned() };
     Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None }
+}
+
+fn revert(text: &str, before: &str, after: &str) -> Result<Outcome, MatchError> {
+    let reverted = if text == after { Some(before.to_owned()) } else { merged(after, before, text) };
+    let new_text = reverted
+        .ok_or_else(|| MatchError("the same lines have been changed since; they stay as they are".to_owned()))?;
+    Ok(Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None })
 }
 
 fn replace(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError> {

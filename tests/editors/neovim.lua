@@ -142,7 +142,9 @@ t.test('a file is read as the editor has it, not as the disk has it', function()
   model:script({ { call = call } }, { { text = 'Read.' } })
   vim.cmd('Tandem ask Read it')
   wait_idle()
-  t.contains(models.sent_text(model:state().requests[2]), 'zebra')
+  local requests = model:state().requests
+  t.contains(models.sent_text(requests[1]), 'main.rs') -- the focus told the server where the user is
+  t.contains(models.sent_text(requests[2]), 'zebra')
   t.contains(chat(), 'Read.')
 end)
 
@@ -181,7 +183,8 @@ t.test('two edits of one turn are one undo step', function()
     { edit_call('c2', 'greet("wörld', 'greet("World') },
     { { text = 'Both.' } }
   )
-  vim.cmd('Tandem ask Edit twice')
+  vim.cmd('Tandem edit change two things')
+  t.contains(models.sent_text(model:state('requests:1').requests[1]), 'Edit main.rs: change two things')
   wait_question()
   vim.cmd('Tandem allow')
   t.wait('the second question', function()
@@ -278,6 +281,18 @@ t.test('a second question during a turn is refused in words and stays in the inp
   t.equal(session().chat:transcript():input_text(), '')
   vim.cmd('Tandem chat')
   t.equal(vim.bo.filetype ~= 'tandem', true, ':Tandem chat closes the chat from inside')
+end)
+
+t.test('a question written in the chat knows the file beside it', function()
+  project('beside')
+  vim.cmd('Tandem')
+  t.equal(vim.bo.filetype, 'tandem')
+  session().chat:transcript():set_input('What is this file?')
+  model:script({ { text = 'It greets.' } })
+  api.nvim_feedkeys(vim.keycode('G<CR>'), 'xt', false)
+  wait_idle()
+  t.contains(chat(), 'It greets.')
+  t.contains(models.sent_text(model:state().requests[1]), 'beside/main.rs')
 end)
 
 t.test('a refused key is told in the chat and as a message, and the next question works', function()

@@ -304,6 +304,25 @@ function M.test(t, model, setup)
     wait_text(t, screen, 'Say it')
     t.contains(screen:lua('return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1]'), '# greeter')
   end)
+
+  t.test('on the screen: what is typed into the input while an answer streams arrives in one piece', function()
+    model:script({ { words = ('streamed '):rep(150), delay_ms = 4 }, { text = 'THE_END' } })
+    screen:keys('iStream', 'Escape', 'Enter')
+    wait_text(t, screen, 'streamed streamed')
+    screen:keys('i')
+    local question = 'typed letter by letter while it streams'
+    for letter in question:gmatch('.') do
+      screen:keys('-l', letter)
+    end
+    wait_text(t, screen, 'THE_END')
+    screen:keys('Escape')
+    wait_text(t, screen, question)
+    screen:keys('ccanother one', 'Escape')
+    wait_text(t, screen, 'another one')
+    screen:keys('u')
+    wait_text(t, screen, question)
+    wait_text(t, screen, 'THE_END')
+  end)
   screen:stop()
 end
 

@@ -1,5 +1,6 @@
 //! The editor of the demo: a small but honest language client.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
@@ -20,6 +21,8 @@ pub(super) struct Editor<'a> {
     version: i32,
     buffer: String,
     mid_line: bool,
+    /// What each call is called, as far as it is known.
+    calls: HashMap<String, String>,
 }
 
 impl<'a> Editor<'a> {
@@ -56,6 +59,7 @@ impl<'a> Editor<'a> {
             version: 1,
             buffer: String::new(),
             mid_line: false,
+            calls: HashMap::new(),
         };
         let root = uri(&editor.project)?;
         let params = json!({
@@ -172,13 +176,22 @@ impl<'a> Editor<'a> {
             }
             Some("tool_call") => {
                 let name = update["title"].as_str().unwrap_or_default();
-                self.line(&self.stage.paint("36", &format!("● {name}")))
+                self.calls.insert(update["toolCallId"].to_string(), name.to_owned());
+                self.line(&self.stage.paint("36", &format!("● {name} …")))
             }
-            Some("tool_call_update") => match update["status"].as_str() {
-                Some("completed") => self.line(&self.stage.paint("32", "  ✓ done")),
-                Some("failed") => self.line(&self.stage.paint("31", &format!("  ✗ {}", update["content"]))),
-                _ => Ok(()),
-            },
+            Some("tool_call_update") => {
+                let call = self.calls.entry(update["toolCallId"].to_string()).or_default();
+                if let Some(title) = update["title"].as_str() {
+                    let name = call.split(':').next().unwrap_or_default();
+                    *call = format!("{name}: {title}");
+                }
+                let call = call.clone();
+                match update["status"].as_str() {
+                    Some("completed") => self.line(&self.stage.paint("32", &format!("✓ {call}"))),
+                    Some("failed") => self.line(&self.stage.paint("31", &format!("✗ {call}"))),
+                    _ => Ok(()),
+                }
+            }
             _ => Ok(()),
         }
     }

@@ -163,7 +163,7 @@ enum Style {
 
 fn reading(lines: &[Line], style: Style) -> Replacement {
     let (mut old_text, mut new_text) = (String::new(), String::new());
-    let add = |text: &mut String, line: &str| *text += &format!("{line}\n");
+    let add = |text: &mut String, line: &str| text.extend([line, "\n"]);
     for line in lines {
         match (line, style) {
             (Line::Removed(line), _) => add(&mut old_text, line),

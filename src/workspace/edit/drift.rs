@@ -139,8 +139,7 @@ fn expected(lines: &[(String, &str)], quoted: &[String], line_break: &str) -> Op
 fn check(case: &Case) -> Result<(), TestCaseError> {
     let lines = case.lines();
     let quoted = case.quoted();
-    let joined =
-        |lines: &[(String, &str)]| lines.iter().map(|(line, ending)| format!("{line}{ending}")).collect::<String>();
+    let joined = |lines: &[(String, &str)]| lines.iter().flat_map(|(line, ending)| [line, *ending]).collect::<String>();
     let bytes = case.format.encode(&joined(&lines)).unwrap().into_owned();
     let (text, format) = decode(bytes.clone()).unwrap();
     let line_break = if case.drift.iter().any(|drift| matches!(drift, Drift::LineEndings)) { "\r\n" } else { "\n" };

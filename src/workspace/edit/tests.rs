@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the corpus is outside any workspace")]
 
+use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
 use serde_json::Value;
 
 use super::*;
@@ -180,6 +181,39 @@ fn chunks_are_whole_lines_found_like_any_text() {
     check_patch("f:\n  x\nf:\n  x\n", "@@ f:\n-  x\n+  y\n", "f:\n  x\nf:\n  x\n");
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_texts_are_survived(
+        text in "[ab \t\r\n\u{e9}\u{301}\u{201c}\"\\\\n]{0,30}",
+        old in "[ab \t\r\n\u{e9}\u{301}\u{201c}\"\\\\n]{0,8}",
+        new in "[ab \t\r\n\u{e9}]{0,8}",
+        replace_all: bool,
+    ) {
+        let edit = Replacement { old_text: old, new_text: new, replace_all };
+        if let Ok(outcome) = apply(&text, &Change::Edits(vec![edit.clone()])) {
+            prop_assert_eq!(patched(&text, &outcome.places), &*outcome.new_text);
+            prop_assert!(replace_all || outcome.places.len() == 1);
+            // Elsewhere the bytes are as they were, whatever was forgiven.
+            let (first, last) = (outcome.places.first().unwrap(), outcome.places.last().unwrap());
+            prop_assert!(outcome.new_text.starts_with(text.get(..first.range.start).unwrap()));
+            prop_assert!(outcome.new_text.ends_with(text.get(last.range.end..).unwrap()));
+        }
+    }
+
+    #[test]
+    fn any_patches_are_survived(text in "[ab \r\n]{0,30}", lines in "([-+ @*]{0,2}[ab]{0,2}\r?\n){0,8}") {
+        let patch = format!("*** Begin Patch\n*** Update File: a\n{lines}*** End Patch");
+        for FilePatch { action, .. } in parse(&patch).unwrap_or_default() {
+            let Action::Update { chunks, .. } = action else { continue };
+            if let Ok(outcome) = apply(&text, &Change::Patch(chunks)) {
+                prop_assert_eq!(patched(&text, &outcome.places), &*outcome.new_text);
+            }
+        }
+    }
+}
+
 /// Cases of the corpus whose label we disagree with, and why.
 const DISAGREED: &[(&str, &str)] = &[
     (
@@ -246,10 +280,10 @@ fn files(value: &Value) -> Files {
 }
 
 /// The files after a patch, as they were when any part of it is refused.
-fn patched_files(files: Files, patch: &str) -> Files {
+fn patched_files(files: Files, text: &str) -> Files {
     let apply = |files: &Files| -> Option<Files> {
         let mut after = files.clone();
-        for FilePatch { path, action } in parse(patch).ok()? {
+        for FilePatch { path, action } in parse(text).ok()? {
             // Some cases name the file otherwise than the patch does.
             let path = if files.contains_key("input") { "input".to_owned() } else { path };
             match action {

@@ -227,7 +227,8 @@ fn a_person_and_the_agent_share_a_buffer() {
 
 async fn share(fixture: &Fixture, manner: Manner, steps: Vec<Step>) {
     const TYPED: &str = "§😀§";
-    let text: String = (0..20).map(|line| format!("line <{line}> 🎉 here\r\n")).collect();
+    let lines: Vec<String> = (0..20).map(|line| format!("line <{line}> 🎉 here\r\n")).collect();
+    let text = lines.concat();
     let (editor, workspace) = Fake::open(fixture, "a.txt", &text, manner);
     let (mut typed, mut expected) = (0, String::new());
     for (mark, (line, typing)) in ('A'..).zip(steps) {

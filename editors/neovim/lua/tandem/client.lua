@@ -223,7 +223,7 @@ function M.watch_buffers()
   require('tandem.focus').watch(group)
 end
 
---- Reads files again that were written on disk while their buffers were unchanged (they were not attached).
+--- Reads files again that a command changed on disk, where their buffers are unchanged.
 ---@param root string
 function M.reload(root)
   for _, bufnr in ipairs(api.nvim_list_bufs()) do

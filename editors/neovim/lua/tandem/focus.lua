@@ -28,11 +28,24 @@ local function visible(win)
   return position.range(vim.fn.line('w0', win) - 1, 0, vim.fn.line('w$', win), 0)
 end
 
---- Sends the focus of the current window now, if its buffer belongs to a running server.
+--- The window the user works in: the current one, or the one before when this one shows no file (the chat).
+---@return integer win
+---@return string? root of its file
+local function focused()
+  local root
+  for _, win in ipairs({ api.nvim_get_current_win(), vim.fn.win_getid(vim.fn.winnr('#')) }) do
+    root = win ~= 0 and client.attachable(api.nvim_win_get_buf(win)) or nil
+    if root then
+      return win, root
+    end
+  end
+  return api.nvim_get_current_win(), nil
+end
+
+--- Sends the focus now, if its buffer belongs to a running server.
 function M.send()
-  local win = api.nvim_get_current_win()
+  local win, root = focused()
   local bufnr = api.nvim_win_get_buf(win)
-  local root = client.attachable(bufnr)
   local running = root and client.running(root)
   if not running or not vim.lsp.buf_is_attached(bufnr, running.id) then
     return
