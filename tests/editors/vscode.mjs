@@ -29,6 +29,7 @@ const TYPED = "// in cents";
 const UNSAFE = "lines.map((line) => line.price * line.count).reduce((sum, price) => sum + price)";
 const SAFE = "lines.reduce((sum, line) => sum + line.price * line.count, 0)";
 
+assert.ok(Number.parseInt(process.versions.node, 10) >= 22, 'code-server needs a newer Node: . "$(tests/editors/get-node24.sh)"');
 const options = readOptions();
 mkdirSync(options.out, { recursive: true });
 const model = await Model.start();
@@ -110,12 +111,21 @@ async function askAboutSelection() {
 
 async function editWaits() {
   const edit = { path: FILE, edits: [{ old_text: UNSAFE, new_text: SAFE }] };
+  const plan = [
+    { content: "Read how the total is made", status: "completed" },
+    { content: "Let an empty cart cost nothing", status: "in_progress" },
+    { content: "Look for other callers", status: "pending" },
+  ];
   await model.script(
     [
       { reasoning: "An empty list has no first element to start from." },
+      { call: { id: "call_1", name: "read_file", arguments: { path: FILE } } },
+      { call: { id: "call_2", name: "update_plan", arguments: { entries: plan } } },
+    ],
+    [
       { text: "`reduce` without a start value **throws** on an empty list, so an empty cart breaks the page. I start the sum at `0`." },
       { gate: "edit" },
-      { call: { id: "call_1", name: "edit_file", arguments: edit }, fragments: 8 },
+      { call: { id: "call_3", name: "edit_file", arguments: edit }, fragments: 8 },
     ],
     [{ text: "Done: an empty cart now costs nothing." }],
   );
@@ -127,6 +137,8 @@ async function editWaits() {
   await model.open("edit");
   await bench.chat.locator(".asking .line.added", { hasText: SAFE }).waitFor();
   await bench.chat.locator(".asking .line.removed", { hasText: UNSAFE }).waitFor();
+  await bench.chat.locator(".tool[data-kind=read][data-status=completed]", { hasText: FILE }).waitFor();
+  await bench.chat.locator(".plan [data-status=in_progress]", { hasText: "Let an empty cart cost nothing" }).waitFor();
   const buttons = await bench.chat.locator(".question button").allInnerTexts();
   assert.match(buttons[0], /reject/i, "the safe answer comes first");
   assert.equal(await bench.page.locator(".editor-instance .monaco-editor.focused").count(), 1, "the editor keeps the focus");
@@ -169,7 +181,7 @@ async function stopAndGoOn() {
 
 async function rejectEdit() {
   const edit = { path: FILE, edits: [{ old_text: " EUR", new_text: " USD" }] };
-  await model.script([{ call: { id: "call_2", name: "edit_file", arguments: edit } }], [{ text: "As you wish." }]);
+  await model.script([{ call: { id: "call_4", name: "edit_file", arguments: edit } }], [{ text: "As you wish." }]);
   await bench.select("return `${amount", 0);
   await bench.command("Refactor...");
   await bench.page.locator(".action-widget .monaco-list-row", { hasText: "Edit Selection With tandem" }).click();
