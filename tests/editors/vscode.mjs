@@ -58,7 +58,9 @@ async function inTheWorkbench() {
   await check("one undo takes it back and leaves what was typed", undoEdit);
   await check("stop ends the model's stream at once, and the next prompt works", stopAndGoOn);
   await check("edit selection from the refactor menu; rejected, nothing changes", rejectEdit);
+  await check("a question is announced while the chat is hidden, and a command answers it", hiddenQuestion);
   await check("the conversation survives hiding the view", hideAndShow);
+  await check("a killed server: the chat says so, and trying again starts it anew", killedServer);
   await check("a new session starts empty", newSession);
   await check("the content policy was never broken", noPolicyBreach);
 }
@@ -74,7 +76,7 @@ async function noModel() {
 }
 
 async function refusedKey() {
-  bench.configure(settings({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" }));
+  bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" });
   await bench.open();
   await model.script([{ status: 401, body: { error: { message: "Incorrect API key provided" } } }], [{ text: "Key accepted." }]);
   await bench.command("tandem: Open Chat");
@@ -144,7 +146,7 @@ async function editWaits() {
   assert.equal(await bench.page.locator(".editor-instance .monaco-editor.focused").count(), 1, "the editor keeps the focus");
   await bench.page.locator(".statusbar-item.warning-kind", { hasText: "tandem" }).waitFor();
   await picture("permission");
-  assert.equal(await bench.bufferText(), withTyped(SAVED), "nothing is changed before the answer");
+  await bench.bufferIs(withTyped(SAVED));
 }
 
 async function allowEdit() {
@@ -152,7 +154,7 @@ async function allowEdit() {
   await bench.chat.locator(".answer", { hasText: "an empty cart now costs nothing" }).waitFor();
   await bench.idle();
   await bench.editor.locator(".view-line", { hasText: SAFE }).waitFor();
-  assert.equal(await bench.bufferText(), withTyped(SAVED.replace(UNSAFE, SAFE)));
+  await bench.bufferIs(withTyped(SAVED.replace(UNSAFE, SAFE)));
   await bench.page.locator(".tab.active.dirty").waitFor();
   assert.equal(readFileSync(join(bench.project, FILE), "utf8"), SAVED);
   await picture("allowed");
@@ -162,7 +164,7 @@ async function undoEdit() {
   await bench.editor.locator(".view-line").first().click();
   await bench.page.keyboard.press("Control+z");
   await bench.editor.locator(".view-line", { hasText: UNSAFE }).waitFor();
-  assert.equal(await bench.bufferText(), withTyped(SAVED));
+  await bench.bufferIs(withTyped(SAVED));
   await bench.page.locator(".tab.active.dirty").waitFor();
 }
 
@@ -190,7 +192,7 @@ async function rejectEdit() {
   await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
   await bench.chat.locator(".tool[data-status=failed]").waitFor();
   await bench.idle();
-  assert.equal(await bench.bufferText(), withTyped(SAVED));
+  await bench.bufferIs(withTyped(SAVED));
 }
 
 async function hideAndShow() {
@@ -199,9 +201,37 @@ async function hideAndShow() {
   await bench.command("View: Show Explorer");
   await bench.page.locator(".explorer-folders-view").waitFor();
   await bench.command("tandem: Open Chat");
-  await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
+  await bench.chat.locator(".answer", { hasText: "In francs now." }).waitFor();
   assert.equal(await bench.chat.locator(".list").innerText(), conversation);
   assert.equal(await bench.chat.locator("textarea").inputValue(), "a draft");
+}
+
+async function hiddenQuestion() {
+  const edit = { path: FILE, edits: [{ old_text: " EUR", new_text: " CHF" }] };
+  await model.script([{ gate: "hidden" }, { call: { id: "call_5", name: "edit_file", arguments: edit } }], [{ text: "In francs now." }]);
+  await bench.say("In francs, then.");
+  await model.state("gate:hidden");
+  await bench.command("View: Show Explorer");
+  await bench.page.locator(".explorer-folders-view").waitFor();
+  await model.open("hidden");
+  await bench.page.locator(".statusbar-item.warning-kind", { hasText: "tandem" }).waitFor();
+  await bench.page.locator(".activitybar [aria-label^=tandem] .badge").first().waitFor();
+  await bench.command("tandem: Allow");
+  await bench.editor.locator(".view-line", { hasText: " CHF" }).waitFor();
+  await bench.command("tandem: Open Chat");
+  await bench.chat.locator(".answer", { hasText: "In francs now." }).waitFor();
+  await bench.idle();
+}
+
+async function killedServer() {
+  await model.script([{ text: "Half an" }, { hang: true }], [{ text: "Whole again." }]);
+  await bench.say("Tell me more.");
+  await bench.chat.locator(".answer", { hasText: "Half an" }).waitFor();
+  assert.equal(bench.killServer(), 1);
+  const card = bench.chat.locator(".list .error", { hasText: "ended before it answered" });
+  await card.getByRole("button", { name: "Try Again" }).click();
+  await bench.chat.locator(".answer", { hasText: "Whole again." }).waitFor();
+  await bench.idle();
 }
 
 async function newSession() {
@@ -234,16 +264,11 @@ function withTyped(text) {
   return text.replace("price: number;", `price: number; ${TYPED}`);
 }
 
-function settings(more) {
-  return { "tandem.server.path": options.tandem, ...more };
-}
-
 /** The server finds no key, no configuration and no state but what the test gives it. */
 function startBench() {
   const hidden = Object.keys(process.env).filter((name) => /_API_KEY$|^TANDEM_/.test(name));
   const env = { ...Object.fromEntries(hidden.map((name) => [name, undefined])), XDG_CONFIG_HOME: undefined, XDG_STATE_HOME: undefined };
-  const { codeServer, playwright, chromium, vsix } = options;
-  return Workbench.start({ codeServer, playwright, chromium, vsix, files: { [FILE]: SAVED, "README.md": "# A shop\n" }, machineSettings: settings({}), env });
+  return Workbench.start({ ...options, files: { [FILE]: SAVED, "README.md": "# A shop\n" }, env });
 }
 
 function readOptions() {
