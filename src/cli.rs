@@ -1,16 +1,22 @@
 //! The command line: one file a subcommand. Everything a command prints goes through a `Write`, so that a closed pipe is
 //! an error like any other and not a panic.
 
+mod completions;
+mod config;
 mod demo;
 mod doctor;
+mod init;
 mod logging;
+mod man;
+mod models;
+mod replay;
 mod run;
 mod serve;
 
-use std::fmt;
 use std::process::ExitCode;
+use std::{fmt, io};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::{Environment, Flags, Settings, Sources};
 use crate::server::{Carrier, LoadSettings};
@@ -37,6 +43,18 @@ enum Command {
     Doctor(doctor::Args),
     /// Answer one prompt in the terminal
     Run(run::Args),
+    /// List the models that can be used
+    Models(models::Args),
+    /// Play recorded model streams through the decoder and print the events
+    Replay(replay::Args),
+    /// Print or write an editor's configuration
+    Init(init::Args),
+    /// Show the configuration
+    Config(config::Args),
+    /// Print completions for a shell
+    Completions(completions::Args),
+    /// Print a manual page
+    Man(man::Args),
 }
 
 /// Why a command failed, and the exit code that says so.
@@ -86,8 +104,20 @@ impl Cli {
             Command::Demo(args) => demo::run(args).await,
             Command::Doctor(args) => doctor::run(args, &environment).await,
             Command::Run(args) => run::run(args, &environment).await,
+            Command::Models(args) => models::run(args, &environment).await,
+            Command::Replay(args) => done(replay::run(&args, &mut io::BufWriter::new(io::stdout()))),
+            Command::Init(args) => done(init::run(&args, &environment, &mut io::stdout())),
+            Command::Config(args) => done(config::run(&args, &environment, &mut io::stdout())),
+            Command::Completions(args) => done(completions::run(&args, &mut Self::command(), &mut io::stdout())),
+            Command::Man(args) => done(man::run(&args, Self::command(), &mut io::stdout())),
         }
     }
+}
+
+/// The end of a command that either works or fails.
+fn done(result: anyhow::Result<()>) -> Outcome {
+    result?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The settings of a process with this environment, for every connection and workspace anew.

@@ -1,7 +1,7 @@
 //! What the person wants: options as written, per source, become [`Settings`], valid and complete.
 //!
 //! Sources from low to high: built in, the user's `config.toml`, the workspace's `.tandem/config.toml`, the
-//! environment, the editor (`initializationOptions`, `workspace/didChangeConfiguration`), flags. Each is a [`layer`]: a
+//! environment, the editor (`initializationOptions`, `workspace/didChangeConfiguration`), flags. Each is a `layer`: a
 //! tree of values that know where they were written. A layer is checked alone and loses what is wrong in it, then all
 //! are laid over each other.
 //!

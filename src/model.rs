@@ -10,12 +10,16 @@
 
 mod batch;
 mod body;
+mod catalog;
 mod chat;
 pub mod collect;
 #[cfg(test)]
 mod corpus;
 mod date;
 mod decoder;
+#[cfg(test)]
+mod encoding;
+mod endpoint;
 mod fault;
 #[cfg(test)]
 mod faults;
@@ -28,6 +32,7 @@ mod recover;
 pub mod rehearsal;
 mod request;
 mod responses;
+mod silence;
 pub mod sse;
 mod wire;
 
@@ -40,8 +45,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use batch::Batch;
+pub use catalog::{LocalServer, ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
+pub use endpoint::{Endpoint, Key, TimeLimits};
 pub use provider::Provider;
 
 /// One entry of a conversation, in no provider's dialect.
@@ -313,63 +320,6 @@ pub enum ErrorCode {
 
 /// The events of one request; ends after the first error. Dropping it closes the socket.
 pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
-
-/// Where and how to reach a model; built from the settings by `session`.
-#[derive(Debug, Clone)]
-pub struct Endpoint {
-    /// The provider's name, for messages.
-    pub provider: String,
-    /// The dialect.
-    pub api: Api,
-    /// Ends before `/chat/completions`, `/responses` or `/messages`.
-    pub base_url: String,
-    /// Where the key comes from.
-    pub key: Key,
-    /// The model's name on the wire.
-    pub model: String,
-    /// More headers, such as `HTTP-Referer`.
-    pub headers: Vec<(String, String)>,
-    /// Fields merged into every request body (provider switches, reasoning effort, temperature, max tokens).
-    pub body: Map<String, Value>,
-    /// A PEM file of further certificate authorities.
-    pub ca_file: Option<std::path::PathBuf>,
-    /// The model's window in tokens, where it is configured.
-    pub context_window: Option<u64>,
-    /// The separate time limits.
-    pub limits: TimeLimits,
-}
-
-/// Where a key comes from.
-#[derive(Debug, Clone)]
-pub enum Key {
-    /// The endpoint needs none.
-    None,
-    /// The key itself (already read from its variable by `config`).
-    Value(secrecy::SecretString),
-    /// A program that prints it, run when the first request needs it.
-    Command(Vec<String>),
-}
-
-/// Time limits of one request.
-#[derive(Debug, Clone, Copy)]
-pub struct TimeLimits {
-    /// Until the connection stands.
-    pub connect: Duration,
-    /// Until the first byte of the answer; `None` waits for ever (local models prefill for minutes).
-    pub first_byte: Option<Duration>,
-    /// Between two reads.
-    pub between: Duration,
-}
-
-impl Default for TimeLimits {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(10),
-            first_byte: Some(Duration::from_mins(5)),
-            between: Duration::from_secs(90),
-        }
-    }
-}
 
 /// The tools and the system prompt of a session, as [`Provider::preamble`] takes them.
 #[derive(Debug, Clone)]

@@ -14,8 +14,8 @@ mod pending;
 mod transport;
 
 pub use framing::{Fatal, Frame, FrameReader, Framing};
-pub use lsp_server::{ErrorCode, Notification, Request, RequestId, Response, ResponseError};
-pub use message::Malformed;
+pub use lsp_server::{ErrorCode, RequestId, ResponseError};
+pub use message::{Malformed, Notification, Params, Request, Response};
 pub use outbox::{TextKind, TextSource};
 pub use peer::{Peer, PendingResponse, RequestError};
 pub use pending::Responder;

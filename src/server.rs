@@ -178,7 +178,7 @@ impl Server {
         match incoming {
             Incoming::Request(request, responder) => self.request(request, responder),
             Incoming::Notification(notification) => self.notification(notification),
-            Incoming::Response(response) => self.peer.resolve(response),
+            Incoming::Response(response) => self.peer.resolve(&response),
             Incoming::Malformed(malformed) => self.peer.reject(&malformed),
             Incoming::Fatal(fatal) => self.ended = Some(Ended::Fatally(fatal.to_string())),
             Incoming::Closed => self.ended = Some(Ended::Well),
@@ -205,5 +205,5 @@ async fn terminated() {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }

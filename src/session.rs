@@ -115,8 +115,7 @@ struct Running {
 
 struct Actor {
     id: SessionId,
-    provider: Result<Provider, NoProvider>,
-    preamble: Option<Preamble>,
+    model: Result<Model, NoProvider>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
     mode: Mode,
@@ -132,16 +131,9 @@ struct Actor {
 
 impl Actor {
     fn new(setup: Setup, events: mpsc::Sender<(SessionId, AgentEvent)>, end: CancellationToken) -> Self {
-        let preamble = setup.provider.as_ref().ok().map(|provider| {
-            provider.preamble(&Instructions {
-                system: prompt::system(&setup.workspace),
-                tools: setup.tools.iter().map(|tool| spec(&**tool)).collect(),
-            })
-        });
         Self {
             id: setup.id,
-            provider: setup.provider,
-            preamble,
+            model: setup.provider.map(|provider| Model::new(provider, &setup.workspace, &setup.tools)),
             workspace: setup.workspace,
             tools: setup.tools,
             mode: setup.mode,
@@ -159,7 +151,8 @@ impl Actor {
     async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         let mut batch = Vec::with_capacity(STEPS);
         let (events, end) = (self.events.clone(), self.end.clone());
-        let provider = self.provider.as_ref().ok().cloned();
+        self.look_for_a_model().await;
+        let provider = self.model.as_ref().ok().map(|model| model.provider.clone());
         let warming = provider.map(|provider| tokio::spawn(async move { provider.warm().await }));
         loop {
             let idle = self.outgoing.is_empty();
@@ -169,7 +162,16 @@ impl Actor {
                 biased;
                 () = end.cancelled() => break,
                 command = commands.recv() => match command {
-                    Some(command) => self.command(command),
+                    Some(Command::Prompt(prompt)) => {
+                        // Who has heard `Done` may prompt again before the turn's task is quite gone.
+                        if self.running.as_ref().is_some_and(|running| running.done) {
+                            self.turn_ended().await;
+                        }
+                        self.look_for_a_model().await;
+                        self.prompt(prompt);
+                    }
+                    Some(Command::Cancel) => self.cancel(),
+                    Some(Command::SetMode(mode)) => self.mode = mode,
                     None => break,
                 },
                 room = events.reserve(), if !idle => match (room, self.outgoing.pop_front()) {
@@ -193,23 +195,25 @@ impl Actor {
         }
     }
 
-    fn command(&mut self, command: Command) {
-        match command {
-            Command::Prompt(prompt) => self.prompt(prompt),
-            Command::Cancel => {
-                if let Some(running) = &self.running {
-                    running.cancel.cancel();
-                }
-            }
-            Command::SetMode(mode) => self.mode = mode,
+    /// With nothing configured, a model server that runs on this machine is taken: also one that was started only now.
+    async fn look_for_a_model(&mut self) {
+        if self.model.as_ref().is_err_and(|why| why.unset)
+            && let Some(provider) = connect::local().await
+        {
+            self.model = Ok(Model::new(provider, &self.workspace, &self.tools));
+        }
+    }
+
+    fn cancel(&self) {
+        if let Some(running) = &self.running {
+            running.cancel.cancel();
         }
     }
 
     fn prompt(&mut self, prompt: Prompt) {
-        let (provider, preamble) = match (&self.provider, &self.preamble) {
-            (Ok(provider), Some(preamble)) => (provider, preamble),
-            (Err(NoProvider { message, code, .. }), _) => return self.fail(message.clone(), *code),
-            (Ok(_), None) => unreachable!("a provider and its preamble are set together"),
+        let Model { provider, preamble } = match &self.model {
+            Ok(model) => model,
+            Err(NoProvider { message, code, .. }) => return self.fail(message.clone(), *code),
         };
         if self.running.is_some() {
             return self.fail("a turn is running: wait for its end or cancel it".to_owned(), ErrorCode::Internal);
@@ -286,7 +290,7 @@ impl Actor {
         if !running.done {
             self.mend();
             self.fail(
-                "the turn broke (a bug of tandem; see `tandem logs`). The next prompt works".to_owned(),
+                "the turn broke (a bug of tandem; its log has the cause). The next prompt works".to_owned(),
                 ErrorCode::Internal,
             );
         }
@@ -294,7 +298,7 @@ impl Actor {
 
     /// A turn that broke may have left calls without results: no provider takes such a history.
     fn mend(&mut self) {
-        let Ok(provider) = &self.provider else { return };
+        let Ok(Model { provider, .. }) = &self.model else { return };
         if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(&entry.message)) {
             let encoded = provider.encode(&results);
             self.history.push(Arc::new(Entry { message: results, encoded }));
@@ -309,6 +313,20 @@ impl Actor {
             iterations: 0,
             usage: Usage::default(),
         });
+    }
+}
+
+/// A model and the bytes that open each of its requests.
+struct Model {
+    provider: Provider,
+    preamble: Preamble,
+}
+
+impl Model {
+    fn new(provider: Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Self {
+        let tools = tools.iter().map(|tool| spec(&**tool)).collect();
+        let preamble = provider.preamble(&Instructions { system: prompt::system(workspace), tools });
+        Self { provider, preamble }
     }
 }
 

@@ -20,7 +20,7 @@ mod write_file;
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -91,8 +91,10 @@ pub trait Tool: Send + Sync {
         arguments: &'a Value,
     ) -> BoxFuture<'a, Result<Preview, ToolError>>;
     /// What can be shown already of a call whose arguments still stream ([`partial::complete`] reads them); `None` while
-    /// there is nothing worth showing.
-    fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>>;
+    /// there is nothing worth showing. As [`Self::preview`] unless a tool can do better.
+    fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>> {
+        async { self.preview(context, arguments).await.ok() }.boxed()
+    }
     /// Does it.
     fn run<'a>(
         &'a self,

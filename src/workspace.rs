@@ -11,11 +11,13 @@ pub mod documents;
 pub mod edit;
 pub mod editor;
 pub mod error;
+pub mod patch;
 pub mod path;
 pub mod protect;
 mod seen;
 #[cfg(test)]
 mod tests;
+mod undo;
 pub mod walk;
 
 use std::ops::RangeInclusive;
@@ -158,27 +160,54 @@ impl Workspace {
         commit::commit(self, path, change).await
     }
 
+    /// Removes the file from the disk.
+    ///
+    /// # Errors
+    /// When it has unsaved changes, changed since it was read, is no text, or the system would not do it.
+    pub async fn remove(&self, path: &WorkspacePath) -> Result<FileChange, FileError> {
+        undo::remove(self, path).await
+    }
+
+    /// Takes back what `change` did to the file, whoever typed since: their lines stay. Undoing several changes of one
+    /// file begins with the last. The result can be undone like any other change.
+    ///
+    /// # Errors
+    /// When the same lines have been changed since, or a file to be removed again has changed at all.
+    pub async fn undo(&self, path: &WorkspacePath, change: &FileChange) -> Result<FileChange, FileError> {
+        undo::undo(self, path, change).await
+    }
+
     /// The text of a file, without remembering that it was read.
     async fn look(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
-        let on_disk = match disk::read(path).await {
-            Ok(bytes) => {
-                let size = bytes.len() as u64;
-                Ok(content::decode(bytes).ok_or_else(|| FileError::Binary(path.display(), size))?)
-            }
-            Err(FileError::NotFound(name)) => Err(FileError::NotFound(name)),
+        let stored = self.stored(path).await;
+        if let Some(document) = self.document(path) {
+            return Ok(FileText::buffered(document.text.clone(), Some(document.version), stored.ok()));
+        }
+        // Only what can be a text is asked for: a pipe, for one, would hold the editor up.
+        let stored = match stored {
+            Ok(stored) => Some(stored),
+            Err(FileError::NotFound(_)) => None,
             Err(error) => return Err(error),
         };
-        let buffer: Option<(Arc<str>, Option<i32>)> = match self.document(path) {
-            Some(document) => Some((document.text.clone(), Some(document.version))),
-            None => self.0.editor.read(&path.absolute()).await.map(|text| (text.into(), None)),
-        };
-        let Some((text, version)) = buffer else {
-            let (text, format) = on_disk?;
-            return Ok(FileText { text: text.into(), source: Source::Disk, format });
-        };
-        let unsaved = !on_disk.as_ref().is_ok_and(|(saved, _)| **saved == *text);
-        let stored = on_disk.map(|(_, format)| format).unwrap_or_default();
+        match (self.0.editor.read(&path.absolute()).await, stored) {
+            (Some(text), stored) => Ok(FileText::buffered(text.into(), None, stored)),
+            (None, Some((text, format))) => Ok(FileText { text: text.into(), source: Source::Disk, format }),
+            (None, None) => Err(FileError::NotFound(path.display())),
+        }
+    }
+
+    async fn stored(&self, path: &WorkspacePath) -> Result<(String, Format), FileError> {
+        let bytes = disk::read(path).await?;
+        let size = bytes.len() as u64;
+        content::decode(bytes).ok_or_else(|| FileError::Binary(path.display(), size))
+    }
+}
+
+impl FileText {
+    fn buffered(text: Arc<str>, version: Option<i32>, stored: Option<(String, Format)>) -> Self {
+        let unsaved = stored.as_ref().is_none_or(|(saved, _)| **saved != *text);
+        let stored = stored.map(|(_, format)| format).unwrap_or_default();
         let format = Format { line_ending: LineEnding::of(&text), ..stored };
-        Ok(FileText { text, source: Source::Buffer { version, unsaved }, format })
+        Self { text, source: Source::Buffer { version, unsaved }, format }
     }
 }

@@ -58,9 +58,7 @@ impl Live {
 async fn show(call_id: String, work: Work, context: ToolContext, steps: Steps) -> Duration {
     let begun = Instant::now();
     let kind = work.tool.kind();
-    if let Ok(preview) = work.tool.preview(&context, &work.arguments).await
-        && !preview.diffs.is_empty()
-    {
+    if let Some(preview) = work.tool.sketch(&context, &work.arguments).await {
         steps.event(AgentEvent::ToolPreview { call_id, kind, preview }).await;
     }
     begun.elapsed()

@@ -237,7 +237,7 @@ async fn execute(
         Ok(ToolOutput { content, diffs, locations, plan }) => {
             (ExecutionResult { content, is_error: false, diffs, locations }, plan)
         }
-        Err(ToolError(content)) => (ExecutionResult { content, is_error: true, ..ExecutionResult::default() }, None),
+        Err(ToolError(why)) => (ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() }, None),
     };
     Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }
 }

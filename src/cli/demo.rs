@@ -38,7 +38,7 @@ pub(super) async fn run(args: Args) -> Outcome {
     let played = play(&stage).await;
     if args.keep {
         let kept = folder.keep();
-        stage.say(&format!("The project is in {}", kept.join("project").display()))?;
+        Stage::say(&format!("The project is in {}", kept.join("project").display()))?;
     } else {
         folder.close().context("removing the temporary folder")?;
     }
@@ -59,7 +59,7 @@ async fn play(stage: &Stage) -> anyhow::Result<()> {
     editor.open("total.sh", &buffer);
 
     stage.head("You ask, with unsaved text in the editor")?;
-    stage.say(&format!("> {QUESTION}\n"))?;
+    Stage::say(&format!("> {QUESTION}\n"))?;
     editor.ask(QUESTION).await?;
     let after = editor.close().await?;
 
@@ -70,7 +70,7 @@ async fn play(stage: &Stage) -> anyhow::Result<()> {
     stage.head("You save, and run the test again")?;
     stage.write("project/total.sh", &after)?;
     ensure!(stage.test(&project).await?, "the test still fails");
-    stage.say(
+    Stage::say(
         "\nThat is tandem. With a model of your own: `tandem doctor`, then `tandem init --editor vscode|neovim|helix`.",
     )
 }
@@ -87,14 +87,14 @@ impl Stage {
     }
 
     fn head(&self, text: &str) -> anyhow::Result<()> {
-        self.say(&format!("\n{}", self.paint("1", &format!("── {text}"))))
+        Self::say(&format!("\n{}", self.paint("1", &format!("── {text}"))))
     }
 
-    fn say(&self, line: &str) -> anyhow::Result<()> {
-        self.print(&format!("{line}\n"))
+    fn say(line: &str) -> anyhow::Result<()> {
+        Self::print(&format!("{line}\n"))
     }
 
-    fn print(&self, text: &str) -> anyhow::Result<()> {
+    fn print(text: &str) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         Ok(out.flush()?)
@@ -107,7 +107,7 @@ impl Stage {
                 Some('-') => "31",
                 _ => "2",
             };
-            self.say(&self.paint(color, line))?;
+            Self::say(&self.paint(color, line))?;
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Stage {
     /// Runs the project's test, shows what it prints, and tells whether it passed.
     #[expect(clippy::disallowed_methods, reason = "the demo plays the person, who runs the test")]
     async fn test(&self, project: &Path) -> anyhow::Result<bool> {
-        self.say("$ sh test.sh")?;
+        Self::say("$ sh test.sh")?;
         let output = tokio::process::Command::new("sh")
             .arg("test.sh")
             .current_dir(project)
@@ -144,7 +144,7 @@ impl Stage {
             .context("running `sh`")?;
         for line in String::from_utf8_lossy(&output.stdout).lines() {
             let color = if line.starts_with("ok") { "32" } else { "31" };
-            self.say(&self.paint(color, line))?;
+            Self::say(&self.paint(color, line))?;
         }
         Ok(output.status.success())
     }

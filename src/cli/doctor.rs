@@ -16,7 +16,7 @@ use crate::model::{Instructions, Message, ModelError, ModelEvent, ModelRequest, 
 use crate::session;
 
 /// How long a probe of the model may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Arguments of `tandem doctor`.
 #[derive(Debug, clap::Args)]
@@ -123,8 +123,12 @@ fn configuration(settings: &Settings) -> Vec<Finding> {
         .map(|problem| Finding::warning("configuration", problem, "correct it; until then it is ignored"))
         .collect();
     if findings.is_empty() {
-        let file = settings.config_file().map_or_else(|| "no file".to_owned(), |file| file.display().to_string());
-        findings.push(Finding::good("configuration", file));
+        let found = match settings.config_file() {
+            Some(file) if file.exists() => file.display().to_string(),
+            Some(file) => format!("environment and defaults; there is no {}", file.display()),
+            None => "environment and defaults".to_owned(),
+        };
+        findings.push(Finding::good("configuration", found));
     }
     findings
 }

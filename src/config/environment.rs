@@ -14,7 +14,11 @@ pub struct Environment(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     variables: HashMap<String, String>,
+    /// The platform's folder for configuration.
+    platform: Option<PathBuf>,
+    /// Our own folder for configuration.
     config: Option<PathBuf>,
+    /// Our own folder for what is kept between runs.
     state: Option<PathBuf>,
 }
 
@@ -26,17 +30,19 @@ impl Environment {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
         let folders = etcetera::choose_base_strategy().ok();
-        let config = folders.as_ref().map(|folders| folders.config_dir().join("tandem"));
+        let platform = folders.as_ref().map(etcetera::BaseStrategy::config_dir);
+        let config = platform.as_ref().map(|folder| folder.join("tandem"));
         let state = folders.map(|folders| folders.state_dir().unwrap_or_else(|| folders.data_dir()).join("tandem"));
-        Self(Arc::new(Inner { variables, config, state }))
+        Self(Arc::new(Inner { variables, platform, config, state }))
     }
 
-    /// One that is made up: these variables, and `config` and `state` inside `home`.
+    /// One that is made up: these variables, and the folders `config`, `state` and `platform` inside `home`.
     #[must_use]
     pub fn made_up(home: &Path, variables: &[(&str, &str)]) -> Self {
         let variables = variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
         Self(Arc::new(Inner {
             variables: variables.collect(),
+            platform: Some(home.join("platform")),
             config: Some(home.join("config")),
             state: Some(home.join("state")),
         }))
@@ -55,6 +61,12 @@ impl Environment {
             Some(path) => Some(PathBuf::from(path)),
             None => self.0.config.as_ref().map(|folder| folder.join("config.toml")),
         }
+    }
+
+    /// The platform's folder for configuration, where other programs keep theirs.
+    #[must_use]
+    pub fn config_home(&self) -> Option<&Path> {
+        self.0.platform.as_deref()
     }
 
     /// The platform's folder for what is kept between runs.

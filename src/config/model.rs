@@ -11,7 +11,9 @@ use url::Url;
 
 use super::environment::Environment;
 use super::layer::{nearest, overlay};
-use super::options::{Api, BaseUrl, CommandLine, LimitOptions, ModelOptions, Options, Prices, ProviderOptions};
+use super::options::{
+    Api, BaseUrl, CommandLine, LimitOptions, ModelOptions, Options, Prices, ProviderOptions, without_password,
+};
 use super::providers::{PROVIDERS, Provider};
 
 /// The provider's name of an endpoint that was given as a bare `base-url`.
@@ -53,6 +55,12 @@ impl ModelSettings {
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}/{}", self.provider, self.model)
+    }
+
+    /// The base URL as it may be shown: without a password.
+    #[must_use]
+    pub fn shown_url(&self) -> String {
+        without_password(&self.base_url)
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use url::Url;
 
 /// All options.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -184,7 +185,7 @@ impl TryFrom<String> for BaseUrl {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let url = url::Url::parse(&text).map_err(|error| format!("not a URL: {error}"))?;
+        let url = Url::parse(&text).map_err(|error| format!("not a URL: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!("a URL begins with http:// or https://, not {}:", url.scheme()));
         }
@@ -194,6 +195,16 @@ impl TryFrom<String> for BaseUrl {
             rest = rest.strip_suffix(endpoint).unwrap_or(rest);
         }
         Ok(Self(rest.to_owned()))
+    }
+}
+
+/// A URL as it may be shown; any other text as it is.
+pub(super) fn without_password(text: &str) -> String {
+    match Url::parse(text) {
+        Ok(mut url) if url.password().is_some() => {
+            url.set_password(Some("***")).map_or_else(|()| "***".into(), |()| url.into())
+        }
+        _ => text.to_owned(),
     }
 }
 

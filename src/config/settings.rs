@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use url::Url;
 
 use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
 use super::model::{Choice, ModelSettings, NoModel};
-use super::options::{CommandLine, McpOptions, Mode, Options, Permissions};
+use super::options::{CommandLine, McpOptions, Mode, Options, Permissions, without_password};
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
 use super::sources::{WORKSPACE_FILE, built_in, environment_layer, read_file};
@@ -251,19 +250,13 @@ fn collect(merged: &Merged, node: &Value, path: &mut KeyPath, entries: &mut Vec<
     let secret = path.iter().any(|key| matches!(key.as_str(), "headers" | "env"));
     entries.push(Entry {
         key: dotted(path),
-        value: if secret { "\"***\"".to_owned() } else { without_password(node).to_string() },
+        value: if secret { "\"***\"".to_owned() } else { shown(node).to_string() },
         origins: merged.origins.get(path).cloned().unwrap_or_default(),
     });
 }
 
-fn without_password(value: &Value) -> Value {
-    let url = value.as_str().and_then(|text| Url::parse(text).ok());
-    let Some(mut url) = url.filter(|url| url.password().is_some()) else {
-        return value.clone();
-    };
-    // A URL with a password has a host, so the password can be set.
-    let _ = url.set_password(Some("***"));
-    json!(url.as_str())
+fn shown(value: &Value) -> Value {
+    value.as_str().map_or_else(|| value.clone(), |text| json!(without_password(text)))
 }
 
 #[cfg(test)]

@@ -8,11 +8,13 @@ use super::{Arguments, Preamble};
 /// Closes the body of every dialect: the list of messages is its last field.
 pub(super) const TAIL: &[u8] = b"]}";
 
-/// Our fields with the configured ones over them; a configured `null` removes a field.
+/// Our fields with the configured ones over them. A configured `null` removes a field; so does `false`, which TOML can
+/// say, where ours is no flag: not every server takes `stream_options`.
 pub(super) fn fields(ours: Value, configured: &Map<String, Value>) -> Map<String, Value> {
     let Value::Object(mut fields) = ours else { unreachable!("a body is an object") };
     for (name, value) in configured {
-        if value.is_null() {
+        let structured = fields.get(name).is_some_and(|ours| ours.is_object() || ours.is_array());
+        if value.is_null() || structured && *value == false {
             fields.remove(name);
         } else {
             fields.insert(name.clone(), value.clone());
@@ -62,4 +64,11 @@ pub(super) fn arguments(arguments: &Arguments) -> Value {
         Arguments::Object(object) => object.clone().into(),
         Arguments::Unparsable(text) => json!({ "unparsable": text }),
     }
+}
+
+/// A name as every server accepts it. One that a model made up would else spoil all requests that follow.
+pub(super) fn word(name: &str) -> String {
+    let accepted = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let word: String = name.chars().map(accepted).take(64).collect();
+    if word.is_empty() { "unknown".to_owned() } else { word }
 }

@@ -18,6 +18,7 @@ pub struct StreamDecoder {
     dialect: Dialect,
     recovery: Recovery,
     begun: bool,
+    failed: bool,
 }
 
 #[derive(Debug)]
@@ -42,6 +43,7 @@ impl StreamDecoder {
             dialect,
             recovery: Recovery::new(Arc::default()),
             begun: false,
+            failed: false,
         }
     }
 
@@ -88,7 +90,7 @@ impl StreamDecoder {
         while !self.done()
             && let Some(event) = self.sse.decode(&mut self.buf).map_err(too_long)?
         {
-            self.dialect.event(&event, out)?;
+            self.event(&event, out)?;
         }
         Ok(())
     }
@@ -97,9 +99,15 @@ impl StreamDecoder {
         while !self.done()
             && let Some(event) = self.sse.decode_eof(&mut self.buf).map_err(too_long)?
         {
-            self.dialect.event(&event, out)?;
+            self.event(&event, out)?;
         }
         self.dialect.end(out)
+    }
+
+    fn event(&mut self, event: &Event, out: &mut Batch) -> Result<(), ModelError> {
+        let decoded = self.dialect.event(event, out);
+        self.failed |= decoded.is_err();
+        decoded
     }
 
     /// Whether nothing but white space has come so far.
@@ -107,14 +115,15 @@ impl StreamDecoder {
         !self.begun
     }
 
-    /// Whether the dialect's terminal marker came: nothing that follows is part of the answer.
+    /// Whether the dialect's terminal marker or an error came: nothing that follows is part of the answer.
     #[must_use]
     pub fn done(&self) -> bool {
-        match &self.dialect {
-            Dialect::Chat(decoder) => decoder.done,
-            Dialect::Responses(decoder) => decoder.done,
-            Dialect::Messages(decoder) => decoder.done,
-        }
+        self.failed
+            || match &self.dialect {
+                Dialect::Chat(decoder) => decoder.done,
+                Dialect::Responses(decoder) => decoder.done,
+                Dialect::Messages(decoder) => decoder.done,
+            }
     }
 }
 
@@ -138,5 +147,75 @@ impl Dialect {
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape `map_err` wants")]
 fn too_long(error: SseError) -> ModelError {
-    fault::unreadable(&error)
+    fault::invalid(&error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::{Collected, Collector};
+
+    fn decode(api: Api, cuts: &[&[u8]]) -> Collected {
+        let taken = HashSet::new();
+        let tools = ["f".to_owned()].into();
+        let (mut decoder, mut batch) = (StreamDecoder::new(api, "m").with_tools(tools), Batch::default());
+        let mut result = Ok(());
+        for cut in cuts {
+            result = result.and_then(|()| decoder.feed(cut, &mut batch));
+        }
+        let result = result.and(decoder.end(&mut batch));
+        let mut collector = Collector::new(&taken);
+        while let Some(event) = batch.pop() {
+            collector.push(&event);
+        }
+        collector.finish(result)
+    }
+
+    /// Pieces of streams, in any order and cut anywhere: what they mean may be nonsense.
+    const PIECES: &[&str] = &[
+        "data: ",
+        "\n\n",
+        "\r",
+        "event: error\n",
+        ": note\n",
+        r#"{"choices":[{"delta":{"content":"é🦀"}}]}"#,
+        r#"{"choices":[{"delta":{"content":"<tool_call>{\"name\":\"f\",\"arguments\":{}}"}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":4294967295,"id":"a","function":{"name":"f","arguments":"{"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":-1,"function":{"arguments":null}},{"id":"a"},{}]}}]}"#,
+        r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","text":"a"},1]},"finish_reason":"length"}]}"#,
+        r#"{"choices":[{"delta":null,"error":{"message":"no"}}],"usage":{"prompt_tokens":-1}}"#,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","input":{"x":1}}}"#,
+        r#"{"type":"content_block_delta","index":1,"delta":{"partial_json":"}","text":"t","signature":"s"}}"#,
+        r#"{"type":"content_block_stop","index":1}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}"#,
+        r#"{"type":"response.output_item.added","item":{"type":"function_call"}}"#,
+        r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","summary":[{}]}}"#,
+        r#"{"type":"response.function_call_arguments.delta","delta":"{}"}"#,
+        r#"{"type":"response.completed","response":{"output":[{"type":"message"}]}}"#,
+        "[DONE]",
+        "{",
+    ];
+
+    fn stream() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            8 => prop::sample::select(PIECES).prop_map(|piece| piece.as_bytes().to_vec()),
+            4 => prop::sample::select(PIECES).prop_map(|piece| format!("data: {piece}\n\n").into_bytes()),
+            1 => prop::collection::vec(any::<u8>(), 0..8),
+        ];
+        prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_the_same_in_any_cut(bytes in stream(), size in 1_usize..9) {
+            for api in [Api::Chat, Api::Responses, Api::Messages] {
+                let whole = decode(api, &[&bytes]);
+                prop_assert_eq!(&decode(api, &bytes.chunks(size).collect::<Vec<_>>()), &whole);
+            }
+        }
+    }
 }

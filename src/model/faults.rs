@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use serde_json::{Map, json};
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::rehearsal::{Reply, Server, Step};
@@ -13,22 +13,17 @@ use super::{
     Part, Provider, TimeLimits,
 };
 
-fn endpoint(base_url: &str) -> Endpoint {
+const DIALECTS: [Api; 3] = [Api::Chat, Api::Responses, Api::Messages];
+
+fn endpoint(api: Api, base_url: &str) -> Endpoint {
     Endpoint {
-        provider: "local".into(),
-        api: Api::Chat,
-        base_url: base_url.into(),
         key: Key::Value("sk-test".into()),
-        model: "m".into(),
-        headers: Vec::new(),
-        body: Map::new(),
-        ca_file: None,
-        context_window: None,
         limits: TimeLimits {
             connect: Duration::from_secs(5),
             first_byte: Some(Duration::from_millis(300)),
             between: Duration::from_millis(300),
         },
+        ..Endpoint::new("local", api, base_url, "m")
     }
 }
 
@@ -68,14 +63,19 @@ impl Tried {
     }
 }
 
-async fn play(script: Vec<Reply>) -> Tried {
+async fn play(api: Api, script: Vec<Reply>) -> Tried {
     let server = Server::start(script).await.unwrap();
-    let (waits, got) = run(&Provider::http(endpoint(server.base_url()))).await;
+    let (waits, got) = run(&Provider::http(endpoint(api, server.base_url()))).await;
     Tried { requests: server.rehearsal().requests().len(), waits, got }
 }
 
 fn text(text: &str) -> Step {
     Step::Text { text: text.into() }
+}
+
+/// Overload, reported inside the stream.
+fn overloaded() -> Reply {
+    vec![Step::Error { error: json!({ "type": "overloaded_error", "message": "Overloaded" }) }]
 }
 
 fn status(status: u16, message: &str) -> Reply {
@@ -89,22 +89,24 @@ fn status_with(status: u16, name: &str, value: &str) -> Reply {
 
 #[tokio::test]
 async fn transient_faults_before_any_output_are_tried_again() {
-    let faults = [408, 409, 425, 429, 500, 503, 529].map(|code| status(code, "busy"));
-    let cut = vec![Step::Cut { cut: true }];
-    let overloaded = vec![Step::Error { error: json!({ "type": "overloaded_error", "message": "Overloaded" }) }];
-    let empty = vec![Step::Raw { raw: String::new() }];
-    let rows = faults.into_iter().chain([cut, overloaded, empty]).map(async |fault| {
-        let tried = play(vec![fault.clone(), vec![text("fine")]]).await;
-        assert_eq!((tried.requests, tried.waits.len()), (2, 1), "{fault:?}");
-        assert!(tried.waits[0] > Duration::from_millis(300), "{fault:?}");
-        assert_eq!((tried.got.message.text.as_str(), tried.got.outcome), ("fine", Outcome::Ok), "{fault:?}");
+    let rows = DIALECTS.into_iter().flat_map(|api| {
+        let faults = [408, 409, 425, 429, 500, 503, 529].map(|code| status(code, "busy"));
+        let cut = vec![Step::Cut { cut: true }];
+        let empty = vec![Step::Raw { raw: String::new() }];
+        faults.into_iter().chain([cut, empty, overloaded()]).map(move |fault| (api, fault))
+    });
+    let rows = rows.map(async |(api, fault)| {
+        let tried = play(api, vec![fault.clone(), vec![text("fine")]]).await;
+        assert_eq!((tried.requests, tried.waits.len()), (2, 1), "{api:?} {fault:?}");
+        assert!(tried.waits[0] > Duration::from_millis(300), "{api:?} {fault:?}");
+        assert_eq!((tried.got.message.text.as_str(), tried.got.outcome), ("fine", Outcome::Ok));
     });
     futures_util::future::join_all(rows).await;
 }
 
 #[tokio::test]
 async fn a_lasting_fault_is_tried_five_times() {
-    let tried = play(vec![status(500, "down"); 9]).await;
+    let tried = play(Api::Chat, vec![status(500, "down"); 9]).await;
     assert_eq!((tried.requests, tried.waits.len()), (5, 4));
     assert!(tried.waits.iter().sum::<Duration>() < Duration::from_mins(1));
     assert!(tried.error().message.contains("down"), "{}", tried.error().message);
@@ -126,35 +128,47 @@ async fn lasting_refusals_are_not_tried_again_and_say_what_to_do() {
         (429, quota, ErrorCode::RateLimit, "billing"),
         (400, window, ErrorCode::ContextOverflow, "8192"),
     ];
-    for (code, said, kind, way) in rows {
-        let tried = play(vec![status(code, said)]).await;
-        let error = tried.error();
-        assert_eq!((tried.requests, error.code, error.status, error.retryable), (1, kind, Some(code), false), "{code}");
-        assert!(error.message.contains(said) && error.message.contains(way), "{}", error.message);
+    for api in DIALECTS {
+        for (code, said, kind, way) in rows {
+            let tried = play(api, vec![status(code, said)]).await;
+            let error = tried.error();
+            assert_eq!((tried.requests, error.code, error.status), (1, kind, Some(code)), "{api:?}");
+            assert!(!error.retryable && error.message.contains(said), "{}", error.message);
+            assert!(error.message.contains(way), "{}", error.message);
+        }
     }
 }
 
 #[tokio::test]
 async fn the_server_says_how_long_to_wait() {
-    let tried = play(vec![status_with(429, "retry-after", "0"), vec![text("fine")]]).await;
-    assert_eq!((tried.waits, tried.got.message.text.as_str()), (vec![Duration::ZERO], "fine"));
-    let tried = play(vec![status_with(429, "retry-after", "3600")]).await;
-    assert_eq!((tried.requests, tried.waits.len()), (1, 0));
-    assert!(tried.error().message.contains("3600 s"), "{}", tried.error().message);
+    for api in DIALECTS {
+        let tried = play(api, vec![status_with(429, "retry-after", "0"), vec![text("fine")]]).await;
+        assert_eq!((tried.waits, tried.got.message.text.as_str()), (vec![Duration::ZERO], "fine"));
+        let tried = play(api, vec![status_with(429, "retry-after", "3600")]).await;
+        assert_eq!((tried.requests, tried.waits.len()), (1, 0));
+        assert!(tried.error().message.contains("3600 s"), "{}", tried.error().message);
+    }
 }
 
 #[tokio::test]
 async fn a_cut_after_output_keeps_what_arrived() {
-    let tried = play(vec![vec![text("half a"), Step::Cut { cut: true }], vec![text("never")]]).await;
-    assert_eq!((tried.requests, tried.waits.len(), tried.got.message.text.as_str()), (1, 0, "half a"));
-    assert_ne!(tried.got.outcome, Outcome::Ok);
+    for api in DIALECTS {
+        let half = vec![text("half a"), Step::Cut { cut: true }];
+        let tried = play(api, vec![half, vec![text("never")]]).await;
+        assert_eq!((tried.requests, tried.waits.len()), (1, 0));
+        assert_eq!(tried.got.message.text, "half a");
+        assert_ne!(tried.got.outcome, Outcome::Ok);
+    }
 }
 
 #[tokio::test]
 async fn silence_ends_with_the_limit() {
-    for script in [vec![Step::Hang { hang: true }], vec![text("and"), Step::Hang { hang: true }]] {
-        let tried = timeout(Duration::from_secs(5), play(vec![script])).await.unwrap();
-        assert_eq!((tried.requests, tried.error().code), (1, ErrorCode::Timeout));
+    for api in DIALECTS {
+        for script in [vec![], vec![text("and")]] {
+            let script = [script, vec![Step::Hang { hang: true }]].concat();
+            let tried = timeout(Duration::from_secs(5), play(api, vec![script])).await.unwrap();
+            assert_eq!((tried.requests, tried.error().code), (1, ErrorCode::Timeout));
+        }
     }
 }
 
@@ -165,10 +179,43 @@ async fn documents_instead_of_streams_are_read_for_their_words() {
         (r#"{"error":{"message":"no such route"}}"#, "no such route"),
         (r#"{"hello":1}"#, "instead of a stream"),
     ];
-    for (body, words) in rows {
-        let tried = play(vec![vec![Step::Raw { raw: body.into() }]]).await;
-        assert_eq!(tried.requests, 1);
-        assert!(tried.error().message.contains(words), "{}", tried.error().message);
+    for api in DIALECTS {
+        for (body, words) in rows {
+            let tried = play(api, vec![vec![Step::Raw { raw: body.into() }]]).await;
+            assert_eq!(tried.requests, 1);
+            assert!(tried.error().message.contains(words), "{}", tried.error().message);
+        }
+    }
+}
+
+/// Zstandard with one raw block: a frame of one segment, its size in one byte.
+fn zstd(data: &[u8]) -> Vec<u8> {
+    let size = u8::try_from(data.len()).unwrap();
+    let block = (u32::from(size) << 3 | 1).to_le_bytes();
+    [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, size][..], &block[..3], data].concat()
+}
+
+/// Gzip with one stored block.
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(data.len()).unwrap();
+    let crc = !data
+        .iter()
+        .fold(!0_u32, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (0xedb8_8320 * (crc & 1))));
+    let head = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
+    let (size, inverse, whole) = (size.to_le_bytes(), (!size).to_le_bytes(), u32::from(size).to_le_bytes());
+    [&head[..], &size, &inverse, data, &crc.to_le_bytes(), &whole].concat()
+}
+
+#[tokio::test]
+async fn compressed_streams_are_read() {
+    let stream = br#"data: {"choices":[{"delta":{"content":"fine"},"finish_reason":"stop"}]}
+
+"#;
+    for (encoding, body) in [("gzip", gzip(stream)), ("zstd", zstd(stream))] {
+        let headers = BTreeMap::from([("content-encoding".to_owned(), encoding.to_owned())]);
+        let head = Step::Status { status: 200, body: json!(null), headers };
+        let tried = play(Api::Chat, vec![vec![head, Step::Bytes(body.into())]]).await;
+        assert_eq!(tried.got.message.text, "fine", "{encoding}: {:?}", tried.got.outcome);
     }
 }
 
@@ -176,47 +223,102 @@ async fn documents_instead_of_streams_are_read_for_their_words() {
 async fn a_dead_port_is_named() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/v1");
-    let mut stream = Provider::http(endpoint(&url)).stream(request(&Provider::http(endpoint(&url))));
-    let Some(Ok(ModelEvent::Retry { attempt: 1, reason, .. })) = stream.next().await else { panic!("no retry") };
+    let provider = Provider::http(endpoint(Api::Chat, &url));
+    let first = provider.stream(request(&provider)).next().await;
+    let Some(Ok(ModelEvent::Retry { attempt: 1, reason, .. })) = first else { panic!("{first:?}") };
     assert!(reason.contains(&url) && reason.contains("refused"), "{reason}");
 }
 
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
-    let server = Server::start(vec![vec![text("a"), Step::Gate { gate: "never".into() }]]).await.unwrap();
-    let provider = Provider::http(endpoint(server.base_url()));
-    let mut stream = provider.stream(request(&provider));
-    assert_eq!(stream.next().await, Some(Ok(ModelEvent::Text("a".into()))));
-    drop(stream);
-    timeout(Duration::from_secs(5), server.rehearsal().closed_early(1)).await.unwrap();
+    for api in DIALECTS {
+        let script = vec![vec![text("a"), Step::Gate { gate: "never".into() }]];
+        let server = Server::start(script).await.unwrap();
+        let provider = Provider::http(endpoint(api, server.base_url()));
+        let mut stream = provider.stream(request(&provider));
+        while stream.next().await != Some(Ok(ModelEvent::Text("a".into()))) {}
+        drop(stream);
+        timeout(Duration::from_secs(5), server.rehearsal().closed_early(1)).await.unwrap();
+    }
 }
 
 #[tokio::test]
 async fn redirects_do_not_take_the_key_elsewhere() {
     let other = Server::start(vec![vec![text("caught")]]).await.unwrap();
-    let target = format!("{}/chat/completions", other.base_url());
-    let tried = play(vec![status_with(307, "location", &target)]).await;
-    assert!(tried.error().message.contains(&target), "{}", tried.error().message);
+    for api in DIALECTS {
+        let target = format!("{}/chat/completions", other.base_url());
+        let tried = play(api, vec![status_with(307, "location", &target)]).await;
+        assert!(tried.error().message.contains(&target), "{}", tried.error().message);
+    }
     assert!(other.rehearsal().requests().is_empty());
 }
 
 #[tokio::test]
 async fn keys_never_travel_unencrypted() {
-    let (waits, got) = run(&Provider::http(endpoint("http://192.0.2.1/v1"))).await;
+    let (waits, got) = run(&Provider::http(endpoint(Api::Chat, "http://192.0.2.1/v1"))).await;
     let Outcome::Error(error) = got.outcome else { panic!("{:?}", got.outcome) };
     assert!(waits.is_empty() && error.message.contains("unencrypted"), "{}", error.message);
 }
 
 #[tokio::test]
-async fn requests_of_a_session_share_their_beginning() {
-    let server = Server::start(vec![vec![text("one")], vec![text("two")]]).await.unwrap();
-    let provider = Provider::http(endpoint(server.base_url()));
-    let mut first = request(&provider);
-    provider.stream(first.clone()).collect::<Vec<_>>().await;
-    let said = Message::Assistant(super::AssistantMessage { text: "one".into(), ..Default::default() });
-    first.messages.push(provider.encode(&said));
-    provider.stream(first).collect::<Vec<_>>().await;
-    let bodies = server.rehearsal().requests().iter().map(ToString::to_string).collect::<Vec<_>>();
-    let (before, after) = (bodies[0].trim_end_matches("]}"), &bodies[1]);
-    assert!(after.starts_with(before) && after.len() > before.len());
+async fn requests_of_a_session_share_their_beginning_and_the_connection() {
+    for api in DIALECTS {
+        let server = Server::start(vec![vec![text("one")]; 2]).await.unwrap();
+        let provider = Provider::http(endpoint(api, server.base_url()));
+        let mut session = request(&provider);
+        provider.stream(session.clone()).collect::<Vec<_>>().await;
+        let said = super::AssistantMessage { text: "one".into(), ..Default::default() };
+        session.messages.push(provider.encode(&Message::Assistant(said)));
+        provider.stream(session).collect::<Vec<_>>().await;
+        assert_eq!((server.rehearsal().requests().len(), server.rehearsal().connections()), (2, 1));
+        let bodies: Vec<_> = server.rehearsal().requests().iter().map(ToString::to_string).collect();
+        let (before, after) = (bodies[0].trim_end_matches("]}"), &bodies[1]);
+        assert!(after.starts_with(before) && after.len() > before.len(), "{before} {after}");
+    }
+}
+
+#[tokio::test]
+async fn an_https_endpoint_needs_no_setup_of_the_process() {
+    let provider = Provider::http(endpoint(Api::Chat, "https://127.0.0.1:1/v1"));
+    match provider.stream(request(&provider)).next().await {
+        Some(Ok(ModelEvent::Retry { reason, .. })) => assert!(reason.contains("refused"), "{reason}"),
+        // A machine without any certificate authority.
+        other => assert!(matches!(&other, Some(Err(error)) if error.message.contains("CA")), "{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_arrives_together_leaves_together() {
+    let words = Step::Words { words: "word ".repeat(2000), delay_ms: 0 };
+    let server = Server::start(vec![vec![words]]).await.unwrap();
+    let provider = Provider::http(endpoint(Api::Chat, server.base_url()));
+    let texts = provider.stream(request(&provider)).filter_map(async |event| match event {
+        Ok(ModelEvent::Text(text)) => Some(text),
+        _ => None,
+    });
+    let texts: Vec<_> = texts.collect().await;
+    assert_eq!(texts.concat(), "word ".repeat(2000));
+    assert!(texts.len() < 200, "{} events for 2000 deltas", texts.len());
+}
+
+#[tokio::test]
+async fn one_script_gives_the_same_answer_in_every_dialect() {
+    let script: Vec<Reply> = serde_json::from_value(json!([[
+        { "reasoning": "hm" },
+        { "words": "two words" },
+        { "call": { "id": "c1", "name": "f", "arguments": { "x": [1, 2] } }, "fragments": 3 },
+        { "call": { "id": "c2", "name": "g", "arguments": "{\"cut" } },
+        { "usage": { "prompt_tokens": 7, "completion_tokens": 5 } },
+        { "finish": "length" },
+    ]]))
+    .unwrap();
+    let chat = play(Api::Chat, script.clone()).await.got;
+    assert_eq!((chat.reasoning.as_str(), chat.message.text.as_str()), ("hm", "two words"));
+    assert_eq!(chat.message.calls.iter().map(super::ToolCall::runnable).collect::<Vec<_>>(), [true, false]);
+    assert_eq!((chat.finish.clone(), chat.usage.unwrap().input), (Some(super::Finish::Length), 7));
+    for api in [Api::Responses, Api::Messages] {
+        let mut got = play(api, script.clone()).await.got;
+        got.message.reasoning.clone_from(&chat.message.reasoning);
+        assert_eq!(got, chat, "{api:?}");
+    }
 }

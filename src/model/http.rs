@@ -9,9 +9,10 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Client, Response, redirect};
+use reqwest::{Client, Response, StatusCode, redirect};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::OnceCell;
+use serde_json::Value;
+use tokio::sync::Mutex;
 use url::{Host, Url};
 
 use super::wire::Answer;
@@ -21,24 +22,56 @@ use super::{Api, Endpoint, ErrorCode, Key, ModelError, date, fault, key};
 #[derive(Debug, Default)]
 pub(super) struct Http {
     client: OnceLock<Client>,
-    key: OnceCell<Option<SecretString>>,
+    /// What the key program printed; forgotten when it is refused, because such keys expire.
+    printed: Mutex<Option<SecretString>>,
 }
+
+/// Documents are small: who takes longer is not there.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Connections are kept this long: people think between prompts.
 const IDLE: Duration = Duration::from_mins(5);
 
 impl Http {
     pub(super) async fn send(&self, endpoint: &Endpoint, body: Bytes) -> Result<Answer, ModelError> {
-        let url = url(endpoint, path(endpoint.api))?;
-        let headers = headers(endpoint, &url, self.key(endpoint).await?)?;
+        let url = url(endpoint, path(endpoint.api).split('/'))?;
+        let headers = headers(endpoint, &url, self.key(endpoint).await?.as_ref())?;
         let request = self.client(endpoint, &url)?.post(url).headers(headers).body(body);
         let response = request.send().await.map_err(|error| broken(endpoint, error))?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            self.printed.lock().await.take();
+        }
         Ok(answer(endpoint, response))
+    }
+
+    /// Gets a JSON document: of the API, or of the whole server where the path begins with a slash.
+    pub(super) async fn get(&self, endpoint: &Endpoint, path: &str) -> Result<Value, ModelError> {
+        let mut url = url(endpoint, path.split('/'))?;
+        if path.starts_with('/') {
+            url.set_path(path);
+        } else if endpoint.api == Api::Messages {
+            // Else the list comes in pages of twenty.
+            url.set_query(Some("limit=1000"));
+        }
+        let headers = headers(endpoint, &url, self.key(endpoint).await?.as_ref())?;
+        let request = self.client(endpoint, &url)?.get(url).headers(headers).timeout(PATIENCE);
+        let response = request.send().await.map_err(|error| broken(endpoint, error))?;
+        let status = response.status();
+        let body = response.text().await.map_err(|error| broken(endpoint, error))?;
+        if !status.is_success() {
+            return Err(fault::of_status(endpoint, status.as_u16(), &body));
+        }
+        serde_json::from_str(&body).map_err(|_| fault::no_stream(endpoint, &body))
+    }
+
+    /// Whether the endpoint is on this machine.
+    pub(super) fn is_local(endpoint: &Endpoint) -> bool {
+        url(endpoint, []).is_ok_and(|url| is_loopback(&url))
     }
 
     /// A request without key for the root of the host: harmless, and it leaves an open connection behind.
     pub(super) async fn warm(&self, endpoint: &Endpoint) {
-        let Ok(mut url) = url(endpoint, &[]) else {
+        let Ok(mut url) = url(endpoint, []) else {
             return;
         };
         if is_loopback(&url) || url.scheme() != "https" {
@@ -51,15 +84,18 @@ impl Http {
         }
     }
 
-    async fn key(&self, endpoint: &Endpoint) -> Result<Option<&SecretString>, ModelError> {
-        let read = || async {
-            match &endpoint.key {
-                Key::None => Ok(None),
-                Key::Value(key) => Ok(Some(key.clone())),
-                Key::Command(command) => key::run(command).await.map(Some),
+    async fn key(&self, endpoint: &Endpoint) -> Result<Option<SecretString>, ModelError> {
+        match &endpoint.key {
+            Key::None => Ok(None),
+            Key::Value(key) => Ok(Some(key.clone())),
+            Key::Command(command) => {
+                let mut printed = self.printed.lock().await;
+                if printed.is_none() {
+                    *printed = Some(key::run(command).await?);
+                }
+                Ok(printed.clone())
             }
-        };
-        Ok(self.key.get_or_try_init(read).await?.as_ref())
+        }
     }
 
     fn client(&self, endpoint: &Endpoint, url: &Url) -> Result<&Client, ModelError> {
@@ -87,7 +123,9 @@ fn build(endpoint: &Endpoint, url: &Url) -> Result<Client, ModelError> {
             builder = builder.tls_certs_merge(key::certificates(file)?);
         }
     }
-    builder.build().map_err(|error| fault::network(endpoint, &causes(&error)))
+    builder.build().map_err(|error| {
+        fault::invalid(&format!("no connection to {} can be set up: {}", endpoint.provider, causes(&error)))
+    })
 }
 
 /// TLS that trusts nobody, for clients that never use it: the platform's trust store costs megabytes.
@@ -106,19 +144,19 @@ fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     if keeps && same && attempt.previous().len() <= 3 { attempt.follow() } else { attempt.stop() }
 }
 
-fn path(api: Api) -> &'static [&'static str] {
+fn path(api: Api) -> &'static str {
     match api {
-        Api::Chat => &["chat", "completions"],
-        Api::Responses => &["responses"],
-        Api::Messages => &["messages"],
+        Api::Chat => "chat/completions",
+        Api::Responses => "responses",
+        Api::Messages => "messages",
     }
 }
 
-fn url(endpoint: &Endpoint, path: &[&str]) -> Result<Url, ModelError> {
+fn url<'a>(endpoint: &Endpoint, path: impl IntoIterator<Item = &'a str>) -> Result<Url, ModelError> {
     let base = &endpoint.base_url;
-    let mut url = Url::parse(base).map_err(|error| fault::setting(&format!("base-url {base:?} is no URL: {error}")))?;
+    let mut url = Url::parse(base).map_err(|error| fault::invalid(&format!("base-url {base:?} is no URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(fault::setting(&format!("base-url {base:?} begins with neither http:// nor https://")));
+        return Err(fault::invalid(&format!("base-url {base:?} begins with neither http:// nor https://")));
     }
     url.path_segments_mut().expect("http URLs have a path").pop_if_empty().extend(path);
     Ok(url)
@@ -141,7 +179,7 @@ fn headers(endpoint: &Endpoint, url: &Url, key: Option<&SecretString>) -> Result
     }
     if let Some(key) = key {
         if url.scheme() == "http" && !is_loopback(url) {
-            return Err(fault::setting(&format!(
+            return Err(fault::invalid(&format!(
                 "the key for {} would travel unencrypted to {}: use https, or configure no key",
                 endpoint.provider, endpoint.base_url
             )));
@@ -151,13 +189,13 @@ fn headers(endpoint: &Endpoint, url: &Url, key: Option<&SecretString>) -> Result
             Api::Chat | Api::Responses => (AUTHORIZATION, format!("Bearer {}", key.expose_secret())),
         };
         let mut value = HeaderValue::try_from(value)
-            .map_err(|_| fault::setting(&format!("the key for {} has characters no key has", endpoint.provider)))?;
+            .map_err(|_| fault::invalid(&format!("the key for {} has characters no key has", endpoint.provider)))?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
     for (name, value) in &endpoint.headers {
         let pair = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
-        let (name, value) = pair.ok_or_else(|| fault::setting(&format!("the header {name:?} is not valid")))?;
+        let (name, value) = pair.ok_or_else(|| fault::invalid(&format!("the header {name:?} is not valid")))?;
         headers.insert(name, value);
     }
     Ok(headers)
@@ -169,11 +207,11 @@ fn answer(endpoint: &Endpoint, response: Response) -> Answer {
     if status.is_redirection() {
         let target = response.headers().get(LOCATION).and_then(|target| target.to_str().ok()).unwrap_or("nowhere");
         let said = Bytes::from(format!("the endpoint redirects to {target}"));
-        let body = futures_util::stream::iter([Ok(said)]).boxed();
+        let body = futures_util::stream::iter([Ok(said)]).fuse().boxed();
         return Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body };
     }
     let endpoint = endpoint.clone();
-    let body = response.bytes_stream().map_err(move |error| broken(&endpoint, error)).boxed();
+    let body = response.bytes_stream().map_err(move |error| broken(&endpoint, error)).fuse().boxed();
     Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body }
 }
 

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(super) async fn run(command: &[String]) -> Result<SecretString, ModelError> {
     let failed = |why: &str| ModelError {
         code: ErrorCode::Auth,
-        ..fault::setting(&format!("api-key-command {:?} {why}", command.first().map_or("", String::as_str)))
+        ..fault::invalid(&format!("api-key-command {:?} {why}", command.first().map_or("", String::as_str)))
     };
     let (program, arguments) = command.split_first().ok_or_else(|| failed("is empty"))?;
     let run =
@@ -42,7 +42,7 @@ pub(super) async fn run(command: &[String]) -> Result<SecretString, ModelError> 
 
 /// The authorities in a PEM file.
 pub(super) fn certificates(file: &Path) -> Result<Vec<Certificate>, ModelError> {
-    let failed = |why: String| fault::setting(&format!("ca-file {}: {why}", file.display()));
+    let failed = |why: String| fault::invalid(&format!("ca-file {}: {why}", file.display()));
     let pem = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
     match Certificate::from_pem_bundle(&pem) {
         Ok(certificates) if certificates.is_empty() => Err(failed("it has no PEM certificate".to_owned())),

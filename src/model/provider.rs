@@ -8,8 +8,8 @@ use super::http::Http;
 use super::rehearsal::Rehearsal;
 use super::wire::Wire;
 use super::{
-    Api, Endpoint, Instructions, Key, Message, ModelRequest, ModelStream, Preamble, TimeLimits, body, chat, messages,
-    request, responses,
+    Api, Endpoint, Instructions, Message, ModelError, ModelInfo, ModelRequest, ModelStream, Preamble, body, catalog,
+    chat, messages, request, responses, silence,
 };
 
 /// A model behind an endpoint. Clones share one client and its connections.
@@ -32,18 +32,7 @@ impl Provider {
     /// A model that plays a script in this process, through the real decoder, retries included.
     #[must_use]
     pub fn scripted(script: impl Into<Rehearsal>) -> Self {
-        let endpoint = Endpoint {
-            provider: "rehearsal".to_owned(),
-            api: Api::Chat,
-            base_url: "rehearsal:".to_owned(),
-            key: Key::None,
-            model: "script".to_owned(),
-            headers: Vec::new(),
-            body: serde_json::Map::new(),
-            ca_file: None,
-            context_window: None,
-            limits: TimeLimits::default(),
-        };
+        let endpoint = Endpoint::new("rehearsal", Api::Chat, "rehearsal:", "script");
         Self(Arc::new(Inner { endpoint, wire: Wire::Rehearsal(script.into()) }))
     }
 
@@ -94,7 +83,19 @@ impl Provider {
     pub fn stream(&self, request: ModelRequest) -> ModelStream {
         let ModelRequest { preamble, messages } = request;
         let body = body::close(&preamble, &messages);
-        request::stream(Arc::clone(&self.0), body.into(), preamble.tools)
+        let events = request::stream(Arc::clone(&self.0), body.into(), preamble.tools);
+        silence::told(events, self.0.endpoint.provider.clone())
+    }
+
+    /// The models the endpoint offers.
+    ///
+    /// # Errors
+    /// When it cannot be reached, refuses the key, or has no list.
+    pub async fn models(&self) -> Result<Vec<ModelInfo>, ModelError> {
+        match &self.0.wire {
+            Wire::Http(http) => catalog::models(http, &self.0.endpoint).await,
+            Wire::Rehearsal(_) => Ok(vec![ModelInfo { id: self.0.endpoint.model.clone(), context_window: None }]),
+        }
     }
 
     /// Opens the connection so that the first prompt need not wait for it; silent when that fails. Sends no API

@@ -1,13 +1,14 @@
 //! A model that plays a script: the same answers, byte for byte, every time.
 //!
-//! In this process behind [`super::Provider::scripted`], or behind a socket as [`Server`]. Both speak the real chat
-//! dialect, so that decoding, retries and cancelling are rehearsed too. Gates hold an answer until it is let go on, and
+//! In this process behind [`super::Provider::scripted`], or behind a socket as [`Server`]. Both speak the real
+//! dialects, so that decoding, retries and cancelling are rehearsed too. Gates hold an answer until it is let go on, and
 //! everything that happens can be awaited: tests need no sleep.
 
 mod script;
 mod server;
+mod voice;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ pub use script::{Call, Reply, Script, Step};
 use script::{Piece, Played};
 pub use server::Server;
 
+use super::Api;
 use super::wire::Answer;
 
 /// A script being played; clones are handles to the same play.
@@ -30,10 +32,12 @@ pub struct Rehearsal(Arc<watch::Sender<State>>);
 #[derive(Debug, Default)]
 struct State {
     replies: VecDeque<Reply>,
+    documents: HashMap<String, Value>,
     requests: Vec<Value>,
     open: HashSet<String>,
     waiting: Vec<String>,
     closed_early: usize,
+    connections: usize,
 }
 
 impl From<Script> for Rehearsal {
@@ -49,6 +53,11 @@ impl Rehearsal {
         self.0.send_modify(|state| state.replies.extend(script));
     }
 
+    /// Answers a GET of `path` with a document; there is none unless it was given here.
+    pub fn document(&self, path: &str, document: Value) {
+        self.0.send_modify(|state| _ = state.documents.insert(path.to_owned(), document));
+    }
+
     /// Lets every answer pass a gate, those to come included.
     pub fn open(&self, gate: &str) {
         self.0.send_modify(|state| _ = state.open.insert(gate.to_owned()));
@@ -58,6 +67,12 @@ impl Rehearsal {
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
         self.0.borrow().requests.clone()
+    }
+
+    /// How many connections a [`Server`] has accepted.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.0.borrow().connections
     }
 
     /// Waits until an answer stands at a gate.
@@ -81,24 +96,21 @@ impl Rehearsal {
     }
 
     /// Takes a request and begins the next reply.
-    pub(super) fn answer(&self, body: &[u8]) -> Answer {
+    pub(super) fn answer(&self, body: &[u8], api: Api) -> Answer {
         let request = serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into());
         let mut reply = None;
         self.0.send_modify(|state| {
             state.requests.push(request);
             reply = state.replies.pop_front();
         });
-        let Played { status, headers, pieces } = match reply {
-            Some(reply) => script::play(reply),
-            None => script::exhausted(),
-        };
+        let Played { status, headers, pieces } = script::play(reply.unwrap_or_else(script::exhausted), api);
         let retry_after = headers
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))
             .and_then(|(_, value)| value.parse().ok())
             .map(Duration::from_secs);
         let play = Play { rehearsal: self.clone(), pieces: pieces.into(), ended: false };
-        let body = stream::unfold(play, |mut play| async move { Some((play.next().await?, play)) }).boxed();
+        let body = stream::unfold(play, |mut play| async move { Some((play.next().await?, play)) }).fuse().boxed();
         Answer { status, retry_after, headers, body }
     }
 }

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::{FutureExt, StreamExt, stream};
 use tokio::time::timeout;
 
 use super::batch::Batch;
@@ -27,6 +26,8 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LARGEST: usize = 32 << 20;
 /// Error pages are read this far, in bytes.
 const LARGEST_ERROR: usize = 64 << 10;
+/// At most so much is decoded before it leaves, in bytes.
+const READ: usize = 64 << 10;
 /// How long the connection may take to come free after the terminal marker.
 const GRACE: Duration = Duration::from_millis(25);
 
@@ -101,7 +102,7 @@ impl Request {
             self.phase = Phase::Over;
             self.batch = Batch::default();
             self.failed = None;
-            return Err(fault::unreadable(&format!("the answer is larger than {} MiB", LARGEST >> 20)));
+            return Err(fault::invalid(&format!("the answer is larger than {} MiB", LARGEST >> 20)));
         }
         Ok(event)
     }
@@ -156,7 +157,7 @@ impl Request {
             Ok(answer) => answer,
             Err(error) => return self.failed = Some(error),
         };
-        if answer.status == 200 {
+        if (200..300).contains(&answer.status) {
             self.phase = Phase::Read(
                 answer,
                 StreamDecoder::new(endpoint.api, &endpoint.model).with_tools(Arc::clone(&self.tools)).into(),
@@ -184,7 +185,7 @@ impl Request {
                     let body = text(endpoint, answer, bytes.into()).await;
                     return self.failed = Some(fault::no_stream(endpoint, &body));
                 }
-                decoder.feed(&bytes, &mut self.batch).map(|()| decoder.done())
+                self.feed(&mut answer, &mut decoder, bytes).await
             }
             Ok(None) => Ok(true),
             Ok(Some(Err(error))) | Err(error) => Err(error),
@@ -201,6 +202,32 @@ impl Request {
                 self.failed = Some(error);
             }
         }
+    }
+
+    /// Decodes what is there: what came in one read of the socket leaves as one, however many chunks it was cut into.
+    /// Gives whether the answer is complete.
+    async fn feed(
+        &mut self,
+        answer: &mut Answer,
+        decoder: &mut StreamDecoder,
+        first: Bytes,
+    ) -> Result<bool, ModelError> {
+        let (mut size, mut next) = (0, Some(Ok(first)));
+        while let Some(bytes) = next.transpose()? {
+            size += bytes.len();
+            let fed = decoder.feed(&bytes, &mut self.batch);
+            fed.map_err(|error| fault::explained(&self.provider.endpoint, error))?;
+            if decoder.done() || size >= READ {
+                return Ok(decoder.done());
+            }
+            // The connection hands out one chunk at a time, and the next only when its task has run.
+            tokio::task::yield_now().await;
+            next = match answer.body.next().now_or_never() {
+                Some(next) => next,
+                None => return Ok(false),
+            };
+        }
+        Ok(true)
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) enum Wire {
     Rehearsal(Rehearsal),
 }
 
-/// The head of an answer, and its body as it arrives. Dropping it closes the connection.
+/// The head of an answer, and its body as it arrives, which stays at its end. Dropping it closes the connection.
 pub(super) struct Answer {
     pub(super) status: u16,
     /// How long the server asks to wait before the next try.
@@ -30,7 +30,7 @@ impl Wire {
     pub(super) async fn send(&self, endpoint: &Endpoint, body: Bytes) -> Result<Answer, ModelError> {
         match self {
             Self::Http(http) => http.send(endpoint, body).await,
-            Self::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body)),
+            Self::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body, endpoint.api)),
         }
     }
 }

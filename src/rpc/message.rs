@@ -1,7 +1,7 @@
 //! Between bodies and messages: what is not a JSON-RPC 2.0 message is told apart by what is wrong with it, and keeps
 //! its id byte for byte so that it can be answered.
 
-use lsp_server::{ErrorCode, Notification, Request, RequestId, Response, ResponseError};
+use lsp_server::{ErrorCode, RequestId, ResponseError};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -13,6 +13,67 @@ pub(crate) enum Message {
     Request(Request),
     Notification(Notification),
     Response(Response),
+}
+
+/// A request of the other side.
+#[derive(Debug)]
+pub struct Request {
+    /// Its id.
+    pub id: RequestId,
+    /// What is asked for.
+    pub method: String,
+    /// With what.
+    pub params: Params,
+}
+
+/// A notification of the other side.
+#[derive(Debug)]
+pub struct Notification {
+    /// What happened.
+    pub method: String,
+    /// With what.
+    pub params: Params,
+}
+
+/// An answer of the other side, to be handed to [`crate::rpc::Peer::resolve`].
+#[derive(Debug)]
+pub struct Response {
+    pub(super) id: RequestId,
+    result: Option<Box<RawValue>>,
+    error: Option<Box<RawValue>>,
+}
+
+/// Params as they were written, an object, an array or nothing.
+///
+/// They are read once, straight into the type a handler wants: a tree of values would take thirty times the memory of
+/// the text, and a hostile client sends such texts to methods that do not exist.
+#[derive(Debug, Clone, Default)]
+pub struct Params(Option<Box<RawValue>>);
+
+impl Params {
+    /// Reads them; nothing is read as `null`.
+    ///
+    /// # Errors
+    /// When they do not fit.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> serde_json::Result<T> {
+        serde_json::from_str(self.0.as_deref().unwrap_or(RawValue::NULL).get())
+    }
+}
+
+impl Response {
+    /// The outcome. An error in a shape of the client's own still ends the wait for it.
+    pub(super) fn outcome(&self) -> Result<Value, ResponseError> {
+        let read = |text: &str| serde_json::from_str(text).map_err(|error| unknown_error(error.to_string()));
+        match (&self.error, &self.result) {
+            (Some(error), _) => Err(serde_json::from_str(error.get()).unwrap_or_else(|_| unknown_error(error.get()))),
+            (None, Some(result)) => read(result.get()),
+            (None, None) => Ok(Value::Null),
+        }
+    }
+}
+
+fn unknown_error(message: impl Into<String>) -> ResponseError {
+    ResponseError { code: ErrorCode::UnknownErrorCode as i32, message: message.into(), data: None }
 }
 
 /// Something that is no message; it is answered with [`crate::rpc::Peer::reject`].
@@ -42,18 +103,21 @@ impl Malformed {
     }
 }
 
-/// The members of a message, each as lenient as can be so that the id is known whatever else is wrong.
+/// The members of a message, each as it was written so that the id is known whatever else is wrong.
 #[derive(Deserialize)]
 struct Envelope<'a> {
-    jsonrpc: Option<Value>,
+    #[serde(borrow)]
+    jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
-    method: Option<Value>,
-    #[serde(default)]
-    params: Value,
-    #[serde(default, deserialize_with = "present")]
-    result: Option<Value>,
-    error: Option<Value>,
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
 }
 
 /// Tells `"id": null` from no id at all.
@@ -88,36 +152,25 @@ impl Envelope<'_> {
         let id = raw.map(|id| serde_json::from_str::<RequestId>(id.get()));
         let Some(method) = self.method else {
             // A response is never answered, whatever is wrong with it: two such peers would never fall silent.
-            let response_result =
-                outcome(self.result, self.error).ok_or_else(|| invalid("neither method nor result"))?;
-            return Ok(id.and_then(Result::ok).map(|id| Message::Response(Response { id, response_result })));
+            let (result, error) = (self.result.map(ToOwned::to_owned), self.error.map(ToOwned::to_owned));
+            if result.is_none() && error.is_none() {
+                return Err(invalid("neither method nor result"));
+            }
+            return Ok(id.and_then(Result::ok).map(|id| Message::Response(Response { id, result, error })));
         };
-        if self.jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
+        if self.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
             return Err(invalid("`jsonrpc` is not \"2.0\""));
         }
-        let Value::String(method) = method else {
-            return Err(invalid("`method` is not a string"));
-        };
-        if !matches!(self.params, Value::Null | Value::Array(_) | Value::Object(_)) {
+        let method = serde_json::from_str(method.get()).map_err(|_| invalid("`method` is not a string"))?;
+        if self.params.is_some_and(|params| !params.get().starts_with(['{', '['])) {
             return Err(invalid("`params` is neither an object nor an array"));
         }
+        let params = Params(self.params.map(ToOwned::to_owned));
         match id {
-            None => Ok(Some(Message::Notification(Notification { method, params: self.params }))),
-            Some(Ok(id)) => Ok(Some(Message::Request(Request { id, method, params: self.params }))),
+            None => Ok(Some(Message::Notification(Notification { method, params }))),
+            Some(Ok(id)) => Ok(Some(Message::Request(Request { id, method, params }))),
             Some(Err(_)) => Err(invalid("`id` is neither a 32-bit integer nor a string")),
         }
-    }
-}
-
-/// The two outcomes of a response. An error in a shape of the client's own still ends the wait for it.
-fn outcome(result: Option<Value>, error: Option<Value>) -> Option<Result<Value, ResponseError>> {
-    match error {
-        None => result.map(Ok),
-        Some(error) => Some(Err(serde_json::from_value(error.clone()).unwrap_or_else(|_| ResponseError {
-            code: ErrorCode::UnknownErrorCode as i32,
-            message: error.to_string(),
-            data: None,
-        }))),
     }
 }
 
@@ -169,14 +222,14 @@ mod tests {
         match parse(body) {
             Ok(None) => "nothing".into(),
             Ok(Some(Message::Request(Request { id, method, params }))) => {
-                format!("request {id} {method} {params}")
+                format!("request {id} {method} {}", params.read::<Value>().unwrap())
             }
             Ok(Some(Message::Notification(Notification { method, params }))) => {
-                format!("notification {method} {params}")
+                format!("notification {method} {}", params.read::<Value>().unwrap())
             }
-            Ok(Some(Message::Response(Response { id, response_result }))) => match response_result {
-                Ok(value) => format!("response {id} {value}"),
-                Err(error) => format!("response {id} error {} {}", error.code, error.message),
+            Ok(Some(Message::Response(response))) => match response.outcome() {
+                Ok(value) => format!("response {} {value}", response.id),
+                Err(error) => format!("response {} error {} {}", response.id, error.code, error.message),
             },
             Err(malformed) => format!("{} id {}", malformed.code as i32, malformed.id),
         }
@@ -236,8 +289,11 @@ mod tests {
     #[test]
     fn deep_nesting_is_refused_without_recursion() {
         let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
-        check(&format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{deep}}}"#), "-32700 id null");
         check(&deep, "-32600 id null");
+        let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{deep}}}"#);
+        let Ok(Some(Message::Request(request))) = parse(body.as_bytes()) else { panic!("a request") };
+        assert!(request.params.read::<Value>().is_err());
+        assert!(request.params.read::<IgnoredAny>().is_ok());
     }
 
     #[test]

@@ -4,12 +4,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use lsp_server::{ErrorCode, RequestId, Response, ResponseError};
+use lsp_server::{ErrorCode, RequestId, ResponseError};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::message::{self, Malformed};
+use super::message::{self, Malformed, Response};
 use super::outbox::{Outbox, TextSource};
 use super::pending::{Answer, Pending};
 
@@ -46,14 +46,22 @@ impl Peer {
         let (id, receiver) = self.pending().ask();
         match message::call(Some(id), method, params) {
             Ok(body) => self.outbox().push(body),
-            Err(error) => self.pending().resolve(&RequestId::from(id), Err(unserializable(&error))),
+            Err(error) => {
+                if let Some(waiting) = self.pending().claim(&RequestId::from(id)) {
+                    // The receiver is at hand: this cannot fail.
+                    let _ = waiting.send(Err(unserializable(&error)));
+                }
+            }
         }
         PendingResponse { peer: self.clone(), id, receiver }
     }
 
     /// Hands an answer to whoever waits for it.
-    pub fn resolve(&self, response: Response) {
-        self.pending().resolve(&response.id, response.response_result);
+    pub fn resolve(&self, response: &Response) {
+        if let Some(waiting) = self.pending().claim(&response.id) {
+            // Whoever asked may have lost interest in this very moment.
+            let _ = waiting.send(response.outcome());
+        }
     }
 
     /// The client no longer wants the answer to this request: sets [`crate::rpc::Responder::cancelled`].

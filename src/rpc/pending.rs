@@ -64,15 +64,9 @@ impl Pending {
         self.lock().outgoing.remove(&id);
     }
 
-    /// An answer came in; one that nobody waits for is nothing to talk about.
-    pub(super) fn resolve(&self, id: &RequestId, answer: Answer) {
-        let mut tables = self.lock();
-        let waiting = outgoing_id(id).and_then(|id| tables.outgoing.remove(&id));
-        drop(tables);
-        if let Some(sender) = waiting {
-            // Whoever asked may have lost interest in this very moment.
-            let _ = sender.send(answer);
-        }
+    /// Who waits for the answer with this id; nobody where there is no such request.
+    pub(super) fn claim(&self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
+        self.lock().outgoing.remove(&outgoing_id(id)?)
     }
 
     /// No answer can come any more.

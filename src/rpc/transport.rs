@@ -11,12 +11,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use lsp_server::{Notification, Request, Response};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::framing::{Fatal, Frame, FrameReader, Framing};
-use super::message::{self, Malformed, Message};
+use super::message::{self, Malformed, Message, Notification, Request, Response};
 use super::outbox::{Item, TextSource};
 use super::{Peer, Responder};
 

@@ -12,7 +12,7 @@ use super::{Carrier, Server};
 use crate::agent::event::{AgentEvent, ErrorCode as Failure, Termination};
 use crate::config::{Mode, Settings};
 use crate::protocol::{acp, ext};
-use crate::rpc::{ErrorCode, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
+use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
 use crate::session::{Attachment, Command, Prompt, Session, SessionId};
 use crate::workspace::{Root, Workspace};
 
@@ -54,7 +54,11 @@ impl Conversation {
         }
     }
 
-    pub async fn close(self) {
+    /// Ends the session. A prompt that waits for its turn is answered: the turn is cancelled.
+    pub async fn close(mut self) {
+        if let Some(prompt) = self.prompt.take() {
+            prompt.ok(&acp::PromptResponse::new(acp::StopReason::Cancelled));
+        }
         self.session.close().await;
     }
 
@@ -70,8 +74,8 @@ impl Conversation {
 }
 
 impl Server {
-    pub(super) fn new_session(&mut self, responder: Responder, params: Value) {
-        let started = read::<acp::NewSessionRequest>(params).and_then(|request| {
+    pub(super) fn new_session(&mut self, responder: Responder, params: &Params) {
+        let started = read::<NewSession>(params).and_then(|request| {
             self.require_acp()?;
             let roots = std::iter::once(request.cwd).chain(request.additional_directories).collect();
             self.start_session(roots, Reader::Client)
@@ -84,8 +88,9 @@ impl Server {
         let response = acp::NewSessionResponse::new(Arc::clone(&id))
             .modes(modes(conversation.mode))
             .config_options(config_options(conversation));
+        let no_model = conversation.no_model.clone();
         responder.ok(&response);
-        self.status(&id, None);
+        self.status(&id, no_model);
     }
 
     /// Starts a conversation on these folders; the workspace folders of the client join them.
@@ -112,7 +117,7 @@ impl Server {
         Ok(id)
     }
 
-    pub(super) fn prompt(&mut self, responder: Responder, params: Value) {
+    pub(super) fn prompt(&mut self, responder: Responder, params: &Params) {
         let request = match read::<acp::PromptRequest>(params) {
             Ok(request) => request,
             Err(error) => return responder.respond(Err(error)),
@@ -179,10 +184,7 @@ impl Server {
 
     pub(super) fn close_session(&mut self, params: &acp::CloseSessionRequest) -> Answer<acp::CloseSessionResponse> {
         self.conversation(&params.session_id.0)?;
-        if let Some(mut conversation) = self.conversations.remove(&params.session_id.0) {
-            if let Some(prompt) = conversation.prompt.take() {
-                prompt.ok(&acp::PromptResponse::new(acp::StopReason::Cancelled));
-            }
+        if let Some(conversation) = self.conversations.remove(&params.session_id.0) {
             self.tasks.spawn(conversation.close());
         }
         Ok(acp::CloseSessionResponse::new())
@@ -193,14 +195,17 @@ impl Server {
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         let reader = conversation.reader;
         match event {
-            AgentEvent::TurnStart { model, .. } => conversation.model = Some(model),
+            AgentEvent::TurnStart { model, .. } => {
+                conversation.model = Some(model);
+                conversation.no_model = None;
+            }
             AgentEvent::IterationStart { .. } => conversation.next_answer(),
             AgentEvent::Error { message, code, status, retryable } => {
                 conversation.failure = Some(failure(message, code, status, retryable));
             }
             AgentEvent::PermissionRequested { call_id, kind, preview, reply: Some(reply), .. } => match reader {
                 Reader::Client => self.ask_permission(id, &call_id, kind, preview, reply),
-                Reader::ChatFile => self.plain_ask(id, &call_id, kind, preview, reply),
+                Reader::ChatFile => self.plain_ask(id, &call_id, &preview, reply),
             },
             AgentEvent::PermissionResolved { call_id, .. } => {
                 if reader == Reader::ChatFile {
@@ -245,7 +250,7 @@ impl Server {
         let prompt = conversation.prompt.take();
         if conversation.reader == Reader::ChatFile {
             let problem = failure.map(|failure| failure.message);
-            self.plain_done(id, reason, problem);
+            self.plain_done(id, reason, problem.as_deref());
         } else if let Some(prompt) = prompt {
             match (stop_reason(reason), failure) {
                 (Some(stop), _) => prompt.ok(&acp::PromptResponse::new(stop)),
@@ -306,6 +311,16 @@ impl Conversation {
     pub fn is_running(&self) -> bool {
         self.prompt.is_some()
     }
+}
+
+/// What is read of `session/new`. The protocol requires `mcpServers`; a client without such servers that leaves it out
+/// is understood all the same.
+#[derive(Debug, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NewSession {
+    cwd: PathBuf,
+    #[serde(default)]
+    additional_directories: Vec<PathBuf>,
 }
 
 /// Sends an update of a session.
@@ -369,12 +384,12 @@ fn modes(current: Mode) -> acp::SessionModeState {
 
 /// The options, always whole.
 fn config_options(conversation: &Conversation) -> Vec<acp::SessionConfigOption> {
-    let modes = Mode::ALL.iter().map(|mode| acp::SessionConfigSelectOption::new(mode.name(), mode.title()));
-    let mode = acp::SessionConfigOption::select("mode", "Mode", conversation.mode.name(), modes.collect::<Vec<_>>())
+    let all = Mode::ALL.iter().map(|mode| acp::SessionConfigSelectOption::new(mode.name(), mode.title()));
+    let mode = acp::SessionConfigOption::select("mode", "Mode", conversation.mode.name(), all.collect::<Vec<_>>())
         .category(acp::SessionConfigOptionCategory::Mode);
-    let model = conversation.model.as_ref().map(|model| {
-        let only = vec![acp::SessionConfigSelectOption::new(model.clone(), model.clone())];
-        acp::SessionConfigOption::select("model", "Model", model.clone(), only)
+    let model = conversation.model.as_ref().map(|name| {
+        let only = vec![acp::SessionConfigSelectOption::new(name.clone(), name.clone())];
+        acp::SessionConfigOption::select("model", "Model", name.clone(), only)
             .category(acp::SessionConfigOptionCategory::Model)
     });
     std::iter::once(mode).chain(model).collect()

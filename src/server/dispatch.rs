@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Carrier, Ended, Phase, Server};
-use crate::rpc::{ErrorCode, Notification, Request, Responder, ResponseError};
+use crate::rpc::{ErrorCode, Notification, Params, Request, Responder, ResponseError};
 
 /// What a handler gives: a result, or an error that names the way out.
 pub(super) type Answer<T> = Result<T, ResponseError>;
@@ -18,16 +18,18 @@ impl Server {
             return responder.respond(Err(error));
         }
         match (method.as_str(), self.carrier) {
-            ("initialize", Carrier::Lsp) => reply(responder, params, |params| self.initialize_lsp(params)),
-            ("initialize", Carrier::Acp) => reply(responder, params, |params| self.initialize_acp(params)),
+            ("initialize", Carrier::Lsp) => reply(responder, &params, |params| Ok(self.initialize_lsp(params))),
+            ("initialize", Carrier::Acp) => reply(responder, &params, |params| self.initialize_acp(&params)),
             ("shutdown", Carrier::Lsp) => self.shutdown(responder),
-            ("session/new", _) => self.new_session(responder, params),
-            ("session/prompt", _) => self.prompt(responder, params),
-            ("session/set_mode", _) => reply(responder, params, |params| self.set_mode(&params)),
-            ("session/set_config_option", _) => reply(responder, params, |params| self.set_config_option(&params)),
-            ("session/close", _) => reply(responder, params, |params| self.close_session(&params)),
-            ("textDocument/codeAction", Carrier::Lsp) => reply(responder, params, |params| self.code_actions(params)),
-            ("workspace/executeCommand", Carrier::Lsp) => reply(responder, params, |params| self.execute(params)),
+            ("session/new", _) => self.new_session(responder, &params),
+            ("session/prompt", _) => self.prompt(responder, &params),
+            ("session/set_mode", _) => reply(responder, &params, |params| self.set_mode(&params)),
+            ("session/set_config_option", _) => reply(responder, &params, |params| self.set_config_option(&params)),
+            ("session/close", _) => reply(responder, &params, |params| self.close_session(&params)),
+            ("textDocument/codeAction", Carrier::Lsp) => {
+                reply(responder, &params, |params| Ok(self.code_actions(params)));
+            }
+            ("workspace/executeCommand", Carrier::Lsp) => reply(responder, &params, |params| self.execute(params)),
             _ => responder.error(ErrorCode::MethodNotFound, format!("tandem has no method `{method}`")),
         }
     }
@@ -41,18 +43,24 @@ impl Server {
         }
         match (method.as_str(), self.carrier) {
             ("exit", Carrier::Lsp) => self.exit(),
-            ("session/cancel", _) => hear(&method, params, |params| self.cancel(&params)),
-            ("$/cancelRequest" | "$/cancel_request", _) => self.cancel_request(&params),
-            ("textDocument/didOpen", Carrier::Lsp) => hear(&method, params, |params| self.did_open(params)),
-            ("textDocument/didChange", Carrier::Lsp) => hear(&method, params, |params| self.did_change(params)),
-            ("textDocument/didSave", Carrier::Lsp) => hear(&method, params, |params| self.did_save(&params)),
-            ("textDocument/didClose", Carrier::Lsp) => hear(&method, params, |params| self.did_close(&params)),
-            ("workspace/didChangeConfiguration", Carrier::Lsp) => self.did_change_configuration(&params),
-            ("workspace/didChangeWorkspaceFolders", Carrier::Lsp) => {
-                hear(&method, params, |params| self.did_change_folders(params));
+            ("session/cancel", _) => hear(&method, &params, |params| self.cancel(&params)),
+            ("$/cancelRequest" | "$/cancel_request", _) => {
+                hear(&method, &params, |params| self.cancel_request(&params));
             }
-            ("window/workDoneProgress/cancel", Carrier::Lsp) => self.plain_progress_cancelled(&params),
-            ("_tandem/didFocus", _) => hear(&method, params, |params| self.did_focus(&params)),
+            ("textDocument/didOpen", Carrier::Lsp) => hear(&method, &params, |params| self.did_open(params)),
+            ("textDocument/didChange", Carrier::Lsp) => hear(&method, &params, |params| self.did_change(params)),
+            ("textDocument/didSave", Carrier::Lsp) => hear(&method, &params, |params| self.did_save(&params)),
+            ("textDocument/didClose", Carrier::Lsp) => hear(&method, &params, |params| self.did_close(&params)),
+            ("workspace/didChangeConfiguration", Carrier::Lsp) => {
+                hear(&method, &params, |params| self.did_change_configuration(&params));
+            }
+            ("workspace/didChangeWorkspaceFolders", Carrier::Lsp) => {
+                hear(&method, &params, |params| self.did_change_folders(params));
+            }
+            ("window/workDoneProgress/cancel", Carrier::Lsp) => {
+                hear(&method, &params, |params| self.plain_progress_cancelled(&params));
+            }
+            ("_tandem/didFocus", _) => hear(&method, &params, |params| self.did_focus(&params)),
             _ => tracing::debug!(method, "unknown notification"),
         }
     }
@@ -92,18 +100,22 @@ pub(super) fn error(code: ErrorCode, message: impl Into<String>) -> ResponseErro
 }
 
 /// Reads params; what does not fit is named.
-pub(super) fn read<P: DeserializeOwned>(params: Value) -> Answer<P> {
-    serde_json::from_value(params).map_err(|problem| error(ErrorCode::InvalidParams, format!("params: {problem}")))
+pub(super) fn read<P: DeserializeOwned>(params: &Params) -> Answer<P> {
+    params.read().map_err(|problem| error(ErrorCode::InvalidParams, format!("params: {problem}")))
 }
 
-fn reply<P: DeserializeOwned, R: Serialize>(responder: Responder, params: Value, handler: impl FnOnce(P) -> Answer<R>) {
+fn reply<P: DeserializeOwned, R: Serialize>(
+    responder: Responder,
+    params: &Params,
+    handler: impl FnOnce(P) -> Answer<R>,
+) {
     match read(params).and_then(handler) {
         Ok(result) => responder.ok(&result),
         Err(error) => responder.respond(Err(error)),
     }
 }
 
-fn hear<P: DeserializeOwned>(method: &str, params: Value, handler: impl FnOnce(P)) {
+fn hear<P: DeserializeOwned>(method: &str, params: &Params, handler: impl FnOnce(P)) {
     match read(params) {
         Ok(params) => handler(params),
         Err(problem) => tracing::warn!(method, "notification not understood: {}", problem.message),

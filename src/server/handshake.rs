@@ -10,6 +10,11 @@ use crate::rpc::ErrorCode;
 use crate::text::Encoding;
 use crate::workspace::Documents;
 
+/// `TextDocumentSyncKind`: every change carries the whole text.
+const WHOLE_TEXTS: u8 = 1;
+/// `TextDocumentSyncKind`: a change carries what changed.
+const INCREMENTS: u8 = 2;
+
 /// What is known of the client.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Client {
@@ -19,8 +24,6 @@ pub(super) struct Client {
     pub speaks_acp: bool,
     /// Whether `window/showMessageRequest` may carry actions.
     pub asks: bool,
-    /// Whether `window/showDocument` is answered.
-    pub shows_documents: bool,
     /// Whether progress may be begun by us.
     pub shows_progress: bool,
     /// The URIs of the workspace folders.
@@ -42,13 +45,13 @@ impl Client {
 }
 
 impl Server {
-    pub(super) fn initialize_lsp(&mut self, handshake: lsp::Handshake) -> Answer<Value> {
+    pub(super) fn initialize_lsp(&mut self, handshake: lsp::Handshake) -> Value {
         let encoding = negotiate(&handshake);
+        let sync = if shuffles_changes(&handshake) { WHOLE_TEXTS } else { INCREMENTS };
         self.client = Client {
             process_id: handshake.process_id,
             speaks_acp: handshake.capability("experimental.tandem").is_some(),
             asks: handshake.capability("window.showMessage.messageActionItem").is_some(),
-            shows_documents: handshake.client_info.as_ref().is_none_or(|client| client.name != "null"),
             shows_progress: handshake.can("window.workDoneProgress"),
             folders: handshake.folders(),
         };
@@ -59,7 +62,7 @@ impl Server {
         self.phase = Phase::Serving;
         let mut capabilities = json!({
             "positionEncoding": encoding_name(encoding),
-            "textDocumentSync": { "openClose": true, "change": 2, "save": { "includeText": false } },
+            "textDocumentSync": { "openClose": true, "change": sync, "save": { "includeText": false } },
             "workspace": { "workspaceFolders": { "supported": true, "changeNotifications": true } },
         });
         if self.client.speaks_acp {
@@ -68,13 +71,13 @@ impl Server {
             capabilities["codeActionProvider"] = json!({ "codeActionKinds": super::lsp::ACTION_KINDS });
             capabilities["executeCommandProvider"] = json!({ "commands": super::lsp::COMMANDS });
         }
-        Ok(json!({
+        json!({
             "capabilities": capabilities,
             "serverInfo": { "name": "tandem", "version": env!("CARGO_PKG_VERSION") },
-        }))
+        })
     }
 
-    pub(super) fn initialize_acp(&mut self, params: Value) -> Answer<acp::InitializeResponse> {
+    pub(super) fn initialize_acp(&mut self, params: &Value) -> Answer<acp::InitializeResponse> {
         // Read leniently: a client of a later version is told which one we speak, whatever else it sends.
         if !params.is_object() {
             return Err(error(ErrorCode::InvalidParams, "params: an object with `protocolVersion` is expected"));
@@ -83,6 +86,14 @@ impl Server {
         self.phase = Phase::Serving;
         Ok(acp_answer())
     }
+}
+
+/// Whether changes may arrive in another order than they were made: Helix before 25.07 sends each from a task of its own.
+/// Ranges are worthless then; whole texts, of which the highest version counts, are not.
+fn shuffles_changes(handshake: &lsp::Handshake) -> bool {
+    let Some(lsp::Client { name, version: Some(version) }) = &handshake.client_info else { return false };
+    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    name == "helix" && (numbers.next(), numbers.next()) < (Some(25), Some(7))
 }
 
 /// UTF-8 where the client takes it: our texts are UTF-8. Else UTF-16, which every client has.

@@ -9,10 +9,10 @@ impl Server {
     /// Tells how a session is, with something to read.
     pub(super) fn status(&mut self, id: &str, message: Option<String>) {
         let Some(conversation) = self.conversations.get(id) else { return };
-        let (state, message) = match (&conversation.no_model, conversation.is_running()) {
-            (Some(why), false) => (ext::State::NoModel, message.or_else(|| Some(why.clone()))),
-            (_, true) => (ext::State::Running, message),
-            (None, false) => (ext::State::Ready, message),
+        let state = match (&conversation.no_model, conversation.is_running()) {
+            (_, true) => ext::State::Running,
+            (Some(_), false) => ext::State::NoModel,
+            (None, false) => ext::State::Ready,
         };
         self.tell_status(id, state, message);
     }

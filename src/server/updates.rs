@@ -3,6 +3,8 @@
 //! Events are richer than the protocol: what it has no word for becomes a remark, never an invented variant (clients
 //! reject unknown ones). Everything that came from a model or a file and reaches a title is shown escaped.
 
+use std::borrow::Cow;
+
 use crate::agent::event::{
     AgentEvent, ExecutionResult, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,
 };
@@ -40,9 +42,9 @@ pub(crate) enum Chunk {
 /// What an event is for a client; `None` when it is nothing to it.
 pub(crate) fn project(event: AgentEvent) -> Option<Projected> {
     let update = match event {
-        AgentEvent::TextDelta { content } => return Some(Projected::Text { chunk: Chunk::Message, text: content }),
+        AgentEvent::TextDelta { content } => return Some(text(Chunk::Message, content)),
         AgentEvent::ReasoningDelta { content } => {
-            return Some(Projected::Text { chunk: Chunk::Thought, text: content });
+            return Some(text(Chunk::Thought, content));
         }
         AgentEvent::ToolCallStart { id, name, kind, .. } => {
             let call = acp::ToolCall::new(id, display::escape_line(&name)).kind(tool_kind(kind));
@@ -55,7 +57,7 @@ pub(crate) fn project(event: AgentEvent) -> Option<Projected> {
         }
         AgentEvent::ToolExecutionEnd { call_id, result, .. } => change(call_id, executed(result)),
         AgentEvent::Plan { entries } => {
-            acp::SessionUpdate::Plan(acp::Plan::new(entries.into_iter().map(plan_entry).collect()))
+            acp::SessionUpdate::Plan(acp::Plan::new(entries.iter().map(plan_entry).collect()))
         }
         AgentEvent::Retry { wait_ms, reason, .. } => {
             let seconds = wait_ms.div_ceil(1000);
@@ -70,6 +72,15 @@ pub(crate) fn project(event: AgentEvent) -> Option<Projected> {
         _ => return None,
     };
     Some(Projected::Update(Box::new(update)))
+}
+
+/// Text is shown as it is unless it would deceive: then it is escaped.
+fn text(chunk: Chunk, content: String) -> Projected {
+    let escaped = match display::escape(&content) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(escaped) => Some(escaped),
+    };
+    Projected::Text { chunk, text: escaped.unwrap_or(content) }
 }
 
 /// What a permission question shows: the call as it will happen.
@@ -138,7 +149,7 @@ fn tool_kind(kind: ToolKind) -> acp::ToolKind {
     }
 }
 
-fn plan_entry(entry: PlanEntry) -> acp::PlanEntry {
+fn plan_entry(entry: &PlanEntry) -> acp::PlanEntry {
     let priority = match entry.priority {
         PlanPriority::High => acp::PlanEntryPriority::High,
         PlanPriority::Medium => acp::PlanEntryPriority::Medium,

@@ -88,6 +88,24 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
     })
 }
 
+/// The first model of a server that runs on this machine.
+pub(super) async fn local() -> Option<Provider> {
+    let server = crate::model::detect().await.into_iter().find(|server| !server.models.is_empty())?;
+    let model = server.models.into_iter().next()?;
+    Some(Provider::http(Endpoint {
+        provider: server.name.to_owned(),
+        api: Api::Chat,
+        base_url: server.base_url,
+        key: Key::None,
+        model: model.id,
+        headers: Vec::new(),
+        body: serde_json::Map::new(),
+        ca_file: None,
+        context_window: model.context_window,
+        limits: TimeLimits { first_byte: None, ..TimeLimits::default() },
+    }))
+}
+
 impl Setup {
     /// `provider/model`.
     #[must_use]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::time::Duration;
 
-use similar::{DiffOp, TextDiff};
+use similar::{DiffOp, TextDiff, TextMerge};
 
 /// Past this the comparison gets coarser, never wrong.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -65,6 +65,13 @@ pub fn patched(text: &str, hunks: &[Hunk]) -> String {
     }
     patched.push_str(text.get(copied..).unwrap_or_default());
     patched
+}
+
+/// `theirs` with what turns `base` into `ours`, line by line; `None` where both changed the same lines.
+#[must_use]
+pub fn merged(base: &str, ours: &str, theirs: &str) -> Option<String> {
+    let merge = TextMerge::from_lines(base, ours, theirs);
+    (!merge.is_conflicted()).then(|| merge.to_string())
 }
 
 /// A unified diff with `context` lines around each change, without file headers; empty when nothing differs.
@@ -223,6 +230,13 @@ mod tests {
         \ No newline at end of file
         ");
         assert_eq!(unified("x", "x", 3), "");
+    }
+
+    #[test]
+    fn merging_takes_both_or_nothing() {
+        assert_eq!(merged("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n").as_deref(), Some("A\nb\nC\n"));
+        assert_eq!(merged("a\nb\nc", "a\nb\n", "x\na\nb\nc").as_deref(), Some("x\na\nb\n"));
+        assert_eq!(merged("a\n", "b\n", "c\n"), None);
     }
 
     proptest! {

@@ -237,9 +237,11 @@ fn check_object(fields: &Map<String, Value>, schema: &Value, at: &str) -> Result
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Ok(());
     };
-    let full = |name: &str| {
-        if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
-    };
+    let full = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+    if let Some(name) = fields.keys().find(|name| !properties.contains_key(*name)) {
+        let known: Vec<_> = properties.keys().map(|name| format!("`{name}`")).collect();
+        return Err(format!("`{}` is not known here, only {}", full(name), known.join(", ")));
+    }
     for (name, schema_of_field) in properties {
         match fields.get(name) {
             Some(value) => check(value, schema_of_field, &full(name))?,
@@ -249,13 +251,7 @@ fn check_object(fields: &Map<String, Value>, schema: &Value, at: &str) -> Result
             None => {}
         }
     }
-    match fields.keys().find(|name| !properties.contains_key(*name)) {
-        Some(name) => {
-            let known: Vec<_> = properties.keys().map(|name| format!("`{name}`")).collect();
-            Err(format!("`{}` is not known here, only {}", full(name), known.join(", ")))
-        }
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn check_array(items: &[Value], schema: &Value, at: &str) -> Result<(), String> {

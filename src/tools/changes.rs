@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use super::files::{cancelled, did_you_mean, location, named, preview, shown, unless_cancelled};
 use super::{FileDiff, Preview, ToolContext, ToolError, ToolOutput};
@@ -9,6 +10,8 @@ use crate::workspace::{Change, FileChange, FileError, Strategy, WorkspacePath};
 
 /// As much of a diff is shown to the model, in bytes.
 const SHOWN_DIFF: usize = 4000;
+/// So long a change that was begun may take to end after a cancel.
+const GRACE: Duration = Duration::from_millis(250);
 
 /// What a change is going to do.
 pub(super) async fn propose(
@@ -37,13 +40,21 @@ pub(super) async fn sketch(context: &ToolContext, verb: &str, name: &str, change
     })
 }
 
-/// Makes a change. Once begun it is not given up half way: the workspace itself bounds how long it takes.
+/// Makes a change. When cancelled meanwhile it still has a moment to end, so that what was done is told.
 pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) -> Result<ToolOutput, ToolError> {
     let path = context.workspace.resolve(name)?;
     if context.cancel.is_cancelled() {
         return Err(cancelled());
     }
-    match context.workspace.commit(&path, &change).await {
+    let deadline = async {
+        context.cancel.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    let done = tokio::select! {
+        done = context.workspace.commit(&path, &change) => done,
+        () = deadline => return Err(ToolError("cancelled while the file was being changed; it may have been".to_owned())),
+    };
+    match done {
         Ok(change) => Ok(ToolOutput {
             content: report(&shown(&context.workspace, &path.absolute()), &change),
             locations: vec![location(path.absolute(), first_line(&change))],
@@ -82,12 +93,14 @@ async fn explained(context: &ToolContext, path: &WorkspacePath, error: FileError
 
 /// What the model reads about a change that was made.
 fn report(name: &str, change: &FileChange) -> String {
-    let mut report = match &change.old_text {
-        None => format!("Created {name} ({} lines).\n", change.new_text.lines().count()),
-        Some(_) => {
-            let how = change.strategy.map(|strategy| format!("; {}", matched(strategy))).unwrap_or_default();
-            format!("Changed {name}{}{how}.\n", lines(&change.lines))
-        }
+    if change.old_text.as_ref() == Some(&change.new_text) {
+        return format!("{name} holds exactly that already; nothing was changed.\n");
+    }
+    let how = change.strategy.map(|strategy| format!("; {}", matched(strategy))).unwrap_or_default();
+    let mut report = if change.old_text.is_some() {
+        format!("Changed {name}{}{how}.\n", lines(&change.lines))
+    } else {
+        format!("Created {name} ({} lines).\n", change.new_text.lines().count())
     };
     for note in &change.notes {
         writeln!(report, "Note: {note}").expect("writing to a string cannot fail");
@@ -151,6 +164,7 @@ mod tests {
             assert_eq!(report("a.rs", &change), expected);
         };
         check(None, "a\nb\n", None, &[], "Created a.rs (2 lines).\n");
+        check(Some("a\n"), "a\n", None, &[], "a.rs holds exactly that already; nothing was changed.\n");
         check(
             Some("a\nb\n"),
             "a\nc\n",
@@ -163,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_long_diff_is_cut_after_a_line() {
-        let long = (0..1000).map(|line| format!("line {line}\n")).collect::<String>();
+        let long = "a line\n".repeat(1000);
         let change = FileChange {
             old_text: Some("".into()),
             new_text: long.into(),

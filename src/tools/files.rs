@@ -29,6 +29,8 @@ pub(super) fn starts(workspace: &Workspace, name: Option<&str>) -> Result<Vec<Wo
 
 /// An absolute path as people and models know it: relative where relative names start, on one line.
 pub(super) fn shown(workspace: &Workspace, path: &Path) -> String {
+    // Components, because a root's path may end with a slash.
+    let path = path.components().as_path();
     let relative = workspace.roots().first().and_then(|root| path.strip_prefix(root.path()).ok()).unwrap_or(path);
     let name = if relative.as_os_str().is_empty() { ".".into() } else { relative.to_string_lossy() };
     escape_line(&name).into_owned()

@@ -53,8 +53,8 @@ impl TypedTool for Glob {
             starts = starts.iter().map(inside).collect::<Result<_, _>>()?;
         }
         let found = blocking(context, move |workspace, cancel| find(workspace, &starts, &search, cancel)).await?;
-        let content = found.report(&context.workspace, &arguments.pattern);
-        Ok(ToolOutput { content, ..ToolOutput::default() })
+        let report = found.report(&context.workspace, &arguments.pattern);
+        Ok(ToolOutput { content: report, ..ToolOutput::default() })
     }
 }
 

@@ -15,10 +15,9 @@ use crate::text::display::escape_line;
 use crate::workspace::walk::{Entry, Kind};
 use crate::workspace::{Workspace, WorkspacePath};
 
-const DEPTH: usize = 3;
 /// As many names are shown.
-const SHOWN: usize = 500;
-/// As many are looked at; a folder with more is listed in part.
+const SHOWN: usize = 300;
+/// As many are looked at: a folder with more below it is looked at less deeply.
 const SEEN: usize = 100_000;
 
 pub(super) struct ListFiles;
@@ -28,7 +27,7 @@ pub(super) struct ListFiles;
 pub(super) struct Arguments {
     /// Folder; the workspace when absent.
     path: Option<String>,
-    /// Levels to show (3).
+    /// Levels to show; as many as fit when absent.
     depth: Option<usize>,
 }
 
@@ -47,14 +46,14 @@ impl TypedTool for ListFiles {
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        let depth = arguments.depth.unwrap_or(DEPTH).max(1);
+        let depth = arguments.depth.unwrap_or(usize::MAX).max(1);
         let mut output = ToolOutput::default();
         for start in starts(&context.workspace, arguments.path.as_deref())? {
             let name = shown(&context.workspace, &start.absolute());
             let folder = start.clone();
             let list = move |workspace: &Workspace, cancel: &CancellationToken| list(workspace, &folder, depth, cancel);
             match blocking(context, list).await? {
-                Ok(tree) => write!(output.content, "{name}/\n{tree}").expect("writing to a string cannot fail"),
+                Ok(tree) => writeln!(output.content, "{name}/\n{tree}").expect("writing to a string cannot fail"),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Err(ToolError(format!("{name} does not exist{}", did_you_mean(context, &start).await)));
                 }
@@ -70,64 +69,80 @@ impl TypedTool for ListFiles {
 }
 
 fn list(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &CancellationToken) -> io::Result<String> {
-    let seen = Mutex::new(Vec::new());
+    let mut seen = look(workspace, start, depth, cancel)?;
+    for less in [4, 3, 2, 1].into_iter().filter(|less| *less < depth) {
+        if !seen.is_too_much {
+            break;
+        }
+        seen = look(workspace, start, less, cancel)?;
+    }
+    if matches!(seen.entries.as_slice(), [(below, _)] if below.as_os_str().is_empty()) {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    seen.entries.sort();
+    let mut tree = tree(&seen.entries, depth);
+    if seen.is_too_much {
+        tree.push(format!("[there are more than {SEEN}]"));
+    }
+    if seen.unreadable > 0 {
+        tree.push(format!("[{} folders could not be read]", seen.unreadable));
+    }
+    Ok(tree.join("\n"))
+}
+
+/// What is below a folder.
+struct Seen {
+    entries: Vec<(PathBuf, Kind)>,
+    is_too_much: bool,
+    unreadable: usize,
+}
+
+fn look(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &CancellationToken) -> io::Result<Seen> {
+    let entries = Mutex::new(Vec::new());
     let enough = cancel.child_token();
     let visitor = || {
         |entry: &Entry<'_>| {
-            let mut seen = seen.lock().expect("no visitor panics");
-            if seen.len() < SEEN {
-                seen.push((entry.below().to_owned(), entry.kind()));
+            let mut entries = entries.lock().expect("no visitor panics");
+            if entries.len() < SEEN {
+                entries.push((entry.below().to_owned(), entry.kind()));
             } else {
                 enough.cancel();
             }
         }
     };
     let walked = workspace.walk(start, depth, &enough, visitor)?;
-    let mut seen = seen.into_inner().expect("no visitor panics");
-    if matches!(seen.as_slice(), [(below, _)] if below.as_os_str().is_empty()) {
-        return Err(io::ErrorKind::NotADirectory.into());
-    }
-    seen.sort();
-    let mut tree = tree(&seen, depth);
-    if enough.is_cancelled() {
-        writeln!(tree, "[this folder is very large; only part of it was looked at]")
-            .expect("writing to a string cannot fail");
-    }
-    if walked.unreadable > 0 {
-        writeln!(tree, "[{} folders could not be read]", walked.unreadable).expect("writing to a string cannot fail");
-    }
-    Ok(tree)
+    let entries = entries.into_inner().expect("no visitor panics");
+    Ok(Seen { entries, is_too_much: enough.is_cancelled() && !cancel.is_cancelled(), unreadable: walked.unreadable })
 }
 
-/// Sorted entries as an indented tree: as deep as asked, or less deep when that would be too long.
-fn tree(entries: &[(PathBuf, Kind)], depth: usize) -> String {
+/// Sorted entries as the lines of an indented tree: as deep as asked, or less deep when that would be too long.
+fn tree(entries: &[(PathBuf, Kind)], depth: usize) -> Vec<String> {
     let level = |path: &Path| path.components().count();
-    let up_to = |depth: usize| entries.iter().filter(|(path, _)| level(path) <= depth).count();
-    let fitting = (1..=depth.min(64)).rev().find(|depth| up_to(*depth) <= SHOWN).unwrap_or(1);
     let deepest = entries.iter().map(|(path, _)| level(path)).max().unwrap_or_default();
-    let mut tree = String::new();
-    for (path, kind) in entries.iter().filter(|(path, _)| level(path) <= fitting).take(SHOWN) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let up_to = |depth: usize| entries.iter().filter(|(path, _)| level(path) <= depth).count();
+    let shown = (1..=depth.min(deepest)).rev().find(|depth| up_to(*depth) <= SHOWN).unwrap_or(1);
+    let is_cut = shown < deepest || shown == depth;
+    let line = |(path, kind): &(PathBuf, Kind)| {
         let mark = match kind {
-            Kind::Folder if level(path) == fitting => "/…",
+            Kind::Folder if is_cut && level(path) == shown => "/…",
             Kind::Folder => "/",
             Kind::Symlink => " (symlink)",
             Kind::Special => " (no regular file)",
             Kind::File => "",
         };
-        writeln!(tree, "{}{}{mark}", "  ".repeat(level(path)), escape_line(&name))
-            .expect("writing to a string cannot fail");
-    }
-    let left_out = entries.len() - up_to(fitting).min(SHOWN);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        format!("{}{}{mark}", "  ".repeat(level(path)), escape_line(&name))
+    };
+    let mut lines: Vec<_> = entries.iter().filter(|(path, _)| level(path) <= shown).take(SHOWN).map(line).collect();
+    let left_out = entries.len() - lines.len();
     if entries.is_empty() {
-        tree.push_str("[nothing in it, or nothing that .gitignore does not name]\n");
+        lines.push("[nothing in it, or nothing that .gitignore does not name]".to_owned());
     } else if up_to(1) > SHOWN {
-        writeln!(tree, "[{left_out} more; find files by name with glob]").expect("writing to a string cannot fail");
-    } else if fitting < deepest {
-        writeln!(tree, "[{left_out} more below level {fitting}; list a folder to see what is in it]")
-            .expect("writing to a string cannot fail");
+        lines.push(format!("[{left_out} more; find files by name with glob]"));
+    } else if left_out > 0 {
+        lines.push(format!("[{left_out} more below level {shown}; list a folder to see what is in it]"));
     }
-    tree
+    lines
 }
 
 #[cfg(test)]
@@ -146,8 +161,8 @@ mod tests {
     #[test]
     fn draws_a_tree() {
         let entries = entries(&["b.rs", "a/", "a/x.rs", "a/deep/", "a-b.rs", "odd\nname"]);
-        assert_eq!(tree(&entries, 2), "  a/\n    deep/…\n    x.rs\n  a-b.rs\n  b.rs\n  odd\\nname\n");
-        assert_eq!(tree(&[], 2), "[nothing in it, or nothing that .gitignore does not name]\n");
+        assert_eq!(tree(&entries, 2), ["  a/", "    deep/…", "    x.rs", "  a-b.rs", "  b.rs", "  odd\\nname"]);
+        assert_eq!(tree(&[], 2), ["[nothing in it, or nothing that .gitignore does not name]"]);
     }
 
     #[test]
@@ -156,7 +171,7 @@ mod tests {
         let names: Vec<_> = many.iter().map(String::as_str).chain(["a/", "b"]).collect();
         assert_eq!(
             tree(&entries(&names), 3),
-            "  a/…\n  b\n[600 more below level 1; list a folder to see what is in it]\n"
+            ["  a/…", "  b", "[600 more below level 1; list a folder to see what is in it]"]
         );
     }
 
@@ -165,6 +180,9 @@ mod tests {
         let many: Vec<_> = (0..600).map(|index| format!("{index:03}")).collect();
         let names: Vec<_> = many.iter().map(String::as_str).collect();
         let tree = tree(&entries(&names), 3);
-        assert!(tree.ends_with("  499\n[100 more; find files by name with glob]\n"), "{tree}");
+        assert!(
+            tree.ends_with(&["  299".to_owned(), "[300 more; find files by name with glob]".to_owned()]),
+            "{tree:?}"
+        );
     }
 }

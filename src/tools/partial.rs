@@ -203,13 +203,16 @@ mod tests {
 
     /// The same JSON with every character that is not ASCII as an escape.
     fn escaped(json: &str) -> String {
-        let unit = |unit: &u16| {
-            if *unit < 128 { char::from(*unit as u8).to_string() } else { format!("\\u{unit:04x}") }
+        let unit = |unit: u16| match u8::try_from(unit) {
+            Ok(ascii) if ascii.is_ascii() => char::from(ascii).to_string(),
+            _ => format!("\\u{unit:04x}"),
         };
-        json.encode_utf16().map(|it| unit(&it)).collect()
+        json.encode_utf16().map(unit).collect()
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn every_prefix_reads_as_a_prefix(whole in object(), pretty: bool, escape: bool) {
             let text = if pretty { format!("{whole:#}") } else { whole.to_string() };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::files::{did_you_mean, location, named, preview, shown, unless_cancelled};
+use super::files::{blocking, did_you_mean, location, named, preview, shown, unless_cancelled};
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::LineIndex;
 use crate::workspace::{FileError, FileText, Format, Source};
@@ -56,16 +56,21 @@ impl TypedTool for ReadFile {
             Err(error @ FileError::NotFound(_)) => {
                 return Err(ToolError(format!("{error}{}", did_you_mean(context, &path).await)));
             }
-            Err(error @ FileError::Special(..)) if path.real().is_dir() => {
+            Err(error @ FileError::Special(_, "a folder")) => {
                 return Err(ToolError(format!("{error}; list_files shows what is in it")));
             }
             Err(error) => return Err(error.into()),
         };
         let offset = arguments.offset.unwrap_or(1).max(1);
-        let page = page(&file.text, offset, arguments.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES))
-            .map_err(|lines| ToolError(format!("{name} has {lines} lines; there is no line {offset}")))?;
-        let content = format!("{}{page}", head(&file));
-        Ok(ToolOutput { content, locations: vec![location(path.absolute(), Some(offset))], ..ToolOutput::default() })
+        let limit = arguments.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
+        let head = head(&file);
+        let page = blocking(context, move |_, _| page(&file.text, offset, limit)).await?;
+        let page = page.map_err(|lines| ToolError(format!("{name} has {lines} lines; there is no line {offset}")))?;
+        Ok(ToolOutput {
+            content: head + &page,
+            locations: vec![location(path.absolute(), Some(offset))],
+            ..ToolOutput::default()
+        })
     }
 }
 

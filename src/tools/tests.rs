@@ -1,5 +1,6 @@
 //! The tools as the agent calls them: by name, with JSON, on a real folder and open documents.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -156,7 +157,11 @@ async fn list_files_draws_a_tree() {
         ("out/x", ""),
     ]);
     place
-        .check("list_files", json!({}), "./\n  .gitignore\n  README.md\n  src/\n    a/\n      b/…\n    lib.rs\n")
+        .check(
+            "list_files",
+            json!({}),
+            "./\n  .gitignore\n  README.md\n  src/\n    a/\n      b/\n        c.rs\n    lib.rs\n",
+        )
         .await;
     place.check("list_files", json!({"path": "src", "depth": 1}), "src/\n  a/…\n  lib.rs\n").await;
     place.check("list_files", json!({"path": "README.md"}), "error: README.md is a file; read_file shows it").await;
@@ -227,7 +232,7 @@ async fn grep_shows_matching_lines_by_path() {
             "b.rs\n1-one\n2:two\n3-three\n\n[1 matching line in 1 file]\n",
         )
         .await;
-    place.check("grep", json!({"pattern": "nope"}), "[no match]\n").await;
+    place.check("grep", json!({"pattern": "nope"}), "[no match; 3 files searched]\n").await;
     place.check("grep", json!({"pattern": "x", "path": "nowhere"}), "error: nowhere does not exist").await;
     assert_eq!(
         place.preview("grep", json!({"pattern": "two", "glob": "*.rs"})).await.unwrap().title,
@@ -248,6 +253,7 @@ async fn grep_searches_buffers_instead_of_their_files() {
     let place = Place::new(&[("open", "saved\n"), ("closed", "saved\n")]);
     place.open("open", "typed\n");
     place.open("new", "typed\n");
+    place.check("grep", json!({"pattern": "ty", "path": "new"}), "new\n1:typed\n\n[1 matching line in 1 file]\n").await;
     place.check("grep", json!({"pattern": "saved"}), "closed\n1:saved\n\n[1 matching line in 1 file]\n").await;
     place
         .check("grep", json!({"pattern": "typed"}), "new\n1:typed\n\nopen\n1:typed\n\n[2 matching lines in 2 files]\n")
@@ -258,11 +264,16 @@ async fn grep_searches_buffers_instead_of_their_files() {
 async fn grep_skips_secrets_and_binaries_and_says_so_of_secrets() {
     let place = Place::new(&[
         (".env", "key=1\n"),
+        ("home/.ssh/deep/config", "key=1\n"),
         ("a.txt", "key=2\n"),
         ("late", &format!("key=3\n{}\0", "x".repeat(200_000))),
     ]);
-    let expected = "a.txt\n1:key=2\n\n[1 matching line in 1 file]\n[not searched, may hold secrets: .env]\n";
+    let expected = "a.txt\n1:key=2\n\n[1 matching line in 1 file]\n[not searched, may hold secrets: .env, home/.ssh/deep/config]\n";
     place.check("grep", json!({"pattern": "key"}), expected).await;
+    for secret in [".env", "home/.ssh/deep"] {
+        let answer = place.answer("grep", json!({"pattern": "key", "path": secret})).await;
+        assert!(answer.starts_with("[no match; 0 files searched]\n[not searched"), "{answer}");
+    }
 }
 
 #[tokio::test]
@@ -296,6 +307,27 @@ async fn searching_follows_no_symlink_out_and_passes_over_what_it_may_not_read()
         let grepped = place.answer("grep", json!({"pattern": "CANARY", "path": path})).await;
         assert!(grepped.starts_with("error: ") && !grepped.contains("CANARY"), "{grepped}");
     }
+}
+
+#[tokio::test]
+async fn every_folder_of_the_workspace_is_searched() {
+    let (one, two) = (Place::new(&[("a.rs", "needle\n")]), Place::new(&[("b.rs", "needle\n")]));
+    let roots = [&one, &two].map(|place| Arc::new(Root::open(place.folder.path()).unwrap()));
+    let workspace = Workspace::new(roots.to_vec(), Documents::new(Encoding::Utf16), Arc::new(NoEditor));
+    let both = Place { context: ToolContext { workspace, ..one.context.clone() }, folder: one.folder };
+    let other = two.folder.path().join("b.rs").display().to_string();
+    let answer = both.answer("glob", json!({"pattern": "*.rs"})).await;
+    assert_eq!(answer.lines().collect::<BTreeSet<_>>(), BTreeSet::from(["a.rs", &other]));
+    let answer = both.answer("grep", json!({"pattern": "needle"})).await;
+    assert!(answer.contains("a.rs\n1:needle\n") && answer.contains(&format!("{other}\n1:needle\n")), "{answer}");
+    both.check(
+        "grep",
+        json!({"pattern": "needle", "path": other}),
+        &format!("{other}\n1:needle\n\n[1 matching line in 1 file]\n"),
+    )
+    .await;
+    let answer = both.answer("list_files", json!({})).await;
+    assert_eq!(answer, format!("./\n  a.rs\n{}/\n  b.rs\n", two.folder.path().display()));
 }
 
 #[tokio::test]

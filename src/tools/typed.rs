@@ -31,6 +31,7 @@ pub trait TypedTool: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Preview, ToolError>> + Send;
 
     /// See [`Tool::sketch`].
+    #[must_use]
     fn sketch(_context: &ToolContext, _arguments: &Value) -> impl Future<Output = Option<Preview>> + Send {
         async { None }
     }

@@ -3,24 +3,18 @@
 //! Nothing typed meanwhile is lost: an open document is changed by an edit for one version, a closed file only if it
 //! still holds the bytes the change was made for, and when either has moved on everything starts over.
 
+mod document;
+
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::timeout;
-
+use super::disk::{self, Content};
 use super::documents::Document;
 use super::edit::{self, Outcome};
-use super::editor::{Applied, DocumentEdit};
 use super::seen::Known;
-use super::{Change, FileChange, FileError, Format, Source, Workspace, WorkspacePath, disk};
-use crate::text::{Hunk, hunks};
+use super::{Change, FileChange, FileError, Format, Source, Workspace, WorkspacePath};
 
 /// So often a change is tried when the text keeps moving.
 const ATTEMPTS: usize = 4;
-/// So long an editor that says it made an edit may take to report it.
-const REPORT: Duration = Duration::from_secs(2);
-/// So long after a change that was not ours another may follow that is.
-const SETTLE: Duration = Duration::from_millis(500);
 
 /// What became of one attempt.
 enum Attempt {
@@ -36,9 +30,9 @@ pub(super) async fn propose(
     change: &Change,
 ) -> Result<FileChange, FileError> {
     let now = Now::look(workspace, path).await?;
-    let proposed = plan(workspace, path, change, &now)?.1;
+    let plan = Plan::new(workspace, path, change, &now).await?;
     workspace.0.seen.shown(path, now.text());
-    Ok(proposed)
+    Ok(plan.change)
 }
 
 pub(super) async fn commit(
@@ -46,6 +40,11 @@ pub(super) async fn commit(
     path: &WorkspacePath,
     change: &Change,
 ) -> Result<FileChange, FileError> {
+    // The name may lead elsewhere than when a person was asked. Undoing is asked for by a person.
+    let is_asked = matches!(change, Change::Revert { .. }) || workspace.0.seen.was_shown(path);
+    if path.is_protected() && !is_asked {
+        return Err(FileError::NotShown(path.display(), path.target().display().to_string()));
+    }
     let _turn = workspace.0.documents.turn(&path.real()).await;
     let mut reason = String::new();
     let mut last: Option<FileChange> = None;
@@ -55,62 +54,67 @@ pub(super) async fn commit(
         if let Some(done) = last.take().filter(|last| *last.new_text == *now.text()) {
             return Ok(done);
         }
-        let (outcome, mut changed) = plan(workspace, path, change, &now)?;
-        if now.exists() && *outcome.new_text == *now.text() {
-            return Ok(changed);
+        let mut plan = Plan::new(workspace, path, change, &now).await?;
+        if now.exists() && *plan.outcome.new_text == *now.text() {
+            return Ok(plan.change);
         }
-        match now.attempt(workspace, path, &outcome).await? {
+        match now.attempt(workspace, path, &plan.outcome).await? {
             Attempt::Done(note) => {
-                changed.notes.extend(note.map(str::to_owned));
-                remember(workspace, path, change, &now, &outcome);
-                return Ok(changed);
+                // The session knows the new text if it knew the old one, or has written all of it.
+                if plan.known == Known::Same || matches!(change, Change::Write(_)) {
+                    workspace.0.seen.read(path, &plan.outcome.new_text);
+                }
+                plan.change.notes.extend(note.map(str::to_owned));
+                return Ok(plan.change);
             }
             Attempt::Again(why) => reason = why,
         }
-        last = Some(changed);
+        last = Some(plan.change);
     }
     Err(FileError::Editor(path.display(), format!("{reason}; read it again, then repeat the change")))
 }
 
-/// What `change` does to the text as it is now.
-fn plan(
-    workspace: &Workspace,
-    path: &WorkspacePath,
-    change: &Change,
-    now: &Now,
-) -> Result<(Outcome, FileChange), FileError> {
-    let known = workspace.0.seen.known(path, now.text());
-    let mut notes = Vec::new();
-    match (change, known) {
-        (Change::Write(_), Known::Changed | Known::ChangedSinceShown) if now.exists() => {
-            return Err(FileError::Changed(path.display()));
-        }
-        (Change::Write(_), Known::Unread) if now.exists() => {
-            notes.push("it replaces a file you have not read".to_owned())
-        }
-        (Change::Edits(_), Known::Changed) => {
-            notes.push(
+/// What a change does to the text as it is now.
+struct Plan {
+    known: Known,
+    outcome: Outcome,
+    change: FileChange,
+}
+
+impl Plan {
+    async fn new(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now) -> Result<Self, FileError> {
+        let known = workspace.0.seen.known(path, now.text());
+        let mut notes = Vec::new();
+        match (change, known) {
+            (Change::Edits(_) | Change::Patch(_), _) if !now.exists() => {
+                return Err(FileError::NotFound(path.display()));
+            }
+            (Change::Edits(_) | Change::Patch(_), Known::Changed) => notes.push(
                 "the file had changed since you read it; the edit was matched against the text as it is now".to_owned(),
-            );
+            ),
+            (Change::Write(_), Known::Changed | Known::ChangedSinceShown) if now.exists() => {
+                return Err(FileError::Changed(path.display()));
+            }
+            (Change::Write(_), Known::Unread) if now.exists() => {
+                notes.push("it replaces a file you have not read".to_owned());
+            }
+            _ => {}
         }
-        _ => {}
+        let (text, asked) = (now.text.clone(), change.clone());
+        let outcome = disk::blocking(move || edit::apply(&text, &asked)).await.map_err(|error| FileError::Match {
+            path: path.display(),
+            error,
+            changed: known == Known::Changed,
+        })?;
+        let change = FileChange {
+            old_text: now.exists().then(|| now.text.clone()),
+            new_text: outcome.new_text.clone(),
+            strategy: outcome.strategy,
+            lines: lines(&outcome),
+            notes,
+        };
+        Ok(Self { known, outcome, change })
     }
-    if let (Change::Edits(_), false) = (change, now.exists()) {
-        return Err(FileError::NotFound(path.display()));
-    }
-    let outcome = edit::apply(now.text(), change).map_err(|error| FileError::Match {
-        path: path.display(),
-        error,
-        changed: known == Known::Changed,
-    })?;
-    let changed = FileChange {
-        old_text: now.exists().then(|| now.text.clone()),
-        new_text: outcome.new_text.clone(),
-        strategy: outcome.strategy,
-        lines: lines(&outcome),
-        notes,
-    };
-    Ok((outcome, changed))
 }
 
 /// The 1-based lines of the new text that each place of `outcome` has become.
@@ -133,14 +137,6 @@ fn lines(outcome: &Outcome) -> Vec<std::ops::RangeInclusive<usize>> {
     lines.collect()
 }
 
-/// The session knows the new text if it knew the old one, or has written all of it.
-fn remember(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now, outcome: &Outcome) {
-    let is_known = matches!(change, Change::Write(_)) || workspace.0.seen.known(path, now.text()) == Known::Same;
-    if is_known {
-        workspace.0.seen.read(path, &outcome.new_text);
-    }
-}
-
 /// A file as it is now, with what is needed to change it.
 struct Now {
     text: Arc<str>,
@@ -152,8 +148,8 @@ enum Place {
     Document(Arc<Document>),
     /// Read through the editor, which counts none.
     Editor,
-    /// On disk, as these bytes in this format.
-    Disk(Vec<u8>, Format),
+    /// On disk, in this format.
+    Disk(Format),
     Nowhere,
 }
 
@@ -163,10 +159,7 @@ impl Now {
             return Ok(Self { text: document.text.clone(), place: Place::Document(document) });
         }
         match workspace.look(path).await {
-            Ok(file) if file.source == Source::Disk => {
-                let bytes = file.format.encode(&file.text).expect("what was decoded can be encoded").into_owned();
-                Ok(Self { text: file.text, place: Place::Disk(bytes, file.format) })
-            }
+            Ok(file) if file.source == Source::Disk => Ok(Self { text: file.text, place: Place::Disk(file.format) }),
             Ok(file) => Ok(Self { text: file.text, place: Place::Editor }),
             Err(FileError::NotFound(_)) => Ok(Self { text: "".into(), place: Place::Nowhere }),
             Err(error) => Err(error),
@@ -188,92 +181,20 @@ impl Now {
         outcome: &Outcome,
     ) -> Result<Attempt, FileError> {
         if let Place::Document(document) = &self.place {
-            return apply(workspace, path, document, outcome).await;
+            return document::apply(workspace, path, document, outcome).await;
         }
         match workspace.0.editor.write(&path.absolute(), &outcome.new_text).await {
             Some(Ok(())) => return Ok(Attempt::Done(None)),
             Some(Err(error)) => return Err(FileError::Editor(path.display(), error.to_string())),
             None => {}
         }
-        let (expected, format) = match &self.place {
-            Place::Disk(bytes, format) => (Some(bytes.clone()), *format),
+        let (old, format) = match &self.place {
+            Place::Disk(format) => (Some(Content { text: self.text.clone(), format: *format }), *format),
             _ => (None, Format::default()),
         };
-        let bytes = format.encode(&outcome.new_text);
-        let bytes = bytes.map_err(|character| FileError::Unencodable(path.display(), format.to_string(), character))?;
-        if disk::replace(path, expected, bytes.into_owned()).await? {
+        if disk::replace(path, old, Content { text: outcome.new_text.clone(), format }).await? {
             return Ok(Attempt::Done(None));
         }
         Ok(Attempt::Again("something else keeps changing it".to_owned()))
     }
-}
-
-/// One edit of an open document, seen through: asked for, answered, and there.
-async fn apply(
-    workspace: &Workspace,
-    path: &WorkspacePath,
-    document: &Document,
-    outcome: &Outcome,
-) -> Result<Attempt, FileError> {
-    let documents = &workspace.0.documents;
-    let expectation = documents.expect(&document.uri, outcome.new_text.clone());
-    let edit = DocumentEdit {
-        uri: document.uri.clone(),
-        version: Some(document.version),
-        label: format!("tandem: {}", path.display()),
-        hunks: editor_hunks(workspace, document, outcome),
-    };
-    let applied = workspace.0.editor.apply(edit).await;
-    let applied = applied.map_err(|error| FileError::Editor(path.display(), error.to_string()))?;
-    let mut version = document.version;
-    let mut wait = if applied == Applied::Yes { REPORT } else { SETTLE };
-    loop {
-        if expectation.is_met() {
-            return Ok(Attempt::Done(None));
-        }
-        match timeout(wait, documents.changed(&document.uri, version)).await {
-            Ok(Some(now)) if applied == Applied::Yes => match nearer(&document.text, &outcome.new_text, &now.text) {
-                Nearer::New if !expectation.is_met() => {
-                    return Ok(Attempt::Done(Some(
-                        "someone typed in the file at the same time; read it before the next edit",
-                    )));
-                }
-                _ => (version, wait) = (now.version, SETTLE),
-            },
-            _ => break,
-        }
-    }
-    Ok(Attempt::Again(match applied {
-        Applied::Refused(reason) => format!("it refused ({reason}), though asked {ATTEMPTS} times"),
-        Applied::Yes => "it said it did, but the text is another".to_owned(),
-    }))
-}
-
-/// Which of two texts another one was made from.
-#[derive(Debug, PartialEq, Eq)]
-enum Nearer {
-    Old,
-    New,
-}
-
-/// Whether `now` came of `new`, by someone else typing, or of `old`. What takes less is what happened.
-fn nearer(old: &str, new: &str, now: &str) -> Nearer {
-    let distance =
-        |from: &str| hunks(from, now).iter().map(|hunk| hunk.range.len() + hunk.new_text.len()).sum::<usize>();
-    if distance(new) < distance(old) { Nearer::New } else { Nearer::Old }
-}
-
-/// The smallest hunks of `outcome`, as the editor counts.
-fn editor_hunks(workspace: &Workspace, document: &Document, outcome: &Outcome) -> Vec<(crate::text::Range, String)> {
-    let encoding = workspace.0.documents.encoding();
-    let text = &document.text;
-    let range = |hunk: Hunk| (document.lines.range(text, &hunk.range, encoding), hunk.new_text);
-    outcome.places.iter().flat_map(|place| small(text, place)).map(range).collect()
-}
-
-/// `place` as small hunks.
-fn small(text: &str, place: &Hunk) -> Vec<Hunk> {
-    let (start, old) = (place.range.start, text.get(place.range.clone()).unwrap_or_default());
-    let moved = |hunk: Hunk| Hunk { range: hunk.range.start + start..hunk.range.end + start, ..hunk };
-    hunks(old, &place.new_text).into_iter().map(moved).collect()
 }

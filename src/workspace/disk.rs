@@ -2,22 +2,23 @@
 //! old file or the new one, whatever happens in between.
 
 mod metadata;
+mod temporary;
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
-use std::io::{self, Read, Write};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::Arc;
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, File, FileType, Metadata, OpenOptions};
+use cap_std::fs::{Dir, FileType, Metadata};
+use temporary::Temporary;
+pub(super) use temporary::sweep;
 
+use super::content::Format;
 use super::error::FileError;
 use super::path::{WorkspacePath, open_here};
 
-/// The most that is read as one text, in bytes.
-const LIMIT: u64 = 100 * 1024 * 1024;
-
-/// Where temporary files are recognized by.
-const TEMPORARY: (&str, &str) = (".tandem-", ".tmp");
+/// The most that is read as one text, in bytes: an edit holds it about four times.
+const LIMIT: u64 = 32 * 1024 * 1024;
 
 /// The bytes of a regular file.
 pub(super) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
@@ -25,19 +26,42 @@ pub(super) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
     blocking(move || read_now(&path)).await
 }
 
-/// Makes `bytes` the content of a file, provided it still holds `expected` (`None`: does not exist).
-/// `false`: it does not, and nothing was done.
-pub(super) async fn replace(
-    path: &WorkspacePath,
-    expected: Option<Vec<u8>>,
-    bytes: Vec<u8>,
-) -> Result<bool, FileError> {
-    let path = path.clone();
-    blocking(move || replace_now(&path, expected.as_deref(), &bytes).map_err(|error| io_error("write", &path, &error)))
-        .await
+/// A text and how it is stored.
+#[derive(Debug, Clone)]
+pub(super) struct Content {
+    pub(super) text: Arc<str>,
+    pub(super) format: Format,
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+/// Gives a file new content, provided it still has the `old` one (`None`: does not exist).
+/// `false`: it has not, and nothing was done.
+pub(super) async fn replace(path: &WorkspacePath, old: Option<Content>, new: Content) -> Result<bool, FileError> {
+    let path = path.clone();
+    blocking(move || {
+        let old = old.as_ref().map(|old| bytes(&path, old)).transpose()?;
+        let new = bytes(&path, &new)?;
+        replace_now(&path, old.as_deref(), &new).map_err(|error| io_error("write", &path, &error))
+    })
+    .await
+}
+
+/// Removes a file, provided it still has the `old` content. `false`: it has not, and nothing was done.
+pub(super) async fn remove(path: &WorkspacePath, old: Content) -> Result<bool, FileError> {
+    let path = path.clone();
+    blocking(move || {
+        let old = bytes(&path, &old)?;
+        remove_now(&path, &old).map_err(|error| io_error("remove", &path, &error))
+    })
+    .await
+}
+
+fn bytes<'a>(path: &WorkspacePath, content: &'a Content) -> Result<Cow<'a, [u8]>, FileError> {
+    let missing = |character| FileError::Unencodable(path.display(), content.format.to_string(), character);
+    content.format.encode(&content.text).map_err(missing)
+}
+
+/// Runs `work` where it holds nobody up.
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -110,17 +134,29 @@ fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> i
     if let Some(old) = &old {
         refuse_unwritable(old)?;
     }
+    sweep(&dir);
     let temporary = Temporary::create(&dir)?;
     if old.is_some() {
-        metadata::copy(&open_here(&dir, name)?, &temporary.file)?;
+        metadata::copy(&open_here(&dir, name)?, temporary.file())?;
     }
-    (&temporary.file).write_all(bytes)?;
-    temporary.file.sync_all()?;
+    temporary.file().write_all(bytes)?;
+    temporary.file().sync_all()?;
     // The last look before the switch: a person may have saved while the bytes were on their way to the disk.
-    if content(&dir, name)?.as_deref() != expected {
+    if !holds(&dir, name, expected)? {
         return Ok(false);
     }
     temporary.rename(name)?;
+    sync_folder(&dir)?;
+    Ok(true)
+}
+
+fn remove_now(path: &WorkspacePath, expected: &[u8]) -> io::Result<bool> {
+    let (dir, name) = path.parent()?;
+    refuse_unwritable(&dir.symlink_metadata(name)?)?;
+    if !holds(&dir, name, Some(expected))? {
+        return Ok(false);
+    }
+    dir.remove_file(name)?;
     sync_folder(&dir)?;
     Ok(true)
 }
@@ -135,49 +171,24 @@ fn refuse_unwritable(old: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-fn content(dir: &Dir, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
-    match open_here(dir, name) {
-        Ok(mut file) => {
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
-            Ok(Some(bytes))
+/// Whether a file has this content (`None`: does not exist), read in pieces so that a large one is not there twice.
+fn holds(dir: &Dir, name: &OsStr, content: Option<&[u8]>) -> io::Result<bool> {
+    let file = match open_here(dir, name) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(content.is_none()),
+        Err(error) => return Err(error),
+    };
+    let Some(mut expected) = content else { return Ok(false) };
+    let mut reader = BufReader::with_capacity(64 * 1024, file);
+    loop {
+        let piece = reader.fill_buf()?;
+        if piece.is_empty() {
+            return Ok(expected.is_empty());
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// A file that disappears unless it is renamed.
-struct Temporary<'a> {
-    dir: &'a Dir,
-    name: String,
-    file: File,
-    renamed: bool,
-}
-
-impl<'a> Temporary<'a> {
-    fn create(dir: &'a Dir) -> io::Result<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let (begin, end) = TEMPORARY;
-        let name = format!("{begin}{}-{}{end}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let options = OpenOptions::new().write(true).create_new(true).follow(FollowSymlinks::No).to_owned();
-        let file = dir.open_with(&name, &options)?;
-        Ok(Self { dir, name, file, renamed: false })
-    }
-
-    fn rename(mut self, name: &OsStr) -> io::Result<()> {
-        self.dir.rename(&self.name, self.dir, name)?;
-        self.renamed = true;
-        Ok(())
-    }
-}
-
-impl Drop for Temporary<'_> {
-    fn drop(&mut self) {
-        if !self.renamed {
-            // A failure leaves a file that is recognized by its name; there is nobody to tell.
-            let _ = self.dir.remove_file(&self.name);
-        }
+        let Some(rest) = expected.strip_prefix(piece) else { return Ok(false) };
+        let read = piece.len();
+        expected = rest;
+        reader.consume(read);
     }
 }
 

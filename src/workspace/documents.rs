@@ -1,7 +1,7 @@
 //! The documents the editor has open: an exact, versioned mirror of its buffers.
 //!
 //! The server's task alone writes; anyone reads. A reader gets an immutable snapshot, so that text and version always
-//! belong together.
+//! belong together; it is made when someone asks, so that a keystroke in a large file costs next to nothing.
 
 #![expect(
     clippy::disallowed_methods,
@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
@@ -22,7 +22,7 @@ pub struct Documents(Arc<Shared>);
 
 struct Shared {
     encoding: Encoding,
-    open: RwLock<HashMap<String, Arc<Document>>>,
+    open: Mutex<HashMap<String, Buffer>>,
     /// Counts changes, so that a reader can wait for the next.
     revision: watch::Sender<u64>,
     /// Texts that an edit under way should lead to, and whether they were seen.
@@ -48,19 +48,6 @@ pub struct Document {
     pub lines: Arc<LineIndex>,
 }
 
-impl Document {
-    fn new(uri: &str, version: i32, language: &str, text: &str) -> Self {
-        Self {
-            uri: uri.to_owned(),
-            path: path_of(uri),
-            language: language.to_owned(),
-            version,
-            text: text.into(),
-            lines: Arc::new(LineIndex::new(text)),
-        }
-    }
-}
-
 /// A change as `textDocument/didChange` brings it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentChange {
@@ -70,13 +57,25 @@ pub struct ContentChange {
     pub text: String,
 }
 
+/// A document as it is written to.
+struct Buffer {
+    uri: String,
+    path: Option<PathBuf>,
+    language: String,
+    version: i32,
+    text: String,
+    lines: LineIndex,
+    /// Of this version, if anyone asked.
+    snapshot: Option<Arc<Document>>,
+}
+
 impl Documents {
     /// No documents; ranges are counted in `encoding`.
     #[must_use]
     pub fn new(encoding: Encoding) -> Self {
         Self(Arc::new(Shared {
             encoding,
-            open: RwLock::default(),
+            open: Mutex::default(),
             revision: watch::Sender::new(0),
             expected: Mutex::default(),
             edited: Mutex::default(),
@@ -91,75 +90,73 @@ impl Documents {
 
     /// `textDocument/didOpen`.
     pub fn open(&self, uri: &str, version: i32, language: &str, text: &str) {
-        self.put(Document::new(uri, version, language, text));
+        let buffer = Buffer::new(uri, version, language, text.to_owned());
+        self.buffers().insert(uri.to_owned(), buffer);
+        self.announce();
     }
 
     /// `textDocument/didChange`: the changes one after the other, all or none seen by readers.
     ///
-    /// A document that was never opened (Helix 25.01 does that to files an edit made) starts as it is on disk.
+    /// A document that was never opened (Helix 25.01 does that to files an edit made) starts as it is on disk. A whole text
+    /// from the past (Helix 25.01 again, see its handshake) was overtaken by what is here already.
     pub fn change(&self, uri: &str, version: i32, changes: &[ContentChange]) {
-        let mut next = self.get(uri).map_or_else(
-            || {
-                let text = path_of(uri).and_then(|path| std::fs::read_to_string(path).ok());
-                Document::new(uri, version, "", &text.unwrap_or_default())
-            },
-            |document| Document::clone(&document),
-        );
-        next.version = version;
-        let mut text = String::from(&*next.text);
-        let lines = Arc::make_mut(&mut next.lines);
-        for change in changes {
-            let Some(range) = change.range else {
-                text.clone_from(&change.text);
-                *lines = LineIndex::new(&text);
-                continue;
-            };
-            let bytes = lines.span(&text, range, self.0.encoding);
-            text.replace_range(bytes.clone(), &change.text);
-            lines.replaced(&text, &bytes, change.text.len());
-        }
-        next.text = text.into();
+        let mut buffers = self.buffers();
+        let buffer = buffers.entry(uri.to_owned()).or_insert_with(|| {
+            let text = path_of(uri).and_then(|path| std::fs::read_to_string(path).ok());
+            Buffer::new(uri, version, "", text.unwrap_or_default())
+        });
+        let text = match changes {
+            [ContentChange { range: None, text }] if version < buffer.version => text,
+            _ => {
+                buffer.change(version, changes, self.0.encoding);
+                &buffer.text
+            }
+        };
         if let Some((expected, seen)) = self.expected().get_mut(uri) {
-            *seen |= **expected == *next.text;
+            *seen |= **expected == **text;
         }
-        self.put(next);
+        drop(buffers);
+        self.announce();
     }
 
     /// `textDocument/didClose`.
     pub fn close(&self, uri: &str) {
-        self.update(|open| open.remove(uri));
+        self.buffers().remove(uri);
+        self.announce();
     }
 
     /// The document the editor calls `uri`.
     #[must_use]
     pub fn get(&self, uri: &str) -> Option<Arc<Document>> {
-        self.0.open.read().unwrap_or_else(PoisonError::into_inner).get(uri).cloned()
+        self.buffers().get_mut(uri).map(Buffer::snapshot)
     }
 
     /// The document of the file at `real`, a path without symlinks.
     #[must_use]
     pub fn find(&self, real: &Path) -> Option<Arc<Document>> {
-        let open = self.0.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.values().find(|document| document.path.as_deref() == Some(real)).cloned()
+        self.buffers().values_mut().find(|buffer| buffer.path.as_deref() == Some(real)).map(Buffer::snapshot)
     }
 
     /// All open documents, in no order.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Document>> {
-        self.0.open.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.buffers().values_mut().map(Buffer::snapshot).collect()
     }
 
     /// Waits until `uri` has another version than `version`; `None` when it is closed.
     pub async fn changed(&self, uri: &str, version: i32) -> Option<Arc<Document>> {
         let mut revision = self.0.revision.subscribe();
-        loop {
-            revision.mark_unchanged();
-            let document = self.get(uri)?;
-            if document.version != version {
-                return Some(document);
-            }
+        while self.buffers().get(uri)?.version == version {
             revision.changed().await.ok()?;
         }
+        self.get(uri)
+    }
+
+    /// Waits until the document is open.
+    pub async fn opened(&self, uri: &str) {
+        let mut revision = self.0.revision.subscribe();
+        // The sender lives in `self`, so the wait ends with the document or with whoever waits.
+        while !self.buffers().contains_key(uri) && revision.changed().await.is_ok() {}
     }
 
     /// Looks out for `uri` becoming `text`, if only for one version.
@@ -178,17 +175,53 @@ impl Documents {
         lock.lock_owned().await
     }
 
+    fn buffers(&self) -> MutexGuard<'_, HashMap<String, Buffer>> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn expected(&self) -> MutexGuard<'_, HashMap<String, (Arc<str>, bool)>> {
         self.0.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, document: Document) {
-        self.update(|open| open.insert(document.uri.clone(), Arc::new(document)));
+    fn announce(&self) {
+        self.0.revision.send_modify(|revision| *revision += 1);
+    }
+}
+
+impl Buffer {
+    fn new(uri: &str, version: i32, language: &str, text: String) -> Self {
+        let lines = LineIndex::new(&text);
+        let (uri, path, language) = (uri.to_owned(), path_of(uri), language.to_owned());
+        Self { uri, path, language, version, text, lines, snapshot: None }
     }
 
-    fn update<T>(&self, write: impl FnOnce(&mut HashMap<String, Arc<Document>>) -> T) {
-        write(&mut self.0.open.write().unwrap_or_else(PoisonError::into_inner));
-        self.0.revision.send_modify(|revision| *revision += 1);
+    fn change(&mut self, version: i32, changes: &[ContentChange], encoding: Encoding) {
+        (self.version, self.snapshot) = (version, None);
+        for change in changes {
+            let Some(range) = change.range else {
+                self.text.clone_from(&change.text);
+                self.lines = LineIndex::new(&self.text);
+                continue;
+            };
+            let bytes = self.lines.span(&self.text, range, encoding);
+            self.text.replace_range(bytes.clone(), &change.text);
+            self.lines.replaced(&self.text, &bytes, change.text.len());
+        }
+    }
+
+    fn snapshot(&mut self) -> Arc<Document> {
+        let Self { uri, path, language, version, text, lines, snapshot } = self;
+        let make = || {
+            Arc::new(Document {
+                uri: uri.clone(),
+                path: path.clone(),
+                language: language.clone(),
+                version: *version,
+                text: text.as_str().into(),
+                lines: Arc::new(lines.clone()),
+            })
+        };
+        snapshot.get_or_insert_with(make).clone()
     }
 }
 
@@ -212,15 +245,6 @@ impl Drop for Expectation<'_> {
 }
 
 /// Where `uri` is, symlinks resolved as far as it exists.
-impl Documents {
-    /// Resolves once the document is open.
-    pub async fn opened(&self, uri: &str) {
-        let mut revision = self.0.revision.subscribe();
-        // The sender lives in `self`, so the wait ends with the document or with whoever waits.
-        while self.get(uri).is_none() && revision.changed().await.is_ok() {}
-    }
-}
-
 fn path_of(uri: &str) -> Option<PathBuf> {
     let path = url::Url::parse(uri).ok()?.to_file_path().ok()?;
     if let Ok(real) = path.canonicalize() {

@@ -4,6 +4,9 @@
 //! pass that finds one wins, more than one is an error. Never: anchors, similarity, case folding, the first of many.
 //! Bytes outside the places found stay as they are.
 
+mod chunks;
+#[cfg(test)]
+mod drift;
 mod explain;
 mod replacement;
 #[cfg(test)]
@@ -14,7 +17,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::content::LineEnding;
-use crate::text::{Hunk, hunks, patched};
+use super::patch::Chunk;
+use crate::text::{Hunk, hunks, merged, patched};
 use replacement::Search;
 
 /// More places than this are not listed.
@@ -27,6 +31,15 @@ pub enum Change {
     Edits(Vec<Replacement>),
     /// The whole text.
     Write(String),
+    /// Chunks of a patch, in order; all or none.
+    Patch(Vec<Chunk>),
+    /// What once turned `before` into `after`, taken back; what has been typed since stays.
+    Revert {
+        /// The text before it.
+        before: Arc<str>,
+        /// The text after it.
+        after: Arc<str>,
+    },
 }
 
 /// Some text and what is to stand there instead.
@@ -114,6 +127,8 @@ pub fn apply(text: &str, change: &Change) -> Result<Outcome, MatchError> {
     match change {
         Change::Write(content) => Ok(write(text, content)),
         Change::Edits(edits) => replace(text, edits),
+        Change::Patch(chunks) => chunks::apply(text, chunks),
+        Change::Revert { before, after } => revert(text, before, after),
     }
 }
 
@@ -124,31 +139,44 @@ fn write(text: &str, content: &str) -> Outcome {
     Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None }
 }
 
+fn revert(text: &str, before: &str, after: &str) -> Result<Outcome, MatchError> {
+    let reverted = if text == after { Some(before.to_owned()) } else { merged(after, before, text) };
+    let new_text = reverted
+        .ok_or_else(|| MatchError("the same lines have been changed since; they stay as they are".to_owned()))?;
+    Ok(Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None })
+}
+
 fn replace(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError> {
     let mut strategy = Strategy::Exact;
     let mut places: Vec<(usize, Hunk)> = Vec::new();
     for (number, edit) in (1..).zip(edits) {
-        let (used, found) = locate(text, edit).map_err(|error| numbered(error, number, edits.len()))?;
+        let (used, found) = locate(text, edit).map_err(|error| numbered("edit", error, number, edits.len()))?;
         strategy = strategy.max(used);
         places.extend(found.into_iter().map(|hunk| (number, hunk)));
     }
+    assembled(text, places, strategy)
+}
+
+/// What numbered replacements together make of `text`.
+fn assembled(text: &str, mut places: Vec<(usize, Hunk)>, strategy: Strategy) -> Result<Outcome, MatchError> {
     places.sort_by_key(|(_, hunk)| (hunk.range.start, hunk.range.end));
-    if let Some([(first, _), (second, at)]) = places
-        .windows(2)
-        .find_map(|pair| <&[_; 2]>::try_from(pair).ok().filter(|[a, b]| b.1.range.start < a.1.range.end))
-    {
-        return Err(explain::overlap(text, *first, *second, at.range.start));
+    for pair in places.windows(2) {
+        if let [(first, before), (second, after)] = pair
+            && after.range.start < before.range.end
+        {
+            return Err(explain::overlap(text, *first, *second, after.range.start));
+        }
     }
     let places: Vec<Hunk> = places.into_iter().map(|(_, hunk)| hunk).collect();
     let new_text = patched(text, &places);
     if new_text == text {
-        return Err(MatchError("the edit changes nothing: the text already is what new_text asks for".to_owned()));
+        return Err(MatchError("it changes nothing: the text already is what was asked for".to_owned()));
     }
     Ok(Outcome { new_text: new_text.into(), places, strategy: Some(strategy) })
 }
 
-fn numbered(error: MatchError, number: usize, of: usize) -> MatchError {
-    if of == 1 { error } else { MatchError(format!("edit {number} of {of} (none was made): {error}")) }
+fn numbered(what: &str, error: MatchError, number: usize, of: usize) -> MatchError {
+    if of == 1 { error } else { MatchError(format!("{what} {number} of {of} (none was made): {error}")) }
 }
 
 /// The places of one edit with what will stand there.
@@ -164,6 +192,19 @@ fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), Match
     if edit.old_text == edit.new_text {
         return Err(MatchError("old_text and new_text are the same: there is nothing to change".to_owned()));
     }
+    let found = first_pass(text, edit, |places, strategy| match places {
+        [_, _, ..] if !edit.replace_all => Err(explain::ambiguous(text, places, strategy)),
+        places => Ok(places.to_vec()),
+    })?;
+    found.ok_or_else(|| explain::absent(text, edit))
+}
+
+/// The first pass with places of which `choose` leaves any.
+fn first_pass(
+    text: &str,
+    edit: &Replacement,
+    choose: impl Fn(&[Range<usize>], Strategy) -> Result<Vec<Range<usize>>, MatchError>,
+) -> Result<Option<(Strategy, Vec<Hunk>)>, MatchError> {
     let unescaped = replacement::unescaped(edit);
     for strategy in Strategy::PASSES {
         let edit = match (strategy, &unescaped) {
@@ -172,14 +213,12 @@ fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), Match
             _ => edit,
         };
         let search = Search::new(text, edit, strategy);
-        let places = find(&search);
-        match places.as_slice() {
-            [] => {}
-            [_, _, ..] if !edit.replace_all => return Err(explain::ambiguous(text, &places, strategy)),
-            places => return Ok((strategy, search.hunks(places))),
+        let chosen = choose(&find(&search), strategy)?;
+        if !chosen.is_empty() {
+            return Ok(Some((strategy, search.hunks(&chosen))));
         }
     }
-    Err(explain::absent(text, edit))
+    Ok(None)
 }
 
 /// Every place, overlapping ones too, so that none is the only one by accident; for replacing all of them, those that

@@ -34,6 +34,12 @@ pub enum FileError {
     /// It changed since the model read it, and what was asked for would undo that.
     #[error("{0} has changed since you read it; read it again, then repeat the change on the new text")]
     Changed(String),
+    /// It is protected, and nobody was shown what would be changed in it.
+    #[error("{0} leads to {1}, which is protected, and no change of that was approved")]
+    NotShown(String, String),
+    /// The editor has text of it that is nowhere else.
+    #[error("{0} has unsaved changes in the editor, so it is not removed; ask to have it saved first")]
+    Unsaved(String),
     /// The text to replace was not found, or not once.
     #[error("{path}: {error}{}", if *.changed { " The file has changed since you read it." } else { "" })]
     Match {

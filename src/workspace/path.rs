@@ -35,6 +35,7 @@ impl Root {
         let path = std::path::absolute(path)?;
         let real = path.canonicalize()?;
         let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
+        super::disk::sweep(&dir);
         Ok(Self { path, real, dir })
     }
 

@@ -61,6 +61,11 @@ impl Seen {
         }
     }
 
+    /// Whether a change of the file was shown at all.
+    pub(super) fn was_shown(&self, path: &WorkspacePath) -> bool {
+        self.files().get(&path.real()).is_some_and(|file| file.shown.is_some())
+    }
+
     fn hash(&self, text: &str) -> u64 {
         self.hasher.hash_one(text)
     }

@@ -42,6 +42,8 @@ pub struct Entry<'a> {
     path: &'a Path,
     below: &'a Path,
     kind: Kind,
+    /// Whether all files of its folder are taken for secrets.
+    is_folder_secret: bool,
 }
 
 /// How a walk went.
@@ -73,7 +75,7 @@ impl Entry<'_> {
     /// Whether it is likely to hold a secret: searching skips it.
     #[must_use]
     pub fn is_secret(&self) -> bool {
-        protect::is_secret(self.target())
+        self.is_folder_secret || self.path.file_name().is_some_and(|name| protect::is_secret(Path::new(name)))
     }
 
     /// Opens it for reading.
@@ -107,11 +109,18 @@ impl Workspace {
         let root = self.roots().iter().find(is_target_root).ok_or(io::ErrorKind::NotFound)?;
         let metadata = root.dir().metadata(folder_name(start.target()))?;
         if !metadata.is_dir() {
-            visitor()(&Entry { root, path: &path, below: Path::new(""), kind: kind(metadata.file_type()) });
+            let kind = kind(metadata.file_type());
+            visitor()(&Entry { root, path: &path, below: Path::new(""), kind, is_folder_secret: start.is_secret() });
             return Ok(Walked::default());
         }
         let dir = root.dir().open_dir(folder_name(start.target()))?;
-        let first = Folder { dir: Source::Open(dir), rules: Rules::above(root, start.target()), path, depth: 0 };
+        let first = Folder {
+            dir: Source::Open(dir),
+            rules: Rules::above(root, start.target()),
+            is_secret: holds_secrets(start.target()),
+            path,
+            depth: 0,
+        };
         let walk = Walk {
             root,
             start: start.real(),
@@ -153,6 +162,11 @@ fn is_version_control(name: &OsStr) -> bool {
     [".git", ".hg", ".jj", ".svn"].iter().any(|it| name == *it)
 }
 
+/// Whether every file in `folder` is taken for a secret. Asked once a folder, because telling is slow.
+fn holds_secrets(folder: &Path) -> bool {
+    protect::is_secret(&folder.join("any"))
+}
+
 struct Walk<'a> {
     root: &'a Root,
     /// Absolute, symlinks resolved.
@@ -170,6 +184,7 @@ struct Folder {
     path: PathBuf,
     /// The rules of the folders above it.
     rules: Arc<Rules>,
+    is_secret: bool,
     depth: usize,
 }
 
@@ -213,17 +228,15 @@ impl Walk<'_> {
             if is_version_control(&name) || rules.ignores(&path, is_folder) {
                 continue;
             }
-            visitor(&self.entry(&path, kind));
+            let below = path.strip_prefix(&self.start).unwrap_or(&path);
+            visitor(&Entry { root: self.root, path: &path, below, kind, is_folder_secret: folder.is_secret });
             if is_folder && folder.depth + 1 < self.depth {
+                let is_secret = folder.is_secret || holds_secrets(Path::new(&name));
                 let dir = Source::Child(dir.clone(), name);
-                folders.push(Folder { dir, path, rules: rules.clone(), depth: folder.depth + 1 });
+                folders.push(Folder { dir, path, rules: rules.clone(), is_secret, depth: folder.depth + 1 });
             }
         }
         Ok(folders)
-    }
-
-    fn entry<'a>(&'a self, path: &'a Path, kind: Kind) -> Entry<'a> {
-        Entry { root: self.root, path, below: path.strip_prefix(&self.start).unwrap_or(path), kind }
     }
 }
 

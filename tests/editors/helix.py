@@ -8,7 +8,6 @@ to $TANDEM_TEST_OUT. The last line is `N passed, N failed`.
 """
 
 import contextlib
-import itertools
 import json
 import os
 import pathlib
@@ -146,6 +145,10 @@ class Helix(Terminal):
     def read(self, file):
         return (self.project / file).read_text()
 
+    def saved(self, file, ready):
+        """Waits until the file on disk is as it should be: Helix writes in the background."""
+        self.until(lambda _: ready(self.read(file)), f"saving {file}")
+
     def command(self, text):
         """Runs a typable command from normal mode."""
         self.type(f":{text}")
@@ -165,16 +168,13 @@ class Helix(Terminal):
         self.shows(r"(?m)^ NOR ")
 
     def action(self, title):
-        """Takes the code action whose title matches first, out of the menu that `space a` opens."""
-        before = self.screen().split("\n")
+        """Takes the first of tandem's code actions whose title matches, out of the menu that `space a` opens."""
         self.type(" a")
 
         def entries(screen):
-            # What the menu covers is what has changed, in one block around the match.
-            rows = [new != old and new for new, old in zip(screen.split("\n"), before)]
-            at = next((row for row, text in enumerate(rows) if text and re.search(title, text)), None)
-            above = itertools.takewhile(lambda row: rows[row], range((at or 0) - 1, -1, -1))
-            return None if at is None else ["Down"] * len(list(above)) + ["Enter"]
+            menu = re.findall(r"(?m) tandem: ([A-Z].*)$", screen)
+            at = next((row for row, text in enumerate(menu) if re.match(title, text)), None)
+            return None if at is None else ["Down"] * at + ["Enter"]
 
         self.keys(*self.until(entries, f"a code action /{title}/"))
 
@@ -184,10 +184,11 @@ class Helix(Terminal):
             return self.action(title)
 
         def entries(screen):
-            # The entries stand below the box with the question; the first is selected.
-            menu = re.search(r"┘ *\n([\s\S]*)", screen)
-            rows = menu[1].split("\n") if menu else []
-            at = next((row for row, text in enumerate(rows) if re.search(title, text)), None)
+            # The entries stand below the box with the question, in its columns; the first is selected.
+            lines = screen.split("\n")
+            box = next(((row, line.index("└")) for row, line in enumerate(lines) if "└" in line), None)
+            menu = [line[box[1] :].strip() for line in lines[box[0] + 1 :]] if box else []
+            at = next((row for row, text in enumerate(menu) if re.match(title, text)), None)
             return None if at is None else ["Down"] * at + ["Enter"]
 
         self.keys(*self.until(entries, f"a menu with /{title}/"))
@@ -239,16 +240,16 @@ def chat_file_answers_while_it_streams():
     with session("notes.tandem.md", reply, [{"text": "Once more."}]) as (model, helix):
         helix.insert("geo", "How does streaming look?")
         helix.command("w")
-        assert "How does streaming look?" in question(model.wait("gate:middle")["requests"][0])
+        asked = question(model.wait("gate:middle")["requests"][0])
+        assert "How does streaming look?" in asked, asked + helix.screen()
         helix.shows("The first half,")
         assert "second half" not in helix.screen()
         model.open("middle")
         helix.shows("and the second half.")
         helix.shows(r"## tandem[\s\S]*## You")
         helix.command("w")
-        text = helix.read("notes.tandem.md")
-        assert text.startswith(CHAT + "How does streaming look?\n"), text
-        assert "## tandem\n\nThe first half, and the second half.\n" in text, text
+        exchange = "How does streaming look?\n\n## tandem\n\nThe first half, and the second half.\n\n## You\n"
+        helix.saved("notes.tandem.md", lambda text: text.startswith(CHAT + exchange))
         # The save above asked nothing: the next request is the second question, and it carries the first exchange.
         helix.insert("geo", "And again?")
         helix.command("w")
@@ -295,7 +296,7 @@ def edit_waits_for_permission_and_is_one_undo_step():
         helix.type("U")
         helix.shows("wrapping_add")
         helix.command("w")
-        assert helix.read("src/lib.rs") == CODE.replace("a + b", "a.wrapping_add(b)")
+        helix.saved("src/lib.rs", lambda text: text == CODE.replace("a + b", "a.wrapping_add(b)"))
 
 
 @test
@@ -308,7 +309,8 @@ def rejected_edit_changes_nothing():
         helix.shows(r"a - b[\s\S]*(?i:allow)")
         helix.command("lsp-workspace-command tandem.reject")
         helix.shows("Left as it was.")
-        assert "reject" in json.dumps(model.requests()[1]["messages"][-1]).lower()
+        told = model.requests()[1]["messages"][-1]
+        assert told["role"] == "tool" and "said no" in told["content"], told
         assert helix.read("src/lib.rs") == CODE
 
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
+use crate::schema;
 use serde_json::{Value, json};
 use tandem::model::rehearsal;
 use tandem::server::{Carrier, Ended};
@@ -77,7 +78,16 @@ impl World {
 
     /// A client that has said nothing yet.
     pub fn stranger(&self) -> Client {
-        self.stranger_on(Carrier::Lsp, &[("TANDEM_MODEL", "scripted"), ("TANDEM_BASE_URL", self.model.base_url())])
+        self.stranger_on(Carrier::Lsp, &self.environment())
+    }
+
+    /// A client of the line protocol that has said nothing yet.
+    pub fn acp(&self) -> Client {
+        self.stranger_on(Carrier::Acp, &self.environment())
+    }
+
+    fn environment(&self) -> [(&str, &str); 2] {
+        [("TANDEM_MODEL", "scripted"), ("TANDEM_BASE_URL", self.model.base_url())]
     }
 
     pub fn stranger_on(&self, carrier: Carrier, environment: &[(&str, &str)]) -> Client {
@@ -100,7 +110,7 @@ pub struct Client {
     frames: Receiver<Value>,
     /// What was read and not asked for yet.
     pub seen: VecDeque<Value>,
-    open: Vec<i64>,
+    open: Vec<(i64, String)>,
     last_id: i64,
     server: Option<tokio::task::JoinHandle<std::io::Result<Ended>>>,
     runtime: tokio::runtime::Handle,
@@ -156,7 +166,7 @@ impl Client {
     /// Sends a request and gives its id.
     pub fn ask(&mut self, method: &str, params: Value) -> i64 {
         self.last_id += 1;
-        self.open.push(self.last_id);
+        self.open.push((self.last_id, method.to_owned()));
         self.send(&json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }));
         self.last_id
     }
@@ -170,8 +180,16 @@ impl Client {
     /// The answer to a request.
     pub fn answer(&mut self, id: i64) -> Value {
         let answer = self.find(|message| message["id"] == id && message.get("method").is_none());
-        self.open.retain(|open| *open != id);
+        self.close(&answer);
         answer
+    }
+
+    /// A request has its answer.
+    fn close(&mut self, answer: &Value) {
+        if let Some(index) = self.open.iter().position(|(id, _)| answer["id"] == *id) {
+            let (_, method) = self.open.swap_remove(index);
+            schema::check_answer(&method, answer);
+        }
     }
 
     /// Answers a request of the server.
@@ -199,6 +217,7 @@ impl Client {
             let message = self.frames.recv_timeout(PATIENCE).unwrap_or_else(|_| {
                 panic!("the server said nothing that fits; it said {:#?}", self.seen);
             });
+            schema::check_message(&message);
             if fits(&message) {
                 return message;
             }
@@ -242,10 +261,14 @@ impl Drop for Client {
             return;
         }
         assert_eq!(self.end(), Ended::Well);
-        for message in self.frames.iter().chain(std::mem::take(&mut self.seen)) {
-            self.open.retain(|open| message["id"] != *open || message.get("method").is_some());
+        let rest: Vec<Value> = self.frames.iter().chain(std::mem::take(&mut self.seen)).collect();
+        for message in rest {
+            schema::check_message(&message);
+            if message.get("method").is_none() {
+                self.close(&message);
+            }
         }
-        assert_eq!(self.open, Vec::<i64>::new(), "requests without an answer");
+        assert_eq!(self.open, Vec::new(), "requests without an answer");
     }
 }
 

@@ -127,14 +127,14 @@ fn edit_mode_changes_files_without_asking() {
 #[test]
 fn reading_sees_the_unsaved_buffer() {
     let world = World::new(json!([[call("c1", "read_file", json!({ "path": "a.rs" }))], [{ "text": "seen" }]]));
-    world.write("a.rs", "old\n");
+    world.write("a.rs", "on disk\n");
     let mut client = world.client();
     client.open(&world.uri("a.rs"), "typed but not saved\n");
     let session = client.session(&world);
     let id = client.prompt(&session, "read it");
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     let messages = world.rehearsal().requests()[1]["messages"].to_string();
-    assert!(messages.contains("typed but not saved") && !messages.contains("old"), "{messages}");
+    assert!(messages.contains("typed but not saved") && !messages.contains("on disk"), "{messages}");
 }
 
 #[test]

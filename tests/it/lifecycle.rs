@@ -33,6 +33,22 @@ fn a_plain_client_gets_commands_and_no_sessions() {
 }
 
 #[test]
+fn a_client_that_shuffles_changes_is_asked_for_whole_texts() {
+    let world = World::new(json!([]));
+    for (name, version, expected) in [
+        ("helix", "25.01.1", 1),
+        ("helix", "24.7", 1),
+        ("helix", "25.07", 2),
+        ("helix", "26.1.2 (abc)", 2),
+        ("vim", "1.0", 2),
+    ] {
+        let client_info = json!({ "name": name, "version": version });
+        let answer = world.stranger().call("initialize", json!({ "clientInfo": client_info, "capabilities": {} }));
+        assert_eq!(answer["result"]["capabilities"]["textDocumentSync"]["change"], expected, "{name} {version}");
+    }
+}
+
+#[test]
 fn nothing_is_answered_before_initialize() {
     let world = World::new(json!([]));
     for carrier in [Carrier::Lsp, Carrier::Acp] {

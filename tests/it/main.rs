@@ -1,5 +1,13 @@
 //! The server as its clients see it: the real server over its real framing, against a scripted model over real HTTP.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::needless_pass_by_value,
+    reason = "a test fails by panicking, plays the person whose files these are, and writes its JSON in place"
+)]
+
+mod acp;
 mod cancel;
 mod driver;
 mod editing;
@@ -7,3 +15,4 @@ mod house;
 mod lifecycle;
 mod plain;
 mod prompt;
+mod schema;

@@ -63,7 +63,7 @@ fn saving_a_chat_file_streams_the_answer_into_it() {
     let changes = json!([{ "text": text }]);
     client.notify(
         "textDocument/didChange",
-        json!({ "textDocument": { "uri": uri, "version": 9 }, "contentChanges": changes }),
+        json!({ "textDocument": { "uri": uri, "version": text.len() }, "contentChanges": changes }),
     );
     save(&mut client, &uri);
     edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Yes.\n\n## You\n\n"));

@@ -1,5 +1,6 @@
 //! The editor of the demo: a small but honest language client.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
@@ -20,6 +21,8 @@ pub(super) struct Editor<'a> {
     version: i32,
     buffer: String,
     mid_line: bool,
+    /// What each call is called, as far as it is known.
+    calls: HashMap<String, String>,
 }
 
 impl<'a> Editor<'a> {
@@ -56,6 +59,7 @@ impl<'a> Editor<'a> {
             version: 1,
             buffer: String::new(),
             mid_line: false,
+            calls: HashMap::new(),
         };
         let root = uri(&editor.project)?;
         let params = json!({
@@ -106,8 +110,8 @@ impl<'a> Editor<'a> {
                 biased;
                 incoming = self.inbox.recv() => match incoming {
                     Incoming::Request(request, responder) => self.serve(&request, responder)?,
-                    Incoming::Notification(notification) => self.show(&notification.params["update"])?,
-                    Incoming::Response(response) => self.peer.resolve(response),
+                    Incoming::Notification(notification) => self.show(&notification.params.read::<Value>()?["update"])?,
+                    Incoming::Response(response) => self.peer.resolve(&response),
                     Incoming::Malformed(malformed) => bail!("the server sent {malformed}"),
                     Incoming::Fatal(fatal) => bail!("the server sent {fatal}"),
                     Incoming::Closed => bail!("the server ended without an answer to {method}"),
@@ -118,19 +122,20 @@ impl<'a> Editor<'a> {
     }
 
     fn serve(&mut self, request: &Request, responder: Responder) -> anyhow::Result<()> {
+        let params: Value = request.params.read()?;
         match request.method.as_str() {
             "session/request_permission" => {
-                let call = &request.params["toolCall"];
+                let call = &params["toolCall"];
                 self.line(&format!("? {}", call["title"].as_str().unwrap_or_default()))?;
                 for change in call["content"].as_array().into_iter().flatten() {
                     let (old, new) = (change["oldText"].as_str(), change["newText"].as_str());
                     self.stage.diff(&unified(old.unwrap_or_default(), new.unwrap_or_default(), 1))?;
                 }
-                self.stage.say("  [allow]")?;
+                Stage::say("  [allow]")?;
                 responder.ok(&json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
             }
             "workspace/applyEdit" => {
-                self.apply(&request.params["edit"]["documentChanges"])?;
+                self.apply(&params["edit"]["documentChanges"])?;
                 responder.ok(&json!({ "applied": true }));
             }
             _ => responder.ok(&Value::Null),
@@ -167,28 +172,37 @@ impl<'a> Editor<'a> {
             Some("agent_message_chunk") => {
                 let text = update["content"]["text"].as_str().unwrap_or_default();
                 self.mid_line = !text.ends_with('\n');
-                self.stage.print(text)
+                Stage::print(text)
             }
             Some("tool_call") => {
                 let name = update["title"].as_str().unwrap_or_default();
-                self.line(&self.stage.paint("36", &format!("● {name}")))
+                self.calls.insert(update["toolCallId"].to_string(), name.to_owned());
+                self.line(&self.stage.paint("36", &format!("● {name} …")))
             }
-            Some("tool_call_update") => match update["status"].as_str() {
-                Some("completed") => self.line(&self.stage.paint("32", "  ✓ done")),
-                Some("failed") => self.line(&self.stage.paint("31", &format!("  ✗ {}", update["content"]))),
-                _ => Ok(()),
-            },
+            Some("tool_call_update") => {
+                let call = self.calls.entry(update["toolCallId"].to_string()).or_default();
+                if let Some(title) = update["title"].as_str() {
+                    let name = call.split(':').next().unwrap_or_default();
+                    *call = format!("{name}: {title}");
+                }
+                let call = call.clone();
+                match update["status"].as_str() {
+                    Some("completed") => self.line(&self.stage.paint("32", &format!("✓ {call}"))),
+                    Some("failed") => self.line(&self.stage.paint("31", &format!("✗ {call}"))),
+                    _ => Ok(()),
+                }
+            }
             _ => Ok(()),
         }
     }
 
     fn line(&mut self, text: &str) -> anyhow::Result<()> {
         self.end_line()?;
-        self.stage.say(text)
+        Stage::say(text)
     }
 
     fn end_line(&mut self) -> anyhow::Result<()> {
-        if std::mem::take(&mut self.mid_line) { self.stage.say("") } else { Ok(()) }
+        if std::mem::take(&mut self.mid_line) { Stage::say("") } else { Ok(()) }
     }
 }
 

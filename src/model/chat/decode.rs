@@ -75,6 +75,7 @@ struct Fragment<'a> {
     id: Text<'a>,
     #[serde(borrow)]
     function: Option<Function<'a>>,
+    extra_content: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -146,6 +147,9 @@ impl Decoder {
             return Err(fault::in_stream(error.get()));
         }
         let reason = choice.finish_reason.plain();
+        if reason == "error" {
+            return Err(fault::unexplained());
+        }
         if !reason.is_empty() {
             self.finished = true;
             out.push(ModelEvent::Finish(finish(reason)));
@@ -207,6 +211,9 @@ impl Decoder {
     fn fragment(&mut self, fragment: &Fragment<'_>, out: &mut Batch) {
         let name = fragment.function.as_ref().map_or("", |function| function.name.plain());
         let slot = self.slots.slot(fragment.index.0, fragment.id.plain(), name, out);
+        if let Some(extra) = &fragment.extra_content {
+            self.details.extra(slot, extra);
+        }
         let Some(raw) = fragment.function.as_ref().and_then(|function| function.arguments) else {
             return;
         };
@@ -243,13 +250,13 @@ fn flat(text: &Value) -> String {
 }
 
 fn finish(reason: &str) -> Finish {
-    match reason {
+    match reason.to_ascii_lowercase().as_str() {
         "stop" | "end_turn" | "eos" | "stop_sequence" => Finish::Stop,
-        "tool_calls" | "tool_use" | "function_call" => Finish::ToolCalls,
+        "tool_calls" | "tool_call" | "tool_use" | "function_call" => Finish::ToolCalls,
         "length" | "max_tokens" | "model_length" => Finish::Length,
-        "content_filter" => Finish::ContentFilter,
+        "content_filter" | "safety" => Finish::ContentFilter,
         "refusal" => Finish::Refusal,
-        other => Finish::Other(other.to_owned()),
+        _ => Finish::Other(reason.to_owned()),
     }
 }
 
@@ -275,4 +282,56 @@ fn usage(raw: &RawValue) -> Option<Usage> {
         reasoning: number(&["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]).unwrap_or_default(),
         cost: usage["cost"].as_f64(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What goes back of the reasoning in these deltas.
+    #[track_caller]
+    fn check(deltas: &[Value], item: &Value) {
+        let (mut decoder, mut out) = (Decoder::new("m"), Batch::default());
+        for delta in deltas {
+            let data = json!({ "choices": [{ "delta": delta }] }).to_string();
+            decoder.event(&Event { data: data.into(), ..Event::default() }, &mut out).unwrap();
+        }
+        decoder.done = true;
+        decoder.end(&mut out).unwrap();
+        let items: Vec<_> = std::iter::from_fn(|| out.pop())
+            .filter_map(|event| match event {
+                ModelEvent::ReasoningItem(item) => Some(item.item),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(items, std::slice::from_ref(item));
+    }
+
+    #[test]
+    fn reasoning_goes_back_as_it_came() {
+        check(
+            &[json!({ "reasoning_content": "a" }), json!({ "reasoning_content": "b" })],
+            &json!({ "reasoning_content": "ab" }),
+        );
+        let text = |text| json!({ "type": "reasoning.text", "text": text, "index": 0, "signature": null });
+        let signed = json!({ "type": "reasoning.text", "index": 0, "signature": "s" });
+        let secret = json!({ "type": "reasoning.encrypted", "data": "x", "index": 0 });
+        check(
+            &[
+                json!({ "reasoning": "a", "reasoning_details": [text("a")] }),
+                json!({ "reasoning": "b", "reasoning_details": [text("b"), signed] }),
+                json!({ "reasoning_details": [secret, secret] }),
+            ],
+            &json!({ "reasoning_details": [
+                { "type": "reasoning.text", "text": "ab", "index": 0, "signature": "s" }, secret, secret,
+            ] }),
+        );
+        let extra = json!({ "google": { "thought_signature": "s" } });
+        check(
+            &[json!({ "tool_calls": [{ "id": "a", "function": { "name": "f" }, "extra_content": extra }] })],
+            &json!({ "extra_content": { "0": extra } }),
+        );
+    }
 }

@@ -1,5 +1,7 @@
 //! Reasoning as chat servers send it, put together again so that it can go back as it came.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 /// The reasoning of one answer.
@@ -9,6 +11,8 @@ pub(super) struct Details {
     plain: Option<(&'static str, String)>,
     /// The `reasoning_details` of `OpenRouter`, fragments of one item joined.
     items: Vec<Map<String, Value>>,
+    /// What Gemini signs its calls with, by the slot of the call.
+    extras: BTreeMap<usize, Value>,
 }
 
 /// What grows by fragments; the other fields of an item are sent whole.
@@ -31,18 +35,24 @@ impl Details {
         shown
     }
 
+    /// Keeps what came beside a call and has to go back beside it.
+    pub(super) fn extra(&mut self, slot: usize, extra: &Value) {
+        self.extras.entry(slot).or_insert_with(|| extra.clone());
+    }
+
     /// The fields that go back in the assistant message.
     pub(super) fn into_item(self) -> Option<Value> {
+        let mut fields = Map::new();
         if !self.items.is_empty() {
-            return Some(json!({ "reasoning_details": self.items }));
+            fields.insert("reasoning_details".into(), json!(self.items));
+        } else if let Some((field, text)) = self.plain.filter(|(_, text)| !text.is_empty()) {
+            let thinking = || json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": text }] }]);
+            fields.insert(field.into(), if field == "content" { thinking() } else { json!(text) });
         }
-        let (field, text) = self.plain.filter(|(_, text)| !text.is_empty())?;
-        Some(match field {
-            "content" => {
-                json!({ "content": [{ "type": "thinking", "thinking": [{ "type": "text", "text": text }] }] })
-            }
-            field => json!({ field: text }),
-        })
+        if !self.extras.is_empty() {
+            fields.insert("extra_content".into(), json!(self.extras));
+        }
+        (!fields.is_empty()).then_some(Value::Object(fields))
     }
 }
 

@@ -85,13 +85,18 @@ fn assistant(model: &str, message: &AssistantMessage) -> Value {
 /// Reasoning goes back in the field it came in. Plain reasoning only together with calls, where the model is still
 /// thinking: after a finished answer servers ignore or even refuse it.
 fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str) {
-    let Some(item) = item.item.as_object() else {
-        return;
-    };
-    for (field, value) in item {
+    for (field, value) in item.item.as_object().into_iter().flatten() {
         match field.as_str() {
             "reasoning_details" => {}
             _ if !fields.contains_key("tool_calls") => continue,
+            "extra_content" => {
+                for (slot, extra) in value.as_object().into_iter().flatten() {
+                    if let Some(call) = slot.parse().ok().and_then(|slot: usize| fields["tool_calls"].get_mut(slot)) {
+                        call["extra_content"] = extra.clone();
+                    }
+                }
+                continue;
+            }
             "content" => {
                 let parts = value.as_array().into_iter().flatten().cloned();
                 let text = (!said.is_empty()).then(|| json!({ "type": "text", "text": said }));
@@ -106,7 +111,7 @@ fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str) {
 
 fn call(call: &crate::model::ToolCall) -> Value {
     let arguments = body::arguments(&call.arguments).to_string();
-    json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments } })
+    json!({ "id": call.id, "type": "function", "function": { "name": body::word(&call.name), "arguments": arguments } })
 }
 
 fn result(result: &ToolResult) -> Value {

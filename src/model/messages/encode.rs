@@ -73,13 +73,14 @@ fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
 }
 
 fn call(call: &ToolCall) -> Value {
-    json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": body::arguments(&call.arguments) })
+    let (id, name) = (body::word(&call.id), body::word(&call.name));
+    json!({ "type": "tool_use", "id": id, "name": name, "input": body::arguments(&call.arguments) })
 }
 
 fn result(result: &ToolResult) -> Value {
     json!({
         "type": "tool_result",
-        "tool_use_id": result.call_id,
+        "tool_use_id": body::word(&result.call_id),
         "content": result.content,
         "is_error": result.is_error,
     })

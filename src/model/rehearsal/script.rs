@@ -7,6 +7,9 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::voice::Voice;
+use crate::model::Api;
+
 /// The replies, in the order of the requests.
 pub type Script = Vec<Reply>;
 
@@ -129,30 +132,34 @@ pub(super) enum Piece {
 }
 
 /// What answers a request that the script has no reply for.
-pub(super) fn exhausted() -> Played {
-    let status = Step::Status {
-        status: 500,
-        body: json!({ "error": { "message": "the script has no reply left" } }),
-        headers: BTreeMap::new(),
-    };
-    play(vec![status])
+pub(super) fn exhausted() -> Reply {
+    let body = json!({ "error": { "message": "the script has no reply left" } });
+    vec![Step::Status { status: 500, body, headers: BTreeMap::new() }]
 }
 
-pub(super) fn play(reply: Reply) -> Played {
-    let mut stage = Stage::default();
+/// Makes the bytes of a reply.
+pub(super) fn play(reply: Reply, api: Api) -> Played {
+    let mut stage = Stage {
+        voice: Voice::new(api),
+        status: 200,
+        headers: BTreeMap::new(),
+        pieces: Vec::new(),
+        finish: None,
+        usage: None,
+        open_end: false,
+    };
     for step in reply {
         stage.step(step);
     }
-    stage.end()
+    stage.end(api)
 }
 
 /// A reply while it becomes bytes.
-#[derive(Default)]
 struct Stage {
-    status: Option<u16>,
+    voice: Voice,
+    status: u16,
     headers: BTreeMap<String, String>,
     pieces: Vec<Piece>,
-    calls: usize,
     finish: Option<String>,
     usage: Option<Value>,
     /// The script took the end into its own hands.
@@ -162,14 +169,17 @@ struct Stage {
 impl Stage {
     fn step(&mut self, step: Step) {
         match step {
-            Step::Text { text } => self.delta(&json!({ "content": text })),
+            Step::Text { text } => self.text(&text),
             Step::Words { words, delay_ms } => self.words(&words, Duration::from_millis(delay_ms)),
-            Step::Reasoning { reasoning } => self.delta(&json!({ "reasoning_content": reasoning })),
+            Step::Reasoning { reasoning } => {
+                let events = self.voice.reasoning(&reasoning);
+                self.say(&events);
+            }
             Step::Call { call, fragments } => self.call(&call, fragments),
             Step::Gate { gate } => self.pieces.push(Piece::Gate(gate)),
             Step::Status { status, body, headers } => self.document(status, &body, headers),
             Step::Error { error } => {
-                self.event(&json!({ "error": error }));
+                self.say(&[json!({ "type": "error", "error": error })]);
                 self.open_end = true;
             }
             Step::Finish { finish } => self.finish = Some(finish),
@@ -182,31 +192,30 @@ impl Stage {
         }
     }
 
-    fn end(mut self) -> Played {
+    fn end(mut self, api: Api) -> Played {
         if !self.open_end {
-            let usual = if self.calls > 0 { "tool_calls" } else { "stop" };
-            let finish = self.finish.take().unwrap_or_else(|| usual.to_owned());
-            self.event(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish }] }));
-            let usage = self.usage.take();
-            let usage = usage.unwrap_or_else(|| json!({ "prompt_tokens": 100, "completion_tokens": 20 }));
-            self.event(&json!({ "choices": [], "usage": usage }));
-            self.pieces.push(Piece::Bytes(Bytes::from_static(b"data: [DONE]\n\n")));
+            let events = self.voice.end(self.finish.take(), self.usage.take());
+            self.say(&events);
+            if api == Api::Chat {
+                self.pieces.push(Piece::Bytes(Bytes::from_static(b"data: [DONE]\n\n")));
+            }
         }
         self.headers.entry("content-type".to_owned()).or_insert_with(|| "text/event-stream".to_owned());
-        Played { status: self.status.unwrap_or(200), headers: self.headers.into_iter().collect(), pieces: self.pieces }
+        Played { status: self.status, headers: self.headers.into_iter().collect(), pieces: self.pieces }
     }
 
-    fn event(&mut self, data: &Value) {
-        self.pieces.push(Piece::Bytes(format!("data: {data}\n\n").into()));
+    fn say(&mut self, events: &[Value]) {
+        self.pieces.extend(events.iter().map(|event| Piece::Bytes(format!("data: {event}\n\n").into())));
     }
 
-    fn delta(&mut self, delta: &Value) {
-        self.event(&json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] }));
+    fn text(&mut self, text: &str) {
+        let events = self.voice.text(text);
+        self.say(&events);
     }
 
     fn words(&mut self, words: &str, delay: Duration) {
         for word in words.split_inclusive(' ') {
-            self.delta(&json!({ "content": word }));
+            self.text(word);
             if !delay.is_zero() {
                 self.pieces.push(Piece::Pause(delay));
             }
@@ -214,23 +223,19 @@ impl Stage {
     }
 
     fn call(&mut self, call: &Call, fragments: usize) {
-        let index = self.calls;
-        self.calls += 1;
-        let start = json!({ "index": index, "id": call.id, "type": "function", "function": { "name": call.name, "arguments": "" } });
-        self.delta(&json!({ "tool_calls": [start] }));
         let arguments: Vec<char> = match &call.arguments {
             Value::String(text) => text.chars().collect(),
-            Value::Null => vec![],
+            Value::Null => Vec::new(),
             other => other.to_string().chars().collect(),
         };
-        for fragment in arguments.chunks(arguments.len().div_ceil(fragments.max(1)).max(1)) {
-            let fragment: String = fragment.iter().collect();
-            self.delta(&json!({ "tool_calls": [{ "index": index, "function": { "arguments": fragment } }] }));
-        }
+        let size = arguments.len().div_ceil(fragments.max(1)).max(1);
+        let pieces: Vec<String> = arguments.chunks(size).map(|piece| piece.iter().collect()).collect();
+        let events = self.voice.call(&call.id, &call.name, &pieces);
+        self.say(&events);
     }
 
     fn document(&mut self, status: u16, body: &Value, headers: BTreeMap<String, String>) {
-        self.status = Some(status);
+        self.status = status;
         self.headers = headers;
         self.headers.entry("content-type".to_owned()).or_insert_with(|| "application/json".to_owned());
         match body {

@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::Rehearsal;
+use crate::model::Api;
 use crate::model::wire::Answer;
 
 /// A model server on loopback that plays a script. Dropping it closes the port and every connection.
@@ -62,6 +63,7 @@ async fn accept(listener: TcpListener, rehearsal: Rehearsal) {
     let mut connections = JoinSet::new();
     while let Ok((socket, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
+        rehearsal.0.send_modify(|state| state.connections += 1);
         connections.spawn(serve(socket, rehearsal.clone()));
     }
 }
@@ -73,17 +75,27 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
     let mut incoming = Incoming { read, buf: BytesMut::new() };
     while let Some((head, body)) = incoming.request().await? {
         if head.starts_with("POST ") {
-            let answer = rehearsal.answer(&body);
+            let answer = rehearsal.answer(&body, dialect(&head));
             tokio::select! {
                 sent = stream(&mut write, answer) => sent?,
                 () = incoming.closed() => return Ok(()),
             }
         } else {
-            let known = head.split(' ').nth(1).is_some_and(|path| path.ends_with("/models"));
-            document(&mut write, known).await?;
+            let path = head.split(' ').nth(1).unwrap_or_default();
+            let found = rehearsal.0.borrow().documents.get(path).map(ToString::to_string);
+            document(&mut write, found).await?;
         }
     }
     Ok(())
+}
+
+/// The dialect that is spoken at the path of a request.
+fn dialect(head: &str) -> Api {
+    match head.split(' ').nth(1).unwrap_or_default() {
+        path if path.ends_with("/messages") => Api::Messages,
+        path if path.ends_with("/responses") => Api::Responses,
+        _ => Api::Chat,
+    }
 }
 
 struct Incoming {
@@ -148,12 +160,9 @@ async fn stream(write: &mut OwnedWriteHalf, mut answer: Answer) -> io::Result<()
     write.write_all(b"0\r\n\r\n").await
 }
 
-async fn document(write: &mut OwnedWriteHalf, known: bool) -> io::Result<()> {
-    let (status, body) = if known {
-        ("200 OK", r#"{"object":"list","data":[{"id":"script","object":"model"}]}"#)
-    } else {
-        ("404 Not Found", "{}")
-    };
+async fn document(write: &mut OwnedWriteHalf, found: Option<String>) -> io::Result<()> {
+    let status = if found.is_some() { "200 OK" } else { "404 Not Found" };
+    let body = found.unwrap_or_else(|| "{}".to_owned());
     let length = body.len();
     let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}");
     write.write_all(head.as_bytes()).await

@@ -86,7 +86,7 @@ fn returns(item: &ReasoningItem, model: &str) -> bool {
 
 fn call(call: &ToolCall) -> Value {
     let arguments = body::arguments(&call.arguments).to_string();
-    json!({ "type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments })
+    json!({ "type": "function_call", "call_id": call.id, "name": body::word(&call.name), "arguments": arguments })
 }
 
 fn result(result: &ToolResult) -> Value {

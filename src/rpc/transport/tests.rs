@@ -99,7 +99,7 @@ async fn requests_of_ours_end_with_an_answer_or_with_the_connection() {
     drop(input);
     for _ in 0..3 {
         let Incoming::Response(response) = inbox.recv().await else { panic!("a response") };
-        peer.resolve(response);
+        peer.resolve(&response);
     }
     assert!(matches!(inbox.recv().await, Incoming::Closed));
     assert!(matches!(second.await, Err(RequestError::Refused(error)) if error.code == 7));
@@ -170,7 +170,7 @@ async fn a_client_that_stops_reading_ends_the_connection_and_wakes_everybody() {
     assert!(writer.finish().await.is_err());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_end_waits_a_second_for_a_client_that_does_not_read() {
     let (_client, peer, _inbox, writer) = connected(Framing::Line);
     peer.notify("large", &"x".repeat(1 << 20));

@@ -40,23 +40,23 @@ struct Ask {
 }
 
 impl Server {
-    pub(in crate::server) fn code_actions(&mut self, params: lsp::CodeActionParams) -> Answer<Vec<Value>> {
+    pub(in crate::server) fn code_actions(&mut self, params: lsp::CodeActionParams) -> Vec<Value> {
         if params.context.trigger_kind == Some(lsp::CodeActionTriggerKind::Automatic) || self.client.speaks_acp {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let uri = params.text_document.uri.0;
         let mut actions = self.question_actions();
         if self.plain_is_running() {
-            actions.push(action("tandem: Stop", "source", "tandem.cancel", json!([])));
+            actions.push(action("tandem: Stop", "source", "tandem.cancel", &json!([])));
         }
         if chat::is_chat(&uri) {
             if self.documents.get(&uri).is_some_and(|document| chat::question(&document.text).is_some()) {
-                actions.push(action("tandem: Send", "source", "tandem.ask", json!([{ "prompt": "", "uri": uri }])));
+                actions.push(action("tandem: Send", "source", "tandem.ask", &json!([{ "prompt": "", "uri": uri }])));
             }
         } else {
             actions.extend(selection_actions(&uri, &params.range, &params.context.diagnostics));
         }
-        Ok(actions)
+        actions
     }
 
     /// The open questions as actions, the refusal first.
@@ -65,12 +65,7 @@ impl Server {
         for question in self.plain.questions() {
             let arguments = json!([question.call_id]);
             let mut offer = |word: &str, command: &str| {
-                actions.push(action(
-                    &format!("tandem: {word}: {}", question.title),
-                    "quickfix",
-                    command,
-                    arguments.clone(),
-                ));
+                actions.push(action(&format!("tandem: {word}: {}", question.title), "quickfix", command, &arguments));
             };
             offer("Reject", "tandem.reject");
             offer("Allow", "tandem.allow");
@@ -134,7 +129,7 @@ fn last_line(range: &lsp::Range) -> u32 {
 
 fn selection_actions(uri: &str, range: &lsp::Range, diagnostics: &[lsp::Diagnostic]) -> Vec<Value> {
     let ask = |title: &str, kind: &str, prompt: &str, range: &lsp::Range| {
-        action(title, kind, "tandem.ask", json!([{ "prompt": prompt, "uri": uri, "range": range }]))
+        action(title, kind, "tandem.ask", &json!([{ "prompt": prompt, "uri": uri, "range": range }]))
     };
     let mut actions: Vec<Value> = diagnostics
         .iter()
@@ -158,7 +153,7 @@ fn plain_text(diagnostic: &lsp::Diagnostic) -> String {
     text.to_owned()
 }
 
-fn action(title: &str, kind: &str, command: &str, arguments: Value) -> Value {
+fn action(title: &str, kind: &str, command: &str, arguments: &Value) -> Value {
     json!({
         "title": title,
         "kind": kind,

@@ -1,10 +1,12 @@
 //! Questions of a turn in a plain client: a block in the chat file, a hint diagnostic where the change will be, code
 //! actions, and a message with buttons where the client has them. The first answer counts.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::agent::event::{Permission, Preview, ToolKind};
+use crate::agent::event::{Permission, Preview};
 use crate::rpc::ErrorCode;
 use crate::server::Server;
 use crate::server::dispatch::{Answer, error};
@@ -32,18 +34,17 @@ impl Server {
         &mut self,
         id: &SessionId,
         call_id: &str,
-        _kind: ToolKind,
-        preview: Preview,
+        preview: &Preview,
         reply: oneshot::Sender<Permission>,
     ) {
         let title = display::escape_line(&preview.title).into_owned();
         let mut block = format!("> **tandem asks:** {title}\n");
         if let Some(caution) = &preview.caution {
-            block.push_str(&format!("> {}\n", display::escape_line(caution)));
+            let _ = writeln!(block, "> {}", display::escape_line(caution));
         }
         for diff in &preview.diffs {
             let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
-            block.push_str(&format!("\n```diff\n{}```\n", display::escape(&change)));
+            let _ = write!(block, "\n```diff\n{}```\n", display::escape(&change));
         }
         block.push_str("\n> Answer with a code action: *Allow* or *Reject*.");
         if let Some(chat) = self.plain.chat(id) {

@@ -99,14 +99,13 @@ impl Server {
         };
         self.prepare(&uri)?;
         let text = format!("{YOU}\n\n{}\n", words.trim());
-        let show = self.client.shows_documents.then(|| self.peer.clone());
         let shown = uri.clone();
         let peer = self.peer.clone();
         self.tasks.spawn(async move {
             if let Err(problem) = create(folder, &name, text).await {
                 let message = format!("tandem cannot write the chat file: {problem}");
                 peer.notify("window/showMessage", &json!({ "type": MessageType::Error, "message": message }));
-            } else if let Some(peer) = show {
+            } else {
                 let params = json!({ "uri": shown, "external": false, "takeFocus": true });
                 let _shown = peer.request("window/showDocument", &params).await;
             }
@@ -176,14 +175,14 @@ impl Server {
     }
 
     /// The turn is over: the chat file gets its end and the person's next heading.
-    pub(in crate::server) fn plain_done(&mut self, id: &SessionId, reason: Termination, problem: Option<String>) {
+    pub(in crate::server) fn plain_done(&mut self, id: &SessionId, reason: Termination, problem: Option<&str>) {
         let Some(Turn { chat, .. }) = self.plain.streams.remove(id) else { return };
         let open: Vec<String> =
             self.plain.questions.iter().filter(|q| q.session == *id).map(|q| q.call_id.clone()).collect();
         for call_id in open {
             self.plain_answered(id, &call_id);
         }
-        let (kind, message) = match (&problem, reason) {
+        let (kind, message) = match (problem, reason) {
             (Some(problem), _) => {
                 chat.block(&format!("> **error:** {}", display::escape(problem).replace('\n', "\n> ")));
                 (MessageType::Error, format!("tandem: {problem}"))

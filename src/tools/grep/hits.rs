@@ -112,6 +112,7 @@ fn excerpt(line: &[u8], start: usize) -> String {
 }
 
 /// What all files hold. Only the first matches by path are kept, so memory is bounded.
+#[derive(Default)]
 pub(super) struct Hits {
     limit: usize,
     kept: usize,
@@ -119,6 +120,8 @@ pub(super) struct Hits {
     total: usize,
     total_files: usize,
     secrets: Vec<PathBuf>,
+    /// Files that were searched.
+    pub(super) searched: usize,
     /// Files that could not be searched.
     pub(super) unsearched: usize,
     /// Folders that could not be read.
@@ -127,16 +130,7 @@ pub(super) struct Hits {
 
 impl Hits {
     pub(super) fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            kept: 0,
-            files: BTreeMap::new(),
-            total: 0,
-            total_files: 0,
-            secrets: Vec::new(),
-            unsearched: 0,
-            unreadable: 0,
-        }
+        Self { limit, ..Self::default() }
     }
 
     pub(super) fn add(&mut self, path: PathBuf, found: FileHits) {
@@ -187,7 +181,7 @@ impl Hits {
         let count = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
         let files = count(self.total_files, "file", "files");
         let mut summary = match self.total {
-            0 => "[no match]\n".to_owned(),
+            0 => format!("[no match; {} searched]\n", count(self.searched, "file", "files")),
             total if shown < total => {
                 format!("[the first {shown} of {total} matching lines in {files}; narrow the pattern, path or glob]\n")
             }
@@ -204,13 +198,14 @@ impl Hits {
 
 /// Writes up to `limit` matches and the lines around them; returns how many matches.
 fn write_lines(report: &mut String, lines: &[Line], limit: usize) -> usize {
+    let has_context = lines.iter().any(|line| !line.is_match);
     let mut written = 0;
     let mut previous = None;
     for line in lines {
         if written == limit && line.is_match || report.len() > TOTAL {
             break;
         }
-        if previous.is_some_and(|previous| line.number > previous + 1) && lines.iter().any(|line| !line.is_match) {
+        if has_context && previous.is_some_and(|previous| line.number > previous + 1) {
             report.push_str("--\n");
         }
         previous = Some(line.number);

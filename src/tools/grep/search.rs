@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::hits::{Collector, Hits};
 use crate::tools::pattern::PathPattern;
 use crate::workspace::walk::{Entry, Kind};
-use crate::workspace::{Document, Workspace, WorkspacePath, protect};
+use crate::workspace::{Document, Workspace, WorkspacePath};
 
 /// The longest line that is searched, in bytes.
 const MAX_LINE: usize = 16 << 20;
@@ -40,15 +40,25 @@ impl Search {
         for (index, start) in self.starts.iter().enumerate() {
             let from = start.absolute();
             let visitor = || {
-                let mut thread =
-                    Thread { search: self, buffers: &buffers, cancel, searcher: self.searcher(), hits: &hits };
+                let mut thread = Thread {
+                    search: self,
+                    buffers: &buffers,
+                    cancel,
+                    searcher: self.searcher(),
+                    searched: 0,
+                    hits: &hits,
+                };
                 let from = &from;
                 move |entry: &Entry<'_>| thread.visit(entry, from)
             };
-            let walked = workspace.walk(start, usize::MAX, cancel, visitor).map_err(|error| (index, error))?;
+            let walked = workspace.walk(start, usize::MAX, cancel, visitor);
             let hits = &mut *hits.lock().expect("no visitor panics");
-            hits.unreadable += walked.unreadable;
-            self.unsaved_files(workspace, &buffers, start, hits);
+            let is_unsaved = self.unsaved_files(workspace, &buffers, start, hits);
+            match walked {
+                Ok(walked) => hits.unreadable += walked.unreadable,
+                Err(_) if is_unsaved => {}
+                Err(error) => return Err((index, error)),
+            }
         }
         Ok(hits.into_inner().expect("no visitor panics"))
     }
@@ -62,20 +72,23 @@ impl Search {
             .build()
     }
 
-    /// Buffers of files that are not on disk yet, which no walk meets.
-    fn unsaved_files(&self, workspace: &Workspace, buffers: &Buffers, start: &WorkspacePath, hits: &mut Hits) {
+    /// Searches the buffers of files that are not on disk yet, which no walk meets. Whether there was one.
+    fn unsaved_files(&self, workspace: &Workspace, buffers: &Buffers, start: &WorkspacePath, hits: &mut Hits) -> bool {
         let mut searcher = self.searcher();
+        let mut is_any = false;
         for (path, document) in buffers {
-            let Ok(below) = path.strip_prefix(start.real()) else { continue };
-            let named = workspace.resolve_path(path);
-            let wanted = self.wants(below) && !protect::is_secret(below);
-            if let (Ok(named), true, false) = (named, wanted, path.exists()) {
+            let named = workspace.resolve_path(path).ok().filter(|it| !it.is_secret() && !path.exists());
+            let (Some(named), Ok(below)) = (named, path.strip_prefix(start.real())) else { continue };
+            if self.wants(if below.as_os_str().is_empty() { path } else { below }) {
                 let mut collector = self.collector();
                 // Searching a text in memory does not fail.
                 let _ = searcher.search_slice(&self.matcher, document.text.as_bytes(), &mut collector);
+                is_any = true;
+                hits.searched += 1;
                 hits.add(named.absolute(), collector.finish());
             }
         }
+        is_any
     }
 
     fn wants(&self, below: &Path) -> bool {
@@ -93,6 +106,7 @@ struct Thread<'a> {
     buffers: &'a Buffers,
     cancel: &'a CancellationToken,
     searcher: Searcher,
+    searched: usize,
     hits: &'a Mutex<Hits>,
 }
 
@@ -109,7 +123,7 @@ impl Thread<'_> {
         }
         let mut collector = self.search.collector();
         match self.find(entry, &mut collector) {
-            Ok(()) => {}
+            Ok(()) => self.searched += 1,
             Err(_) if self.cancel.is_cancelled() => {}
             Err(_) => self.hits.lock().expect("no visitor panics").unsearched += 1,
         }
@@ -126,6 +140,12 @@ impl Thread<'_> {
         }
         let file = Cancellable { file: entry.open()?, cancel: self.cancel };
         self.searcher.search_reader(matcher, file, collector)
+    }
+}
+
+impl Drop for Thread<'_> {
+    fn drop(&mut self) {
+        self.hits.lock().unwrap_or_else(PoisonError::into_inner).searched += self.searched;
     }
 }
 

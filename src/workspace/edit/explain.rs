@@ -1,6 +1,6 @@
 //! What a model needs to do better the second time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -112,13 +112,16 @@ fn nearest(text: &str, sought: &str) -> Option<usize> {
 
 fn most_similar(lines: &[&str], sought: &str) -> Option<usize> {
     let (offset, sought) = sought.lines().map(str::trim).enumerate().max_by_key(|(_, line)| line.len())?;
-    let wanted = pairs(sought);
+    let wanted: HashSet<_> = pairs(sought).collect();
     let score = |line: &str| {
-        let pairs = pairs(line);
-        let common = pairs.iter().filter(|pair| wanted.contains(pair)).count();
+        let (mut all, mut common) = (0, 0);
+        for pair in pairs(line) {
+            all += 1;
+            common += usize::from(wanted.contains(&pair));
+        }
         // Lines have at most a few hundred pairs.
         #[expect(clippy::cast_precision_loss, reason = "a few hundred at most")]
-        let share = 2.0 * common as f32 / (pairs.len() + wanted.len()).max(1) as f32;
+        let share = 2.0 * common as f32 / (all + wanted.len()).max(1) as f32;
         share
     };
     let scored = lines.iter().enumerate().map(|(number, line)| (number, score(line)));
@@ -126,10 +129,9 @@ fn most_similar(lines: &[&str], sought: &str) -> Option<usize> {
     Some(number.saturating_sub(offset))
 }
 
-fn pairs(line: &str) -> Vec<(char, char)> {
-    let folded: Vec<char> =
-        line.chars().filter(|character| !character.is_whitespace()).take(200).flat_map(char::to_lowercase).collect();
-    folded.iter().copied().zip(folded.iter().copied().skip(1)).collect()
+fn pairs(line: &str) -> impl Iterator<Item = (char, char)> {
+    let folded = || line.chars().filter(|character| !character.is_whitespace()).take(200).flat_map(char::to_lowercase);
+    folded().zip(folded().skip(1))
 }
 
 fn line_breaks(text: &str) -> usize {

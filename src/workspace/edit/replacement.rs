@@ -61,7 +61,7 @@ impl<'a> Search<'a> {
                 let line = new.get(index).copied().unwrap_or_default();
                 match (op, theirs) {
                     (DiffOp::Equal { .. }, Some((theirs, _))) if self.strategy <= Strategy::Unicode => {
-                        text.push_str(theirs)
+                        text.push_str(theirs);
                     }
                     _ if index == 0 && !self.starts_line(place) => text.push_str(line),
                     _ => levels.indent(line, &mut text),
@@ -226,7 +226,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The lines of `text`, each with its ending apart; a text that ends with one has an empty last line.
-fn ended_lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(super) fn ended_lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;

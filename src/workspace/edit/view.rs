@@ -91,6 +91,10 @@ impl Normal {
     /// Text with its characters and, from that pass on, its blanks made alike.
     fn folded(&mut self, text: &str, mut at: usize) {
         let joins_blanks = self.strategy == Strategy::InnerBlanks;
+        // Nearly every line: nothing to look at character by character.
+        if text.is_ascii() && !(joins_blanks && (text.contains("  ") || text.contains('\t'))) {
+            return self.piece(text, at, text.len(), true);
+        }
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
             let len = if joins_blanks && is_blank(first) {

@@ -5,6 +5,11 @@ use std::sync::Mutex;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
+use proptest::collection::vec;
+use proptest::prelude::{Just, ProptestConfig, any, prop_oneof};
+use proptest::strategy::Strategy as _;
+use proptest::test_runner::TestRunner;
+
 use super::*;
 use crate::text::{Position, Range};
 
@@ -18,12 +23,17 @@ enum Manner {
     Slow,
 }
 
+/// A version and what it changed.
+type Report = (i32, Vec<ContentChange>);
+
 /// An editor with a buffer of its own, in which someone types just before an edit arrives.
 struct Fake {
     documents: Documents,
     manner: Manner,
     buffer: Mutex<(i32, String)>,
     typing: Mutex<Vec<(usize, String)>>,
+    /// What the person types right after the edit.
+    typing_after: Mutex<Vec<(usize, String)>>,
     uri: String,
 }
 
@@ -33,7 +43,14 @@ impl Fake {
         let uri = fixture.uri(name);
         documents.open(&uri, 1, "text", text);
         let buffer = Mutex::new((1, text.to_owned()));
-        let fake = Arc::new(Self { documents: documents.clone(), manner, buffer, typing: Mutex::default(), uri });
+        let fake = Arc::new(Self {
+            documents: documents.clone(),
+            manner,
+            buffer,
+            typing: Mutex::default(),
+            typing_after: Mutex::default(),
+            uri,
+        });
         (fake.clone(), fixture.edited(documents, fake))
     }
 
@@ -47,7 +64,7 @@ impl Fake {
     }
 
     /// Changes the buffer; gives what `didChange` says of it.
-    fn splice(&self, hunks: &[(Range, String)]) -> (i32, Vec<ContentChange>) {
+    fn splice(&self, hunks: &[(Range, String)]) -> Report {
         let mut buffer = self.buffer.lock().unwrap();
         // From the end, so that earlier positions still hold: all ranges are of the text before.
         let changes: Vec<_> =
@@ -59,12 +76,20 @@ impl Fake {
         (buffer.0, changes)
     }
 
-    fn types(&self) {
-        for (at, text) in self.typing.lock().unwrap().drain(..) {
+    /// Types what is due; gives the reports of it.
+    fn type_out(&self, due: &Mutex<Vec<(usize, String)>>) -> Vec<Report> {
+        let mut reports = Vec::new();
+        for (at, text) in due.lock().unwrap().drain(..) {
             let now = self.text();
-            let at = now.floor_char_boundary(at.min(now.len()));
-            let place = crate::text::LineIndex::new(&now).position(&now, at, Encoding::Utf16);
-            let (version, changes) = self.splice(&[(Range { start: place, end: place }, text)]);
+            let lines = crate::text::LineIndex::new(&now);
+            let place = lines.position(&now, at % (now.len() + 1), Encoding::Utf16);
+            reports.push(self.splice(&[(Range { start: place, end: place }, text)]));
+        }
+        reports
+    }
+
+    fn report(&self, reports: Vec<Report>) {
+        for (version, changes) in reports {
             self.documents.change(&self.uri, version, &changes);
         }
     }
@@ -73,23 +98,26 @@ impl Fake {
 impl Editor for Fake {
     fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
         async move {
-            self.types();
+            self.report(self.type_out(&self.typing));
             let is_stale = edit.version != Some(self.buffer.lock().unwrap().0);
             match self.manner {
                 Manner::RefusesStale if is_stale => return Ok(Applied::Refused("the document has changed".to_owned())),
                 Manner::SkipsStale | Manner::Slow if is_stale => return Ok(Applied::Yes),
                 _ => {}
             }
-            let (version, changes) = self.splice(&edit.hunks);
-            let (documents, uri) = (self.documents.clone(), self.uri.clone());
-            if self.manner == Manner::Slow {
-                tokio::spawn(async move {
-                    tokio::time::sleep(std::time::Duration::from_millis(150)).await;
-                    documents.change(&uri, version, &changes);
-                });
-            } else {
-                documents.change(&uri, version, &changes);
+            let mut reports = vec![self.splice(&edit.hunks)];
+            reports.extend(self.type_out(&self.typing_after));
+            if self.manner != Manner::Slow {
+                self.report(reports);
+                return Ok(Applied::Yes);
             }
+            let (documents, uri) = (self.documents.clone(), self.uri.clone());
+            tokio::spawn(async move {
+                tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+                for (version, changes) in reports {
+                    documents.change(&uri, version, &changes);
+                }
+            });
             Ok(Applied::Yes)
         }
         .boxed()
@@ -167,6 +195,63 @@ async fn typing_over_the_place_of_an_edit_wins() {
     }
 }
 
+/// Something a person types while edits are made: where, and whether just before or just after one.
+#[derive(Debug, Clone)]
+struct Typing {
+    at: usize,
+    after: bool,
+}
+
+/// An edit of a line, and what is typed around it.
+type Step = (usize, Vec<Typing>);
+
+fn sessions() -> impl proptest::strategy::Strategy<Value = (Manner, Vec<Step>)> {
+    let manner = prop_oneof![Just(Manner::RefusesStale), Just(Manner::SkipsStale), Just(Manner::Slow)];
+    let typing = (0..500_usize, any::<bool>()).prop_map(|(at, after)| Typing { at, after });
+    (manner, vec((0..20_usize, vec(typing, 0..3)), 1..6))
+}
+
+/// Whatever the order, nothing a person typed is lost, and every edit either happened once or was refused.
+#[test]
+fn a_person_and_the_agent_share_a_buffer() {
+    let fixture = Fixture::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let mut runner =
+        TestRunner::new(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() });
+    let run = |(manner, steps)| {
+        runtime.block_on(share(&fixture, manner, steps));
+        Ok(())
+    };
+    runner.run(&sessions(), run).unwrap();
+}
+
+async fn share(fixture: &Fixture, manner: Manner, steps: Vec<Step>) {
+    const TYPED: &str = "§😀§";
+    let lines: Vec<String> = (0..20).map(|line| format!("line <{line}> 🎉 here\r\n")).collect();
+    let text = lines.concat();
+    let (editor, workspace) = Fake::open(fixture, "a.txt", &text, manner);
+    let (mut typed, mut expected) = (0, String::new());
+    for (mark, (line, typing)) in ('A'..).zip(steps) {
+        for Typing { at, after } in typing {
+            let due = if after { &editor.typing_after } else { &editor.typing };
+            due.lock().unwrap().push((at, TYPED.to_owned()));
+            typed += TYPED.chars().count();
+        }
+        if commit(&workspace, "a.txt", &edit(&format!("<{line}>"), &format!("<{line}>{mark}"))).await.is_ok() {
+            expected.push(mark);
+        }
+    }
+    // What no edit came for is still to be typed.
+    editor.report(editor.type_out(&editor.typing));
+    editor.report(editor.type_out(&editor.typing_after));
+    let text = editor.text();
+    assert_eq!(text.chars().filter(|character| TYPED.contains(*character)).count(), typed, "{manner:?}: {text}");
+    let mut marks: Vec<char> = text.chars().filter(char::is_ascii_uppercase).collect();
+    marks.sort_unstable();
+    assert_eq!(String::from_iter(marks), expected, "{manner:?}: {text}");
+    assert_eq!(&*workspace.documents().get(&editor.uri).unwrap().text, text, "{manner:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_editor_that_never_does_it_is_told_of() {
     struct Liar;
@@ -216,6 +301,19 @@ async fn an_acp_client_is_the_buffer() {
         ("edited", "made")
     );
     assert_eq!(fixture.bytes("a.txt"), b"saved");
+}
+
+#[test]
+fn whole_texts_that_arrive_out_of_order_end_in_the_last_one() {
+    let fixture = Fixture::new();
+    let documents = Documents::new(Encoding::Utf8);
+    let uri = fixture.uri("a.txt");
+    documents.open(&uri, 0, "", "");
+    for (version, text) in [(1, "a"), (3, "abc"), (2, "ab"), (5, "abcde"), (4, "abcd")] {
+        documents.change(&uri, version, &[ContentChange { range: None, text: text.to_owned() }]);
+    }
+    let document = documents.get(&uri).unwrap();
+    assert_eq!((&*document.text, document.version), ("abcde", 5));
 }
 
 #[test]

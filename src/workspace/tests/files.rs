@@ -158,3 +158,68 @@ async fn a_dangling_symlink_inside_makes_its_target() {
     assert_eq!(fixture.bytes("made.txt"), b"x");
     assert!(fixture.path("link").is_symlink());
 }
+
+#[tokio::test]
+async fn a_file_is_removed_unless_text_would_be_lost() {
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "one");
+    let workspace = fixture.workspace();
+    read(&workspace, "a.txt").await.unwrap();
+    fixture.write("a.txt", "two");
+    let path = workspace.resolve("a.txt").unwrap();
+    assert_eq!(workspace.remove(&path).await.unwrap_err(), FileError::Changed("a.txt".to_owned()));
+    workspace.documents().open(&fixture.uri("a.txt"), 1, "", "unsaved");
+    workspace.read(&path).await.unwrap();
+    assert_eq!(workspace.remove(&path).await.unwrap_err(), FileError::Unsaved("a.txt".to_owned()));
+    workspace.documents().close(&fixture.uri("a.txt"));
+    workspace.read(&path).await.unwrap();
+    assert_eq!(workspace.remove(&path).await.unwrap().old_text.as_deref(), Some("two"));
+    assert!(!fixture.path("a.txt").exists());
+}
+
+#[tokio::test]
+async fn temporary_files_of_a_killed_process_are_removed() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("sub")).unwrap();
+    // No process has this id; the second name is ours.
+    let (dead, own) = (format!(".tandem-{}-0.tmp", i32::MAX), format!(".tandem-{}-999999.tmp", std::process::id()));
+    for name in [&dead, &own, &format!("sub/{dead}")] {
+        fixture.write(name, "");
+    }
+    commit(&fixture.workspace(), "sub/a.txt", &write("x")).await.unwrap();
+    assert!(!fixture.path(&dead).exists() && fixture.path(&own).exists() && !fixture.path("sub").join(&dead).exists());
+}
+
+#[tokio::test]
+async fn undo_takes_back_what_was_done_and_nothing_else() {
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
+    let workspace = fixture.workspace();
+    let path = workspace.resolve("a.txt").unwrap();
+    let first = workspace.commit(&path, &edit("one", "1")).await.unwrap();
+    let second = workspace.commit(&path, &edit("five", "5")).await.unwrap();
+    fixture.write("a.txt", "1\ntwo\ntyped\nthree\nfour\n5\n");
+    let undone = workspace.undo(&path, &second).await.unwrap();
+    workspace.undo(&path, &first).await.unwrap();
+    assert_eq!(fixture.bytes("a.txt"), b"one\ntwo\ntyped\nthree\nfour\nfive\n");
+    workspace.undo(&path, &undone).await.unwrap();
+    assert_eq!(fixture.bytes("a.txt"), b"one\ntwo\ntyped\nthree\nfour\n5\n");
+    fixture.write("a.txt", "one\ntwo\nthree\nfour\nfive and a half\n");
+    let error = workspace.undo(&path, &second).await.unwrap_err();
+    assert!(error.to_string().contains("changed since"), "{error}");
+    assert_eq!(fixture.bytes("a.txt"), b"one\ntwo\nthree\nfour\nfive and a half\n");
+}
+
+#[tokio::test]
+async fn undo_removes_what_was_made_and_brings_back_what_was_removed() {
+    let fixture = Fixture::new();
+    let workspace = fixture.workspace();
+    let path = workspace.resolve("new/a.txt").unwrap();
+    let made = workspace.commit(&path, &write("made\n")).await.unwrap();
+    let removed = workspace.undo(&path, &made).await.unwrap();
+    assert!(!fixture.path("new/a.txt").exists());
+    workspace.undo(&path, &removed).await.unwrap();
+    assert_eq!(fixture.bytes("new/a.txt"), b"made\n");
+    fixture.write("new/a.txt", "mine now\n");
+    assert_eq!(workspace.undo(&path, &made).await.unwrap_err(), FileError::Changed("new/a.txt".to_owned()));
+}

@@ -129,6 +129,24 @@ async fn what_was_swapped_after_resolving_is_not_followed() {
     assert!(!fixture.path(".git/hooks/pre-commit").exists());
 }
 
+#[tokio::test]
+async fn a_protected_file_changes_only_as_shown() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path(".vscode")).unwrap();
+    fixture.write("harmless", "");
+    symlink("harmless", fixture.path("link")).unwrap();
+    let workspace = fixture.workspace();
+    workspace.propose(&workspace.resolve("link").unwrap(), &write("{}")).await.unwrap();
+    std::fs::remove_file(fixture.path("link")).unwrap();
+    symlink(".vscode/tasks.json", fixture.path("link")).unwrap();
+    let error = commit(&workspace, "link", &write("{}")).await.unwrap_err();
+    assert!(error.to_string().contains("leads to .vscode/tasks.json"), "{error}");
+    assert!(!fixture.path(".vscode/tasks.json").exists());
+    workspace.propose(&workspace.resolve("link").unwrap(), &write("{}")).await.unwrap();
+    commit(&workspace, "link", &write("{}")).await.unwrap();
+    assert_eq!(fixture.bytes(".vscode/tasks.json"), b"{}");
+}
+
 #[test]
 fn reads_under_a_swapping_symlink_never_leave() {
     let fixture = Fixture::new();

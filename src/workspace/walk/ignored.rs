@@ -14,17 +14,17 @@ use crate::workspace::Root;
 /// An ignore file that is longer is read up to here.
 const LIMIT: u64 = 1 << 20;
 
-/// Where rules come from, by precedence: within one source the innermost folder that says something decides.
-const SOURCES: [Rule; 4] = [
-    Rule { file: ".ignore", of_repository: false },
-    Rule { file: ".gitignore", of_repository: true },
-    Rule { file: ".git/info/exclude", of_repository: true },
+/// Where rules come from, by precedence: of one kind the innermost folder that says something decides.
+const FILES: [IgnoreFile; 4] = [
+    IgnoreFile { name: ".ignore", of_repository: false },
+    IgnoreFile { name: ".gitignore", of_repository: true },
+    IgnoreFile { name: ".git/info/exclude", of_repository: true },
     // The person's own excludes, which are no file of a folder.
-    Rule { file: "", of_repository: false },
+    IgnoreFile { name: "", of_repository: false },
 ];
 
-struct Rule {
-    file: &'static str,
+struct IgnoreFile {
+    name: &'static str,
     /// Whether it does not reach into a repository from outside.
     of_repository: bool,
 }
@@ -32,7 +32,7 @@ struct Rule {
 /// The rules of one folder and of those above it.
 pub(super) struct Rules {
     above: Option<Arc<Rules>>,
-    matchers: [Gitignore; SOURCES.len()],
+    matchers: [Gitignore; FILES.len()],
     is_repository: bool,
 }
 
@@ -82,11 +82,11 @@ impl Rules {
         if !(found.ignore || found.gitignore || found.repository) {
             return above;
         }
-        let read = |wanted: bool, rule: &Rule| {
-            let file = wanted.then(|| open(&folder.join(rule.file)).ok()).flatten();
+        let read = |wanted: bool, file: &IgnoreFile| {
+            let file = wanted.then(|| open(&folder.join(file.name)).ok()).flatten();
             file.map_or_else(Gitignore::empty, |file| parse(folder, file))
         };
-        let [ignore, gitignore, exclude, _] = &SOURCES;
+        let [ignore, gitignore, exclude, _] = &FILES;
         Arc::new(Self {
             matchers: [
                 read(found.ignore, ignore),
@@ -101,11 +101,11 @@ impl Rules {
 
     /// Whether `path` (absolute, in the folder of these rules) is left out.
     pub(super) fn ignores(&self, path: &Path, is_folder: bool) -> bool {
-        let decide = |(source, rule): (usize, &Rule)| {
+        let decide = |(index, file): (usize, &IgnoreFile)| {
             let mut rules = Some(self);
             while let Some(here) = rules {
-                match here.matchers[source].matched(path, is_folder) {
-                    Match::None if here.is_repository && rule.of_repository => return None,
+                match here.matchers[index].matched(path, is_folder) {
+                    Match::None if here.is_repository && file.of_repository => return None,
                     Match::None => rules = here.above.as_deref(),
                     Match::Ignore(_) => return Some(true),
                     Match::Whitelist(_) => return Some(false),
@@ -113,7 +113,7 @@ impl Rules {
             }
             None
         };
-        SOURCES.iter().enumerate().find_map(decide).unwrap_or(false)
+        FILES.iter().enumerate().find_map(decide).unwrap_or(false)
     }
 }
 

@@ -1,10 +1,12 @@
 use std::fs;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 
-use super::Kind;
+use super::{Entry, Kind};
 use crate::text::Encoding;
 use crate::workspace::{Documents, NoEditor, Root, Workspace};
 
@@ -26,13 +28,17 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
+fn workspace(root: &Path) -> Workspace {
+    let root = Arc::new(Root::open(root).unwrap());
+    Workspace::new(vec![root], Documents::new(Encoding::Utf8), Arc::new(NoEditor))
+}
+
 fn walked(root: &Path, start: &str, depth: usize) -> Vec<String> {
-    let workspace =
-        Workspace::new(vec![Arc::new(Root::open(root).unwrap())], Documents::new(Encoding::Utf8), Arc::new(NoEditor));
+    let workspace = workspace(root);
     let start = workspace.resolve(start).unwrap();
     let seen = Mutex::new(Vec::new());
     let visitor = || {
-        |entry: &super::Entry<'_>| {
+        |entry: &Entry<'_>| {
             let slash = if entry.kind() == Kind::Folder { "/" } else { "" };
             seen.lock().unwrap().push(format!("{}{slash}", entry.below().display()));
         }
@@ -124,7 +130,7 @@ fn symlinks_are_shown_and_not_followed() {
     assert_eq!(walked(folder.path(), ".", usize::MAX), ["a", "link", "loop"]);
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn a_pipe_called_gitignore_stops_nothing() {
     let folder = tree(&[("a", "")]);
@@ -134,15 +140,33 @@ fn a_pipe_called_gitignore_stops_nothing() {
 }
 
 #[test]
-fn a_cancelled_walk_shows_nothing() {
-    let folder = tree(&[("a", "")]);
-    let workspace = Workspace::new(
-        vec![Arc::new(Root::open(folder.path()).unwrap())],
-        Documents::new(Encoding::Utf8),
-        Arc::new(NoEditor),
-    );
+fn a_cancelled_walk_shows_nothing_and_ends_soon() {
+    let names: Vec<_> = (0..1000).map(|index| format!("{}/{index}", index % 3)).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), "")).collect();
+    let folder = tree(&files);
+    let workspace = workspace(folder.path());
+    let start = workspace.resolve(".").unwrap();
     let cancel = CancellationToken::new();
-    cancel.cancel();
-    let visitor = || |entry: &super::Entry<'_>| panic!("{entry:?}");
-    workspace.walk(&workspace.resolve(".").unwrap(), usize::MAX, &cancel, visitor).unwrap();
+    let seen = AtomicUsize::new(0);
+    let visitor = || {
+        |_: &Entry<'_>| {
+            seen.fetch_add(1, Ordering::Relaxed);
+            cancel.cancel();
+        }
+    };
+    workspace.walk(&start, usize::MAX, &cancel, visitor).unwrap();
+    let after_cancel = seen.swap(0, Ordering::Relaxed);
+    assert!((1..=64).contains(&after_cancel), "{after_cancel}");
+    workspace.walk(&start, usize::MAX, &cancel, visitor).unwrap();
+    assert_eq!(seen.into_inner(), 0);
+}
+
+#[test]
+fn a_visitor_that_panics_ends_the_walk() {
+    let folder = tree(&[("a/b/c", ""), ("d/e", "")]);
+    let workspace = workspace(folder.path());
+    let start = workspace.resolve(".").unwrap();
+    let visitor = || |entry: &Entry<'_>| assert!(entry.kind() == Kind::Folder, "a file");
+    let walk = || workspace.walk(&start, usize::MAX, &CancellationToken::new(), visitor);
+    assert!(std::panic::catch_unwind(AssertUnwindSafe(walk)).is_err());
 }

@@ -1,0 +1,329 @@
+--- The conversation as Markdown in a scratch buffer: what was asked, the answer as it streams, reasoning folded,
+--- tool calls with their diffs, the plan, and the input at the end.
+local Flow = require('tandem.flow')
+local Transcript = require('tandem.transcript')
+local config = require('tandem.config')
+local render = require('tandem.render')
+
+local api = vim.api
+local decor = api.nvim_create_namespace('tandem.decor')
+local state_decor = api.nvim_create_namespace('tandem.state')
+
+local user_heading, agent_heading = '## You', '## tandem'
+
+---@class tandem.DrawnTool
+---@field block? tandem.Block absent while there is nothing to draw
+---@field call tandem.ToolCall
+
+---@class tandem.Chat
+---@field session tandem.Session
+---@field buf? integer
+---@field private text tandem.Transcript
+---@field private tools table<string, tandem.DrawnTool>
+---@field private flow? tandem.Flow the block that streams
+---@field private plan? tandem.Block
+---@field private question? tandem.Question
+---@field private after_tool boolean
+---@field private last_line? string the last remark, not to be repeated
+local Chat = {}
+Chat.__index = Chat
+
+local M = {}
+
+---@param session tandem.Session
+---@return tandem.Chat
+function M.new(session)
+  return setmetatable({ session = session, tools = {}, after_tool = false }, Chat)
+end
+
+--- The transcript; made anew when the user deleted the buffer.
+---@return tandem.Transcript
+function Chat:transcript()
+  if self.buf and api.nvim_buf_is_loaded(self.buf) then
+    return self.text
+  end
+  if self.buf and api.nvim_buf_is_valid(self.buf) then
+    api.nvim_buf_delete(self.buf, { force = true }) -- it was unloaded; the name is needed
+  end
+  self.buf = require('tandem.window').create_buffer(self.session.root)
+  self.text = Transcript.new(self.buf, self:title(), user_heading)
+  self:forget()
+  self:decorate_fixed()
+  return self.text
+end
+
+---@return string
+function Chat:title()
+  return '# ' .. vim.fs.basename(self.session.root)
+end
+
+function Chat:forget()
+  self.tools, self.flow, self.plan, self.question, self.after_tool, self.last_line = {}, nil, nil, nil, false, nil
+end
+
+function Chat:clear()
+  self:transcript():reset(self:title(), user_heading)
+  api.nvim_buf_clear_namespace(self.buf, decor, 0, -1)
+  self:forget()
+  self:decorate_fixed()
+end
+
+---@param row integer
+---@param name string shown instead of the line's Markdown heading
+---@param highlight string
+function Chat:decorate_heading(row, name, highlight)
+  api.nvim_buf_set_extmark(self.buf, decor, row, 0, {
+    virt_text = { { name .. '   ', highlight }, { ('─'):rep(400), 'TandemRule' } },
+    virt_text_pos = 'overlay',
+    priority = 200,
+  })
+end
+
+function Chat:decorate_fixed()
+  self:decorate_heading(0, vim.fs.basename(self.session.root), 'TandemTitle')
+  self:show_state()
+end
+
+local hints = {
+  idle = '<CR> sends',
+  running = 'working… <C-c> stops',
+  waiting = 'ga allows · gr rejects · <C-c> stops',
+}
+
+--- Shows behind the input's heading what the keys do now.
+function Chat:show_state()
+  if not (self.buf and api.nvim_buf_is_loaded(self.buf)) then
+    return
+  end
+  api.nvim_buf_clear_namespace(self.buf, state_decor, 0, -1)
+  api.nvim_buf_set_extmark(self.buf, state_decor, self.text:input_row() - 1, 0, {
+    virt_text = { { 'You   ', 'TandemUser' }, { hints[self.session.state], 'TandemDim' } },
+    virt_text_pos = 'overlay',
+  })
+end
+
+---@param question string
+---@param label? string what is attached
+function Chat:begin_turn(question, label)
+  local text = self:transcript()
+  local lines = vim.list_extend({ user_heading }, render.split(question))
+  if label then
+    lines[#lines + 1] = '`' .. label .. '`'
+  end
+  local asked = text:add(lines)
+  self:decorate_heading((text:rows(asked)), 'You', 'TandemUser')
+  local heading = text:add({ agent_heading })
+  self:decorate_heading((text:rows(heading)), 'tandem', 'TandemAgent')
+  self:forget()
+  if config.get().chat.auto_open then
+    require('tandem.window').open(self.buf, false)
+  end
+end
+
+---@param failure? string the server's words
+---@param stop_reason? string
+function Chat:end_turn(failure, stop_reason)
+  self.flow, self.question = nil, nil
+  if failure then
+    self:line(failure, 'TandemFailed', config.get().icons.failed)
+  elseif stop_reason ~= 'end_turn' then
+    self:line(({
+      cancelled = 'Stopped.',
+      max_tokens = 'The answer was cut: the model reached its token limit.',
+      max_turn_requests = 'Paused: the turn reached its limit of requests.',
+      refusal = 'The model refused to answer.',
+    })[stop_reason] or ('Ended: ' .. tostring(stop_reason)), 'TandemDim')
+  end
+end
+
+--- A remark that is not part of the answer: a retry, a limit, a mistake in the configuration.
+---@param message string
+function Chat:notice(message)
+  self:line(message, 'TandemNotice')
+end
+
+---@param message string
+---@param highlight string
+---@param sign? string
+function Chat:line(message, highlight, sign)
+  local text = self:transcript()
+  if message == self.last_line then
+    return
+  end
+  self.last_line = message
+  self.flow = nil
+  local block = text:add(render.split(message), { highlight = highlight })
+  if sign then
+    self:sign((text:rows(block)), sign, highlight)
+  end
+  self.after_tool = false
+end
+
+---@param kind 'answer'|'thought'
+---@param delta string
+function Chat:stream(kind, delta)
+  local text = self:transcript()
+  if not self.flow or self.flow.kind ~= kind then
+    self.flow, self.after_tool = Flow.new(text, kind), false
+  end
+  self.flow:write(delta)
+end
+
+local sign_highlights = {
+  pending = 'TandemPending',
+  in_progress = 'TandemRunning',
+  completed = 'TandemDone',
+  failed = 'TandemFailed',
+}
+
+---@param row integer
+---@param text? string
+---@param highlight string
+function Chat:sign(row, text, highlight)
+  api.nvim_buf_set_extmark(self.buf, decor, row, 0, { sign_text = text, sign_hl_group = highlight })
+end
+
+--- Puts rendered lines into a block, with their highlights and signs.
+---@param block tandem.Block
+---@param rendered tandem.Rendered
+function Chat:draw(block, rendered)
+  self.text:set(block, rendered.lines, rendered.fold)
+  local top, bottom = self.text:rows(block)
+  api.nvim_buf_clear_namespace(self.buf, decor, top, bottom + 1)
+  for _, mark in ipairs(rendered.marks) do
+    local row = top + mark.row
+    api.nvim_buf_set_extmark(self.buf, decor, row, mark.first or 0, {
+      end_row = mark.last and row or row + 1,
+      end_col = mark.last or 0,
+      hl_group = mark.highlight,
+      hl_eol = mark.last == nil,
+      priority = 200,
+    })
+    if mark.status then
+      self:sign(row, config.get().icons[mark.status], sign_highlights[mark.status])
+    end
+  end
+end
+
+---@param drawn tandem.DrawnTool
+function Chat:draw_tool(drawn)
+  local question = self.question
+  local asked = question and question.call.toolCallId == drawn.call.toolCallId
+  if drawn.call.kind == 'think' and drawn.call.status ~= 'failed' and not asked then
+    return -- what it changes is drawn itself, such as the plan
+  elseif not drawn.block then
+    drawn.block = self.text:add({ '' }, { gap = not self.after_tool })
+    self.flow, self.after_tool = nil, true
+  end
+  local rendered = render.tool(drawn.call, asked and question.options or nil)
+  rendered.marks[1].status = drawn.call.status or 'pending'
+  self:draw(drawn.block, rendered)
+end
+
+--- Draws a tool call, or what changed of one.
+---@param change tandem.ToolCall only the fields that changed
+function Chat:tool(change)
+  self:transcript()
+  local drawn = self.tools[change.toolCallId] or { call = {} }
+  drawn.call = vim.tbl_extend('force', drawn.call, change)
+  self.tools[change.toolCallId] = drawn
+  self:draw_tool(drawn)
+end
+
+---@param entries tandem.PlanEntry[]
+function Chat:draw_plan(entries)
+  local text = self:transcript()
+  local rendered = render.plan(entries)
+  if not self.plan then
+    self.flow, self.after_tool = nil, false
+    self.plan = text:add({ '' })
+  end
+  self:draw(self.plan, rendered)
+end
+
+---@type table<string, fun(chat: tandem.Chat, update: tandem.Update)>
+local draw = {
+  agent_message_chunk = function(chat, update)
+    chat:stream('answer', update.content.text or '')
+  end,
+  agent_thought_chunk = function(chat, update)
+    chat:stream('thought', update.content.text or '')
+  end,
+  tool_call = Chat.tool,
+  tool_call_update = Chat.tool,
+  plan = function(chat, update)
+    chat:draw_plan(update.entries)
+  end,
+}
+
+--- Draws an update; kinds that are not known are ignored, as the protocol wants.
+---@param update tandem.Update
+function Chat:update(update)
+  local how = draw[update.sessionUpdate]
+  if how then
+    how(self, update)
+  end
+end
+
+---@param question tandem.Question
+function Chat:ask_permission(question)
+  self.question = question
+  self:tool(question.call)
+  local window = require('tandem.window')
+  if config.get().chat.auto_open then
+    window.open(self.buf, false)
+  end
+  if api.nvim_get_current_buf() ~= self.buf then
+    require('tandem.say')(('%s? :Tandem allow or :Tandem reject'):format(question.call.title or 'run a tool'))
+  end
+end
+
+---@param question tandem.Question
+function Chat:permission_answered(question)
+  if self.question == question then
+    self.question = nil
+  end
+  self:tool({ toolCallId = question.call.toolCallId })
+end
+
+--- Sends what is written in the input.
+function Chat:submit()
+  local text = self:transcript()
+  local question = text:input_text()
+  if question ~= '' and self.session:prompt(question) then
+    text:set_input('')
+  end
+end
+
+---@param block? tandem.Block
+---@param row integer zero-based
+---@return boolean
+function Chat:covers(block, row)
+  if not block then
+    return false
+  end
+  local first, last = self.text:rows(block)
+  return row >= first and row <= last
+end
+
+--- Where the tool call under a row points to.
+---@param row integer zero-based
+---@return { path: string, line?: integer }?
+function Chat:location(row)
+  for _, drawn in pairs(self.tools) do
+    if self:covers(drawn.block, row) then
+      local diff = vim.iter(drawn.call.content or {}):find(function(item)
+        return item.type == 'diff'
+      end)
+      return (drawn.call.locations or {})[1] or diff
+    end
+  end
+end
+
+--- The first row of the input.
+---@return integer
+function Chat:input_row()
+  return self:transcript():input_row()
+end
+
+return M

@@ -1,0 +1,259 @@
+--- The language client: one server a workspace root, started on first use, attached to the root's files.
+--- Invariant: whoever asked for a client is called back exactly once, with a client or with the reason.
+local config = require('tandem.config')
+
+local api = vim.api
+local M = {}
+
+local has_method_calls = vim.fn.has('nvim-0.11') == 1
+
+---@alias tandem.ClientCallback fun(client?: vim.lsp.Client, problem?: string)
+
+---@type table<string, vim.lsp.Client> initialized clients by root
+local ready = {}
+---@type table<string, tandem.ClientCallback[]> who waits for a starting client, by root
+local waiting = {}
+local watching = false
+
+---@param root string
+---@param client? vim.lsp.Client
+---@param problem? string
+local function answer(root, client, problem)
+  local callbacks = waiting[root] or {}
+  waiting[root] = nil
+  for _, callback in ipairs(callbacks) do
+    callback(client, problem)
+  end
+end
+
+---@param root string
+---@param path string normalized
+---@return boolean
+function M.contains(root, path)
+  return path == root or vim.startswith(path, vim.endswith(root, '/') and root or root .. '/')
+end
+
+--- A buffer that is a file with a name: never a special buffer, a URL or a terminal.
+---@param bufnr integer
+---@return boolean
+local function is_file(bufnr)
+  local name = api.nvim_buf_get_name(bufnr)
+  return api.nvim_buf_is_loaded(bufnr)
+    and vim.bo[bufnr].buftype == ''
+    and name ~= ''
+    and not name:match('^%a[%w+.-]+://')
+end
+
+---@param path string
+---@return string root
+local function root_of(path)
+  return vim.fs.normalize(vim.fs.root(path, config.get().root_markers) or vim.fn.getcwd())
+end
+
+--- The workspace root that belongs to a buffer: of its file, else of the current directory.
+---@param bufnr integer
+---@return string
+function M.root(bufnr)
+  return vim.b[bufnr].tandem_root or root_of(is_file(bufnr) and api.nvim_buf_get_name(bufnr) or vim.fn.getcwd())
+end
+
+--- The root to attach a buffer under, or nil where tandem has no business.
+---@param bufnr integer
+---@return string?
+function M.attachable(bufnr)
+  if not is_file(bufnr) then
+    return nil
+  end
+  local path = vim.fs.normalize(api.nvim_buf_get_name(bufnr))
+  local root = root_of(path)
+  return M.contains(root, path) and root or nil
+end
+
+---@return table capabilities Neovim's own plus the opt-in to the session methods
+local function capabilities()
+  return vim.tbl_deep_extend('force', vim.lsp.protocol.make_client_capabilities(), {
+    experimental = { tandem = { fs = { readTextFile = false, writeTextFile = false }, terminal = false } },
+  })
+end
+
+---@type table<string, fun(err: any, params: any, context: lsp.HandlerContext): any, any>
+local handlers = {
+  ['workspace/applyEdit'] = function(_, params, context)
+    local client = assert(vim.lsp.get_client_by_id(context.client_id))
+    local turn = require('tandem.session').get(client.config.root_dir).turns
+    return require('tandem.apply').apply(params, client.offset_encoding, turn)
+  end,
+  ['session/update'] = function(_, params)
+    require('tandem.session').on_update(params)
+  end,
+  ['session/request_permission'] = function(_, params)
+    return require('tandem.session').on_permission(params)
+  end,
+  ['_tandem/status'] = function(_, params, context)
+    require('tandem.session').on_status(params, context.client_id)
+  end,
+  ['window/showMessage'] = function(_, params)
+    local levels = { vim.log.levels.ERROR, vim.log.levels.WARN, vim.log.levels.INFO, vim.log.levels.DEBUG }
+    require('tandem.say')(params.message, levels[params.type])
+  end,
+}
+
+--- The configuration for `vim.lsp.start` and, as `lsp/tandem.lua`, for `vim.lsp.enable`.
+---@return vim.lsp.ClientConfig
+function M.lsp_config()
+  local options = config.get()
+  return {
+    name = 'tandem',
+    cmd = options.cmd,
+    cmd_env = options.env,
+    init_options = next(options.init_options) and options.init_options or vim.empty_dict(),
+    capabilities = capabilities(),
+    flags = { debounce_text_changes = 0 },
+    handlers = handlers,
+    before_init = function(_, started)
+      waiting[started.root_dir] = waiting[started.root_dir] or {}
+    end,
+    on_init = function(client)
+      local root = client.config.root_dir
+      ready[root] = client
+      M.attach_all(client)
+      answer(root, client)
+    end,
+    on_exit = vim.schedule_wrap(function(code, signal, id)
+      M.on_exit(code, signal, id)
+    end),
+  }
+end
+
+---@param code integer
+---@param signal integer
+---@param id integer
+function M.on_exit(code, signal, id)
+  local why = ('the server ended (exit code %d, signal %d); see :Tandem log'):format(code, signal)
+  for root, client in pairs(ready) do
+    if client.id == id then
+      ready[root] = nil
+      require('tandem.session').get(root):on_server_exit(why)
+    end
+  end
+  for root in pairs(waiting) do
+    answer(root, nil, why)
+  end
+end
+
+---@param root string
+---@return vim.lsp.ClientConfig
+local function config_for(root)
+  -- `vim.lsp.config('tandem', …)` of the user is merged with lsp/tandem.lua by Neovim 0.11 and later.
+  local merged = vim.lsp.config and vim.lsp.config.tandem or M.lsp_config()
+  return vim.tbl_extend('force', merged, {
+    root_dir = root,
+    workspace_folders = { { uri = vim.uri_from_fname(root), name = vim.fs.basename(root) } },
+  })
+end
+
+---@param root string
+---@return integer? client_id
+local function start(root)
+  if has_method_calls then
+    return vim.lsp.start(config_for(root), { attach = false })
+  end
+  return vim.lsp.start_client(config_for(root))
+end
+
+--- The client of a root, started when there is none.
+---@param root string
+---@param callback tandem.ClientCallback
+function M.ensure(root, callback)
+  if ready[root] then
+    return callback(ready[root])
+  elseif waiting[root] then
+    table.insert(waiting[root], callback)
+    return
+  end
+  local cmd = config_for(root).cmd
+  if type(cmd) == 'table' and vim.fn.executable(cmd[1]) == 0 then
+    return callback(nil, ('cannot run `%s`: install tandem or set vim.g.tandem.cmd; see :Tandem health'):format(cmd[1]))
+  end
+  waiting[root] = { callback }
+  M.watch_buffers()
+  if not start(root) then
+    answer(root, nil, 'the server does not start; see :Tandem log')
+  end
+end
+
+---@param root string
+---@return vim.lsp.Client?
+function M.running(root)
+  return ready[root]
+end
+
+---@param client vim.lsp.Client
+---@param bufnr integer
+local function attach(client, bufnr)
+  if M.attachable(bufnr) == client.config.root_dir and not vim.lsp.buf_is_attached(bufnr, client.id) then
+    vim.lsp.buf_attach_client(bufnr, client.id)
+  end
+end
+
+---@param client vim.lsp.Client
+function M.attach_all(client)
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do
+    attach(client, bufnr)
+  end
+end
+
+--- Attaches the files that are opened from now on, and reports where the user is.
+function M.watch_buffers()
+  if watching then
+    return
+  end
+  watching = true
+  local group = api.nvim_create_augroup('tandem', {})
+  api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'BufWritePost', 'FileType' }, {
+    group = group,
+    desc = 'tandem: attach the files of a workspace that has a server',
+    callback = function(event)
+      local client = ready[M.attachable(event.buf)]
+      if client then
+        attach(client, event.buf)
+      end
+    end,
+  })
+  require('tandem.focus').watch(group)
+end
+
+--- Reads files again that a command changed on disk, where their buffers are unchanged.
+---@param root string
+function M.reload(root)
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do
+    if not vim.bo[bufnr].modified and M.attachable(bufnr) == root then
+      vim.cmd(('silent! checktime %d'):format(bufnr))
+    end
+  end
+end
+
+---@param client vim.lsp.Client
+---@param method string
+---@param params table
+---@param callback fun(err?: lsp.ResponseError, result?: any)
+function M.request(client, method, params, callback)
+  if has_method_calls then
+    client:request(method, params, callback)
+  else
+    client.request(method, params, callback)
+  end
+end
+
+---@param client vim.lsp.Client
+---@param method string
+---@param params table
+function M.notify(client, method, params)
+  if has_method_calls then
+    client:notify(method, params)
+  else
+    client.notify(method, params)
+  end
+end
+
+return M

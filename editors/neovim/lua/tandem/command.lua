@@ -1,0 +1,92 @@
+--- `:Tandem`: its subcommands, their arguments and their completion.
+local M = {}
+
+---@class tandem.Subcommand
+---@field run fun(rest: string, selection?: tandem.Selection)
+---@field complete? fun(): string[]
+---@field range? boolean takes a range
+---@field argument? boolean takes an argument
+
+---@type table<string, tandem.Subcommand>
+local subcommands = {
+  ask = {
+    range = true,
+    argument = true,
+    run = function(rest, selection)
+      require('tandem').ask(rest, selection)
+    end,
+  },
+  edit = {
+    range = true,
+    argument = true,
+    run = function(rest, selection)
+      require('tandem').edit(rest, selection)
+    end,
+  },
+  mode = {
+    argument = true,
+    complete = function()
+      return require('tandem').modes()
+    end,
+    run = function(rest)
+      require('tandem').mode(rest)
+    end,
+  },
+  health = {
+    run = function()
+      vim.cmd.checkhealth('tandem')
+    end,
+  },
+}
+
+for _, name in ipairs({ 'chat', 'stop', 'allow', 'reject', 'new', 'log' }) do
+  subcommands[name] = {
+    run = function()
+      require('tandem')[name]()
+    end,
+  }
+end
+
+---@param message string
+local function complain(message)
+  require('tandem.say')(message, vim.log.levels.ERROR)
+end
+
+--- Runs `:[range]Tandem {args}`.
+---@param options vim.api.keyset.create_user_command.command_args
+function M.run(options)
+  local name, rest = options.args:match('^%s*(%S*)%s*(.*)$')
+  name = name == '' and 'chat' or name
+  local subcommand = subcommands[name]
+  if not subcommand then
+    return complain(('%q is no command; there are %s'):format(name, table.concat(vim.tbl_keys(subcommands), ', ')))
+  elseif options.range > 0 and not subcommand.range then
+    return complain(('%s takes no range'):format(name))
+  elseif rest ~= '' and not subcommand.argument then
+    return complain(('%s takes no argument'):format(name))
+  end
+  local selection = options.range > 0 and require('tandem.context').range(options.line1, options.line2) or nil
+  subcommand.run(rest, selection)
+end
+
+--- Completes the command line up to the cursor.
+---@param lead string the word being completed
+---@param line string
+---@param cursor integer bytes before the cursor
+---@return string[]
+function M.complete(lead, line, cursor)
+  local before = line:sub(1, cursor):match('Tandem%s+(.*)$') or ''
+  local name, rest = before:match('^(%S+)%s+(.*)$')
+  local choices = {} ---@type string[]
+  if not name then
+    choices = vim.tbl_keys(subcommands)
+    table.sort(choices)
+  elseif not rest:find('%s') and subcommands[name] and subcommands[name].complete then
+    choices = subcommands[name].complete()
+  end
+  return vim.tbl_filter(function(choice)
+    return vim.startswith(choice, lead)
+  end, choices)
+end
+
+return M

@@ -1,0 +1,110 @@
+--- What goes along with a question: the selected text of the buffer, unsaved changes included.
+local client = require('tandem.client')
+
+local api = vim.api
+local M = {}
+
+---@class tandem.Selection
+---@field uri string of the buffer
+---@field name string the path as people say it, relative to the workspace root
+---@field first? integer 1-based line; absent for a whole file
+---@field last? integer 1-based line
+---@field text? string absent for a whole file
+
+---@param bufnr integer
+---@return string uri, string name
+local function identity(bufnr)
+  local path = vim.fs.normalize(api.nvim_buf_get_name(bufnr))
+  if path == '' then
+    return 'untitled:buffer-' .. bufnr, '[No Name]'
+  end
+  local root = client.root(bufnr) .. '/'
+  local name = vim.startswith(path, root) and path:sub(#root + 1) or vim.fn.fnamemodify(path, ':~')
+  return vim.uri_from_bufnr(bufnr), name
+end
+
+---@param bufnr integer
+---@param first integer
+---@param last integer
+---@param lines string[]
+---@return tandem.Selection
+local function selection(bufnr, first, last, lines)
+  local uri, name = identity(bufnr)
+  return { uri = uri, name = name, first = first, last = last, text = table.concat(lines, '\n') }
+end
+
+--- Whole lines of a buffer.
+---@param bufnr integer
+---@param first integer 1-based
+---@param last integer 1-based
+---@return tandem.Selection
+function M.lines(bufnr, first, last)
+  return selection(bufnr, first, last, api.nvim_buf_get_lines(bufnr, first - 1, last, false))
+end
+
+--- The text between two positions of the current buffer as a visual mode would select it.
+---@param from integer[] as getpos() answers
+---@param to integer[]
+---@param mode string v, V or CTRL-V
+---@return tandem.Selection
+function M.region(from, to, mode)
+  local first, last = math.min(from[2], to[2]), math.max(from[2], to[2])
+  return selection(api.nvim_get_current_buf(), first, last, vim.fn.getregion(from, to, { type = mode }))
+end
+
+--- A whole buffer: a file is only named, the server knows its text.
+---@param bufnr integer
+---@return tandem.Selection
+function M.whole(bufnr)
+  local uri, name = identity(bufnr)
+  if vim.startswith(uri, 'file:') then
+    return { uri = uri, name = name }
+  end
+  return M.lines(bufnr, 1, api.nvim_buf_line_count(bufnr))
+end
+
+--- What a command's range means: the last visual selection, to the column, when the range is exactly its lines.
+---@param line1 integer
+---@param line2 integer
+---@return tandem.Selection
+function M.range(line1, line2)
+  local from, to = vim.fn.getpos("'<"), vim.fn.getpos("'>")
+  local mode = vim.fn.visualmode()
+  if mode ~= '' and mode ~= 'V' and from[2] == line1 and to[2] == line2 then
+    return M.region(from, to, mode)
+  end
+  return M.lines(api.nvim_get_current_buf(), line1, line2)
+end
+
+---@param chosen tandem.Selection
+---@return string label such as src/main.rs:3-7
+function M.label(chosen)
+  if not chosen.first then
+    return chosen.name
+  end
+  local lines = chosen.first == chosen.last and chosen.first or (chosen.first .. '-' .. chosen.last)
+  return ('%s:%s'):format(chosen.name, lines)
+end
+
+--- The content blocks of a prompt.
+---@param text string
+---@param chosen? tandem.Selection
+---@return tandem.ContentBlock[]
+function M.blocks(text, chosen)
+  local blocks = { { type = 'text', text = text } } ---@type tandem.ContentBlock[]
+  if chosen and not chosen.text then
+    blocks[2] = { type = 'resource_link', uri = chosen.uri, name = chosen.name }
+  elseif chosen then
+    blocks[2] = {
+      type = 'resource',
+      resource = {
+        uri = ('%s#L%d-L%d'):format(chosen.uri, chosen.first, chosen.last),
+        mimeType = 'text/plain',
+        text = chosen.text,
+      },
+    }
+  end
+  return blocks
+end
+
+return M

@@ -1,0 +1,141 @@
+--- tandem in Neovim. Everything a user, a key map or a status line calls is here; the rest is internal.
+--- There is no setup(): see |tandem-config|.
+local M = {}
+
+---@return tandem.Session
+local function session()
+  return require('tandem.session').current()
+end
+
+--- Asks for the text on the command line when there is none.
+---@param text? string
+---@param prompt string
+---@param use fun(text: string)
+local function with_text(text, prompt, use)
+  if text and vim.trim(text) ~= '' then
+    return use(vim.trim(text))
+  end
+  vim.ui.input({ prompt = prompt }, function(input)
+    if input and vim.trim(input) ~= '' then
+      use(vim.trim(input))
+    end
+  end)
+end
+
+--- The visual selection, when a map calls from visual mode.
+---@return tandem.Selection?
+local function visual()
+  local mode = vim.fn.mode()
+  if mode ~= 'v' and mode ~= 'V' and mode ~= '\22' then
+    return nil
+  end
+  local chosen = require('tandem.context').region(vim.fn.getpos('v'), vim.fn.getpos('.'), mode)
+  vim.api.nvim_feedkeys(vim.keycode('<Esc>'), 'n', false)
+  return chosen
+end
+
+--- Asks a question, about the selection if there is one.
+---@param question? string asked for when absent
+---@param selection? tandem.Selection default: the visual selection
+function M.ask(question, selection)
+  local current = session()
+  selection = selection or visual()
+  with_text(question, 'Ask tandem: ', function(text)
+    current:prompt(text, selection)
+  end)
+end
+
+--- Tells tandem to change the selection, or the file.
+---@param instruction? string asked for when absent
+---@param selection? tandem.Selection default: the visual selection, else the whole buffer
+function M.edit(instruction, selection)
+  local current = session()
+  selection = selection or visual() or require('tandem.context').whole(vim.api.nvim_get_current_buf())
+  local label = require('tandem.context').label(selection)
+  with_text(instruction, 'Edit with tandem: ', function(text)
+    current:prompt(('Edit %s: %s'):format(label, text), selection)
+  end)
+end
+
+--- Opens the chat of the current workspace and goes there; from there, closes it.
+function M.chat()
+  local current = session()
+  current.chat:transcript()
+  require('tandem.window').toggle(current.chat.buf)
+  current:open(function(problem)
+    if problem then
+      require('tandem.say')(problem, vim.log.levels.ERROR)
+    end
+  end)
+end
+
+--- Stops the running turn.
+function M.stop()
+  session():stop()
+end
+
+--- Switches the mode: plan, ask, edit or auto. Without one, asks for it.
+---@param mode? string
+function M.mode(mode)
+  local current = session()
+  if mode and mode ~= '' then
+    return current:set_mode(mode)
+  end
+  vim.ui.select(M.modes(), { prompt = 'tandem mode (now ' .. (current.mode or 'ask') .. ')' }, function(choice)
+    if choice then
+      current:set_mode(choice)
+    end
+  end)
+end
+
+--- The modes the server offers.
+---@return string[]
+function M.modes()
+  local offered = vim.tbl_map(function(mode)
+    return mode.id
+  end, session().modes)
+  return #offered > 0 and offered or { 'plan', 'ask', 'edit', 'auto' }
+end
+
+---@param ... string option kinds, the best first
+local function answer(...)
+  if not require('tandem.permission').answer(...) then
+    require('tandem.say')('nothing is waiting for that answer')
+  end
+end
+
+--- Answers the pending permission question.
+function M.allow()
+  answer('allow_once', 'allow_always')
+end
+
+--- Answers the pending permission question, for later ones of its kind too.
+function M.allow_always()
+  answer('allow_always')
+end
+
+--- Answers the pending permission question.
+function M.reject()
+  answer('reject_once', 'reject_always')
+end
+
+--- Begins a new conversation.
+function M.new()
+  session():reset()
+end
+
+--- Opens the log of the language client, which has the server's stderr.
+function M.log()
+  local path = vim.lsp.log.get_filename and vim.lsp.log.get_filename() or vim.lsp.get_log_path()
+  vim.cmd.split(vim.fn.fnameescape(path))
+  vim.cmd('normal! G')
+end
+
+--- For status lines: the state of the current buffer's conversation, or an empty string.
+---@return string
+function M.status()
+  local current = require('tandem.session').at(vim.api.nvim_get_current_buf())
+  return current and ('tandem: ' .. require('tandem.status').describe(current)) or ''
+end
+
+return M

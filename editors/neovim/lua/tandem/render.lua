@@ -1,0 +1,191 @@
+--- What the server sends as lines of text with highlights. Pure: no buffer, no window.
+local M = {}
+
+---@class tandem.LineMark
+---@field row integer zero-based, within the lines
+---@field highlight string
+---@field first? integer byte column; the whole line when absent
+---@field last? integer
+---@field status? tandem.ToolStatus shown as a sign
+
+---@class tandem.Rendered
+---@field lines string[]
+---@field marks tandem.LineMark[]
+---@field fold boolean
+
+M.max_diff_lines = 400
+
+local diff = vim.text and vim.text.diff or vim.diff
+
+---@param text string
+---@return string[]
+function M.split(text)
+  text = text:gsub('\r\n?', '\n'):gsub('\n$', '')
+  return vim.split(text, '\n', { plain = true })
+end
+
+---@param text string
+---@return string ends with a newline, so that no hunk is about the end of the file
+local function whole_lines(text)
+  text = text:gsub('\r\n?', '\n')
+  return (text == '' or vim.endswith(text, '\n')) and text or text .. '\n'
+end
+
+---@class tandem.Diff
+---@field lines string[] as in a unified diff, without the file names
+---@field added integer
+---@field removed integer
+
+--- A unified diff with two lines of context.
+---@param old? string
+---@param new string
+---@return tandem.Diff
+function M.diff(old, new)
+  local text = diff(whole_lines(old or ''), whole_lines(new), { result_type = 'unified', ctxlen = 2 }) --[[@as string]]
+  local result = { lines = {}, added = 0, removed = 0 } ---@type tandem.Diff
+  for line in vim.gsplit((text:gsub('\n$', '')), '\n', { plain = true }) do
+    local sign = line:sub(1, 1)
+    result.added = result.added + (sign == '+' and 1 or 0)
+    result.removed = result.removed + (sign == '-' and 1 or 0)
+    if line ~= '' and not (sign == '@' and #result.lines == 0) then
+      result.lines[#result.lines + 1] = sign == '@' and '…' or line
+    end
+  end
+  return result
+end
+
+local line_highlights = { ['+'] = 'TandemAdd', ['-'] = 'TandemDelete' }
+
+--- A fence that no line of the content closes.
+---@param lines string[]
+---@return string
+local function fence(lines)
+  local longest = 2
+  for _, line in ipairs(lines) do
+    longest = math.max(longest, #(line:match('^%s*(`+)') or ''))
+  end
+  return ('`'):rep(longest + 1)
+end
+
+---@param out tandem.Rendered
+---@param language string
+---@param lines string[]
+local function add_fenced(out, language, lines)
+  local mark = fence(lines)
+  out.lines[#out.lines + 1] = mark .. language
+  for _, line in ipairs(lines) do
+    local highlight = language == 'diff' and line_highlights[line:sub(1, 1)] or 'TandemDim'
+    out.marks[#out.marks + 1] = { row = #out.lines, highlight = highlight }
+    out.lines[#out.lines + 1] = line
+  end
+  out.lines[#out.lines + 1] = mark
+end
+
+--- A line made of pieces of text, each with its highlight.
+---@param out tandem.Rendered
+---@param pieces { [1]: string, [2]?: string }[]
+local function add_line(out, pieces)
+  local line = ''
+  for _, piece in ipairs(pieces) do
+    local first = #line
+    line = line .. piece[1]
+    if piece[2] then
+      out.marks[#out.marks + 1] = { row = #out.lines, first = first, last = #line, highlight = piece[2] }
+    end
+  end
+  out.lines[#out.lines + 1] = line
+end
+
+---@param lines string[]
+---@param limit integer
+---@return string[]
+local function capped(lines, limit)
+  if #lines <= limit then
+    return lines
+  end
+  local kept = vim.list_slice(lines, 1, limit)
+  kept[#kept + 1] = ('… %d more lines'):format(#lines - limit)
+  return kept
+end
+
+--- What stands under a tool call's title: its diffs and its output.
+---@param content tandem.ToolContent[]
+---@return tandem.Rendered body
+---@return { [1]: string, [2]?: string }[] summary what stands behind the title
+local function tool_body(content)
+  local body = { lines = {}, marks = {}, fold = false } ---@type tandem.Rendered
+  local added, removed, diffs, output = 0, 0, 0, 0
+  for _, item in ipairs(content) do
+    if item.type == 'diff' then
+      local hunks = M.diff(item.oldText, item.newText or '')
+      added, removed, diffs = added + hunks.added, removed + hunks.removed, diffs + 1
+      add_fenced(body, 'diff', capped(hunks.lines, M.max_diff_lines))
+    elseif item.type == 'content' and item.content.type == 'text' and vim.trim(item.content.text) ~= '' then
+      local lines = M.split(item.content.text)
+      output = output + #lines
+      add_fenced(body, '', lines)
+    end
+  end
+  if diffs > 0 then
+    return body, { { '  ' }, { '+' .. added, 'TandemAdd' }, { ' ' }, { '−' .. removed, 'TandemDelete' } }
+  elseif output > 0 then
+    body.fold = true
+    return body, { { '  ' }, { output == 1 and '1 line' or output .. ' lines', 'TandemDim' } }
+  end
+  return body, {}
+end
+
+local answer_keys = { reject_once = 'gr', allow_once = 'ga', allow_always = 'gA' }
+
+---@param out tandem.Rendered
+---@param options tandem.PermissionOption[]
+local function add_question(out, options)
+  add_line(out, { { 'Allow?', 'TandemQuestion' } })
+  for _, option in ipairs(options) do
+    local key = answer_keys[option.kind]
+    if key then
+      add_line(out, { { ' ' .. key .. ' ', 'TandemKey' }, { '  ' .. option.name } })
+    end
+  end
+end
+
+--- A tool call: its title, then its diffs (shown) or its output (folded, unless the call failed), then the question
+--- whether it may run.
+---@param call tandem.ToolCall
+---@param options? tandem.PermissionOption[] when it is being asked for
+---@return tandem.Rendered
+function M.tool(call, options)
+  local body, summary = tool_body(call.content or {})
+  local title = (call.title or call.kind or 'tool'):gsub('%s+', ' ')
+  local out = { lines = {}, marks = {}, fold = body.fold and call.status ~= 'failed' } ---@type tandem.Rendered
+  add_line(out, vim.list_extend({ { title, 'TandemTool' } }, summary))
+  vim.list_extend(out.lines, body.lines)
+  for _, mark in ipairs(body.marks) do
+    mark.row = mark.row + 1
+    out.marks[#out.marks + 1] = mark
+  end
+  if options then
+    out.fold = false
+    add_question(out, options)
+  end
+  return out
+end
+
+local plan_highlights = { in_progress = 'TandemRunning', completed = 'TandemDim' }
+
+---@param entries tandem.PlanEntry[]
+---@return tandem.Rendered
+function M.plan(entries)
+  local out = { lines = {}, marks = {}, fold = false } ---@type tandem.Rendered
+  local done = #vim.tbl_filter(function(entry)
+    return entry.status == 'completed'
+  end, entries)
+  add_line(out, { { 'Plan', 'TandemTool' }, { '  ' }, { ('%d of %d done'):format(done, #entries), 'TandemDim' } })
+  for _, entry in ipairs(entries) do
+    out.marks[#out.marks + 1] = { row = #out.lines, highlight = plan_highlights[entry.status], status = entry.status }
+    out.lines[#out.lines + 1] = '- ' .. entry.content:gsub('%s+', ' ')
+  end
+  return out
+end
+
+return M

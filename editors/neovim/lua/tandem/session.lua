@@ -1,0 +1,296 @@
+--- One conversation a workspace root: its state, its requests, and where the server's messages go.
+--- Invariant: a turn that began ends exactly once, whether the server answers, refuses or dies.
+local client = require('tandem.client')
+local context = require('tandem.context')
+local permission = require('tandem.permission')
+local say = require('tandem.say')
+local status = require('tandem.status')
+
+---@class tandem.Session
+---@field root string
+---@field id? string the server's session id
+---@field state 'idle'|'running'|'waiting'
+---@field turns integer how many turns began; names the current one
+---@field model? string
+---@field mode? string
+---@field modes { id: string, name: string }[]
+---@field usage? { used: integer, size: integer }
+---@field chat tandem.Chat
+---@field private connection? vim.lsp.Client
+---@field private opening? tandem.OpenCallback[]
+---@field private stopping? boolean
+local Session = {}
+Session.__index = Session
+
+local M = {}
+
+---@alias tandem.OpenCallback fun(problem?: string)
+
+---@type table<string, tandem.Session>
+local by_root = {}
+
+---@param root string
+---@return tandem.Session
+function M.get(root)
+  local session = by_root[root]
+  if not session then
+    session = setmetatable({ root = root, state = 'idle', turns = 0, modes = {} }, Session)
+    session.chat = require('tandem.chat').new(session)
+    by_root[root] = session
+  end
+  return session
+end
+
+--- The session of the current buffer's workspace.
+---@return tandem.Session
+function M.current()
+  return M.get(client.root(vim.api.nvim_get_current_buf()))
+end
+
+--- The session that a buffer belongs to, if there is one. Cheap: status lines ask on every redraw.
+---@param bufnr integer
+---@return tandem.Session?
+function M.at(bufnr)
+  local name = vim.api.nvim_buf_get_name(bufnr)
+  local path = vim.b[bufnr].tandem_root or vim.fs.normalize(name ~= '' and name or vim.fn.getcwd())
+  local best ---@type tandem.Session?
+  for root, session in pairs(by_root) do
+    if client.contains(root, path) and (not best or #root > #best.root) then
+      best = session
+    end
+  end
+  return best
+end
+
+---@param id string
+---@return tandem.Session?
+local function by_id(id)
+  return vim.iter(vim.tbl_values(by_root)):find(function(session)
+    return session.id == id
+  end)
+end
+
+---@param problem? string
+function Session:opened(problem)
+  local callbacks = self.opening or {}
+  self.opening = nil
+  for _, callback in ipairs(callbacks) do
+    callback(problem)
+  end
+end
+
+---@param options tandem.ConfigOption[]
+function Session:set_options(options)
+  for _, option in ipairs(options or {}) do
+    if option.category == 'model' or option.category == 'mode' then
+      self[option.category] = option.currentValue
+    end
+  end
+end
+
+---@param result table the answer to session/new
+function Session:adopt(result)
+  self.id = result.sessionId
+  if result.modes then
+    self.modes, self.mode = result.modes.availableModes, result.modes.currentModeId
+  end
+  self:set_options(result.configOptions)
+  status.changed(self)
+end
+
+--- Starts the server and the session where they are missing, then calls back.
+---@param callback tandem.OpenCallback
+function Session:open(callback)
+  if self.id then
+    return callback()
+  elseif self.opening then
+    table.insert(self.opening, callback)
+    return
+  end
+  self.opening = { callback }
+  client.ensure(self.root, function(connection, problem)
+    if not connection then
+      return self:opened(problem)
+    end
+    self.connection = connection
+    client.request(connection, 'session/new', { cwd = self.root, mcpServers = {} }, function(err, result)
+      if err then
+        return self:opened(err.message)
+      end
+      self:adopt(result)
+      self:opened()
+    end)
+  end)
+end
+
+--- Asks. A turn must not be running.
+---@param text string
+---@param selection? tandem.Selection
+---@return boolean accepted
+function Session:prompt(text, selection)
+  if self.state ~= 'idle' then
+    say('still at work: wait, or :Tandem stop', vim.log.levels.WARN)
+    return false
+  end
+  self.turns, self.stopping = self.turns + 1, false
+  self:enter('running')
+  self.chat:begin_turn(text, selection and context.label(selection))
+  status.event('TandemTurnStart', self)
+  self:open(function(problem)
+    if problem or self.stopping then
+      return self:finish(problem and { message = problem }, not problem and { stopReason = 'cancelled' } or nil)
+    end
+    require('tandem.focus').send()
+    local params = { sessionId = self.id, prompt = context.blocks(text, selection) }
+    client.request(self.connection, 'session/prompt', params, function(err, result)
+      self:finish(err, result)
+    end)
+  end)
+  return true
+end
+
+---@param state 'idle'|'running'|'waiting'
+function Session:enter(state)
+  self.state = state
+  status.changed(self)
+end
+
+--- Ends the running turn.
+---@param err? { message: string }
+---@param result? { stopReason: string }
+function Session:finish(err, result)
+  if self.state == 'idle' then
+    return
+  end
+  permission.withdraw(self)
+  client.reload(self.root)
+  self:enter('idle')
+  self.chat:end_turn(err and err.message, result and result.stopReason)
+  if err then
+    say(err.message, vim.log.levels.ERROR)
+  end
+  local reason = result and result.stopReason
+  status.event('TandemTurnEnd', self, { stop_reason = reason, error = err and err.message })
+end
+
+--- Stops the running turn; its end is announced by the server's answer.
+function Session:stop()
+  if self.state == 'idle' then
+    return say('nothing is running')
+  end
+  self.stopping = true
+  if self.id and self.connection then
+    client.notify(self.connection, 'session/cancel', { sessionId = self.id })
+  end
+  permission.withdraw(self)
+end
+
+--- Switches the mode (plan, ask, edit, auto).
+---@param mode string
+function Session:set_mode(mode)
+  self:open(function(problem)
+    if problem then
+      return say(problem, vim.log.levels.ERROR)
+    end
+    client.request(self.connection, 'session/set_mode', { sessionId = self.id, modeId = mode }, function(err)
+      if err then
+        return say(err.message, vim.log.levels.ERROR)
+      end
+      self.mode = mode
+      status.changed(self)
+      say('mode ' .. mode)
+    end)
+  end)
+end
+
+--- Forgets the conversation; the next question begins a new one.
+function Session:reset()
+  if self.state ~= 'idle' then
+    return say('still at work: wait, or :Tandem stop', vim.log.levels.WARN)
+  end
+  if self.id and self.connection then
+    client.request(self.connection, 'session/close', { sessionId = self.id }, function() end)
+  end
+  self.id, self.usage = nil, nil
+  self.chat:clear()
+  status.changed(self)
+end
+
+---@param why string
+function Session:on_server_exit(why)
+  self.id, self.connection = nil, nil
+  self:opened(why)
+  self:finish({ message = why })
+end
+
+---@param question tandem.Question
+function Session:on_question(question)
+  self:enter('waiting')
+  self.chat:ask_permission(question)
+  status.event('TandemPermission', self, { title = question.call.title, tool_call = question.call })
+end
+
+---@param question tandem.Question
+function Session:on_answered(question)
+  if self.state == 'waiting' then
+    self:enter('running')
+  end
+  self.chat:permission_answered(question)
+end
+
+---@type table<string, fun(session: tandem.Session, update: table)> what is not drawn but kept
+local keep = {
+  current_mode_update = function(session, update)
+    session.mode = update.currentModeId
+  end,
+  config_option_update = function(session, update)
+    session:set_options(update.configOptions)
+  end,
+  usage_update = function(session, update)
+    session.usage = { used = update.used, size = update.size }
+  end,
+}
+
+---@param params { sessionId: string, update: tandem.Update }
+function M.on_update(params)
+  local session = by_id(params.sessionId)
+  if not session then
+    return
+  end
+  local kind = params.update.sessionUpdate
+  if keep[kind] then
+    keep[kind](session, params.update)
+    status.changed(session)
+  else
+    session.chat:update(params.update)
+  end
+  status.event('TandemUpdate', session, { update = params.update })
+end
+
+---@param params tandem.PermissionParams
+---@return tandem.Outcome
+function M.on_permission(params)
+  local session = by_id(params.sessionId)
+  if not session or session.state == 'idle' or session.stopping then
+    return { outcome = { outcome = 'cancelled' } }
+  end
+  return permission.ask(session, params)
+end
+
+---@param params tandem.StatusParams
+---@param client_id integer
+function M.on_status(params, client_id)
+  local connection = vim.lsp.get_client_by_id(client_id)
+  local session = params.sessionId and by_id(params.sessionId) or connection and by_root[connection.config.root_dir]
+  if not session then
+    return
+  end
+  session.model, session.mode = params.model or session.model, params.mode or session.mode
+  local told_anyway = params.state == 'waiting' or params.state == 'no_model' and session.state ~= 'idle'
+  if params.message and not told_anyway then -- as the question, or as the turn's failure
+    session.chat:notice(params.message)
+  end
+  status.changed(session)
+end
+
+return M

@@ -1,0 +1,217 @@
+--- A buffer made of blocks, the last one being what the user writes. Blocks above it grow or are rewritten at any
+--- time while the user types, folds and scrolls.
+--- Invariants: a block starts at its extmark and ends where the next one starts; text is only ever inserted at a
+--- block's end or in place of its whole content; a window follows the end only while its cursor is in the input.
+local api = vim.api
+
+local marks = api.nvim_create_namespace('tandem.blocks')
+local folds = api.nvim_create_namespace('tandem.folds')
+local looks = api.nvim_create_namespace('tandem.looks')
+
+---@class tandem.Block
+---@field mark integer extmark at its first row
+---@field gap integer empty rows before its content: 0 or 1
+---@field next? tandem.Block
+---@field span? { namespace: integer, id: integer } extmark over a content that folds or is highlighted
+---@field highlight? string highlight group of the whole content
+
+---@class tandem.BlockOptions
+---@field gap? boolean an empty row before it (default true)
+---@field fold? boolean the content folds into its first row
+---@field highlight? string
+
+---@class tandem.Transcript
+---@field buf integer
+---@field private last tandem.Block the block before the input
+---@field private input tandem.Block
+local Transcript = {}
+Transcript.__index = Transcript
+
+---@param block tandem.Block
+---@return integer row of the extmark
+function Transcript:start(block)
+  return api.nvim_buf_get_extmark_by_id(self.buf, marks, block.mark, {})[1]
+end
+
+--- The rows of a block's content, zero-based and inclusive.
+---@param block tandem.Block
+---@return integer first, integer last
+function Transcript:rows(block)
+  local count = api.nvim_buf_line_count(self.buf)
+  local first = math.min(self:start(block) + block.gap, count - 1) -- commands such as :%d move marks
+  local last = block.next and self:start(block.next) or count
+  return first, math.max(first, last - 1)
+end
+
+---@param row integer
+---@param mark? integer moved there instead of a new one
+---@return integer mark
+function Transcript:anchor(row, mark)
+  return api.nvim_buf_set_extmark(self.buf, marks, row, 0, { id = mark, right_gravity = false })
+end
+
+--- The windows whose cursor is in the input, which keep showing the end.
+---@return integer[]
+function Transcript:followers()
+  local first = self:start(self.input)
+  return vim.tbl_filter(function(win)
+    return api.nvim_win_get_cursor(win)[1] > first
+  end, vim.fn.win_findbuf(self.buf))
+end
+
+--- Changes the buffer for the program: not the user's to undo, and no reason to move what the user looks at.
+---@param change fun()
+function Transcript:write(change)
+  local options = vim.bo[self.buf]
+  local modifiable, levels = options.modifiable, options.undolevels
+  local followers = self:followers()
+  options.modifiable, options.undolevels = true, -1
+  change()
+  options.modifiable, options.undolevels, options.modified = modifiable, levels, false
+  for _, win in ipairs(followers) do
+    api.nvim_win_set_cursor(win, api.nvim_win_get_cursor(win)) -- scrolls to where the cursor was carried
+  end
+end
+
+---@param row integer
+---@return integer bytes
+function Transcript:width(row)
+  return #api.nvim_buf_get_lines(self.buf, row, row + 1, true)[1]
+end
+
+--- Marks what folds (`foldexpr` reads it) or is highlighted as a whole.
+---@param block tandem.Block
+---@param fold boolean
+function Transcript:mark_span(block, fold)
+  local namespace = fold and folds or block.highlight and looks or nil
+  local span = block.span
+  if span and span.namespace ~= namespace then
+    api.nvim_buf_del_extmark(self.buf, span.namespace, span.id)
+    span = nil
+  end
+  if namespace then
+    local first, last = self:rows(block)
+    local id = api.nvim_buf_set_extmark(self.buf, namespace, first, 0, {
+      id = span and span.id,
+      end_row = last,
+      end_col = self:width(last),
+      right_gravity = false,
+      end_right_gravity = true,
+      hl_group = block.highlight,
+      priority = 150,
+    })
+    span = { namespace = namespace, id = id }
+  end
+  block.span = span
+end
+
+--- Adds a block before the input.
+---@param lines string[]
+---@param options? tandem.BlockOptions
+---@return tandem.Block
+function Transcript:add(lines, options)
+  options = options or {}
+  local gap = options.gap == false and 0 or 1
+  local block = { gap = gap, next = self.input, highlight = options.highlight } ---@type tandem.Block
+  self:write(function()
+    local row = self:start(self.input)
+    local rows = block.gap == 1 and { '', '' } or { '' }
+    api.nvim_buf_set_lines(self.buf, row, row, true, rows)
+    block.mark = self:anchor(row)
+    self:anchor(row + #rows, self.input.mark)
+    self.last.next, self.last = block, block
+    self:mark_span(block, options.fold or false)
+    self:put(block, lines)
+  end)
+  return block
+end
+
+---@param block tandem.Block
+---@param lines string[]
+function Transcript:put(block, lines)
+  local first, last = self:rows(block)
+  api.nvim_buf_set_text(self.buf, first, 0, last, self:width(last), lines)
+end
+
+--- Replaces a block's content.
+---@param block tandem.Block
+---@param lines string[]
+---@param fold? boolean
+function Transcript:set(block, lines, fold)
+  self:write(function()
+    self:mark_span(block, fold or false)
+    self:put(block, lines)
+    self:mark_span(block, fold or false)
+  end)
+end
+
+--- Continues a block's content.
+---@param block tandem.Block
+---@param text string
+function Transcript:append(block, text)
+  self:write(function()
+    local _, last = self:rows(block)
+    local column = self:width(last)
+    api.nvim_buf_set_text(self.buf, last, column, last, column, vim.split(text, '\n', { plain = true }))
+  end)
+end
+
+---@return boolean
+function Transcript:in_input(row)
+  return row >= (self:rows(self.input)) + 1
+end
+
+--- The row on which the input's first line stands.
+---@return integer
+function Transcript:input_row()
+  return (self:rows(self.input)) + 1
+end
+
+---@return string
+function Transcript:input_text()
+  return vim.trim(table.concat(api.nvim_buf_get_lines(self.buf, self:input_row(), -1, false), '\n'))
+end
+
+---@param text string
+function Transcript:set_input(text)
+  self:write(function()
+    api.nvim_buf_set_lines(self.buf, self:input_row(), -1, false, vim.split(text, '\n', { plain = true }))
+  end)
+end
+
+--- Empties everything but the title.
+---@param title string
+---@param heading string of the input
+function Transcript:reset(title, heading)
+  for _, namespace in ipairs({ marks, folds, looks }) do
+    api.nvim_buf_clear_namespace(self.buf, namespace, 0, -1)
+  end
+  vim.bo[self.buf].modifiable = true
+  api.nvim_buf_set_lines(self.buf, 0, -1, false, { title, '', heading, '' })
+  self.input = { mark = self:anchor(1), gap = 1 }
+  self.last = { mark = self:anchor(0), gap = 0, next = self.input }
+end
+
+--- The level of a line for `foldexpr`.
+---@param buf integer
+---@param row integer zero-based
+---@return string
+function Transcript.fold_level(buf, row)
+  local found = api.nvim_buf_get_extmarks(buf, folds, { row, 0 }, { row, -1 }, { overlap = true, limit = 1 })[1]
+  if not found then
+    return '0'
+  end
+  return found[2] == row and '>1' or '1'
+end
+
+---@param buf integer
+---@param title string
+---@param heading string
+---@return tandem.Transcript
+function Transcript.new(buf, title, heading)
+  local transcript = setmetatable({ buf = buf }, Transcript)
+  transcript:reset(title, heading)
+  return transcript
+end
+
+return Transcript

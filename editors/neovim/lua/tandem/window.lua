@@ -1,0 +1,227 @@
+--- The chat's buffer options, its window, its keys and its highlight groups. Never takes the focus unasked.
+local config = require('tandem.config')
+
+local api = vim.api
+local M = {}
+
+--- The highlight groups and what they are linked to unless the user says otherwise.
+M.highlights = {
+  TandemTitle = 'Title',
+  TandemRule = 'NonText',
+  TandemUser = 'Function',
+  TandemAgent = 'Special',
+  TandemThought = 'Comment',
+  TandemFolded = 'Normal',
+  TandemTool = 'Bold',
+  TandemAdd = 'Added',
+  TandemDelete = 'Removed',
+  TandemDim = 'Comment',
+  TandemNotice = 'DiagnosticInfo',
+  TandemQuestion = 'DiagnosticWarn',
+  TandemKey = 'Visual',
+  TandemIdle = 'Comment',
+  TandemPending = 'DiagnosticWarn',
+  TandemRunning = 'DiagnosticInfo',
+  TandemDone = 'DiagnosticOk',
+  TandemFailed = 'DiagnosticError',
+}
+
+local function define_highlights()
+  for group, link in pairs(M.highlights) do
+    api.nvim_set_hl(0, group, { link = link, default = true })
+  end
+end
+
+--- The session whose chat is in the current buffer.
+---@return tandem.Session
+local function session()
+  return require('tandem.session').get(vim.b.tandem_root)
+end
+
+---@return boolean
+local function in_input()
+  return api.nvim_win_get_cursor(0)[1] > session().chat:input_row()
+end
+
+--- Sends from the input; elsewhere goes to the file of the tool call under the cursor.
+local function enter()
+  if in_input() then
+    return session().chat:submit()
+  end
+  local target = session().chat:location(api.nvim_win_get_cursor(0)[1] - 1)
+  if target and target.path then
+    vim.cmd.wincmd('p')
+    vim.cmd.edit(vim.fn.fnameescape(target.path))
+    pcall(api.nvim_win_set_cursor, 0, { target.line or 1, 0 })
+  end
+end
+
+---@param buf integer
+local function set_keys(buf)
+  local function map(mode, lhs, rhs, desc, expr)
+    vim.keymap.set(mode, lhs, rhs, { buffer = buf, desc = 'tandem: ' .. desc, nowait = true, expr = expr })
+  end
+  local tandem = require('tandem')
+  map('n', '<CR>', enter, 'send, or go to the file')
+  map('i', '<C-s>', function()
+    session().chat:submit()
+  end, 'send')
+  map('n', '<C-c>', tandem.stop, 'stop the turn')
+  map('n', 'ga', tandem.allow, 'allow')
+  map('n', 'gA', tandem.allow_always, 'allow always')
+  map('n', 'gr', tandem.reject, 'reject')
+  map('n', 'q', M.close, 'close the chat')
+  map('n', ']]', [[<Cmd>call search('^## ', 'W')<CR>]], 'next message')
+  map('n', '[[', [[<Cmd>call search('^## ', 'bW')<CR>]], 'previous message')
+  map('n', 'g?', '<Cmd>help tandem-chat-keys<CR>', 'help')
+  for _, key in ipairs({ 'i', 'a', 'o', 'I', 'A', 'O' }) do
+    map('n', key, function()
+      vim.bo.modifiable = true
+      return in_input() and key or 'GA'
+    end, 'write', true)
+  end
+end
+
+---@param buf integer
+local function guard_transcript(buf)
+  api.nvim_create_autocmd('BufReadCmd', {
+    buffer = buf,
+    desc = 'tandem: :edit begins an empty chat',
+    callback = function()
+      session().chat:clear()
+    end,
+  })
+  api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'BufEnter' }, {
+    buffer = buf,
+    desc = 'tandem: only the input can be changed',
+    callback = function()
+      local inside = in_input()
+      if vim.bo[buf].modifiable ~= inside then
+        vim.bo[buf].modifiable = inside
+      end
+    end,
+  })
+end
+
+--- Treesitter's Markdown where the parser is installed, else the syntax file.
+---@param buf integer
+local function highlight_markdown(buf)
+  if not pcall(vim.treesitter.start, buf, 'markdown') then
+    vim.bo[buf].syntax = 'markdown'
+  end
+end
+
+---@param root string
+---@return integer buf
+function M.create_buffer(root)
+  define_highlights()
+  local buf = api.nvim_create_buf(false, true)
+  api.nvim_buf_set_name(buf, 'tandem://' .. root)
+  vim.b[buf].tandem_root = root
+  vim.bo[buf].bufhidden = 'hide'
+  vim.bo[buf].modeline = false
+  vim.bo[buf].formatlistpat = [[^\s*\([-+*]\|\d\+[.)]\)\s*]] -- so wrapped lines of lists and diffs are indented
+  vim.bo[buf].filetype = 'tandem'
+  highlight_markdown(buf)
+  set_keys(buf)
+  guard_transcript(buf)
+  return buf
+end
+
+local window_options = {
+  wrap = true,
+  linebreak = true,
+  smoothscroll = true, -- else a paragraph taller than the window hides itself
+  breakindent = true,
+  breakindentopt = 'list:-1',
+  number = false,
+  relativenumber = false,
+  list = false,
+  spell = false,
+  cursorline = false,
+  colorcolumn = '',
+  statuscolumn = '',
+  signcolumn = 'yes:1',
+  foldcolumn = '0',
+  foldmethod = 'expr',
+  foldexpr = "v:lua.require'tandem.window'.fold_level()",
+  foldtext = '',
+  foldlevel = 0,
+  foldenable = true,
+  fillchars = 'fold: ,eob: ',
+  conceallevel = 2,
+  concealcursor = 'nc',
+  winbar = "%{%v:lua.require'tandem.status'.winbar()%}",
+  winhighlight = 'Folded:TandemFolded,WinBar:Normal,WinBarNC:Normal',
+}
+
+--- For 'foldexpr'.
+---@return string
+function M.fold_level()
+  return require('tandem.transcript').fold_level(api.nvim_get_current_buf(), vim.v.lnum - 1)
+end
+
+---@return boolean beside the code, not above or below
+local function is_beside()
+  local position = config.get().chat.position
+  return position == 'right' or position == 'left'
+end
+
+---@return vim.api.keyset.win_config
+local function placement()
+  local chat = config.get().chat
+  local beside = is_beside()
+  local total = beside and vim.o.columns or vim.o.lines
+  local size = math.floor(chat.size < 1 and total * chat.size or chat.size)
+  local split = ({ right = 'right', left = 'left', bottom = 'below', top = 'above' })[chat.position]
+  return { split = split, win = -1, [beside and 'width' or 'height'] = math.max(1, math.min(size, total - 2)) }
+end
+
+---@param buf integer
+---@return integer? win the window of this tab page that shows the buffer
+function M.find(buf)
+  return vim.iter(api.nvim_tabpage_list_wins(0)):find(function(win)
+    return api.nvim_win_get_buf(win) == buf
+  end)
+end
+
+--- Shows the chat.
+---@param buf integer
+---@param focus boolean whether the cursor goes there
+function M.open(buf, focus)
+  local win = M.find(buf)
+  if not win and vim.fn.getcmdwintype() ~= '' then
+    return -- no window can be opened from the command-line window
+  elseif not win then
+    win = api.nvim_open_win(buf, false, placement())
+    for option, value in pairs(window_options) do
+      vim.wo[win][0][option] = value
+    end
+    vim.wo[win][0][is_beside() and 'winfixwidth' or 'winfixheight'] = true
+    api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), 0 })
+  end
+  if focus then
+    api.nvim_set_current_win(win)
+  end
+end
+
+--- Closes the current window, if another one remains.
+function M.close()
+  if #api.nvim_tabpage_list_wins(0) > 1 or #api.nvim_list_tabpages() > 1 then
+    api.nvim_win_close(0, false)
+  else
+    vim.cmd.enew()
+  end
+end
+
+--- Shows the chat and goes there; from there, closes it.
+---@param buf integer
+function M.toggle(buf)
+  if api.nvim_get_current_buf() == buf then
+    M.close()
+  else
+    M.open(buf, true)
+  end
+end
+
+return M

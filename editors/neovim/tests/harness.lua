@@ -1,0 +1,74 @@
+--- A small test harness: named tests that run in order, each failure with its place, a count at the end.
+local M = { passed = 0, failed = 0, skipped = 0 }
+
+---@param text string
+local function say(text)
+  io.stdout:write(text .. '\n')
+  io.stdout:flush()
+end
+
+---@param name string
+---@param body fun()
+function M.test(name, body)
+  local ok, problem = xpcall(body, debug.traceback)
+  if ok then
+    M.passed = M.passed + 1
+    say('ok ' .. name)
+  else
+    M.failed = M.failed + 1
+    say(('FAILED %s\n  %s'):format(name, (tostring(problem):gsub('\n', '\n  '))))
+  end
+end
+
+---@param name string
+---@param why string
+function M.skip(name, why)
+  M.skipped = M.skipped + 1
+  say(('skipped %s: %s'):format(name, why))
+end
+
+--- Fails unless both are deeply equal.
+---@param actual any
+---@param expected any
+---@param what? string
+function M.equal(actual, expected, what)
+  if not vim.deep_equal(actual, expected) then
+    local message = '%s\n  expected: %s\n  actual:   %s'
+    error(message:format(what or 'not equal', vim.inspect(expected), vim.inspect(actual)), 2)
+  end
+end
+
+--- Fails unless the text contains the part.
+---@param text string
+---@param part string
+function M.contains(text, part)
+  if not text:find(part, 1, true) then
+    error(('%q is not in:\n%s'):format(part, text), 2)
+  end
+end
+
+--- Waits for a condition; failing names it.
+---@param what string
+---@param condition fun(): any
+---@param timeout_ms? integer
+---@return any value what the condition answered
+function M.wait(what, condition, timeout_ms)
+  local value
+  local function met()
+    value = condition()
+    return value
+  end
+  if not vim.wait(timeout_ms or 15000, met, 5) then
+    error('waited in vain for: ' .. what, 2)
+  end
+  return value
+end
+
+--- Prints the count as the last line and ends the editor.
+function M.finish()
+  local skipped = M.skipped > 0 and (', %d skipped'):format(M.skipped) or ''
+  say(('%d passed, %d failed%s'):format(M.passed, M.failed, skipped))
+  vim.cmd(M.failed > 0 and 'cquit 1' or 'qall!')
+end
+
+return M

@@ -1,0 +1,39 @@
+//! `tandem completions SHELL`: the script that lets a shell complete tandem's commands.
+
+use std::io::Write;
+
+use clap_complete::Shell;
+
+/// Arguments of `tandem completions`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The shell
+    shell: Shell,
+}
+
+pub(super) fn run(args: &Args, command: &mut clap::Command, out: &mut dyn Write) -> anyhow::Result<()> {
+    // The generator panics when a write fails: it gets one that cannot.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, command, "tandem", &mut script);
+    Ok(out.write_all(&script)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, ValueEnum as _};
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn every_shell_learns_the_commands() {
+        for &shell in Shell::value_variants() {
+            let mut script = Vec::new();
+            run(&Args { shell }, &mut Cli::command(), &mut script).unwrap();
+            let script = String::from_utf8(script).unwrap();
+            for word in ["tandem", "completions", "init"] {
+                assert!(script.contains(word), "{word} for {shell}");
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+-- The plugin is the folder editors/neovim of tandem's repository; it needs no setup().
+vim.opt.runtimepath:append(vim.fn.expand('~/src/tandem/editors/neovim'))
+
+-- Optional. Neovim 0.11 and later: start tandem with the first file instead of the first question.
+if vim.lsp.enable then
+  vim.lsp.enable('tandem')
+end
+
+-- Optional: keys.
+vim.keymap.set('n', '<leader>tt', '<Plug>(tandem-chat)')
+vim.keymap.set({ 'n', 'x' }, '<leader>ta', '<Plug>(tandem-ask)')
+vim.keymap.set({ 'n', 'x' }, '<leader>te', '<Plug>(tandem-edit)')
+vim.keymap.set('n', '<leader>ts', '<Plug>(tandem-stop)')

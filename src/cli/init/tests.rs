@@ -1,0 +1,85 @@
+use tempfile::TempDir;
+
+use super::*;
+
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn init(&self, editor: Editor, write: bool) -> (anyhow::Result<()>, String) {
+        let environment = Environment::made_up(self.0.path(), &[]);
+        let mut out = Vec::new();
+        let result = run(&Args { editor, write }, &environment, &mut out);
+        (result, String::from_utf8(out).unwrap())
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join("platform/helix").join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    fn files(&self) -> usize {
+        fs::read_dir(self.0.path().join("platform/helix")).map_or(0, Iterator::count)
+    }
+}
+
+#[test]
+fn every_editor_is_printed_and_nothing_written() {
+    let home = Home::new();
+    for &editor in Editor::value_variants() {
+        let (result, text) = home.init(editor, false);
+        result.unwrap();
+        assert!(text.contains("tandem"), "{editor:?}");
+    }
+    assert_eq!(home.files(), 0);
+}
+
+#[test]
+fn helix_is_written_once() {
+    let home = Home::new();
+    home.init(Editor::Helix, true).0.unwrap();
+    let languages: toml::Table = home.read("languages.toml").parse().unwrap();
+    assert_eq!(languages["language-server"]["tandem"]["args"][0].as_str(), Some("lsp"));
+    let (result, text) = home.init(Editor::Helix, true);
+    result.unwrap();
+    assert_eq!(text.matches("nothing to add").count(), 2, "{text}");
+    assert_eq!(home.files(), 2);
+}
+
+#[test]
+fn a_persons_own_file_keeps_every_byte_and_a_copy() {
+    let home = Home::new();
+    let mine = "# mine\n[[language]]\nname = \"rust\"\nlanguage-servers = [\"rust-analyzer\"]\n";
+    create(&home.file("languages.toml"), mine).unwrap();
+    let (result, text) = home.init(Editor::Helix, true);
+    assert!(result.unwrap_err().to_string().contains("languages.toml has tables of its own"));
+    assert!(text.contains("language-servers = [\"rust-analyzer\", \"tandem\"]"), "{text}");
+    assert!(home.read("languages.toml").starts_with(mine));
+    assert_eq!(home.read("languages.toml.bak"), mine);
+    assert_eq!(backup(&home.file("languages.toml")).unwrap(), home.file("languages.toml.bak1"));
+}
+
+#[test]
+fn a_broken_file_is_left_alone() {
+    let home = Home::new();
+    create(&home.file("languages.toml"), "oops =").unwrap();
+    let (result, _) = home.init(Editor::Helix, true);
+    assert!(result.unwrap_err().to_string().contains("nothing was changed"));
+    assert_eq!(home.read("languages.toml"), "oops =");
+}
+
+#[test]
+fn what_cannot_be_written_is_printed_and_refused_in_words() {
+    let home = Home::new();
+    for editor in [Editor::VsCode, Editor::Neovim, Editor::Zed, Editor::Emacs] {
+        let (result, text) = home.init(editor, true);
+        assert!(result.unwrap_err().to_string().starts_with("the rest is for you to add: "));
+        assert!(text.contains("tandem"));
+    }
+}

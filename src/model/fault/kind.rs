@@ -1,0 +1,134 @@
+//! Which kind of error it is, and whether the same request may work later.
+
+use super::words::Words;
+use crate::model::ErrorCode;
+
+/// The kind, by status where there is one, else by the provider's words.
+pub(super) fn code(status: Option<u16>, words: &Words) -> ErrorCode {
+    if is_overflow(status, words) {
+        return ErrorCode::ContextOverflow;
+    }
+    match status {
+        Some(401 | 403) => ErrorCode::Auth,
+        Some(402 | 429) => ErrorCode::RateLimit,
+        Some(503 | 529) => ErrorCode::Overloaded,
+        Some(408 | 504) => ErrorCode::Timeout,
+        Some(500..) => ErrorCode::Network,
+        None if has(&words.kind, &["authentication", "permission", "api_key", "unauthorized"]) => ErrorCode::Auth,
+        None if has(&words.kind, &["rate_limit", "quota", "billing", "too_many", "exhausted"]) => ErrorCode::RateLimit,
+        None if has(&words.kind, BUSY) || has(&words.message, BUSY) => ErrorCode::Overloaded,
+        None if has(&words.kind, BROKEN) => ErrorCode::Network,
+        _ => ErrorCode::InvalidRequest,
+    }
+}
+
+/// Whether the same request may work later.
+pub(super) fn is_transient(status: Option<u16>, words: &Words) -> bool {
+    let code = code(status, words);
+    let transient = match status {
+        Some(status) => matches!(status, 408 | 409 | 425 | 429 | 500..=599),
+        None => matches!(code, ErrorCode::Overloaded | ErrorCode::RateLimit | ErrorCode::Network),
+    };
+    transient && code != ErrorCode::ContextOverflow && !is_quota(words)
+}
+
+/// No credit is not a matter of waiting.
+pub(super) fn is_quota(words: &Words) -> bool {
+    has(&words.kind, QUOTA) || has(&words.message, QUOTA)
+}
+
+/// A limit of tokens a minute is no window, although it is told in much the same words.
+fn is_overflow(status: Option<u16>, words: &Words) -> bool {
+    let possible = matches!(status, None | Some(400 | 413 | 422 | 500));
+    let said = has(&words.kind, OVERFLOW) || has(&words.message, OVERFLOW);
+    possible && said && !has(&words.message, &["per minute", "per min", "rate limit"])
+}
+
+fn has(text: &str, needles: &[&str]) -> bool {
+    let text = text.to_lowercase();
+    needles.iter().any(|needle| text.contains(needle))
+}
+
+const BUSY: &[&str] = &["overload", "at capacity", "over capacity", "server is busy", "unavailable"];
+const BROKEN: &[&str] = &["server_error", "api_error", "internal", "timeout"];
+
+const QUOTA: &[&str] = &[
+    "insufficient_quota",
+    "exceeded your current quota",
+    "billing",
+    "credit balance",
+    "insufficient credit",
+    "insufficient balance",
+];
+
+/// How providers say that the conversation does not fit.
+const OVERFLOW: &[&str] = &[
+    "context_length_exceeded",
+    "exceed_context_size",
+    "context_window_exceeded",
+    "maximum context length",
+    "context length exceeded",
+    "context length is only",
+    "context window",
+    "context size",
+    "prompt is too long",
+    "prompt too long",
+    "input is too long",
+    "input length and `max_tokens` exceed",
+    "input token count",
+    "exceeds the maximum number of tokens",
+    "maximum prompt length",
+    "maximum number of tokens allowed",
+    "too many tokens",
+    "too large for model with",
+    "reduce the length of the messages",
+    "exceeds the context",
+    "exceeds the available context",
+    "longer than the model's context",
+    "longer than the maximum",
+    "prompt contains more tokens",
+    "token limit exceeded",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::fault::words;
+
+    #[track_caller]
+    fn check(status: u16, body: &str, code: ErrorCode, transient: bool) {
+        let (status, words) = ((status > 0).then_some(status), words::read(body));
+        assert_eq!((super::code(status, &words), is_transient(status, &words)), (code, transient), "{body}");
+    }
+
+    #[test]
+    fn every_provider_has_its_own_words_for_a_full_window() {
+        for body in [
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            "the request exceeds the available context size. try increasing the context size or enable context shift",
+            "input length and `max_tokens` exceed context limit: 199000 + 32000 > 200000",
+            "Please reduce the length of the messages or completion.",
+            "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+            "Prompt contains 130000 tokens and 0 draft tokens, too large for model with 128000 maximum context length",
+            r#"{"error":{"message":"no","code":"context_length_exceeded"}}"#,
+        ] {
+            check(400, body, ErrorCode::ContextOverflow, false);
+        }
+        check(429, "Request too large: tokens per min (TPM): Limit 30000, too many tokens", ErrorCode::RateLimit, true);
+    }
+
+    #[test]
+    fn errors_inside_a_stream_are_known_by_their_type() {
+        let typed = |kind: &str| format!(r#"{{"error":{{"type":"{kind}","message":"no"}}}}"#);
+        check(0, &typed("overloaded_error"), ErrorCode::Overloaded, true);
+        check(0, &typed("rate_limit_exceeded"), ErrorCode::RateLimit, true);
+        check(0, &typed("insufficient_quota"), ErrorCode::RateLimit, false);
+        check(0, &typed("server_error"), ErrorCode::Network, true);
+        check(0, &typed("authentication_error"), ErrorCode::Auth, false);
+        check(0, &typed("invalid_request_error"), ErrorCode::InvalidRequest, false);
+        check(502, r#"{"error":"bad gateway"}"#, ErrorCode::Network, true);
+        check(402, "Insufficient Balance", ErrorCode::RateLimit, false);
+    }
+}

@@ -1,0 +1,119 @@
+//! What an error body says, whatever its shape.
+
+use serde_json::Value;
+
+/// The words of an error body.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    pub(super) message: String,
+    /// The provider's type and code, side by side.
+    pub(super) kind: String,
+    /// A status inside the body.
+    pub(super) status: Option<u16>,
+}
+
+/// Longer error texts are cut: some gateways send whole pages.
+const LONGEST: usize = 2000;
+
+/// Reads JSON, a web page or plain text.
+pub(super) fn read(body: &str) -> Words {
+    let body = body.trim();
+    let mut words = match serde_json::from_str::<Value>(body) {
+        Ok(value) => of_value(&value),
+        Err(_) if body.starts_with('<') => Words { message: of_page(body), ..Words::default() },
+        Err(_) => Words { message: body.to_owned(), ..Words::default() },
+    };
+    if let Some((at, _)) = words.message.char_indices().nth(LONGEST) {
+        words.message.truncate(at);
+        words.message.push('…');
+    }
+    words
+}
+
+/// Finds the error in `{"error": {…}}`, `{"error": "…"}`, `{"response": {"error": …}}`, or beside them.
+fn of_value(value: &Value) -> Words {
+    let value = value.get(0).unwrap_or(value);
+    let there = |field: &&Value| !field.is_null();
+    let error = ["error", "response"].iter().find_map(|field| value.get(field).filter(there)).unwrap_or(value);
+    let error = error.get("error").filter(there).unwrap_or(error);
+    let text = |field: &str| error.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let kind = ["type", "code", "status"].iter().filter_map(|field| text(field)).collect::<Vec<_>>().join(" ");
+    let status = ["code", "status", "status_code"].iter().find_map(|field| {
+        let value = error.get(field)?;
+        value.as_u64().or_else(|| value.as_str()?.parse().ok())
+    });
+    let status = status.and_then(|status| u16::try_from(status).ok()).filter(|status| (400..600).contains(status));
+    Words { message: message(error), kind, status }
+}
+
+/// The message itself; `OpenRouter` has that of the provider behind it too, validators a list of what is wrong.
+fn message(error: &Value) -> String {
+    let text = |pointer: &str| error.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+    if let Some(message) = error.as_str().or_else(|| text("/message")) {
+        return match text("/metadata/raw") {
+            Some(raw) => format!("{message} ({})", read(raw).message),
+            None => message.to_owned(),
+        };
+    }
+    for list in ["/detail", "/message/detail", "/message"] {
+        if let Some(complaints) = error.pointer(list).and_then(Value::as_array) {
+            return complaints.iter().map(complaint).collect::<Vec<_>>().join("; ");
+        }
+    }
+    ["/detail", "/error_description", "/msg", "/title", "/type", "/code"]
+        .iter()
+        .find_map(|pointer| text(pointer))
+        .map_or_else(|| error.to_string(), str::to_owned)
+}
+
+/// One complaint of a validator: what, and about which field.
+fn complaint(complaint: &Value) -> String {
+    let what = complaint["msg"].as_str().map_or_else(|| complaint.to_string(), str::to_owned);
+    let field = complaint["loc"].as_array().into_iter().flatten().map(|step| match step {
+        Value::String(step) => step.clone(),
+        step => step.to_string(),
+    });
+    match field.collect::<Vec<_>>().join(".") {
+        field if field.is_empty() => what,
+        field => format!("{what} ({field})"),
+    }
+}
+
+/// The title of a page, else its text without tags.
+fn of_page(page: &str) -> String {
+    let title = page.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+    let text = match title {
+        Some((title, _)) => title.to_owned(),
+        None => page.split('<').map(|tag| tag.split_once('>').map_or("", |(_, text)| text)).collect(),
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(body: &str, message: &str, kind: &str, status: Option<u16>) {
+        let words = read(body);
+        assert_eq!((words.message.as_str(), words.kind.as_str(), words.status), (message, kind, status));
+    }
+
+    #[test]
+    fn the_words_are_found_in_every_shape() {
+        check(r#"{"error":{"message":"no","type":"t","code":"c"}}"#, "no", "t c", None);
+        check(r#"{"error":{"message":"no","code":502}}"#, "no", "", Some(502));
+        check(r#"{"error":"no"}"#, "no", "", None);
+        check(r#"[{"error":{"code":400,"message":"no","status":"INVALID"}}]"#, "no", "INVALID", Some(400));
+        check(r#"{"type":"error","error":{"type":"overloaded_error","message":"no"}}"#, "no", "overloaded_error", None);
+        check(r#"{"response":{"error":{"code":"x","message":"no"}}}"#, "no", "x", None);
+        check(r#"{"type":"error","code":"x","message":"no"}"#, "no", "error x", None);
+        check(r#"{"detail":[{"loc":["body","n"],"msg":"extra"}]}"#, "extra (body.n)", "", None);
+        check(r#"{"message":{"detail":[{"loc":["body"],"msg":"extra"}]}}"#, "extra (body)", "", None);
+        check(r#"{"error":{"message":"no","metadata":{"raw":"{\"error\":\"why\"}"}}}"#, "no (why)", "", None);
+        check("<html><head><title>502 Bad\nGateway</title>", "502 Bad Gateway", "", None);
+        check("<p>Not <b>here</b></p>", "Not here", "", None);
+        check("plain words", "plain words", "", None);
+        check("", "", "", None);
+    }
+}

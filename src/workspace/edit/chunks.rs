@@ -1,0 +1,182 @@
+//! Chunks of a patch: whole lines, found like any other text. What `@@` says never finds a place, it only tells equal
+//! ones apart.
+
+use std::ops::Range;
+
+use super::replacement::ended_lines;
+use super::{MatchError, Outcome, Replacement, Strategy, assembled, explain, first_pass, numbered};
+use crate::text::Hunk;
+use crate::workspace::content::LineEnding;
+use crate::workspace::patch::{Chunk, Line};
+
+/// What `chunks` do to `text`.
+pub(super) fn apply(text: &str, chunks: &[Chunk]) -> Result<Outcome, MatchError> {
+    let ending = LineEnding::of(text).as_str();
+    // Lines are searched with their ends, so the last one needs one too.
+    let is_open = !text.is_empty() && !text.ends_with(['\n', '\r']);
+    let lines = if is_open { format!("{text}{ending}") } else { text.to_owned() };
+    let mut strategy = Strategy::Exact;
+    let mut anchors: Vec<&str> = Vec::new();
+    let mut places: Vec<(usize, Hunk)> = Vec::new();
+    for (number, chunk) in (1..).zip(chunks) {
+        anchors.extend(chunk.anchors.iter().map(String::as_str));
+        if !chunk.changes() {
+            // Context alone says where the next chunk is.
+            anchors.extend(chunk.lines.iter().filter_map(context));
+            continue;
+        }
+        let after = places.last().map_or(0, |(_, hunk): &(usize, Hunk)| hunk.range.end);
+        let from = Context { text: &lines, anchors: std::mem::take(&mut anchors), after, at_end: chunk.at_end };
+        let (used, hunk) = from.locate(chunk).map_err(|error| numbered("chunk", error, number, chunks.len()))?;
+        strategy = strategy.max(used);
+        places.push((number, hunk));
+    }
+    if is_open && let Some((_, last)) = places.last_mut() {
+        close(last, text.len(), ending);
+    }
+    assembled(text, places, strategy)
+}
+
+fn context(line: &Line) -> Option<&str> {
+    match line {
+        Line::Context(text) => Some(text.trim()).filter(|text| !text.is_empty()),
+        _ => None,
+    }
+}
+
+/// Takes the line ending back that was lent to the text of `len` bytes.
+fn close(hunk: &mut Hunk, len: usize, ending: &str) {
+    let text = hunk.new_text.strip_suffix(ending).unwrap_or(&hunk.new_text);
+    if hunk.range.start > len {
+        (hunk.range, hunk.new_text) = (len..len, format!("{ending}{text}"));
+    } else if hunk.range.end > len {
+        (hunk.range.end, hunk.new_text) = (len, text.to_owned());
+    }
+}
+
+/// Where a chunk may be.
+struct Context<'a> {
+    text: &'a str,
+    anchors: Vec<&'a str>,
+    /// The end of the chunk before.
+    after: usize,
+    at_end: bool,
+}
+
+impl Context<'_> {
+    fn locate(&self, chunk: &Chunk) -> Result<(Strategy, Hunk), MatchError> {
+        if chunk.lines.iter().all(|line| matches!(line, Line::Added(_))) {
+            return Ok((Strategy::Exact, self.insertion(chunk)?));
+        }
+        let readings = readings(chunk);
+        for reading in &readings {
+            let found = first_pass(self.text, reading, |places, strategy| self.chosen(places, strategy))?;
+            if let Some((strategy, hunk)) =
+                found.and_then(|(strategy, hunks)| Some((strategy, hunks.into_iter().next()?)))
+            {
+                return Ok((strategy, hunk));
+            }
+        }
+        Err(readings
+            .first()
+            .map_or_else(|| MatchError("it has no lines".to_owned()), |first| explain::absent(self.text, first)))
+    }
+
+    /// Lines that come between others that are not named: after the anchor, else at the end of the file.
+    fn insertion(&self, chunk: &Chunk) -> Result<Hunk, MatchError> {
+        let lost = || {
+            MatchError(format!(
+                "{:?} after @@ is not one line of the file; give the lines around the new ones",
+                self.anchors
+            ))
+        };
+        let at = if self.anchors.is_empty() { self.text.len() } else { self.anchor().ok_or_else(lost)? };
+        let ending = LineEnding::of(self.text).as_str();
+        let lines =
+            chunk.lines.iter().filter_map(|line| if let Line::Added(text) = line { Some(text.as_str()) } else { None });
+        let new_text = lines.flat_map(|line| [line, ending]).collect();
+        Ok(Hunk { range: at..at, new_text })
+    }
+
+    /// The one of `places` that is meant; none when no place is one of whole lines.
+    fn chosen(&self, places: &[Range<usize>], strategy: Strategy) -> Result<Vec<Range<usize>>, MatchError> {
+        let starts_line = |place: &&Range<usize>| {
+            place.start == 0 || self.text.get(..place.start).is_some_and(|before| before.ends_with(['\n', '\r']))
+        };
+        let whole: Vec<_> = places.iter().filter(starts_line).cloned().collect();
+        if whole.len() < 2 {
+            return Ok(whole);
+        }
+        let anchor = self.anchor();
+        let narrowed = [
+            whole.iter().filter(|place| self.at_end && place.end == self.text.len()).collect::<Vec<_>>(),
+            whole.iter().filter(|place| anchor == Some(place.start)).collect(),
+            whole.iter().filter(|place| anchor.is_some_and(|anchor| anchor <= place.start)).collect(),
+            whole.iter().filter(|place| self.after > 0 && self.after <= place.start).collect(),
+        ];
+        let one = narrowed
+            .iter()
+            .find_map(|places| if let [place] = places.as_slice() { Some((*place).clone()) } else { None });
+        one.map(|place| vec![place]).ok_or_else(|| explain::ambiguous(self.text, &whole, strategy))
+    }
+
+    /// The end of the line that the anchors lead to; `None` when that is not one line.
+    fn anchor(&self) -> Option<usize> {
+        let mut from = self.after;
+        for anchor in &self.anchors {
+            let mut at = from;
+            let mut ends = ended_lines(self.text.get(from..)?).filter_map(|(line, ending)| {
+                at += line.len() + ending.len();
+                (line.trim() == *anchor).then_some(at)
+            });
+            let (Some(end), None) = (ends.next(), ends.next()) else { return None };
+            from = end;
+        }
+        (!self.anchors.is_empty()).then_some(from)
+    }
+}
+
+/// What a chunk may mean, likeliest first: context with or without the blank in front, and with or without the empty
+/// lines that models put between chunks.
+fn readings(chunk: &Chunk) -> Vec<Replacement> {
+    let is_bare = |line: &Line| matches!(line, Line::Context(text) if !text.is_empty() && !text.starts_with(' '));
+    let is_blank = |line: &Line| matches!(line, Line::Context(text) if text.trim().is_empty());
+    let lines = chunk.lines.as_slice();
+    let end = lines.iter().rposition(|line| !is_blank(line)).map_or(0, |last| last + 1);
+    let start = lines.iter().position(|line| !is_blank(line)).unwrap_or(0);
+    let extents = [Some(lines), lines.get(..end), lines.get(start..end)];
+    let styles: &[Style] = if lines.iter().any(is_bare) { &[Style::Bare, Style::Prefixed] } else { &[Style::Prefixed] };
+    let readings = styles.iter().flat_map(|style| extents.iter().flatten().map(move |lines| reading(lines, *style)));
+    let mut readings: Vec<_> = readings.filter(|reading| !reading.old_text.is_empty()).collect();
+    readings.dedup();
+    readings
+}
+
+/// How context is written.
+#[derive(Clone, Copy)]
+enum Style {
+    /// After a blank, as the format says.
+    Prefixed,
+    /// As it is.
+    Bare,
+}
+
+fn reading(lines: &[Line], style: Style) -> Replacement {
+    let (mut old_text, mut new_text) = (String::new(), String::new());
+    let add = |text: &mut String, line: &str| text.extend([line, "\n"]);
+    for line in lines {
+        match (line, style) {
+            (Line::Removed(line), _) => add(&mut old_text, line),
+            (Line::Added(line), _) => add(&mut new_text, line),
+            (Line::Context(line), style) => {
+                let bare = match style {
+                    Style::Prefixed => line.strip_prefix(' ').unwrap_or(line),
+                    Style::Bare => line,
+                };
+                add(&mut old_text, bare);
+                add(&mut new_text, bare);
+            }
+        }
+    }
+    Replacement { old_text, new_text, replace_all: false }
+}

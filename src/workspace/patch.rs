@@ -1,0 +1,192 @@
+//! Reading patches in the V4A format (`*** Begin Patch`), which some models are trained on. Pure: what they say, not
+//! where it lands; that is [`super::edit`]'s, as strict as for every other edit.
+
+/// What a patch does to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePatch {
+    /// As the patch names it.
+    pub path: String,
+    /// What happens to it.
+    pub action: Action,
+}
+
+/// What happens to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// It gets this text.
+    Add(String),
+    /// It goes.
+    Delete,
+    /// Some of it changes; it may get another name.
+    Update {
+        /// The changes; none for a file that only moves.
+        chunks: Vec<Chunk>,
+        /// Its new name.
+        moved_to: Option<String>,
+    },
+}
+
+/// Lines to be found, and what becomes of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// Lines somewhere before it (after `@@`), outermost first: they tell equal places apart.
+    pub anchors: Vec<String>,
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// Whether it is at the end of the file.
+    pub at_end: bool,
+}
+
+/// A line of a chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// Stays. As it stands in the patch: some models leave out the blank in front.
+    Context(String),
+    /// Goes.
+    Removed(String),
+    /// Comes.
+    Added(String),
+}
+
+/// Why a text is no patch, in words for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the patch cannot be read: {0}")]
+pub struct PatchError(String);
+
+/// The files of a patch, in its order.
+///
+/// # Errors
+/// When a marker is missing, a line belongs nowhere, or a file has nothing to change.
+pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
+    let mut lines = patch.lines().map(|line| line.strip_suffix('\r').unwrap_or(line));
+    if !lines.any(|line| line.trim() == "*** Begin Patch") {
+        return Err(PatchError("it does not begin with a line `*** Begin Patch`".to_owned()));
+    }
+    let mut files: Vec<FilePatch> = Vec::new();
+    for line in lines {
+        if line.trim() == "*** End Patch" {
+            return finished(files);
+        }
+        match heading(line) {
+            Some(file) => files.push(file),
+            None => body(files.last_mut(), line)?,
+        }
+    }
+    Err(PatchError("it does not end with a line `*** End Patch`: it was cut".to_owned()))
+}
+
+fn heading(line: &str) -> Option<FilePatch> {
+    let (keyword, path) = line.trim().strip_prefix("*** ")?.split_once(':')?;
+    let action = match keyword {
+        "Add File" => Action::Add(String::new()),
+        "Delete File" => Action::Delete,
+        "Update File" => Action::Update { chunks: Vec::new(), moved_to: None },
+        _ => return None,
+    };
+    Some(FilePatch { path: path.trim().to_owned(), action })
+}
+
+fn body(file: Option<&mut FilePatch>, line: &str) -> Result<(), PatchError> {
+    let stray = || PatchError(format!("the line {line:?} belongs to no file; begin with `*** Update File: PATH`"));
+    match &mut file.ok_or_else(stray)?.action {
+        Action::Add(content) => {
+            let line = line.strip_prefix('+').ok_or_else(|| {
+                PatchError(format!("in a file to add every line begins with `+`, but one is {line:?}"))
+            })?;
+            content.push_str(line);
+            content.push('\n');
+        }
+        Action::Delete if line.trim().is_empty() => {}
+        Action::Delete => return Err(stray()),
+        Action::Update { chunks, moved_to } => match line.trim().strip_prefix("*** Move to:") {
+            Some(path) => *moved_to = Some(path.trim().to_owned()),
+            None => update(chunks, line),
+        },
+    }
+    Ok(())
+}
+
+fn update(chunks: &mut Vec<Chunk>, line: &str) {
+    if let Some(anchor) = line.strip_prefix("@@") {
+        // Anchors one under the other belong to the chunk that follows.
+        if chunks.last().is_none_or(|chunk| !chunk.lines.is_empty()) {
+            chunks.push(Chunk::default());
+        }
+        let anchor = anchor.trim().trim_end_matches("@@").trim();
+        if let Some(chunk) = chunks.last_mut().filter(|_| !anchor.is_empty()) {
+            chunk.anchors.push(anchor.to_owned());
+        }
+        return;
+    }
+    if chunks.is_empty() {
+        chunks.push(Chunk::default());
+    }
+    let Some(chunk) = chunks.last_mut() else { return };
+    if line.trim() == "*** End of File" {
+        chunk.at_end = true;
+        return;
+    }
+    chunk.lines.push(match line.split_at_checked(1) {
+        Some(("-", removed)) => Line::Removed(removed.to_owned()),
+        Some(("+", added)) => Line::Added(added.to_owned()),
+        _ => Line::Context(line.to_owned()),
+    });
+}
+
+fn finished(files: Vec<FilePatch>) -> Result<Vec<FilePatch>, PatchError> {
+    if files.is_empty() {
+        return Err(PatchError("it names no file".to_owned()));
+    }
+    for file in &files {
+        if let Action::Update { chunks, moved_to: None } = &file.action
+            && chunks.iter().all(|chunk| !chunk.changes())
+        {
+            return Err(PatchError(format!("it changes nothing in {}: no line begins with `+` or `-`", file.path)));
+        }
+    }
+    Ok(files)
+}
+
+impl Chunk {
+    /// Whether any line comes or goes.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        self.lines.iter().any(|line| !matches!(line, Line::Context(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_is_read_in_its_order() {
+        let patch = "*** Begin Patch\n*** Add File: a\n+1\n+\n*** Delete File: b\n*** Update File: c\n*** Move to: d\n\
+            @@ class X\n@@ def y\n one\n-two\n+2\n*** End of File\n*** End Patch\n";
+        let chunk = Chunk {
+            anchors: vec!["class X".to_owned(), "def y".to_owned()],
+            lines: vec![Line::Context(" one".to_owned()), Line::Removed("two".to_owned()), Line::Added("2".to_owned())],
+            at_end: true,
+        };
+        let update = Action::Update { chunks: vec![chunk], moved_to: Some("d".to_owned()) };
+        let file = |path: &str, action| FilePatch { path: path.to_owned(), action };
+        let expected = [file("a", Action::Add("1\n\n".to_owned())), file("b", Action::Delete), file("c", update)];
+        assert_eq!(parse(patch).unwrap(), expected);
+    }
+
+    #[track_caller]
+    fn refused(patch: &str, word: &str) {
+        let error = parse(patch).unwrap_err().to_string();
+        assert!(error.contains(word), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_patch_is_refused() {
+        refused("", "Begin Patch");
+        refused("*** Begin Patch\n*** Update File: a\n-x\n", "was cut");
+        refused("*** Begin Patch\n-x\n*** End Patch", "belongs to no file");
+        refused("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "every line begins with `+`");
+        refused("*** Begin Patch\n*** Update File: a\n x\n*** End Patch", "changes nothing in a");
+        refused("*** Begin Patch\n*** End Patch", "names no file");
+    }
+}

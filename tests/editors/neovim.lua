@@ -1,0 +1,459 @@
+-- The real plugin in a real Neovim with the real server and a scripted model:
+--   TANDEM_BIN=target/debug/tandem nvim --headless -u NONE -l tests/editors/neovim.lua
+local here = vim.fs.dirname(vim.fs.normalize(vim.uv.fs_realpath(arg[0])))
+local repository = vim.fs.dirname(vim.fs.dirname(here))
+local plugin = repository .. '/editors/neovim'
+vim.opt.runtimepath:prepend(plugin)
+vim.cmd.runtime('plugin/tandem.lua')
+vim.o.swapfile, vim.o.showmode = false, false
+
+local t = dofile(plugin .. '/tests/harness.lua')
+local models = dofile(here .. '/neovim_model.lua')
+local api = vim.api
+local binary = vim.env.TANDEM_BIN or (repository .. '/target/debug/tandem')
+local model = models.start(here .. '/model_server.py')
+
+local home = vim.fn.tempname()
+vim.fn.mkdir(home, 'p')
+local environment = {
+  HOME = home,
+  XDG_CONFIG_HOME = home .. '/config',
+  TANDEM_CONFIG = home .. '/none.toml',
+  TANDEM_STATE_DIR = home .. '/state',
+  TANDEM_MODEL = 'test',
+  TANDEM_BASE_URL = model:base_url(),
+  TANDEM_API_KEY = 'sk-test-000000000000',
+  TANDEM_API = 'chat',
+}
+for name, value in pairs(environment) do
+  vim.env[name] = value
+end
+vim.g.tandem = { cmd = { binary, 'lsp' } }
+
+local notified = {} ---@type string[]
+vim.notify = function(message)
+  notified[#notified + 1] = message
+end
+local default_select = vim.ui.select
+
+local events = {} ---@type string[]
+api.nvim_create_autocmd('User', {
+  pattern = 'Tandem*',
+  callback = function(event)
+    events[#events + 1] = event.match:gsub('^Tandem', '')
+  end,
+})
+
+local source = {
+  'fn greet(name: &str) {',
+  '    println!("hello {name}");',
+  '}',
+  '',
+  'fn main() {',
+  '    greet("wörld 😀");',
+  '}',
+}
+
+--- A project with one file, open and current.
+---@param name string
+---@return integer buf, string folder
+local function project(name)
+  local folder = vim.fs.normalize(vim.uv.fs_realpath(home)) .. '/' .. name
+  vim.fn.mkdir(folder .. '/.git', 'p')
+  vim.fn.writefile(source, folder .. '/main.rs')
+  vim.cmd('silent! only')
+  vim.cmd.edit(folder .. '/main.rs')
+  return api.nvim_get_current_buf(), folder
+end
+
+---@param buf integer
+---@return string
+local function text_of(buf)
+  return table.concat(api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
+end
+
+local function session()
+  return require('tandem.session').current()
+end
+
+---@return string
+local function chat()
+  return text_of(session().chat.buf)
+end
+
+local function wait_idle()
+  t.wait('the end of the turn', function()
+    return session().state == 'idle'
+  end)
+end
+
+---@return tandem.Question
+local function wait_question()
+  return t.wait('a permission question', function()
+    return require('tandem.permission').pending()
+  end)
+end
+
+---@param buf integer
+---@return string
+local function on_disk(buf)
+  return table.concat(vim.fn.readfile(api.nvim_buf_get_name(buf)), '\n')
+end
+
+local function edit_call(id, old, new)
+  local arguments = { path = 'main.rs', edits = { { old_text = old, new_text = new } } }
+  return { call = { id = id, name = 'edit_file', arguments = arguments }, fragments = 6 }
+end
+
+t.test('a question about a selection takes the unsaved text along and streams before its end', function()
+  local buf = project('ask')
+  api.nvim_buf_set_lines(buf, 1, 2, false, { '    println!("unsaved 😀 {name}");' })
+  model:script({
+    { reasoning = 'Let me see.' },
+    { text = 'It **greets** ' },
+    { gate = 'middle' },
+    { text = 'the name.' },
+  })
+  events = {}
+  vim.cmd('1,3Tandem ask What does this do?')
+  t.wait('the first half in the chat', function()
+    return session().chat.buf and chat():find('It **greets**', 1, true)
+  end)
+  t.equal(session().state, 'running')
+  t.equal(chat():find('the name', 1, true), nil, 'the second half is held at the gate')
+  local sent = models.sent_text(model:state('gate:middle').requests[1])
+  t.contains(sent, 'What does this do?')
+  t.contains(sent, 'unsaved 😀 {name}')
+  t.contains(sent, 'main.rs')
+  t.equal(sent:find('wörld', 1, true), nil, 'only the selection is sent')
+  model:open('middle')
+  wait_idle()
+  t.contains(chat(), 'It **greets** the name.')
+  t.contains(chat(), '> Thinking\n> Let me see.')
+  t.contains(chat(), '`main.rs:1-3`')
+  t.equal(vim.bo[buf].modified, true)
+  t.equal({ events[1], events[#events] }, { 'TurnStart', 'TurnEnd' })
+end)
+
+t.test('a file is read as the editor has it, not as the disk has it', function()
+  local buf = project('read')
+  api.nvim_buf_set_lines(buf, 5, 6, false, { '    greet("zebra");' })
+  local call = { id = 'c1', name = 'read_file', arguments = { path = 'main.rs' } }
+  model:script({ { call = call } }, { { text = 'Read.' } })
+  vim.cmd('Tandem ask Read it')
+  wait_idle()
+  local requests = model:state().requests
+  t.contains(models.sent_text(requests[1]), 'main.rs') -- the focus told the server where the user is
+  t.contains(models.sent_text(requests[2]), 'zebra')
+  t.contains(chat(), 'Read.')
+end)
+
+t.test('an edit is shown, asked for, applied to the buffer only, and undone with one step', function()
+  local buf = project('edit')
+  local before = text_of(buf)
+  local window, cursor = api.nvim_get_current_win(), api.nvim_win_get_cursor(0)
+  local call = edit_call('c1', 'println!("hello {name}")', 'println!("hé😀 {name}")')
+  model:script({ { text = 'I change it.' }, call }, { { text = 'Changed.' } })
+  vim.cmd('1,3Tandem edit greet differently')
+  local question = wait_question()
+  t.equal(question.options[1].kind, 'reject_once')
+  t.equal(text_of(buf), before, 'nothing happens before the answer')
+  t.contains(chat(), '-    println!("hello {name}");')
+  t.contains(chat(), '+    println!("hé😀 {name}");')
+  t.contains(chat(), 'Allow?')
+  t.contains(table.concat(notified, '\n'), ':Tandem allow')
+  t.equal({ api.nvim_get_current_win(), api.nvim_win_get_cursor(0) }, { window, cursor }, 'the focus stays')
+  t.equal(session().state, 'waiting')
+  vim.cmd('Tandem allow')
+  wait_idle()
+  t.contains(text_of(buf), 'hé😀 {name}')
+  t.equal(vim.bo[buf].modified, true)
+  t.equal(on_disk(buf), before, 'the disk is untouched')
+  t.equal(chat():find('Allow?', 1, true), nil)
+  t.contains(chat(), 'Changed.')
+  vim.cmd('silent undo')
+  t.equal(text_of(buf), before)
+end)
+
+t.test('two edits of one turn are one undo step', function()
+  local buf = project('two')
+  local before = text_of(buf)
+  model:script(
+    { edit_call('c1', 'hello', 'good day') },
+    { edit_call('c2', 'greet("wörld', 'greet("World') },
+    { { text = 'Both.' } }
+  )
+  vim.cmd('Tandem edit change two things')
+  t.contains(models.sent_text(model:state('requests:1').requests[1]), 'Edit main.rs: change two things')
+  wait_question()
+  vim.cmd('Tandem allow')
+  t.wait('the second question', function()
+    local question = require('tandem.permission').pending()
+    return question and text_of(buf):find('good day', 1, true)
+  end)
+  vim.cmd('Tandem allow')
+  wait_idle()
+  t.contains(text_of(buf), 'greet("World')
+  vim.cmd('silent undo')
+  t.equal(text_of(buf), before)
+end)
+
+t.test('vim.ui.select gets the question, the refusal first, and a refused edit is not made', function()
+  local buf = project('reject')
+  local before, offered = text_of(buf), nil
+  vim.ui.select = function(items, options, choose)
+    offered = { names = vim.tbl_map(options.format_item, items), prompt = options.prompt, kind = items[1].kind }
+    choose(items[1], 1)
+  end
+  model:script({ edit_call('c1', 'hello', 'bye') }, { { text = 'Then not.' } })
+  vim.cmd('Tandem ask Edit it')
+  wait_idle()
+  vim.ui.select = default_select
+  t.equal(offered.kind, 'reject_once')
+  t.contains(offered.prompt, 'main.rs')
+  t.equal(text_of(buf), before)
+  t.contains(chat(), 'Then not.')
+end)
+
+t.test('a cancelled turn closes the connection to the model and says so', function()
+  project('cancel')
+  model:script({ { text = 'It begins' }, { hang = true } })
+  vim.cmd('Tandem ask Take your time')
+  t.wait('the first words', function()
+    return session().chat.buf and chat():find('It begins', 1, true)
+  end)
+  local began = vim.uv.hrtime()
+  vim.cmd('Tandem stop')
+  wait_idle()
+  io.stdout:write(('# stop -> turn ended: %.1f ms\n'):format((vim.uv.hrtime() - began) / 1e6))
+  t.equal(model:state('closed:1').closed_early, 1)
+  t.contains(chat(), 'Stopped.')
+  model:script({ { text = 'Back again.' } })
+  vim.cmd('Tandem ask And now?')
+  wait_idle()
+  t.contains(chat(), 'Back again.')
+end)
+
+t.test('stopping withdraws the question and leaves the buffer alone', function()
+  local buf = project('withdraw')
+  local before = text_of(buf)
+  model:script({ edit_call('c1', 'hello', 'bye') }, { { text = 'unused' } })
+  vim.cmd('Tandem ask Edit it')
+  wait_question()
+  vim.cmd('Tandem stop')
+  wait_idle()
+  t.equal(require('tandem.permission').pending(), nil)
+  t.equal(text_of(buf), before)
+  t.contains(chat(), 'Stopped.')
+end)
+
+t.test('what the user types while an edit waits is not lost', function()
+  local buf = project('typing')
+  model:script({ edit_call('c1', 'println!("hello {name}")', 'println!("bye {name}")') }, { { text = 'Done.' } })
+  vim.cmd('Tandem ask Edit it')
+  wait_question()
+  api.nvim_buf_set_lines(buf, 0, 0, false, { '// typed meanwhile' })
+  vim.cmd('Tandem allow')
+  api.nvim_buf_set_lines(buf, -1, -1, false, { '// and right after' })
+  wait_idle()
+  t.contains(text_of(buf), '// typed meanwhile')
+  t.contains(text_of(buf), '// and right after')
+  t.contains(text_of(buf), 'bye {name}')
+end)
+
+t.test('a second question during a turn is refused in words and stays in the input', function()
+  project('busy')
+  model:script({ { text = 'working' }, { gate = 'busy' }, { text = ' done' } })
+  vim.cmd('Tandem ask First')
+  model:state('gate:busy')
+  notified = {}
+  vim.cmd('Tandem chat')
+  session().chat:transcript():set_input('Second')
+  session().chat:submit()
+  t.contains(table.concat(notified, '\n'), 'still at work')
+  t.equal(session().chat:transcript():input_text(), 'Second')
+  model:open('busy')
+  wait_idle()
+  model:script({ { text = 'Second answer.' } })
+  session().chat:submit()
+  wait_idle()
+  t.contains(chat(), 'Second answer.')
+  t.equal(session().chat:transcript():input_text(), '')
+  vim.cmd('Tandem chat')
+  t.equal(vim.bo.filetype ~= 'tandem', true, ':Tandem chat closes the chat from inside')
+end)
+
+t.test('a question written in the chat knows the file beside it', function()
+  project('beside')
+  vim.cmd('Tandem')
+  t.equal(vim.bo.filetype, 'tandem')
+  session().chat:transcript():set_input('What is this file?')
+  model:script({ { text = 'It greets.' } })
+  api.nvim_feedkeys(vim.keycode('G<CR>'), 'xt', false)
+  wait_idle()
+  t.contains(chat(), 'It greets.')
+  t.contains(models.sent_text(model:state().requests[1]), 'beside/main.rs')
+end)
+
+t.test('a refused key is told in the chat and as a message, and the next question works', function()
+  project('key')
+  notified = {}
+  local refusal = { error = { message = 'Incorrect API key provided', type = 'invalid_request_error' } }
+  model:script({ { status = 401, body = refusal } })
+  vim.cmd('Tandem ask Hello?')
+  wait_idle()
+  t.contains(table.concat(notified, '\n'):lower(), 'key')
+  t.contains(chat():lower(), 'key')
+  t.equal(chat():find('sk-test-0000', 1, true), nil, 'the key itself is never shown')
+  model:script({ { text = 'Hello.' } })
+  vim.cmd('Tandem ask Hello again?')
+  wait_idle()
+  t.contains(chat(), 'Hello.')
+end)
+
+t.test('without a model the answer says how to configure one', function()
+  local with_model = vim.g.tandem
+  local unset = { 'env' }
+  for name in pairs(environment) do
+    if name:find('^TANDEM_[MBA]') then
+      vim.list_extend(unset, { '-u', name })
+    end
+  end
+  vim.g.tandem = { cmd = vim.list_extend(unset, { binary, 'lsp' }) }
+  project('nomodel')
+  vim.cmd('Tandem ask Anyone?')
+  wait_idle()
+  vim.g.tandem = with_model
+  t.contains(chat(), 'config.toml')
+  t.equal(select(2, chat():gsub('TANDEM_BASE_URL', '')), 1, 'it is said once')
+end)
+
+t.test('the mode is switched and shown', function()
+  local buf = project('mode')
+  local before = text_of(buf)
+  vim.cmd('Tandem mode plan')
+  t.wait('the mode', function()
+    return session().mode == 'plan'
+  end)
+  t.contains(require('tandem').status(), 'plan')
+  model:script({ edit_call('c1', 'hello', 'bye') }, { { text = 'Only planned.' } })
+  vim.cmd('Tandem ask Edit it')
+  wait_idle()
+  t.equal(text_of(buf), before, 'nothing is edited in plan mode')
+  vim.cmd('Tandem mode edit')
+  t.wait('the mode', function()
+    return session().mode == 'edit'
+  end)
+  model:script({ edit_call('c2', 'hello', 'bye') }, { { text = 'Edited.' } })
+  vim.cmd('Tandem ask Edit it now')
+  wait_idle()
+  t.contains(text_of(buf), 'bye {name}')
+end)
+
+t.test('a new conversation knows nothing of the old one', function()
+  project('new')
+  model:script({ { text = 'Noted.' } }, { { text = 'Which word?' } })
+  vim.cmd('Tandem ask The word is xylophone')
+  wait_idle()
+  vim.cmd('Tandem new')
+  t.equal(chat():find('xylophone', 1, true), nil)
+  vim.cmd('Tandem ask Which word?')
+  wait_idle()
+  t.equal(models.sent_text(model:state().requests[2]):find('xylophone', 1, true), nil)
+end)
+
+t.test('a server that dies ends the turn with a reason, and the next question starts a new one', function()
+  local _, folder = project('crash')
+  model:script({ { text = 'so far' }, { hang = true } })
+  vim.cmd('Tandem ask Go on')
+  t.wait('the first words', function()
+    return session().chat.buf and chat():find('so far', 1, true)
+  end)
+  local first = require('tandem.client').running(folder)
+  local servers = vim.tbl_filter(function(pid)
+    local process = api.nvim_get_proc(pid)
+    return process and process.name == vim.fs.basename(binary):sub(1, 15)
+  end, api.nvim_get_proc_children(vim.fn.getpid()))
+  t.equal(#servers > 0, true, 'the server is a child of this editor')
+  vim.uv.kill(vim.fn.max(servers), 'sigkill') -- the youngest
+  wait_idle()
+  t.contains(chat(), 'the server ended')
+  model:script({ { text = 'Alive.' } })
+  vim.cmd('Tandem ask Still there?')
+  wait_idle()
+  t.contains(chat(), 'Alive.')
+  t.equal(require('tandem.client').running(folder).id ~= first.id, true)
+end)
+
+t.test('only files of the workspace are attached', function()
+  local buf, folder = project('attach')
+  model:script({ { text = 'Hello.' } })
+  vim.cmd('Tandem ask Hello')
+  wait_idle()
+  local id = require('tandem.client').running(folder).id
+  t.equal(vim.lsp.buf_is_attached(buf, id), true)
+  vim.cmd.edit(folder .. '/new.rs')
+  t.equal(vim.lsp.buf_is_attached(0, id), true, 'a new file of the workspace')
+  vim.cmd.edit(home .. '/outside.txt')
+  t.equal(vim.lsp.buf_is_attached(0, id), false, 'a file elsewhere')
+  vim.cmd.enew()
+  t.equal(vim.lsp.buf_is_attached(0, id), false, 'a buffer without a name')
+  vim.cmd.help()
+  t.equal(vim.lsp.buf_is_attached(0, id), false, 'a help page')
+  vim.cmd.helpclose()
+  t.equal(#vim.lsp.get_clients({ bufnr = require('tandem.session').get(folder).chat.buf }), 0, 'the chat')
+end)
+
+t.test('health finds the binary, its version, the server and the model', function()
+  project('attach')
+  vim.cmd('Tandem health')
+  local report = text_of(0)
+  for _, part in ipairs({ 'Neovim ', binary, 'server for', 'model ', 'vim.g.tandem is valid' }) do
+    t.contains(report, part)
+  end
+  t.equal(report:find('ERROR', 1, true), nil)
+  vim.cmd.bwipeout({ bang = true })
+end)
+
+local function enable_starts_one_client()
+  vim.lsp.enable('tandem')
+  local buf, folder = project('enabled')
+  vim.bo.filetype = 'rust'
+  t.wait('the client', function()
+    return require('tandem.client').running(folder)
+  end)
+  t.wait('the buffer', function()
+    return #vim.lsp.get_clients({ bufnr = buf, name = 'tandem' }) == 1
+  end)
+  model:script({ { text = 'Enabled.' } })
+  vim.cmd('Tandem ask Hello')
+  wait_idle()
+  t.contains(chat(), 'Enabled.')
+  t.equal(#vim.lsp.get_clients({ bufnr = buf, name = 'tandem' }), 1)
+  vim.lsp.enable('tandem', false)
+end
+
+if vim.lsp.enable then
+  t.test('vim.lsp.enable starts the same client, and only one', enable_starts_one_client)
+else
+  io.stdout:write('# vim.lsp.enable is not in this Neovim\n')
+end
+
+dofile(here .. '/neovim_screen.lua').test(t, model, {
+  binary = binary,
+  plugin = plugin,
+  home = home,
+  here = here,
+  environment = environment,
+})
+
+for _, client in ipairs(vim.lsp.get_clients({ name = 'tandem' })) do
+  vim.lsp.stop_client(client.id)
+end
+t.test('the servers end when they are asked to', function()
+  t.wait('the clients are gone', function()
+    return #vim.lsp.get_clients({ name = 'tandem' }) == 0
+  end)
+end)
+model:stop()
+t.finish()

@@ -1,0 +1,329 @@
+--- A real Neovim in a real terminal (tmux), driven over RPC, seen as the user sees it.
+local M = {}
+
+---@class tandem.test.Screen
+---@field channel integer RPC to the editor in the terminal
+---@field private socket string of tmux
+---@field private server integer the process of tmux
+local Screen = {}
+Screen.__index = Screen
+
+---@param arguments string[]
+---@param socket string
+---@return string output
+local function tmux(socket, arguments)
+  local result = vim.system(vim.list_extend({ 'tmux', '-S', socket }, arguments), { text = true }):wait()
+  assert(result.code == 0, result.stderr)
+  return result.stdout
+end
+
+---@class tandem.test.ScreenOptions
+---@field nvim string
+---@field init string
+---@field file string
+---@field cwd string
+---@field columns integer
+---@field rows integer
+---@field env table<string, string>
+
+---@param options tandem.test.ScreenOptions
+---@return tandem.test.Screen
+function M.start(options)
+  local folder = vim.fn.tempname()
+  vim.fn.mkdir(folder, 'p')
+  local socket, rpc, settings = folder .. '/tmux', folder .. '/nvim', folder .. '/tmux.conf'
+  vim.fn.writefile({
+    'set -g default-terminal "tmux-256color"',
+    'set -ga terminal-overrides ",*:Tc"',
+    'set -g status off',
+    'set -g escape-time 0',
+  }, settings)
+  local size = { '-x', tostring(options.columns), '-y', tostring(options.rows), '-c', options.cwd }
+  local command = { '-f', settings, '-u', 'new-session', '-d' }
+  vim.list_extend(command, size)
+  for name, value in vim.spairs(options.env) do
+    vim.list_extend(command, { '-e', name .. '=' .. value })
+  end
+  vim.list_extend(command, { options.nvim, '-u', options.init, '--listen', rpc, options.file })
+  tmux(socket, command)
+  local connected, channel
+  vim.wait(10000, function()
+    connected, channel = pcall(vim.fn.sockconnect, 'pipe', rpc, { rpc = true })
+    return connected
+  end, 10)
+  local server = tonumber(tmux(socket, { 'display-message', '-p', '#{pid}' }))
+  local screen = setmetatable({ socket = socket, server = server, channel = channel }, Screen)
+  vim.api.nvim_create_autocmd('VimLeavePre', {
+    desc = 'nothing is left behind, however the tests end',
+    callback = function()
+      screen:stop()
+    end,
+  })
+  assert(connected, 'Neovim does not start in tmux')
+  return screen
+end
+
+--- Runs Lua in the editor on the screen.
+---@param code string
+---@param ... any
+---@return any
+function Screen:lua(code, ...)
+  return vim.rpcrequest(self.channel, 'nvim_exec_lua', code, { ... })
+end
+
+--- Answers also when the editor waits for a key and runs no Lua.
+---@return { mode: string, blocking: boolean }
+function Screen:mode()
+  return vim.rpcrequest(self.channel, 'nvim_get_mode')
+end
+
+---@param ... string as tmux names keys
+function Screen:keys(...)
+  tmux(self.socket, { 'send-keys', ... })
+end
+
+---@return string
+function Screen:text()
+  return tmux(self.socket, { 'capture-pane', '-p' })
+end
+
+--- The screen with its colors, for screen_png.sh.
+---@return string
+function Screen:colored()
+  return tmux(self.socket, { 'capture-pane', '-p', '-e', '-N' })
+end
+
+function Screen:stop()
+  vim.uv.kill(self.server, 'sigterm')
+end
+
+local source = [[
+use std::env;
+
+/// The port to listen on, from `PORT`.
+fn port() -> u16 {
+    let text = env::var("PORT").unwrap();
+    text.parse().unwrap()
+}
+
+fn main() {
+    let port = port();
+    println!("listening on {port}");
+}
+]]
+
+local old = [[
+fn port() -> u16 {
+    let text = env::var("PORT").unwrap();
+    text.parse().unwrap()
+}]]
+
+local new = [[
+fn port() -> Result<u16, String> {
+    let text = env::var("PORT").unwrap_or("8080".into());
+    text.parse().map_err(|_| format!("{text:?} is no port"))
+}]]
+
+local init = [[
+vim.opt.runtimepath:prepend(%q)
+vim.opt.runtimepath:append(vim.fs.normalize(vim.env.VIMRUNTIME .. '/../../../lib/nvim')) -- Debian's parsers
+vim.o.termguicolors, vim.o.number, vim.o.swapfile, vim.o.laststatus = true, true, false, 3
+vim.o.statusline = " %%f %%m%%=%%{v:lua.require'tandem'.status()}  %%l:%%c "
+vim.opt.shortmess:append('I')
+vim.g.tandem = { cmd = { %q, 'lsp' } }
+]]
+
+local replies = {
+  {
+    { reasoning = 'It panics twice: when PORT is unset and when it is no number.\n' },
+    { reasoning = 'A default and a clear error are better.' },
+    { text = '`port` panics when `PORT` is missing or no number. I make it **return an error** that names the value.' },
+    {
+      call = {
+        id = 'c1',
+        name = 'update_plan',
+        arguments = {
+          entries = {
+            { content = 'Read src/main.rs', status = 'completed' },
+            { content = 'Return an error from port()', status = 'in_progress' },
+            { content = 'Report it in main()', status = 'pending' },
+          },
+        },
+      },
+    },
+    { call = { id = 'c2', name = 'read_file', arguments = { path = 'src/main.rs' } } },
+  },
+  {
+    {
+      call = {
+        id = 'c3',
+        name = 'edit_file',
+        arguments = { path = 'src/main.rs', edits = { { old_text = old, new_text = new } } },
+      },
+    },
+  },
+  { { text = 'Done: `port` returns an error now.' } },
+}
+
+---@param name string of the picture
+---@param screen tandem.test.Screen
+---@param here string
+local function picture(name, screen, here)
+  local folder = vim.env.TANDEM_TEST_OUT
+  if not folder then
+    return
+  end
+  vim.fn.mkdir(folder, 'p')
+  local path = ('%s/neovim-%d.%d-%s'):format(folder, vim.version().major, vim.version().minor, name)
+  local colored = ''
+  vim.wait(3000, function() -- highlighting is asynchronous: until the screen rests
+    local before = colored
+    colored = screen:colored()
+    return colored == before
+  end, 250)
+  vim.fn.writefile(vim.split(colored, '\n'), path .. '.ansi')
+  if vim.fn.executable('chromium') == 1 then
+    vim.system({ 'bash', here .. '/screen_png.sh', path .. '.png' }, { stdin = colored }):wait()
+  end
+end
+
+--- Waits until the screen shows a text.
+---@param t table the harness
+---@param screen tandem.test.Screen
+---@param part string
+local function wait_text(t, screen, part)
+  local ok, problem = pcall(t.wait, ('%q on the screen'):format(part), function()
+    return screen:text():find(part, 1, true)
+  end, 10000)
+  if not ok then
+    error(('%s; it shows:\n%s'):format(problem, screen:text()), 2)
+  end
+end
+
+--- The tests of this file. With TANDEM_TEST_OUT set, the screens are kept there.
+---@param t table the harness
+---@param model tandem.test.Model
+---@param setup { binary: string, plugin: string, home: string, here: string, environment: table<string, string> }
+function M.test(t, model, setup)
+  if vim.fn.executable('tmux') == 0 then
+    return t.skip('the screen', 'tmux is not installed')
+  end
+  local folder = setup.home .. '/greeter'
+  vim.fn.mkdir(folder .. '/.git', 'p')
+  vim.fn.mkdir(folder .. '/src', 'p')
+  vim.fn.writefile(vim.split(source, '\n', { plain = true, trimempty = true }), folder .. '/src/main.rs')
+  vim.fn.writefile(vim.split(init:format(setup.plugin, setup.binary), '\n'), setup.home .. '/init.lua')
+  model:script(unpack(replies))
+  local screen = M.start({
+    nvim = vim.v.progpath,
+    init = setup.home .. '/init.lua',
+    file = 'src/main.rs',
+    cwd = folder,
+    columns = 126,
+    rows = 36,
+    env = vim.tbl_extend('force', setup.environment, { VIMRUNTIME = vim.env.VIMRUNTIME }),
+  })
+
+  t.test('on the screen: the diff and the question stand in the chat, the cursor stays in the code', function()
+    wait_text(t, screen, 'fn main()')
+    t.wait('the plugin', function()
+      return screen:lua('return vim.v.vim_did_enter') == 1
+    end)
+    screen:keys('4GVjjj:Tandem ask What happens without PORT?', 'Enter')
+    wait_text(t, screen, 'Allow?')
+    wait_text(t, screen, '+fn port() -> Result<u16, String>')
+    wait_text(t, screen, '-fn port() -> u16 {')
+    t.equal(screen:text():find('panics twice', 1, true), nil, 'the reasoning is folded')
+    t.equal(screen:lua('return vim.fn.expand("%:t")'), 'main.rs')
+    t.equal(screen:mode().mode, 'n')
+    picture('question', screen, setup.here)
+  end)
+
+  t.test('on the screen: typing goes on while the question is open', function()
+    screen:keys('Go// typed meanwhile', 'Escape')
+    wait_text(t, screen, '// typed meanwhile')
+    wait_text(t, screen, 'Allow?')
+  end)
+
+  t.test('on the screen: a key in the chat allows the edit, undo takes it back', function()
+    screen:keys(':Tandem chat', 'Enter')
+    t.wait('the chat has the cursor', function()
+      return screen:lua('return vim.bo.filetype') == 'tandem'
+    end)
+    screen:keys('ga')
+    wait_text(t, screen, 'returns an error now')
+    wait_text(t, screen, '<CR> sends')
+    picture('done', screen, setup.here)
+    screen:keys('q')
+    t.wait('the chat is closed', function()
+      return screen:lua('return vim.fn.expand("%:t")') == 'main.rs'
+    end)
+    wait_text(t, screen, 'is no port')
+    screen:keys('u')
+    wait_text(t, screen, '.unwrap()')
+    t.equal(screen:text():find('is no port', 1, true), nil)
+    wait_text(t, screen, '// typed meanwhile')
+  end)
+
+  t.test('on the screen: a picker waits until the user stopped typing', function()
+    screen:lua([[
+      vim.ui.select = function(items, _, choose)
+        _G.picked_in = vim.api.nvim_get_mode().mode
+        choose(items[1], 1)
+      end
+    ]])
+    model:script({ { gate = 'typing' }, replies[2][1] }, { { text = 'Not edited.' } })
+    screen:keys(':Tandem ask Again', 'Enter')
+    model:state('gate:typing')
+    screen:keys('Gonow')
+    wait_text(t, screen, '-- INSERT --')
+    model:open('typing')
+    wait_text(t, screen, 'Allow?')
+    t.equal(screen:lua('return _G.picked_in == nil'), true)
+    screen:keys('Escape')
+    wait_text(t, screen, 'Not edited.')
+    t.equal(screen:lua('return _G.picked_in'), 'n')
+    screen:keys('u')
+  end)
+
+  t.test('on the screen: a long message does not stop the editor', function()
+    model:script({ { status = 401, body = { error = { message = ('Incorrect key. '):rep(30) } } } })
+    screen:keys(':Tandem ask Hello', 'Enter')
+    wait_text(t, screen, 'Incorrect key. Incorrect key.')
+    t.equal(screen:mode(), { mode = 'n', blocking = false })
+  end)
+
+  t.test('on the screen: writing in the transcript begins in the input', function()
+    model:script({ { text = 'Written in the chat.' } })
+    screen:keys(':Tandem chat', 'Enter')
+    t.wait('the chat has the cursor', function()
+      return screen:lua('return vim.bo.filetype') == 'tandem'
+    end)
+    screen:keys('ggdd', 'iSay it', 'Escape', 'Enter')
+    wait_text(t, screen, 'Written in the chat.')
+    wait_text(t, screen, 'Say it')
+    t.contains(screen:lua('return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1]'), '# greeter')
+  end)
+
+  t.test('on the screen: what is typed into the input while an answer streams arrives in one piece', function()
+    model:script({ { words = ('streamed '):rep(150), delay_ms = 4 }, { text = 'THE_END' } })
+    screen:keys('iStream', 'Escape', 'Enter')
+    wait_text(t, screen, 'streamed streamed')
+    screen:keys('i')
+    local question = 'typed letter by letter while it streams'
+    for letter in question:gmatch('.') do
+      screen:keys('-l', letter)
+    end
+    wait_text(t, screen, 'THE_END')
+    screen:keys('Escape')
+    wait_text(t, screen, question)
+    screen:keys('ccanother one', 'Escape')
+    wait_text(t, screen, 'another one')
+    screen:keys('u')
+    wait_text(t, screen, question)
+    wait_text(t, screen, 'THE_END')
+  end)
+  screen:stop()
+end
+
+return M
