@@ -196,9 +196,9 @@ class Helix(Terminal):
     def close_menu(self):
         """Leaves the open question undecided, where Helix shows it as a menu."""
         if self.has_message_menus:
-            self.shows("Allow for this session")
+            self.shows("Allow for this file")
             self.keys("Escape")
-            self.hides("Allow for this session")
+            self.hides("Allow for this file")
 
 
 class Skipped(Exception):
