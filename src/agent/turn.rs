@@ -41,7 +41,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { iterations: 200, parallel: 8 }
+        Self { iterations: 500, parallel: 8 }
     }
 }
 
