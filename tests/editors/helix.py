@@ -282,6 +282,15 @@ def asking_about_a_selection_answers_in_a_chat_file():
 
 
 @test
+def instruction_in_a_comment_is_an_action():
+    with session("src/lib.rs", [{"text": "I would use checked_add."}]) as (model, helix):
+        helix.insert("ggo", "// AI! never overflow")
+        helix.action("AI! never overflow")
+        assert "never overflow" in question(model.wait("requests:1")["requests"][0])
+        helix.shows("I would use checked_add.")
+
+
+@test
 def edit_waits_for_permission_and_is_one_undo_step():
     edit = {"path": "src/lib.rs", "edits": [{"old_text": "a + b // unsaved", "new_text": "a.wrapping_add(b)"}]}
     call = {"call": {"id": "call_1", "name": "edit_file", "arguments": edit}, "fragments": 6}
