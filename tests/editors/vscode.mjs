@@ -131,6 +131,8 @@ async function editWaits() {
     ],
     [{ text: "Done: an empty cart now costs nothing." }],
   );
+  await bench.command("tandem: New Session");
+  await bench.chat.locator(".welcome h1").waitFor();
   await bench.select("export function total", 3);
   await bench.command("tandem: Ask About Selection");
   await bench.say("What happens with an empty cart? Make it safe.");

@@ -66,8 +66,13 @@ export class Composer {
     const options = choices.map(({ value, name, description }) =>
       h("option", { value, selected: value === current, title: description }, visible(name)),
     );
-    const change = (event: Event) => this.send({ type: "pick", what, value: (event.target as HTMLSelectElement).value });
-    return h("select", { class: what, "aria-label": name, title: name, change }, ...options);
+    const select = h("select", { class: what, "aria-label": name, title: name }, ...options);
+    select.addEventListener("change", () => {
+      const { value } = select;
+      select.value = current; // until the server agrees
+      this.send({ type: "pick", what, value });
+    });
+    return select;
   }
 
   private sendButton(): HTMLElement {
