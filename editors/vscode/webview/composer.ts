@@ -36,8 +36,13 @@ export class Composer {
     this.element = h("div", { class: "composer" }, this.chips.element, this.input, bar);
   }
 
+  /** Takes the focus within this view once the editor gave it to the view; never from the rest of the window. */
   focus(): void {
-    this.input.focus();
+    if (document.hasFocus()) {
+      this.input.focus();
+    } else {
+      addEventListener("focus", () => this.input.focus(), { once: true });
+    }
   }
 
   draw({ phase, attachments, modes, models, usage }: ChatState): void {
