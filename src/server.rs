@@ -5,6 +5,7 @@
 //! [`Server::tasks`]); the updates of a turn are sent before its answer; while the client does not read, events of
 //! sessions stay where they are, which slows their models; while not even answers can be sent, no request is taken.
 
+mod client_files;
 mod conversation;
 mod dispatch;
 mod documents;

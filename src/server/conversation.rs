@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::client_files::{FileAccess, SessionEditor};
 use super::dispatch::{Answer, error, read};
 use super::documents::path_of;
 use super::updates::{self, Chunk, Projected};
@@ -14,7 +15,7 @@ use crate::config::{Mode, Settings};
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
 use crate::session::{Attachment, Command, Prompt, Session, SessionId};
-use crate::workspace::{Root, Workspace};
+use crate::workspace::{Editor, Root, Workspace};
 
 /// A session as its client knows it.
 pub(super) struct Conversation {
@@ -110,11 +111,24 @@ impl Server {
         let settings = (self.load)(&self.options, &folders);
         self.show_problems(&settings);
         let id: SessionId = session_id().into();
-        let workspace = Workspace::new(roots, self.documents.clone(), Arc::clone(&self.editor));
+        let workspace = Workspace::new(roots, self.documents.clone(), self.editor_of(&id));
         let setup = crate::session::setup(Arc::clone(&id), &settings, workspace);
         let conversation = Conversation::new(setup, &settings, reader, self);
         self.conversations.insert(Arc::clone(&id), conversation);
         Ok(id)
+    }
+
+    /// The editor of a session: the connection's own, or one that also asks the client for files where it offers that.
+    fn editor_of(&self, id: &SessionId) -> Arc<dyn Editor> {
+        if self.client.files == FileAccess::default() {
+            return Arc::clone(&self.editor);
+        }
+        Arc::new(SessionEditor {
+            session: Arc::clone(id),
+            peer: self.peer.clone(),
+            access: self.client.files,
+            documents: Arc::clone(&self.editor),
+        })
     }
 
     pub(super) fn prompt(&mut self, responder: Responder, params: &Params) {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::client_files::FileAccess;
 use super::dispatch::{Answer, error};
 use super::lsp::LspEditor;
 use super::{Phase, Server};
@@ -22,6 +23,8 @@ pub(super) struct Client {
     process_id: Option<u32>,
     /// Whether it takes `session/*` messages; one that does not is a plain language client.
     pub speaks_acp: bool,
+    /// What it offers of `fs/*`.
+    pub files: FileAccess,
     /// Whether `window/showMessageRequest` may carry actions.
     pub asks: bool,
     /// Whether progress may be begun by us.
@@ -51,6 +54,7 @@ impl Server {
         self.client = Client {
             process_id: handshake.process_id,
             speaks_acp: handshake.capability("experimental.tandem").is_some(),
+            files: handshake.capability("experimental.tandem").map(FileAccess::of).unwrap_or_default(),
             asks: handshake.capability("window.showMessage.messageActionItem").is_some(),
             shows_progress: handshake.can("window.workDoneProgress"),
             folders: handshake.folders(),
@@ -82,7 +86,8 @@ impl Server {
         if !params.is_object() {
             return Err(error(ErrorCode::InvalidParams, "params: an object with `protocolVersion` is expected"));
         }
-        self.client = Client { speaks_acp: true, ..Client::default() };
+        let files = FileAccess::of(&params["clientCapabilities"]);
+        self.client = Client { speaks_acp: true, files, ..Client::default() };
         self.phase = Phase::Serving;
         Ok(acp_answer())
     }

@@ -25,6 +25,41 @@ fn a_conversation_over_lines() {
 }
 
 #[test]
+fn files_go_through_a_client_that_offers_it() {
+    let edit = json!({ "path": "a.txt", "edits": [{ "old_text": "typed", "new_text": "changed" }] });
+    let call = json!({ "call": { "id": "c1", "name": "edit_file", "arguments": edit } });
+    let world = World::new(json!([[call], [{ "text": "done" }]]));
+    world.write("a.txt", "on disk\n");
+    let mut client = world.acp();
+    let files = json!({ "fs": { "readTextFile": true, "writeTextFile": true } });
+    client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": files }));
+    let session = client.session(&world);
+    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+    let id = client.prompt(&session, "change");
+    let written = loop {
+        let request = client.find(|message| message["method"].as_str().is_some_and(|name| name.starts_with("fs/")));
+        assert_eq!(request["params"]["sessionId"], session.as_str());
+        if request["method"] == "fs/write_text_file" {
+            client.respond(&request, json!({}));
+            break request["params"]["content"].clone();
+        }
+        client.respond(&request, json!({ "content": "typed, not saved\n" }));
+    };
+    assert_eq!(written, "changed, not saved\n");
+    // What reads it back afterwards sees what was written.
+    loop {
+        let message = client.find(|message| message["id"] == id || message["method"] == "fs/read_text_file");
+        if message["method"] != "fs/read_text_file" {
+            client.seen.push_front(message);
+            break;
+        }
+        client.respond(&message, json!({ "content": written }));
+    }
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    assert_eq!(world.read("a.txt"), "on disk\n", "the client's buffer was changed, and it saves when it likes");
+}
+
+#[test]
 fn a_later_version_is_answered_with_ours() {
     let world = World::new(json!([]));
     let mut client = world.acp();

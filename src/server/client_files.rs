@@ -1,0 +1,61 @@
+//! `fs/read_text_file` and `fs/write_text_file`: the files of a client that has buffers of its own and says so.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, ready};
+use serde_json::Value;
+
+use crate::protocol::acp;
+use crate::rpc::Peer;
+use crate::session::SessionId;
+use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
+
+/// Which of the two a client has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct FileAccess {
+    pub read: bool,
+    pub write: bool,
+}
+
+impl FileAccess {
+    /// What `clientCapabilities` say.
+    pub fn of(capabilities: &Value) -> Self {
+        let says = |name: &str| capabilities["fs"][name] == true;
+        Self { read: says("readTextFile"), write: says("writeTextFile") }
+    }
+}
+
+/// The editor of one session: open documents through the connection's own editor, files through the client.
+pub(super) struct SessionEditor {
+    pub session: SessionId,
+    pub peer: Peer,
+    pub access: FileAccess,
+    pub documents: Arc<dyn Editor>,
+}
+
+impl Editor for SessionEditor {
+    fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
+        self.documents.apply(edit)
+    }
+
+    fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>> {
+        if !self.access.read {
+            return ready(None).boxed();
+        }
+        let request = acp::ReadTextFileRequest::new(Arc::clone(&self.session), path);
+        let answer = self.peer.request("fs/read_text_file", &request);
+        // A client that cannot read a file (such as one that is not there) leaves it to the disk.
+        async move { answer.await.ok()?["content"].as_str().map(str::to_owned) }.boxed()
+    }
+
+    fn write<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
+        if !self.access.write {
+            return ready(None).boxed();
+        }
+        let request = acp::WriteTextFileRequest::new(Arc::clone(&self.session), path, text);
+        let answer = self.peer.request("fs/write_text_file", &request);
+        async move { Some(answer.await.map(drop).map_err(|error| EditorError(error.to_string()))) }.boxed()
+    }
+}
