@@ -61,6 +61,8 @@ async function inTheWorkbench() {
   await check("a question is announced while the chat is hidden, and a command answers it", hiddenQuestion);
   await check("the conversation survives hiding the view", hideAndShow);
   await check("a killed server: the chat says so, and trying again starts it anew", killedServer);
+  await check("links are asked about, and open nothing outside the workspace", links);
+  await check("in mode edit nothing is asked", editMode);
   await check("a new session starts empty", newSession);
   await check("the content policy was never broken", noPolicyBreach);
 }
@@ -100,6 +102,7 @@ async function askAboutSelection() {
   await model.script([{ reasoning: "What is typed matters." }, { text: "The prices are **in cents**" }, { gate: "half" }, { text: ", as your comment says." }]);
   await bench.command("tandem: Ask About Selection");
   await bench.chat.locator(".composer .chip", { hasText: "price.ts:2-3" }).waitFor();
+  await bench.chat.locator("textarea:focus").waitFor();
   await bench.say("What unit are these?");
   await bench.chat.locator(".answer strong", { hasText: "in cents" }).waitFor();
   const { requests } = await model.state("gate:half");
@@ -131,8 +134,11 @@ async function editWaits() {
     ],
     [{ text: "Done: an empty cart now costs nothing." }],
   );
+  await bench.command("tandem: New Session");
+  await bench.chat.locator(".welcome h1").waitFor();
   await bench.select("export function total", 3);
   await bench.command("tandem: Ask About Selection");
+  await bench.chat.locator("textarea:focus").waitFor();
   await bench.say("What happens with an empty cart? Make it safe.");
   await model.state("gate:edit");
   await bench.goToEndOf("interface Line");
@@ -185,8 +191,7 @@ async function rejectEdit() {
   const edit = { path: FILE, edits: [{ old_text: " EUR", new_text: " USD" }] };
   await model.script([{ call: { id: "call_4", name: "edit_file", arguments: edit } }], [{ text: "As you wish." }]);
   await bench.select("return `${amount", 0);
-  await bench.command("Refactor...");
-  await bench.page.locator(".action-widget .monaco-list-row", { hasText: "Edit Selection With tandem" }).click();
+  await bench.refactor("Edit Selection With tandem");
   await bench.answerInputBox("in dollars");
   await bench.chat.locator(".question button", { hasText: /reject/i }).click();
   await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
@@ -234,6 +239,34 @@ async function killedServer() {
   await bench.idle();
 }
 
+async function links() {
+  const text = "[here](src/price.ts#L6) [there](https://example.com/a?b=c) [out](/etc/passwd) [run](command:workbench.action.quit) ![spy](https://example.com/p.png)";
+  await model.script([{ text }]);
+  await bench.say("Show me.");
+  const answer = bench.chat.locator(".answer", { hasText: "here" });
+  const link = (name) => answer.getByRole("link", { name, exact: true });
+  await link("there").click();
+  await bench.page.locator(".monaco-dialog-box", { hasText: "https://example.com/a?b=c" }).getByRole("button", { name: "Cancel" }).click();
+  await link("out").click();
+  await bench.page.locator(".notifications-toasts", { hasText: "of this workspace only: /etc/passwd" }).waitFor();
+  await link("here").click();
+  await bench.page.locator(".statusbar-item", { hasText: "Ln 6, Col 1" }).waitFor();
+  assert.equal(await link("run").count(), 0);
+  assert.equal(await answer.locator("img").count(), 0);
+  await bench.idle();
+}
+
+async function editMode() {
+  const edit = { path: FILE, edits: [{ old_text: " CHF", new_text: " SEK" }] };
+  await bench.chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
+  await bench.page.locator(".statusbar-item", { hasText: "tandem edit" }).waitFor();
+  await model.script([{ call: { id: "call_6", name: "edit_file", arguments: edit } }], [{ text: "In crowns." }]);
+  await bench.say("In crowns, then.");
+  await bench.chat.locator(".answer", { hasText: "In crowns." }).waitFor();
+  await bench.editor.locator(".view-line", { hasText: " SEK" }).waitFor();
+  await bench.idle();
+}
+
 async function newSession() {
   await bench.command("tandem: New Session");
   await bench.chat.locator(".welcome h1").waitFor();
@@ -253,6 +286,7 @@ async function check(name, body) {
     failed++;
     console.log(`not ok - ${name}\n${error.stack}`);
     await bench.page.screenshot({ path: join(options.out, `vscode-failed-${failed}.png`) });
+    await model.reset(); // what one check left unsaid is not said to the next
   }
 }
 

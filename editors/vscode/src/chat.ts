@@ -28,6 +28,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private listening = false;
   private frame: NodeJS.Timeout | undefined;
   private wantsFocus = false;
+  /** The view has not got the latest state. */
+  private stateIsOld = true;
   private attachments: Attachment[] = [];
   private readonly subscriptions: Disposable[];
 
@@ -38,7 +40,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
   ) {
     this.subscriptions = [
       window.registerWebviewViewProvider(CHAT_VIEW, this),
-      session.onChange(() => this.redrawSoon()),
+      session.onChange(() => this.stateChanged()),
       session.onGrow(() => this.redrawSoon()),
       session.onReplace(() => this.reset()),
       session.onQuestion((title) => void this.announce(title)),
@@ -77,7 +79,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
 
   attach(attachment: Attachment): void {
     this.attachments = [...this.attachments.filter(({ label }) => label !== attachment.label), attachment];
-    this.redrawSoon();
+    this.stateChanged();
   }
 
   dispose(): void {
@@ -107,7 +109,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       }
       case "detach":
         this.attachments = this.attachments.filter((_, index) => index !== message.index);
-        return this.redrawSoon();
+        return this.stateChanged();
       case "open":
         return openLocation(message.location);
       case "showDiff":
@@ -122,6 +124,9 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private async send(text: string): Promise<void> {
+    if (this.session.isRunning) {
+      return;
+    }
     const attachments = this.attachments;
     this.attachments = [];
     await this.session.prompt(text, attachments);
@@ -146,6 +151,11 @@ export class ChatView implements WebviewViewProvider, Disposable {
     this.post({ type: "reset", items: this.session.transcript.all(), state: this.state() });
   }
 
+  private stateChanged(): void {
+    this.stateIsOld = true;
+    this.redrawSoon();
+  }
+
   private redrawSoon(): void {
     this.frame ??= setTimeout(() => {
       this.frame = undefined;
@@ -162,6 +172,10 @@ export class ChatView implements WebviewViewProvider, Disposable {
     if (changes.length > 0) {
       this.post({ type: "changes", changes });
     }
+    if (!this.stateIsOld) {
+      return;
+    }
+    this.stateIsOld = false;
     const state = this.state();
     this.post({ type: "state", state });
     view.badge = state.phase === "waiting" ? { value: 1, tooltip: "tandem waits for your answer" } : undefined;

@@ -11,21 +11,11 @@ import {
   State,
   type StaticFeature,
 } from "vscode-languageclient/node";
+import { StartError } from "./failure";
 import { environment, findServer, type Settings } from "./launch";
-import type { Remedy } from "./messages";
 import * as protocol from "./protocol";
 
 const KEY = "tandem.apiKey";
-
-/** There is no server to ask; the message says why, the remedies what to do. */
-export class StartError extends Error {
-  constructor(
-    message: string,
-    readonly remedies: readonly Remedy[] = ["retry", "settings", "log"],
-  ) {
-    super(message);
-  }
-}
 
 export class Server implements Disposable {
   private client: Promise<LanguageClient> | undefined;

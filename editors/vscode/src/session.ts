@@ -3,11 +3,11 @@
  * question is answered exactly once, with "cancelled" when its turn ends first; a lost server ends the turn but not the transcript.
  */
 import { type CancellationToken, type Disposable, EventEmitter } from "vscode";
-import { ErrorCodes, ResponseError } from "vscode-languageclient/node";
 import type { Attachment } from "./context";
-import type { ChatState, Phase, Picker, Remedy } from "./messages";
+import { type Failure, failure, StartError } from "./failure";
+import type { ChatState, Phase, Picker } from "./messages";
 import * as protocol from "./protocol";
-import { folder, type Server, StartError } from "./server";
+import { folder, type Server } from "./server";
 import { Transcript } from "./transcript";
 
 interface Turn {
@@ -37,7 +37,8 @@ export class Session implements Disposable {
   private configOptions: readonly protocol.ConfigOption[] = [];
   private usage: { used: number; size: number } | undefined;
   private status: protocol.StatusParams | undefined;
-  private problem: { text: string; remedies: readonly Remedy[] } | undefined;
+  /** Why there is no server. */
+  private problem: Failure | undefined;
   private readonly changed = new EventEmitter<void>();
   private readonly grew = new EventEmitter<void>();
   private readonly asked = new EventEmitter<string>();
@@ -84,7 +85,7 @@ export class Session implements Disposable {
       await this.sessionId();
       this.problem = undefined;
     } catch (error) {
-      this.problem = { text: words(error), remedies: remedies(error) };
+      this.problem = failure(error);
     }
     this.changed.fire();
   }
@@ -121,11 +122,11 @@ export class Session implements Disposable {
     }
   }
 
-  /** Answers a question; with no option the first one that fits `kind`. */
   answer(id: number, optionId: string): void {
     this.close(id, { outcome: { outcome: "selected", optionId } });
   }
 
+  /** Answers the oldest question that has such an option. */
   answerFirst(kind: "allow_once" | "reject_once"): void {
     for (const [id, { options }] of this.questions) {
       const option = options.find((candidate) => candidate.kind === kind);
@@ -145,10 +146,9 @@ export class Session implements Disposable {
   async renew(): Promise<void> {
     await this.stop();
     const old = this.id;
-    this.id = undefined;
+    this.forgetSession();
     this.transcript = new Transcript();
     this.lastTurn = undefined;
-    this.usage = undefined;
     this.replaced.fire();
     const sessionId = await old?.catch(() => undefined);
     if (sessionId !== undefined) {
@@ -158,13 +158,10 @@ export class Session implements Disposable {
   }
 
   async pick(what: "mode" | "model", value: string): Promise<void> {
-    const sessionId = await this.sessionId();
-    if (what === "mode") {
-      await this.server.request(protocol.setMode, { sessionId, modeId: value });
-      this.setMode(value);
-    } else {
-      const { configOptions } = await this.server.request(protocol.setConfigOption, { sessionId, configId: "model", value });
-      this.configOptions = configOptions;
+    try {
+      await (what === "mode" ? this.pickMode(value) : this.pickModel(value));
+    } catch (error) {
+      this.transcript.notice(failure(error).text);
     }
     this.changed.fire();
   }
@@ -195,14 +192,27 @@ export class Session implements Disposable {
         transcript.notice(ending);
       }
     } catch (error) {
-      this.problem = error instanceof StartError ? { text: error.message, remedies: error.remedies } : undefined;
+      const failed = failure(error);
+      this.problem = error instanceof StartError ? failed : undefined;
       transcript.finish();
-      transcript.fail(words(error), remedies(error));
+      transcript.fail(failed.text, failed.remedies);
     } finally {
       this.answerAll();
       this.running = false;
       this.changed.fire();
     }
+  }
+
+  private async pickMode(modeId: string): Promise<void> {
+    const sessionId = await this.sessionId();
+    await this.server.request(protocol.setMode, { sessionId, modeId });
+    this.setMode(modeId);
+  }
+
+  private async pickModel(value: string): Promise<void> {
+    const sessionId = await this.sessionId();
+    const { configOptions } = await this.server.request(protocol.setConfigOption, { sessionId, configId: "model", value });
+    this.configOptions = configOptions;
   }
 
   private sessionId(): Promise<string> {
@@ -222,9 +232,12 @@ export class Session implements Disposable {
     return created.sessionId;
   }
 
-  private ask({ toolCall, options }: protocol.PermissionParams, token: CancellationToken): Promise<protocol.PermissionResult> {
+  private async ask({ sessionId, toolCall, options }: protocol.PermissionParams, token: CancellationToken) {
+    if (sessionId !== this.current) {
+      return cancelled;
+    }
     const id = this.transcript.openQuestion(toolCall, options);
-    return new Promise((answer) => {
+    return new Promise<protocol.PermissionResult>((answer) => {
       this.questions.set(id, { options, answer });
       token.onCancellationRequested(() => this.close(id, cancelled));
       this.changed.fire();
@@ -278,14 +291,19 @@ export class Session implements Disposable {
   }
 
   private lost(): void {
-    this.id = undefined;
-    this.status = undefined;
-    this.usage = undefined;
+    this.forgetSession();
     this.answerAll();
     if (!this.transcript.isEmpty) {
       this.transcript.notice("The server was restarted or ended: what stands above is no longer in the model's memory.");
     }
     this.changed.fire();
+  }
+
+  private forgetSession(): void {
+    this.id = undefined;
+    this.current = undefined;
+    this.status = undefined;
+    this.usage = undefined;
   }
 
   private phase(): Phase {
@@ -298,7 +316,7 @@ export class Session implements Disposable {
     if (this.problem !== undefined) {
       return "stopped";
     }
-    if (this.id === undefined || this.modes === undefined) {
+    if (this.current === undefined) {
       return "starting";
     }
     return this.status?.state === "no_model" ? "no_model" : "ready";
@@ -316,28 +334,4 @@ export class Session implements Disposable {
 
 function blocks({ text, attachments }: Turn): protocol.ContentBlock[] {
   return [...attachments.map(({ block }) => block), { type: "text", text }];
-}
-
-/** The server's own words; only where it is gone are there none. */
-function words(error: unknown): string {
-  const fromServer = error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected;
-  if (fromServer || error instanceof StartError) {
-    return error.message;
-  }
-  return "The tandem server ended before it answered. Trying again starts it anew; the log says why it ended.";
-}
-
-function remedies(error: unknown): readonly Remedy[] {
-  if (error instanceof StartError) {
-    return error.remedies;
-  }
-  const data = error instanceof ResponseError ? (error.data as protocol.FailureData | undefined) : undefined;
-  switch (data?.code) {
-    case "no_model":
-      return ["apiKey", "settings", "retry"];
-    case "auth":
-      return ["apiKey", "retry"];
-    default:
-      return data === undefined ? ["retry", "log"] : ["retry"];
-  }
 }

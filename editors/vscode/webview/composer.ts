@@ -36,8 +36,13 @@ export class Composer {
     this.element = h("div", { class: "composer" }, this.chips.element, this.input, bar);
   }
 
+  /** Takes the focus within this view once the editor gave it to the view; never from the rest of the window. */
   focus(): void {
-    this.input.focus();
+    if (document.hasFocus()) {
+      this.input.focus();
+    } else {
+      addEventListener("focus", () => this.input.focus(), { once: true });
+    }
   }
 
   draw({ phase, attachments, modes, models, usage }: ChatState): void {
@@ -66,8 +71,13 @@ export class Composer {
     const options = choices.map(({ value, name, description }) =>
       h("option", { value, selected: value === current, title: description }, visible(name)),
     );
-    const change = (event: Event) => this.send({ type: "pick", what, value: (event.target as HTMLSelectElement).value });
-    return h("select", { class: what, "aria-label": name, title: name, change }, ...options);
+    const select = h("select", { class: what, "aria-label": name, title: name }, ...options);
+    select.addEventListener("change", () => {
+      const { value } = select;
+      select.value = current; // until the server agrees
+      this.send({ type: "pick", what, value });
+    });
+    return select;
   }
 
   private sendButton(): HTMLElement {

@@ -115,6 +115,14 @@ export class Workbench {
     await eventually(() => this.#pick(file === undefined ? "F1" : "Control+p", file ?? `>${title}`, file ?? title));
   }
 
+  /** Takes a refactoring of the selection by its title. The menu goes away by itself when something else moves in the window. */
+  async refactor(title) {
+    await eventually(async () => {
+      await this.command("Refactor...");
+      await this.page.locator(".action-widget .monaco-list-row", { hasText: title }).click({ timeout: TRY_MS });
+    });
+  }
+
   /** The list does not learn of what is registered after it opened: it is opened again then. */
   async #pick(key, typed, expected) {
     const { keyboard } = this.page;

@@ -1,0 +1,42 @@
+/** What went wrong, in words a person can act on, and the ways out that fit. */
+import { ErrorCodes, ResponseError } from "vscode-languageclient/node";
+import type { Remedy } from "./messages";
+import type { FailureData } from "./protocol";
+
+/** There is no server to ask; the message says why, the remedies what to do. */
+export class StartError extends Error {
+  constructor(
+    message: string,
+    readonly remedies: readonly Remedy[] = ["retry", "settings", "log"],
+  ) {
+    super(message);
+  }
+}
+
+export interface Failure {
+  readonly text: string;
+  readonly remedies: readonly Remedy[];
+}
+
+/** The server's own words; only where it is gone are there none. */
+export function failure(error: unknown): Failure {
+  if (error instanceof StartError) {
+    return { text: error.message, remedies: error.remedies };
+  }
+  if (error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected) {
+    return { text: error.message, remedies: remedies((error.data as FailureData | undefined)?.code) };
+  }
+  const text = "The tandem server ended before it answered. Trying again starts it anew; the log says why it ended.";
+  return { text, remedies: ["retry", "log"] };
+}
+
+function remedies(code: string | undefined): readonly Remedy[] {
+  switch (code) {
+    case "no_model":
+      return ["apiKey", "settings", "retry"];
+    case "auth":
+      return ["apiKey", "retry"];
+    default:
+      return ["retry"];
+  }
+}
