@@ -35,13 +35,17 @@ pub struct Turn {
 pub struct Limits {
     /// Requests to the model.
     pub iterations: u32,
+    /// Tokens, read and written.
+    pub tokens: Option<u64>,
+    /// US dollars.
+    pub cost: Option<f64>,
     /// Read-only calls side by side.
     pub parallel: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { iterations: 200, parallel: 8 }
+        Self { iterations: 200, tokens: None, cost: None, parallel: 8 }
     }
 }
 
@@ -86,18 +90,33 @@ struct State {
 
 impl State {
     async fn run(&mut self) -> Result<Termination, ModelError> {
-        while self.iteration < self.turn.limits.iterations {
+        loop {
             self.iteration += 1;
             if let Some(reason) = self.iterate().await? {
                 return Ok(reason);
             }
+            if let Some(limit) = self.exhausted() {
+                let message = format!("stopped after {limit}; say \"go on\" to continue");
+                self.steps.event(AgentEvent::Notice { message }).await;
+                return Ok(Termination::MaxTurnRequests);
+            }
         }
-        let message = format!(
-            "stopped after {} requests to the model (limits.iterations); say \"go on\" to continue",
-            self.turn.limits.iterations
-        );
-        self.steps.event(AgentEvent::Notice { message }).await;
-        Ok(Termination::MaxTurnRequests)
+    }
+
+    /// The limit that keeps the turn from another request. A request under way is never cut: it is paid for.
+    fn exhausted(&self) -> Option<String> {
+        let Limits { iterations, tokens, cost, .. } = self.turn.limits;
+        let used = self.usage.input + self.usage.output;
+        let spent = self.usage.cost.unwrap_or_default();
+        if self.iteration >= iterations {
+            Some(format!("{iterations} requests to the model (limits.iterations)"))
+        } else if tokens.is_some_and(|limit| used >= limit) {
+            Some(format!("{used} tokens (limits.tokens)"))
+        } else if cost.is_some_and(|limit| spent >= limit) {
+            Some(format!("{spent:.2} US dollars (limits.cost)"))
+        } else {
+            None
+        }
     }
 
     /// One request and its calls; `Some` when the turn is over.
