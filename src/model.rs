@@ -222,7 +222,7 @@ pub enum ModelEvent {
         /// The fragment.
         json: String,
     },
-    /// The call's arguments are complete: its code may start while the rest streams.
+    /// The call's arguments are complete: its code may start while the rest streams. May come again.
     CallEnd {
         /// The call's slot.
         slot: usize,

@@ -52,8 +52,8 @@ impl Default for Limits {
 /// Runs a turn to its end. Whatever happens, the last step is [`AgentEvent::Done`].
 pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
     let steps = Steps(steps);
-    let model = turn.provider.name();
-    steps.event(AgentEvent::TurnStart { turn_id: turn.id.clone(), model }).await;
+    let (model, context_window) = (turn.provider.name(), turn.provider.endpoint().context_window);
+    steps.event(AgentEvent::TurnStart { turn_id: turn.id.clone(), model, context_window }).await;
     let mut state = State {
         messages: turn.history.clone(),
         places: Arc::new(Semaphore::new(turn.limits.parallel.max(1))),
