@@ -107,15 +107,13 @@ impl State {
     fn exhausted(&self) -> Option<String> {
         let Limits { iterations, tokens, cost, .. } = self.turn.limits;
         let used = self.usage.input + self.usage.output;
-        let spent = self.usage.cost.unwrap_or_default();
         if self.iteration >= iterations {
             Some(format!("{iterations} requests to the model (limits.iterations)"))
         } else if tokens.is_some_and(|limit| used >= limit) {
             Some(format!("{used} tokens (limits.tokens)"))
-        } else if cost.is_some_and(|limit| spent >= limit) {
-            Some(format!("{spent:.2} US dollars (limits.cost)"))
         } else {
-            None
+            let spent = self.usage.cost.filter(|spent| cost.is_some_and(|limit| *spent >= limit))?;
+            Some(format!("{spent:.2} US dollars (limits.cost)"))
         }
     }
 
@@ -132,6 +130,10 @@ impl State {
         let answer = listen(&self.turn, request, &self.messages, &mut schedule, &self.steps).await;
         if let Some(usage) = answer.usage {
             self.account(usage).await;
+        }
+        if iteration == 1 && self.turn.limits.cost.is_some() && self.usage.cost.is_none() {
+            let message = "limits.cost cannot be kept: the provider names no cost, and the model has no prices in config.toml";
+            self.steps.event(AgentEvent::Notice { message: message.to_owned() }).await;
         }
         let outcomes = schedule.finish().await;
         let looping = self.guard.note(&answer.message.calls, &outcomes);
