@@ -184,10 +184,10 @@ impl Play {
 }
 
 fn call(id: &str, name: &str) -> Value {
-    call_with(id, name, json!({ "n": id }))
+    call_with(id, name, &json!({ "n": id }))
 }
 
-fn call_with(id: &str, name: &str, arguments: Value) -> Value {
+fn call_with(id: &str, name: &str, arguments: &Value) -> Value {
     json!({ "call": { "id": id, "name": name, "arguments": arguments } })
 }
 
@@ -233,7 +233,7 @@ async fn a_changing_call_waits_for_its_turn_and_runs_alone() {
 
 #[tokio::test]
 async fn a_panic_fails_the_call_alone() {
-    let panics = call_with("a", "look", json!({ "panic": true }));
+    let panics = call_with("a", "look", &json!({ "panic": true }));
     let mut play = Play::free(json!([[panics, call("b", "look")], [{ "text": "done" }]]), Limits::default());
     assert_eq!(play.end().await, Termination::EndTurn);
     assert!(play.result("a").starts_with("look broke"), "{}", play.result("a"));
@@ -244,10 +244,10 @@ async fn a_panic_fails_the_call_alone() {
 async fn what_cannot_run_is_answered_and_never_started() {
     let calls = json!([
         call("a", "fly"),
-        call_with("b", "look", json!("{\"n\":")),
-        call_with("c", "look", json!("[1]")),
+        call_with("b", "look", &json!("{\"n\":")),
+        call_with("c", "look", &json!("[1]")),
         call("d", "look"),
-        call_with("e", "change", json!("")),
+        call_with("e", "change", &json!("")),
         { "finish": "length" },
     ]);
     let mut play = Play::free(json!([calls, [{ "text": "done" }]]), Limits::default());
@@ -278,7 +278,7 @@ async fn the_wait_and_the_run_of_a_call_are_measured_apart() {
 
 /// Plays rounds of calls until this limit, which the notice names, stops the turn.
 async fn stopped_by(limits: Limits, requests: usize, named: &str) {
-    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", json!({ "n": n }))]);
+    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n }))]);
     let mut play = Play::free((0..9).map(round).collect(), limits);
     assert_eq!(play.end().await, Termination::MaxTurnRequests, "{named}");
     assert_eq!(play.model.requests().len(), requests, "{named}");
@@ -297,7 +297,7 @@ async fn limits_end_a_turn_between_two_requests() {
 #[tokio::test]
 async fn costs_add_up_to_their_limit() {
     let usage = json!({ "usage": { "prompt_tokens": 10, "completion_tokens": 1, "cost": 0.5 } });
-    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", json!({ "n": n })), usage]);
+    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n })), usage]);
     let limits = Limits { cost: Some(1.5), ..Limits::default() };
     let mut play = Play::free((0..9).map(round).collect(), limits);
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
@@ -316,7 +316,7 @@ async fn a_cost_limit_without_prices_is_no_silent_promise() {
 
 #[tokio::test]
 async fn a_model_that_goes_in_circles_is_stopped() {
-    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", json!({ "n": 1 }))]);
+    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": 1 }))]);
     let mut play = Play::free((0..9).map(round).collect(), Limits::default());
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
     assert!(play.log.contains(&"loop 4".to_owned()), "{:?}", play.log);

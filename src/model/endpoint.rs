@@ -120,7 +120,7 @@ mod tests {
     #[track_caller]
     fn check(input: u64, cached: u64, output: u64, cost: f64) {
         let prices = Prices { input: 3.0, cached: 0.25, output: 16.0 };
-        let usage = Usage { input, cached, output, ..Usage::default() };
+        let usage = Usage { input, output, cached, ..Usage::default() };
         assert!((prices.cost(&usage) - cost).abs() < 1e-12, "{usage:?} cost {}", prices.cost(&usage));
     }
 
