@@ -19,3 +19,6 @@ mod turn;
 
 pub use steps::{Entry, Step};
 pub use turn::{Limits, Turn, run_turn};
+
+#[cfg(test)]
+mod tests;

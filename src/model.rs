@@ -48,7 +48,7 @@ pub use batch::Batch;
 pub use catalog::{LocalServer, ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
-pub use endpoint::{Endpoint, Key, TimeLimits};
+pub use endpoint::{Endpoint, Key, Prices, TimeLimits};
 pub use provider::Provider;
 
 /// One entry of a conversation, in no provider's dialect.
@@ -222,7 +222,7 @@ pub enum ModelEvent {
         /// The fragment.
         json: String,
     },
-    /// The call's arguments are complete: its code may start while the rest streams.
+    /// The call's arguments are complete: its code may start while the rest streams. May come again.
     CallEnd {
         /// The call's slot.
         slot: usize,

@@ -2,7 +2,7 @@
 //! dispatched, and go out through the peer.
 //!
 //! Invariants: nothing here waits for a person, a model or a disk (whatever does is a task of its own, owned by
-//! [`Server::tasks`]); the updates of a turn are sent before its answer; while the client does not read, events of
+//! `Server::tasks`); the updates of a turn are sent before its answer; while the client does not read, events of
 //! sessions stay where they are, which slows their models; while not even answers can be sent, no request is taken.
 
 mod client_files;

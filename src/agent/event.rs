@@ -18,6 +18,9 @@ pub enum AgentEvent {
         turn_id: String,
         /// `provider/model`.
         model: String,
+        /// How many tokens it reads at once, where that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        context_window: Option<u64>,
     },
     /// A request to the model begins.
     IterationStart {

@@ -35,21 +35,25 @@ pub struct Turn {
 pub struct Limits {
     /// Requests to the model.
     pub iterations: u32,
+    /// Tokens, read and written.
+    pub tokens: Option<u64>,
+    /// US dollars.
+    pub cost: Option<f64>,
     /// Read-only calls side by side.
     pub parallel: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { iterations: 200, parallel: 8 }
+        Self { iterations: 500, tokens: None, cost: None, parallel: 8 }
     }
 }
 
 /// Runs a turn to its end. Whatever happens, the last step is [`AgentEvent::Done`].
 pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
     let steps = Steps(steps);
-    let model = turn.provider.name();
-    steps.event(AgentEvent::TurnStart { turn_id: turn.id.clone(), model }).await;
+    let (model, context_window) = (turn.provider.name(), turn.provider.endpoint().context_window);
+    steps.event(AgentEvent::TurnStart { turn_id: turn.id.clone(), model, context_window }).await;
     let mut state = State {
         messages: turn.history.clone(),
         places: Arc::new(Semaphore::new(turn.limits.parallel.max(1))),
@@ -86,18 +90,31 @@ struct State {
 
 impl State {
     async fn run(&mut self) -> Result<Termination, ModelError> {
-        while self.iteration < self.turn.limits.iterations {
+        loop {
             self.iteration += 1;
             if let Some(reason) = self.iterate().await? {
                 return Ok(reason);
             }
+            if let Some(limit) = self.exhausted() {
+                let message = format!("stopped after {limit}; say \"go on\" to continue");
+                self.steps.event(AgentEvent::Notice { message }).await;
+                return Ok(Termination::MaxTurnRequests);
+            }
         }
-        let message = format!(
-            "stopped after {} requests to the model (limits.iterations); say \"go on\" to continue",
-            self.turn.limits.iterations
-        );
-        self.steps.event(AgentEvent::Notice { message }).await;
-        Ok(Termination::MaxTurnRequests)
+    }
+
+    /// The limit that keeps the turn from another request. A request under way is never cut: it is paid for.
+    fn exhausted(&self) -> Option<String> {
+        let Limits { iterations, tokens, cost, .. } = self.turn.limits;
+        let used = self.usage.input + self.usage.output;
+        if self.iteration >= iterations {
+            Some(format!("{iterations} requests to the model (limits.iterations)"))
+        } else if tokens.is_some_and(|limit| used >= limit) {
+            Some(format!("{used} tokens (limits.tokens)"))
+        } else {
+            let spent = self.usage.cost.filter(|spent| cost.is_some_and(|limit| *spent >= limit))?;
+            Some(format!("{spent:.2} US dollars (limits.cost)"))
+        }
     }
 
     /// One request and its calls; `Some` when the turn is over.
@@ -113,6 +130,10 @@ impl State {
         let answer = listen(&self.turn, request, &self.messages, &mut schedule, &self.steps).await;
         if let Some(usage) = answer.usage {
             self.account(usage).await;
+        }
+        if iteration == 1 && self.turn.limits.cost.is_some() && self.usage.cost.is_none() {
+            let message = "limits.cost cannot be kept: the provider names no cost, and the model has no prices in config.toml";
+            self.steps.event(AgentEvent::Notice { message: message.to_owned() }).await;
         }
         let outcomes = schedule.finish().await;
         let looping = self.guard.note(&answer.message.calls, &outcomes);

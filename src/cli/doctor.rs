@@ -173,7 +173,7 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
     let called =
         probe(&provider, "Call the tool report_ready with ready = true. Do not answer in text.", Arc::new([tool]));
     report.add(match called.await {
-        Ok(Heard { calls: 1.., .. }) => Finding::good("tool calls", "the model calls tools"),
+        Ok(Heard { called: true, .. }) => Finding::good("tool calls", "the model calls tools"),
         Ok(_) => Finding::warning(
             "tool calls",
             "the model did not call the tool it was asked to",
@@ -197,7 +197,7 @@ fn unreachable(error: &ModelError) -> Finding {
 #[derive(Debug, Default)]
 struct Heard {
     text: String,
-    calls: usize,
+    called: bool,
     first: Duration,
 }
 
@@ -223,7 +223,7 @@ async fn probe(provider: &Provider, question: &str, tools: Arc<[ToolSpec]>) -> R
                 }
                 heard.text.push_str(&text);
             }
-            Some(ModelEvent::CallEnd { .. }) => heard.calls += 1,
+            Some(ModelEvent::CallEnd { .. }) => heard.called = true,
             Some(_) => {}
             None => return Ok(heard),
         }

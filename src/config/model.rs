@@ -220,7 +220,7 @@ impl Choice<'_> {
             base_url: base_url.to_owned(),
             key: self.key(wanted.key_variable, provider, row, local),
             headers: provider.headers.clone(),
-            body: body(api, wanted.provider, provider, model),
+            body: body(api, row, provider, model),
             context_window: model.context_window.map(Into::into),
             prices: model.prices,
             ca_file: provider.ca_file.clone(),
@@ -261,12 +261,18 @@ impl Choice<'_> {
     }
 }
 
-/// The provider's switches, then the model's own; what has a name of our own gets the dialect's.
-fn body(api: Api, name: &str, provider: &ProviderOptions, model: &ModelOptions) -> Map<String, Value> {
-    let mut body = Value::Object(provider.body.clone());
+/// What is known of the provider, then its configured fields, then the model's own; what has a name of our own gets the
+/// dialect's.
+fn body(api: Api, row: Option<&Provider>, provider: &ProviderOptions, model: &ModelOptions) -> Map<String, Value> {
+    let refused = row.filter(|row| row.api == api).map(|row| row.refuses).unwrap_or_default();
+    let mut body: Value = refused.iter().map(|&field| (field.to_owned(), Value::Null)).collect();
+    let lay = |body: &mut Value, fields: &Map<String, Value>| {
+        overlay(body, &Value::Object(fields.clone()), &mut Vec::new(), &mut |_, _| ());
+    };
+    lay(&mut body, &provider.body);
     let max_tokens = match api {
-        Api::Chat if matches!(name, "openai" | "azure") => "max_completion_tokens",
-        Api::Chat | Api::Messages => "max_tokens",
+        Api::Chat => row.and_then(|row| row.max_tokens).unwrap_or("max_tokens"),
+        Api::Messages => "max_tokens",
         Api::Responses => "max_output_tokens",
     };
     if let Some(tokens) = model.max_tokens {
@@ -282,7 +288,7 @@ fn body(api: Api, name: &str, provider: &ProviderOptions, model: &ModelOptions) 
             Api::Messages => body["output_config"]["effort"] = json!(effort),
         }
     }
-    overlay(&mut body, &Value::Object(model.body.clone()), &mut Vec::new(), &mut |_, _| ());
+    lay(&mut body, &model.body);
     match body {
         Value::Object(body) => body,
         _ => unreachable!("it was made as an object"),

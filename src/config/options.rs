@@ -85,8 +85,8 @@ pub struct ModelOptions {
 pub struct Prices {
     /// Tokens read.
     pub input: f64,
-    /// Tokens read from the provider's cache.
-    pub cached: f64,
+    /// Tokens read from the provider's cache; as `input` when left out.
+    pub cached: Option<f64>,
     /// Tokens written.
     pub output: f64,
 }

@@ -4,6 +4,7 @@ mod decode;
 mod details;
 mod encode;
 mod slots;
+mod whole;
 
 pub(super) use decode::Decoder;
 pub(super) use encode::{message, preamble};

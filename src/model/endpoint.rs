@@ -6,7 +6,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
-use super::Api;
+use super::{Api, Usage};
 
 /// Where and how to reach a model; built from the settings by `session`.
 #[derive(Debug, Clone)]
@@ -29,6 +29,8 @@ pub struct Endpoint {
     pub ca_file: Option<PathBuf>,
     /// The model's window in tokens, where it is configured.
     pub context_window: Option<u64>,
+    /// What its tokens cost, where that is configured.
+    pub prices: Option<Prices>,
     /// The separate time limits.
     pub limits: TimeLimits,
 }
@@ -47,9 +49,36 @@ impl Endpoint {
             body: Map::new(),
             ca_file: None,
             context_window: None,
+            prices: None,
             limits: TimeLimits::default(),
         }
     }
+}
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prices {
+    /// Tokens read.
+    pub input: f64,
+    /// Tokens read from the provider's cache.
+    pub cached: f64,
+    /// Tokens written.
+    pub output: f64,
+}
+
+impl Prices {
+    /// What these tokens cost. Providers count cached tokens among those read.
+    pub(super) fn cost(&self, usage: &Usage) -> f64 {
+        let cached = usage.cached.min(usage.input);
+        millions(usage.input - cached) * self.input
+            + millions(cached) * self.cached
+            + millions(usage.output) * self.output
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody uses 2^52 tokens")]
+fn millions(tokens: u64) -> f64 {
+    tokens as f64 / 1e6
 }
 
 /// Where a key comes from.
@@ -81,5 +110,25 @@ impl Default for TimeLimits {
             first_byte: Some(Duration::from_mins(5)),
             between: Duration::from_secs(90),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(input: u64, cached: u64, output: u64, cost: f64) {
+        let prices = Prices { input: 3.0, cached: 0.25, output: 16.0 };
+        let usage = Usage { input, cached, output, ..Usage::default() };
+        assert!((prices.cost(&usage) - cost).abs() < 1e-12, "{usage:?} cost {}", prices.cost(&usage));
+    }
+
+    #[test]
+    fn cached_tokens_are_counted_once_at_their_own_price() {
+        check(1_000_000, 0, 0, 3.0);
+        check(1_000_000, 1_000_000, 0, 0.25);
+        check(2_000_000, 1_000_000, 500_000, 3.0 + 0.25 + 8.0);
+        check(0, 5, 0, 0.0);
     }
 }

@@ -97,7 +97,10 @@ impl Request {
         }
     }
 
-    fn hand_out(&mut self, event: ModelEvent) -> Result<ModelEvent, ModelError> {
+    fn hand_out(&mut self, mut event: ModelEvent) -> Result<ModelEvent, ModelError> {
+        if let (ModelEvent::Usage(usage), Some(prices)) = (&mut event, &self.provider.endpoint.prices) {
+            usage.cost = usage.cost.or_else(|| Some(prices.cost(usage)));
+        }
         self.output |= !matches!(event, ModelEvent::Usage(_) | ModelEvent::Notice(_));
         self.size += size(&event);
         if self.size > LARGEST {

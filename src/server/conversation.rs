@@ -10,8 +10,8 @@ use super::dispatch::{Answer, error, read};
 use super::documents::path_of;
 use super::updates::{self, Chunk, Projected};
 use super::{Carrier, Server};
-use crate::agent::event::{AgentEvent, ErrorCode as Failure, Termination};
-use crate::config::{Mode, Settings};
+use crate::agent::event::{AgentEvent, ErrorCode as Failure, Termination, Usage};
+use crate::config::Mode;
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
 use crate::session::{Attachment, Command, Prompt, Session, SessionId};
@@ -27,7 +27,10 @@ pub(super) struct Conversation {
     /// The prompt that waits for its turn's end.
     prompt: Option<Responder>,
     failure: Option<ResponseError>,
+    /// How many tokens the model reads at once, where that is known.
     window: Option<u64>,
+    /// US dollars so far, where prices are known.
+    cost: Option<f64>,
     message: Arc<TextSource>,
     thought: Arc<TextSource>,
     answers: u64,
@@ -61,6 +64,16 @@ impl Conversation {
             prompt.ok(&acp::PromptResponse::new(acp::StopReason::Cancelled));
         }
         self.session.close().await;
+    }
+
+    /// What the client is told of the tokens of a request: how full the window is, and the cost of the whole session.
+    /// The protocol has no word for one without the other.
+    fn used(&mut self, usage: Usage) -> Option<acp::UsageUpdate> {
+        if let Some(cost) = usage.cost {
+            *self.cost.get_or_insert_default() += cost;
+        }
+        let update = acp::UsageUpdate::new(usage.input + usage.output, self.window?);
+        Some(update.cost(self.cost.map(|amount| acp::Cost::new(amount, "USD"))))
     }
 
     fn next_answer(&mut self) {
@@ -113,7 +126,7 @@ impl Server {
         let id: SessionId = session_id().into();
         let workspace = Workspace::new(roots, self.documents.clone(), self.editor_of(&id));
         let setup = crate::session::setup(Arc::clone(&id), &settings, workspace);
-        let conversation = Conversation::new(setup, &settings, reader, self);
+        let conversation = Conversation::new(setup, reader, self);
         self.conversations.insert(Arc::clone(&id), conversation);
         Ok(id)
     }
@@ -209,9 +222,10 @@ impl Server {
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         let reader = conversation.reader;
         match event {
-            AgentEvent::TurnStart { model, .. } => {
+            AgentEvent::TurnStart { model, context_window, .. } => {
                 conversation.model = Some(model);
                 conversation.no_model = None;
+                conversation.window = context_window;
             }
             AgentEvent::IterationStart { .. } => conversation.next_answer(),
             AgentEvent::Error { message, code, status, retryable } => {
@@ -228,9 +242,8 @@ impl Server {
                 self.status(id, None);
             }
             AgentEvent::Usage(usage) if reader == Reader::Client => {
-                if let Some(window) = conversation.window {
-                    let used = acp::UsageUpdate::new(usage.input + usage.output, window);
-                    send(&self.peer, id, acp::SessionUpdate::UsageUpdate(used));
+                if let Some(update) = conversation.used(usage) {
+                    send(&self.peer, id, acp::SessionUpdate::UsageUpdate(update));
                 }
             }
             AgentEvent::Done { termination_reason, .. } => self.turn_ended(id, termination_reason),
@@ -304,7 +317,7 @@ impl Server {
 }
 
 impl Conversation {
-    fn new(setup: crate::session::Setup, settings: &Settings, reader: Reader, server: &Server) -> Self {
+    fn new(setup: crate::session::Setup, reader: Reader, server: &Server) -> Self {
         let source = |kind| Arc::new(TextSource { session_id: Arc::clone(&setup.id), kind, message_id: None });
         Self {
             mode: setup.mode,
@@ -312,7 +325,8 @@ impl Conversation {
             no_model: setup.provider.as_ref().err().map(|why| why.message.clone()),
             prompt: None,
             failure: None,
-            window: settings.model.as_ref().ok().and_then(|model| model.context_window),
+            window: None,
+            cost: None,
             message: source(TextKind::AgentMessageChunk),
             thought: source(TextKind::AgentThoughtChunk),
             answers: 0,

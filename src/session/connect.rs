@@ -4,7 +4,7 @@ use super::permission::Policy;
 use super::{SessionId, Setup};
 use crate::agent::Limits;
 use crate::config::{self, KeySource, ModelSettings, Settings};
-use crate::model::{Api, Endpoint, ErrorCode, Key, Provider, TimeLimits};
+use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, TimeLimits};
 use crate::workspace::Workspace;
 
 /// Why there is no model to ask.
@@ -29,7 +29,12 @@ pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup 
         tools: crate::tools::all(),
         mode: settings.mode,
         policy: Policy::new(&rules.allow, &rules.ask, &rules.deny).0,
-        limits: Limits { iterations: settings.limits.iterations, parallel: settings.limits.parallel as usize },
+        limits: Limits {
+            iterations: settings.limits.iterations,
+            tokens: settings.limits.tokens,
+            cost: settings.limits.cost,
+            parallel: settings.limits.parallel as usize,
+        },
     }
 }
 
@@ -80,6 +85,11 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
         body: model.body.clone(),
         ca_file: model.ca_file.clone(),
         context_window: model.context_window,
+        prices: model.prices.map(|prices| Prices {
+            input: prices.input,
+            cached: prices.cached.unwrap_or(prices.input),
+            output: prices.output,
+        }),
         limits: TimeLimits {
             connect: model.connect_timeout,
             first_byte: model.first_byte_timeout,
@@ -93,16 +103,9 @@ pub(super) async fn local() -> Option<Provider> {
     let server = crate::model::detect().await.into_iter().find(|server| !server.models.is_empty())?;
     let model = server.models.into_iter().next()?;
     Some(Provider::http(Endpoint {
-        provider: server.name.to_owned(),
-        api: Api::Chat,
-        base_url: server.base_url,
-        key: Key::None,
-        model: model.id,
-        headers: Vec::new(),
-        body: serde_json::Map::new(),
-        ca_file: None,
         context_window: model.context_window,
         limits: TimeLimits { first_byte: None, ..TimeLimits::default() },
+        ..Endpoint::new(server.name, Api::Chat, &server.base_url, &model.id)
     }))
 }
 

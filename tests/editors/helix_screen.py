@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-import helix
+import helix_driver as helix
 
 THEME = 'theme = "catppuccin_mocha"\n'
 ANSWER = """`add` overflows for large arguments: it panics in debug builds and wraps in release builds. \

@@ -14,14 +14,21 @@ CELL_WIDTH, CELL_HEIGHT, PADDING = 9, 19, 12
 FOREGROUND, BACKGROUND = "#d8dee9", "#1e1e2e"
 ANSI = "#45475a #f38ba8 #a6e3a1 #f9e2af #89b4fa #f5c2e7 #94e2d5 #bac2de".split()
 BRIGHT = "#585b70 #f38ba8 #a6e3a1 #f9e2af #89b4fa #f5c2e7 #94e2d5 #ffffff".split()
-STYLES = {1: "font-weight:700", 2: "opacity:.6", 3: "font-style:italic", 4: "text-decoration:underline", 9: "text-decoration:line-through"}
+STYLES = {
+    1: "font-weight:700",
+    2: "opacity:.6",
+    3: "font-style:italic",
+    4: "text-decoration:underline",
+    9: "text-decoration:line-through",
+}
 OFF = {22: (1, 2), 23: (3,), 24: (4,), 27: (7,), 29: (9,)}
 WIDE = r"\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\uff60\U0001f000-\U0003ffff"
 
 PAGE = """<meta charset="utf-8">
 <style>
   body {{ margin: 0; padding: {padding}px; background: {background}; color: {foreground} }}
-  div {{ height: {height}px; font: 15px/{height}px "JetBrains Mono", "DejaVu Sans Mono", monospace; white-space: pre; font-variant-ligatures: none }}
+  div {{ height: {height}px; font: 15px/{height}px "JetBrains Mono", "DejaVu Sans Mono", monospace;
+        white-space: pre; font-variant-ligatures: none }}
   span {{ display: inline-block; height: {height}px; vertical-align: top }}
 </style>
 """
@@ -110,7 +117,9 @@ def main():
         rows.append("<div>" + "".join(row) + "</div>")
         columns = max(columns, cells)
     background = areas.most_common(1)[0][0] or BACKGROUND
-    print(PAGE.format(padding=PADDING, background=background, foreground=FOREGROUND, height=CELL_HEIGHT) + "\n".join(rows))
+    print(
+        PAGE.format(padding=PADDING, background=background, foreground=FOREGROUND, height=CELL_HEIGHT) + "\n".join(rows)
+    )
     print(f"{columns * CELL_WIDTH + 2 * PADDING},{len(rows) * CELL_HEIGHT + 2 * PADDING}", file=sys.stderr)
 
 

@@ -218,8 +218,8 @@ impl Decoder {
             return;
         };
         match serde_json::from_str::<Text<'_>>(raw.get()) {
-            Ok(Text::Plain(text)) => out.arguments(slot, &text),
-            _ => out.arguments(slot, raw.get()),
+            Ok(Text::Plain(text)) => self.slots.arguments(slot, &text, out),
+            _ => self.slots.arguments(slot, raw.get(), out),
         }
     }
 

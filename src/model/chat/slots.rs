@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::whole::Whole;
 use crate::model::ModelEvent;
 use crate::model::batch::Batch;
 
@@ -11,7 +12,7 @@ pub(super) struct Slots {
     calls: Vec<Call>,
     /// The newest call of each index of the provider's.
     by_index: HashMap<i64, usize>,
-    /// The first slot whose end was not announced.
+    /// The first slot whose end was not announced by what came after it.
     open: usize,
 }
 
@@ -19,6 +20,7 @@ pub(super) struct Slots {
 struct Call {
     id: String,
     name: String,
+    arguments: Whole,
 }
 
 impl Slots {
@@ -59,7 +61,7 @@ impl Slots {
     fn begin(&mut self, index: Option<i64>, id: &str, name: &str, out: &mut Batch) -> usize {
         self.end(out);
         let slot = self.calls.len();
-        self.calls.push(Call { id: id.to_owned(), name: name.to_owned() });
+        self.calls.push(Call { id: id.to_owned(), name: name.to_owned(), arguments: Whole::default() });
         if let Some(index) = index {
             self.by_index.insert(index, slot);
         }
@@ -67,7 +69,17 @@ impl Slots {
         slot
     }
 
-    /// Announces the end of every call, once for each.
+    /// Hands out a fragment of a call's arguments, and announces its end with the last one. A call that has no id or
+    /// name yet may still get them.
+    pub(super) fn arguments(&mut self, slot: usize, fragment: &str, out: &mut Batch) {
+        out.arguments(slot, fragment);
+        let call = &mut self.calls[slot];
+        if call.arguments.ends_with(fragment) && !call.id.is_empty() && !call.name.is_empty() {
+            out.push(ModelEvent::CallEnd { slot });
+        }
+    }
+
+    /// Announces the end of every call that has begun since the last time.
     pub(super) fn end(&mut self, out: &mut Batch) {
         for slot in self.open..self.calls.len() {
             out.push(ModelEvent::CallEnd { slot });

@@ -1,0 +1,337 @@
+//! Turns with a scripted model and tools that do as they are told: what starts when, and that every call has its result.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::event::{AgentEvent, ExecutionResult, Permission, Termination};
+use super::{Entry, Limits, Step, Turn, run_turn};
+use crate::model::rehearsal::{Rehearsal, Script};
+use crate::model::{Instructions, Message, Part, Provider};
+use crate::text::Encoding;
+use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::workspace::{Documents, NoEditor, Workspace};
+
+/// How long anything may take before a test fails.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A tool whose calls run until the test lets them end.
+struct Held {
+    name: &'static str,
+    kind: ToolKind,
+    places: Arc<Semaphore>,
+}
+
+impl Tool for Held {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn description(&self) -> &'static str {
+        "Does as it is told."
+    }
+
+    fn parameters(&self) -> Value {
+        json!({ "type": "object" })
+    }
+
+    fn kind(&self) -> ToolKind {
+        self.kind
+    }
+
+    fn preview<'a>(&'a self, _: &'a ToolContext, _: &'a Value) -> BoxFuture<'a, Result<Preview, ToolError>> {
+        async { Ok(Preview::default()) }.boxed()
+    }
+
+    fn run<'a>(&'a self, _: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        assert!(arguments["panic"] != true, "as it was told");
+        async {
+            self.places.acquire().await.unwrap().forget();
+            Ok(ToolOutput { content: "fine".into(), ..ToolOutput::default() })
+        }
+        .boxed()
+    }
+}
+
+/// A turn under way.
+struct Play {
+    model: Rehearsal,
+    /// How many calls of `look` may end.
+    look: Arc<Semaphore>,
+    change: Arc<Semaphore>,
+    cancel: CancellationToken,
+    steps: mpsc::Receiver<Step>,
+    /// What happened to calls, in short.
+    log: Vec<String>,
+    ends: Vec<(String, ExecutionResult, f64, f64)>,
+    entries: Vec<Arc<Entry>>,
+    notices: Vec<String>,
+    done: Option<Termination>,
+    turn: JoinHandle<()>,
+}
+
+impl Play {
+    fn new(script: Value, limits: Limits) -> Self {
+        let script: Script = serde_json::from_value(script).unwrap();
+        let model = Rehearsal::from(script);
+        let provider = Provider::scripted(model.clone());
+        let (look, change) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let held = |name, kind, places: &Arc<_>| Arc::new(Held { name, kind, places: Arc::clone(places) });
+        let tools: Arc<[Arc<dyn Tool>]> =
+            Arc::new([held("look", ToolKind::Read, &look), held("change", ToolKind::Execute, &change)]);
+        let message = Message::User { parts: vec![Part::Text { text: "go".into() }] };
+        let encoded = provider.encode(&message);
+        let workspace = Workspace::new(Vec::new(), Documents::new(Encoding::Utf16), Arc::new(NoEditor));
+        let cancel = CancellationToken::new();
+        let turn = Turn {
+            id: "t".into(),
+            preamble: provider.preamble(&Instructions { system: "Be brief.".into(), tools: [].into() }),
+            provider,
+            history: vec![Arc::new(Entry { message, encoded })],
+            tools,
+            context: ToolContext { workspace, cancel: cancel.clone() },
+            limits,
+        };
+        let (sender, steps) = mpsc::channel(64);
+        Self {
+            model,
+            look,
+            change,
+            cancel,
+            steps,
+            log: Vec::new(),
+            ends: Vec::new(),
+            entries: Vec::new(),
+            notices: Vec::new(),
+            done: None,
+            turn: tokio::spawn(run_turn(turn, sender)),
+        }
+    }
+
+    /// Calls may end at once.
+    fn free(script: Value, limits: Limits) -> Self {
+        let play = Self::new(script, limits);
+        play.look.add_permits(1000);
+        play.change.add_permits(1000);
+        play
+    }
+
+    /// Takes what happens until this is in the log.
+    async fn until(&mut self, line: &str) {
+        while !self.log.iter().any(|seen| seen == line) {
+            assert!(self.take().await, "the turn ended without {line:?}: {:#?}", self.log);
+        }
+    }
+
+    async fn end(&mut self) -> Termination {
+        while self.take().await {}
+        (&mut self.turn).await.unwrap();
+        self.done.expect("the last event of a turn is its end")
+    }
+
+    async fn take(&mut self) -> bool {
+        let step = tokio::time::timeout(PATIENCE, self.steps.recv()).await.expect("the turn stands still");
+        assert!(step.is_none() || self.done.is_none(), "something follows the end: {step:?}");
+        match step {
+            None => return false,
+            Some(Step::Entry(entry)) => self.entries.push(entry),
+            Some(Step::Event(event)) => self.event(event),
+        }
+        true
+    }
+
+    fn event(&mut self, event: AgentEvent) {
+        match event {
+            AgentEvent::ToolCallComplete { call } => self.log.push(format!("complete {}", call.id)),
+            AgentEvent::ToolExecutionStart { call_id, .. } => self.log.push(format!("start {call_id}")),
+            AgentEvent::ToolExecutionEnd { call_id, result, wait_ms, execute_duration_ms, .. } => {
+                self.log.push(format!("end {call_id}"));
+                self.ends.push((call_id, result, wait_ms, execute_duration_ms));
+            }
+            AgentEvent::PermissionRequested { reply: Some(reply), .. } => reply.send(Permission::AllowOnce).unwrap(),
+            AgentEvent::TextDelta { content } => self.log.push(content),
+            AgentEvent::LoopDetected { consecutive_count, .. } => self.log.push(format!("loop {consecutive_count}")),
+            AgentEvent::Notice { message } => self.notices.push(message),
+            AgentEvent::Done { termination_reason, .. } => self.done = Some(termination_reason),
+            _ => {}
+        }
+    }
+
+    /// The calls whose code ran, in the order of their begin and end.
+    fn runs(&self) -> Vec<&str> {
+        self.log.iter().map(String::as_str).filter(|line| line.starts_with("start") || line.starts_with("end")).collect()
+    }
+
+    /// The result of a call, as the model reads it; it stands in the history exactly once.
+    #[track_caller]
+    fn result(&self, id: &str) -> &str {
+        assert_eq!(self.ends.iter().filter(|(call, ..)| call == id).count(), 1, "{id}: {:?}", self.log);
+        let results = self.entries.iter().filter_map(|entry| match &entry.message {
+            Message::Results { results } => Some(results),
+            _ => None,
+        });
+        let mut results = results.flatten().filter(|result| result.call_id == id);
+        let result = results.next().unwrap_or_else(|| panic!("{id} has no result"));
+        assert_eq!(results.next(), None);
+        &result.content
+    }
+}
+
+fn call(id: &str, name: &str) -> Value {
+    call_with(id, name, json!({ "n": id }))
+}
+
+fn call_with(id: &str, name: &str, arguments: Value) -> Value {
+    json!({ "call": { "id": id, "name": name, "arguments": arguments } })
+}
+
+#[tokio::test]
+async fn reading_calls_start_while_the_answer_still_streams_and_run_side_by_side() {
+    let answer = json!([
+        call("a", "look"),
+        { "gate": "second" },
+        call("b", "look"),
+        { "gate": "third" },
+        call("c", "look"),
+        { "gate": "last" },
+        { "text": "so much for that" },
+    ]);
+    let mut play = Play::new(json!([answer, [{ "text": "done" }]]), Limits::default());
+    for (id, gate) in [("a", "second"), ("b", "third"), ("c", "last")] {
+        play.until(&format!("start {id}")).await;
+        play.model.waiting_at(gate).await;
+        play.model.open(gate);
+    }
+    play.until("so much for that").await;
+    assert_eq!(play.runs(), ["start a", "start b", "start c"], "all run at once, and none has ended");
+    play.look.add_permits(3);
+    assert_eq!(play.end().await, Termination::EndTurn);
+    assert!(["a", "b", "c"].iter().all(|id| play.result(id) == "fine"));
+}
+
+#[tokio::test]
+async fn a_changing_call_waits_for_its_turn_and_runs_alone() {
+    let calls = json!([call("a", "look"), call("b", "look"), call("c", "change"), call("d", "look")]);
+    let mut play = Play::new(json!([calls, [{ "text": "done" }]]), Limits::default());
+    play.until("complete d").await;
+    play.look.add_permits(1);
+    play.until("end a").await;
+    play.look.add_permits(1);
+    play.until("start c").await;
+    play.look.add_permits(1);
+    play.change.add_permits(1);
+    assert_eq!(play.end().await, Termination::EndTurn);
+    let runs = ["start a", "start b", "end a", "end b", "start c", "end c", "start d", "end d"];
+    assert_eq!(play.runs(), runs);
+}
+
+#[tokio::test]
+async fn a_panic_fails_the_call_alone() {
+    let panics = call_with("a", "look", json!({ "panic": true }));
+    let mut play = Play::free(json!([[panics, call("b", "look")], [{ "text": "done" }]]), Limits::default());
+    assert_eq!(play.end().await, Termination::EndTurn);
+    assert!(play.result("a").starts_with("look broke"), "{}", play.result("a"));
+    assert_eq!(play.result("b"), "fine");
+}
+
+#[tokio::test]
+async fn what_cannot_run_is_answered_and_never_started() {
+    let calls = json!([
+        call("a", "fly"),
+        call_with("b", "look", json!("{\"n\":")),
+        call_with("c", "look", json!("[1]")),
+        call("d", "look"),
+        call_with("e", "change", json!("")),
+        { "finish": "length" },
+    ]);
+    let mut play = Play::free(json!([calls, [{ "text": "done" }]]), Limits::default());
+    assert_eq!(play.end().await, Termination::EndTurn);
+    assert_eq!(play.log.iter().filter(|line| line.starts_with("start")).collect::<Vec<_>>(), ["start d"]);
+    assert_eq!(play.result("a"), "there is no tool `fly`; the tools are look, change");
+    assert!(["b", "c", "e"].iter().all(|id| play.result(id).starts_with("not run: the arguments")));
+}
+
+#[tokio::test]
+async fn the_wait_and_the_run_of_a_call_are_measured_apart() {
+    let calls = json!([call("a", "look"), call("b", "look")]);
+    let limits = Limits { parallel: 1, ..Limits::default() };
+    let mut play = Play::new(json!([calls, [{ "text": "done" }]]), limits);
+    play.until("complete b").await;
+    play.until("start a").await;
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(20) {
+        // Time has to pass to be measured.
+        std::hint::spin_loop();
+    }
+    play.look.add_permits(2);
+    play.end().await;
+    let [(_, _, a_wait, a_run), (_, _, b_wait, b_run)] = &play.ends[..] else { panic!("{:?}", play.ends) };
+    assert!(*a_run >= 20.0 && a_wait < a_run, "a waited {a_wait} ms and ran {a_run} ms");
+    assert!(*b_wait >= 20.0 && b_run < b_wait, "b waited {b_wait} ms and ran {b_run} ms");
+}
+
+/// Plays rounds of calls until this limit, which the notice names, stops the turn.
+async fn stopped_by(limits: Limits, requests: usize, named: &str) {
+    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", json!({ "n": n }))]);
+    let mut play = Play::free((0..9).map(round).collect(), limits);
+    assert_eq!(play.end().await, Termination::MaxTurnRequests, "{named}");
+    assert_eq!(play.model.requests().len(), requests, "{named}");
+    assert!(play.notices.iter().any(|notice| notice.contains(named)), "{:?}", play.notices);
+    assert_eq!(play.ends.len(), requests, "the calls of the last answer have their results");
+}
+
+#[tokio::test]
+async fn limits_end_a_turn_between_two_requests() {
+    let none = Limits::default();
+    stopped_by(Limits { iterations: 3, ..none }, 3, "limits.iterations").await;
+    // The rehearsal counts 120 tokens a request.
+    stopped_by(Limits { tokens: Some(240), ..none }, 2, "240 tokens (limits.tokens)").await;
+}
+
+#[tokio::test]
+async fn costs_add_up_to_their_limit() {
+    let usage = json!({ "usage": { "prompt_tokens": 10, "completion_tokens": 1, "cost": 0.5 } });
+    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", json!({ "n": n })), usage]);
+    let limits = Limits { cost: Some(1.5), ..Limits::default() };
+    let mut play = Play::free((0..9).map(round).collect(), limits);
+    assert_eq!(play.end().await, Termination::MaxTurnRequests);
+    assert_eq!(play.model.requests().len(), 3);
+    assert_eq!(play.notices, ["stopped after 1.50 US dollars (limits.cost); say \"go on\" to continue"]);
+}
+
+#[tokio::test]
+async fn a_cost_limit_without_prices_is_no_silent_promise() {
+    let limits = Limits { cost: Some(1.0), ..Limits::default() };
+    let mut play = Play::free(json!([[call("a", "look")], [{ "text": "done" }]]), limits);
+    assert_eq!(play.end().await, Termination::EndTurn);
+    assert!(play.notices[0].starts_with("limits.cost cannot be kept"), "{:?}", play.notices);
+    assert_eq!(play.notices.len(), 1, "once a turn is enough");
+}
+
+#[tokio::test]
+async fn a_model_that_goes_in_circles_is_stopped() {
+    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", json!({ "n": 1 }))]);
+    let mut play = Play::free((0..9).map(round).collect(), Limits::default());
+    assert_eq!(play.end().await, Termination::MaxTurnRequests);
+    assert!(play.log.contains(&"loop 4".to_owned()), "{:?}", play.log);
+}
+
+#[tokio::test]
+async fn cancelling_in_the_middle_of_a_slow_call_gives_every_call_its_result() {
+    let answer = json!([call("a", "look"), call("b", "change"), call("c", "look"), { "gate": "never" }]);
+    let mut play = Play::new(json!([answer]), Limits::default());
+    play.until("start a").await;
+    play.until("complete c").await;
+    play.model.waiting_at("never").await;
+    play.cancel.cancel();
+    assert_eq!(play.end().await, Termination::Cancelled);
+    play.model.closed_early(1).await;
+    assert!(["a", "b", "c"].iter().all(|id| play.result(id).starts_with("cancelled by the user")));
+    assert!(!play.log.contains(&"start b".to_owned()), "{:?}", play.log);
+}
