@@ -119,7 +119,11 @@ impl Listener<'_> {
     /// Announces a call once its id is certain; an id that is missing or taken is decided when the call is complete.
     async fn start(&mut self, slot: usize, id: String, name: String) {
         let certain = !id.is_empty() && !name.is_empty() && !self.taken.contains(&id);
-        if !certain || slot < self.handed || self.open.contains_key(&slot) || self.open.values().any(|open| open.id == id) {
+        if !certain
+            || slot < self.handed
+            || self.open.contains_key(&slot)
+            || self.open.values().any(|open| open.id == id)
+        {
             return;
         }
         let tool = self.tool(&name);

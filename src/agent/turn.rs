@@ -132,7 +132,8 @@ impl State {
             self.account(usage).await;
         }
         if iteration == 1 && self.turn.limits.cost.is_some() && self.usage.cost.is_none() {
-            let message = "limits.cost cannot be kept: the provider names no cost, and the model has no prices in config.toml";
+            let message =
+                "limits.cost cannot be kept: the provider names no cost, and the model has no prices in config.toml";
             self.steps.event(AgentEvent::Notice { message: message.to_owned() }).await;
         }
         let outcomes = schedule.finish().await;

@@ -4,7 +4,7 @@ use super::permission::Policy;
 use super::{SessionId, Setup};
 use crate::agent::Limits;
 use crate::config::{self, KeySource, ModelSettings, Settings};
-use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, TimeLimits};
+use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
 use crate::workspace::Workspace;
 
 /// Why there is no model to ask.
@@ -84,6 +84,7 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
         headers: model.headers.clone().into_iter().collect(),
         body: model.body.clone(),
         ca_file: model.ca_file.clone(),
+        proxy: model.proxy.as_ref().map(|proxy| Proxy { url: proxy.url.clone(), except: proxy.except.clone() }),
         context_window: model.context_window,
         prices: model.prices.map(|prices| Prices {
             input: prices.input,
