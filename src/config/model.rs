@@ -59,6 +59,12 @@ impl ModelSettings {
         format!("{}/{}", self.provider, self.model)
     }
 
+    /// Whether requests stay on this machine, without TLS.
+    #[must_use]
+    pub fn is_plain_loopback(&self) -> bool {
+        self.base_url.starts_with("http://") && is_loopback(&self.base_url)
+    }
+
     /// The base URL as it may be shown: without a password.
     #[must_use]
     pub fn shown_url(&self) -> String {

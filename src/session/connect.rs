@@ -65,8 +65,10 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
         KeySource::Command(command) => Key::Command(command.words().to_vec()),
         KeySource::Missing { name } => {
             let message = format!(
-                "{} needs a key: set the environment variable {name}, or api-key-env or api-key-command in config.toml",
-                model.name()
+                "{} needs a key: set the environment variable {name}, or have it printed by a program, such as your \
+                 system's keyring, with `api-key-command = {}` in config.toml",
+                model.name(),
+                keyring(&model.provider)
             );
             return Err(NoProvider { message, code: ErrorCode::Auth, unset: false });
         }
@@ -97,6 +99,16 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
             between: model.idle_timeout,
         },
     })
+}
+
+/// The command that prints a key kept in the system's keyring.
+fn keyring(provider: &str) -> String {
+    let words: &[&str] = if cfg!(target_os = "macos") {
+        &["security", "find-generic-password", "-w", "-s", provider]
+    } else {
+        &["secret-tool", "lookup", "service", provider]
+    };
+    format!("{words:?}")
 }
 
 /// The first model of a server that runs on this machine.
