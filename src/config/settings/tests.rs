@@ -59,7 +59,7 @@ fn nothing_configured_is_explained_with_the_three_ways_out() {
         assert!(no_model.message.contains(word), "{word} in {}", no_model.message);
     }
     assert_eq!(settings.mode, Mode::Ask);
-    assert_eq!((settings.limits.iterations, settings.limits.parallel), (100, 8));
+    assert_eq!((settings.limits.iterations, settings.limits.parallel), (250, 8));
     assert_eq!(settings.problems, []);
 }
 
@@ -177,7 +177,7 @@ editor settings: `mode`: invalid type: integer `3`, expected string or map
 "#;
     assert_eq!(machine.problems(&settings), expected.trim());
     assert_eq!(settings.permissions.deny, ["run_command(rm *)"]);
-    assert_eq!((settings.mode, settings.limits.iterations), (Mode::Ask, 100));
+    assert_eq!((settings.mode, settings.limits.iterations), (Mode::Ask, 250));
 }
 
 #[test]
