@@ -13,6 +13,7 @@ mod driver;
 mod editing;
 mod house;
 mod lifecycle;
+mod network;
 mod plain;
 mod prompt;
 mod schema;
