@@ -9,10 +9,14 @@
 
 mod acp;
 mod cancel;
+mod cli;
 mod driver;
 mod editing;
+mod faults;
 mod house;
 mod lifecycle;
 mod plain;
+mod process;
+mod program;
 mod prompt;
 mod schema;
