@@ -17,6 +17,7 @@ pub mod protect;
 mod seen;
 #[cfg(test)]
 mod tests;
+mod undo;
 pub mod walk;
 
 use std::ops::RangeInclusive;
@@ -164,7 +165,7 @@ impl Workspace {
     /// # Errors
     /// When it has unsaved changes, changed since it was read, is no text, or the system would not do it.
     pub async fn remove(&self, path: &WorkspacePath) -> Result<FileChange, FileError> {
-        commit::remove(self, path).await
+        undo::remove(self, path).await
     }
 
     /// Takes back what `change` did to the file, whoever typed since: their lines stay. Undoing several changes of one
@@ -173,7 +174,7 @@ impl Workspace {
     /// # Errors
     /// When the same lines have been changed since, or a file to be removed again has changed at all.
     pub async fn undo(&self, path: &WorkspacePath, change: &FileChange) -> Result<FileChange, FileError> {
-        commit::undo(self, path, change).await
+        undo::undo(self, path, change).await
     }
 
     /// The text of a file, without remembering that it was read.

@@ -87,7 +87,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 
 /// An index of the provider's; anything but a whole number is none.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Index(pub(super) Option<i128>);
+pub(super) struct Index(pub(super) Option<i64>);
 
 struct IndexVisitor;
 
@@ -99,11 +99,11 @@ impl<'de> Visitor<'de> for IndexVisitor {
     }
 
     fn visit_u64<E>(self, n: u64) -> Result<Index, E> {
-        Ok(Index(Some(n.into())))
+        Ok(Index(i64::try_from(n).ok()))
     }
 
     fn visit_i64<E>(self, n: i64) -> Result<Index, E> {
-        Ok(Index(Some(n.into())))
+        Ok(Index(Some(n)))
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<Index, E> {

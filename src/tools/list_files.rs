@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use schemars::JsonSchema;
@@ -117,23 +117,24 @@ fn look(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &Can
 
 /// Sorted entries as the lines of an indented tree: as deep as asked, or less deep when that would be too long.
 fn tree(entries: &[(PathBuf, Kind)], depth: usize) -> Vec<String> {
-    let level = |path: &Path| path.components().count();
-    let deepest = entries.iter().map(|(path, _)| level(path)).max().unwrap_or_default();
-    let up_to = |depth: usize| entries.iter().filter(|(path, _)| level(path) <= depth).count();
+    let levels: Vec<_> = entries.iter().map(|(path, _)| path.components().count()).collect();
+    let deepest = levels.iter().copied().max().unwrap_or_default();
+    let up_to = |depth: usize| levels.iter().filter(|level| **level <= depth).count();
     let shown = (1..=depth.min(deepest)).rev().find(|depth| up_to(*depth) <= SHOWN).unwrap_or(1);
     let is_cut = shown < deepest || shown == depth;
-    let line = |(path, kind): &(PathBuf, Kind)| {
+    let line = |((path, kind), level): (&(PathBuf, Kind), &usize)| {
         let mark = match kind {
-            Kind::Folder if is_cut && level(path) == shown => "/…",
+            Kind::Folder if is_cut && *level == shown => "/…",
             Kind::Folder => "/",
             Kind::Symlink => " (symlink)",
             Kind::Special => " (no regular file)",
             Kind::File => "",
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        format!("{}{}{mark}", "  ".repeat(level(path)), escape_line(&name))
+        format!("{}{}{mark}", "  ".repeat(*level), escape_line(&name))
     };
-    let mut lines: Vec<_> = entries.iter().filter(|(path, _)| level(path) <= shown).take(SHOWN).map(line).collect();
+    let mut lines: Vec<_> =
+        entries.iter().zip(&levels).filter(|(_, level)| **level <= shown).take(SHOWN).map(line).collect();
     let left_out = entries.len() - lines.len();
     if entries.is_empty() {
         lines.push("[nothing in it, or nothing that .gitignore does not name]".to_owned());

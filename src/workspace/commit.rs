@@ -3,25 +3,18 @@
 //! Nothing typed meanwhile is lost: an open document is changed by an edit for one version, a closed file only if it
 //! still holds the bytes the change was made for, and when either has moved on everything starts over.
 
-use std::sync::Arc;
-use std::time::Duration;
+mod document;
 
-use tokio::time::timeout;
+use std::sync::Arc;
 
 use super::disk::{self, Content};
 use super::documents::Document;
 use super::edit::{self, Outcome};
-use super::editor::{Applied, DocumentEdit};
 use super::seen::Known;
-use super::{Change, FileChange, FileError, FileText, Format, Source, Workspace, WorkspacePath};
-use crate::text::{Hunk, hunks};
+use super::{Change, FileChange, FileError, Format, Source, Workspace, WorkspacePath};
 
 /// So often a change is tried when the text keeps moving.
 const ATTEMPTS: usize = 4;
-/// So long an editor that says it made an edit may take to report it.
-const REPORT: Duration = Duration::from_secs(2);
-/// So long after a change that was not ours another may follow that is.
-const SETTLE: Duration = Duration::from_millis(500);
 
 /// What became of one attempt.
 enum Attempt {
@@ -47,8 +40,9 @@ pub(super) async fn commit(
     path: &WorkspacePath,
     change: &Change,
 ) -> Result<FileChange, FileError> {
-    // The name may lead elsewhere than when a person was asked.
-    if path.is_protected() && !workspace.0.seen.was_shown(path) {
+    // The name may lead elsewhere than when a person was asked. Undoing is asked for by a person.
+    let is_asked = matches!(change, Change::Revert { .. }) || workspace.0.seen.was_shown(path);
+    if path.is_protected() && !is_asked {
         return Err(FileError::NotShown(path.display(), path.target().display().to_string()));
     }
     let _turn = workspace.0.documents.turn(&path.real()).await;
@@ -78,42 +72,6 @@ pub(super) async fn commit(
         last = Some(plan.change);
     }
     Err(FileError::Editor(path.display(), format!("{reason}; read it again, then repeat the change")))
-}
-
-/// Removes a file, unless that would lose text nobody else has.
-pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Result<FileChange, FileError> {
-    let _turn = workspace.0.documents.turn(&path.real()).await;
-    let file = workspace.look(path).await?;
-    match workspace.0.seen.known(path, &file.text) {
-        Known::Changed | Known::ChangedSinceShown => Err(FileError::Changed(path.display())),
-        Known::Same | Known::Unread => remove_seen(path, file).await,
-    }
-}
-
-/// Takes back what a change did.
-pub(super) async fn undo(
-    workspace: &Workspace,
-    path: &WorkspacePath,
-    change: &FileChange,
-) -> Result<FileChange, FileError> {
-    if let Some(before) = &change.old_text {
-        let revert = Change::Revert { before: before.clone(), after: change.new_text.clone() };
-        return commit(workspace, path, &revert).await;
-    }
-    let _turn = workspace.0.documents.turn(&path.real()).await;
-    let file = workspace.look(path).await?;
-    if file.text == change.new_text { remove_seen(path, file).await } else { Err(FileError::Changed(path.display())) }
-}
-
-async fn remove_seen(path: &WorkspacePath, file: FileText) -> Result<FileChange, FileError> {
-    if let Source::Buffer { unsaved: true, .. } = file.source {
-        return Err(FileError::Unsaved(path.display()));
-    }
-    if !disk::remove(path, Content { text: file.text.clone(), format: file.format }).await? {
-        return Err(FileError::Changed(path.display()));
-    }
-    let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
-    Ok(FileChange { old_text: Some(file.text), new_text: "".into(), strategy, lines, notes })
 }
 
 /// What a change does to the text as it is now.
@@ -223,7 +181,7 @@ impl Now {
         outcome: &Outcome,
     ) -> Result<Attempt, FileError> {
         if let Place::Document(document) = &self.place {
-            return apply(workspace, path, document, outcome).await;
+            return document::apply(workspace, path, document, outcome).await;
         }
         match workspace.0.editor.write(&path.absolute(), &outcome.new_text).await {
             Some(Ok(())) => return Ok(Attempt::Done(None)),
@@ -239,74 +197,4 @@ impl Now {
         }
         Ok(Attempt::Again("something else keeps changing it".to_owned()))
     }
-}
-
-/// One edit of an open document, seen through: asked for, answered, and there.
-async fn apply(
-    workspace: &Workspace,
-    path: &WorkspacePath,
-    document: &Document,
-    outcome: &Outcome,
-) -> Result<Attempt, FileError> {
-    let documents = &workspace.0.documents;
-    let expectation = documents.expect(&document.uri, outcome.new_text.clone());
-    let edit = DocumentEdit {
-        uri: document.uri.clone(),
-        version: Some(document.version),
-        label: format!("tandem: {}", path.display()),
-        hunks: editor_hunks(workspace, document, outcome),
-    };
-    let applied = workspace.0.editor.apply(edit).await;
-    let applied = applied.map_err(|error| FileError::Editor(path.display(), error.to_string()))?;
-    let mut version = document.version;
-    let mut wait = if applied == Applied::Yes { REPORT } else { SETTLE };
-    loop {
-        if expectation.is_met() {
-            return Ok(Attempt::Done(None));
-        }
-        match timeout(wait, documents.changed(&document.uri, version)).await {
-            Ok(Some(now)) if applied == Applied::Yes => match nearer(&document.text, &outcome.new_text, &now.text) {
-                Nearer::New if !expectation.is_met() => {
-                    return Ok(Attempt::Done(Some(
-                        "someone typed in the file at the same time; read it before the next edit",
-                    )));
-                }
-                _ => (version, wait) = (now.version, SETTLE),
-            },
-            _ => break,
-        }
-    }
-    Ok(Attempt::Again(match applied {
-        Applied::Refused(reason) => format!("it refused ({reason}), though asked {ATTEMPTS} times"),
-        Applied::Yes => "it said it did, but the text is another".to_owned(),
-    }))
-}
-
-/// Which of two texts another one was made from.
-#[derive(Debug, PartialEq, Eq)]
-enum Nearer {
-    Old,
-    New,
-}
-
-/// Whether `now` came of `new`, by someone else typing, or of `old`. What takes less is what happened.
-fn nearer(old: &str, new: &str, now: &str) -> Nearer {
-    let distance =
-        |from: &str| hunks(from, now).iter().map(|hunk| hunk.range.len() + hunk.new_text.len()).sum::<usize>();
-    if distance(new) < distance(old) { Nearer::New } else { Nearer::Old }
-}
-
-/// The smallest hunks of `outcome`, as the editor counts.
-fn editor_hunks(workspace: &Workspace, document: &Document, outcome: &Outcome) -> Vec<(crate::text::Range, String)> {
-    let encoding = workspace.0.documents.encoding();
-    let text = &document.text;
-    let range = |hunk: Hunk| (document.lines.range(text, &hunk.range, encoding), hunk.new_text);
-    outcome.places.iter().flat_map(|place| small(text, place)).map(range).collect()
-}
-
-/// `place` as small hunks.
-fn small(text: &str, place: &Hunk) -> Vec<Hunk> {
-    let (start, old) = (place.range.start, text.get(place.range.clone()).unwrap_or_default());
-    let moved = |hunk: Hunk| Hunk { range: hunk.range.start + start..hunk.range.end + start, ..hunk };
-    hunks(old, &place.new_text).into_iter().map(moved).collect()
 }

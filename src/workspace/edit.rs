@@ -1,6 +1,6 @@
 //! Finding the text a model means and replacing it: by normalization only, unique or refused.
 //!
-//! Each pass looks at the text and at what is searched through the same [`View`] and collects *every* place; the first
+//! Each pass looks at the text and at what is searched through the same view and collects *every* place; the first
 //! pass that finds one wins, more than one is an error. Never: anchors, similarity, case folding, the first of many.
 //! Bytes outside the places found stay as they are.
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the tests prepare and check files from outside")]
 
+mod crash;
 mod editors;
 mod files;
 mod paths;

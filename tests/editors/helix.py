@@ -193,6 +193,13 @@ class Helix(Terminal):
 
         self.keys(*self.until(entries, f"a menu with /{title}/"))
 
+    def close_menu(self):
+        """Leaves the open question undecided, where Helix shows it as a menu."""
+        if self.has_message_menus:
+            self.shows("Allow for this file")
+            self.keys("Escape")
+            self.hides("Allow for this file")
+
 
 class Skipped(Exception):
     """Why a test has nothing to test here."""
@@ -283,7 +290,7 @@ def edit_waits_for_permission_and_is_one_undo_step():
         helix.insert("A", " // unsaved")
         helix.type("%")
         helix.action("Edit")
-        helix.shows(r"wrapping_add[\s\S]*(?i:allow)")
+        helix.shows(r"wrapping_add[\s\S]*Allow\* or")
         assert helix.read("src/lib.rs") == CODE
         helix.answer(r"Allow(?! for)")
         helix.shows("It cannot overflow now.")
@@ -300,13 +307,32 @@ def edit_waits_for_permission_and_is_one_undo_step():
 
 
 @test
+def question_is_a_hint_in_the_code_and_answered_there():
+    edit = {"path": "src/lib.rs", "edits": [{"old_text": "a + b", "new_text": "a - b"}]}
+    call = {"call": {"id": "call_1", "name": "edit_file", "arguments": edit}}
+    with session("notes.tandem.md", [call], [{"text": "There you are."}]) as (_, helix):
+        helix.insert("geo", "Subtract, please.")
+        helix.command("w")
+        helix.shows(r"Allow\* or")
+        helix.close_menu()
+        helix.command("open src/lib.rs")
+        helix.type("3gg")
+        helix.shows("tandem asks: Edit src/lib.rs")
+        helix.action(r"Allow(?! for)")
+        helix.shows("a - b")
+        helix.hides("tandem asks")
+        assert helix.read("src/lib.rs") == CODE, "the disk is touched before :w"
+
+
+@test
 def rejected_edit_changes_nothing():
     edit = {"path": "src/lib.rs", "edits": [{"old_text": "a + b", "new_text": "a - b"}]}
     call = {"call": {"id": "call_1", "name": "edit_file", "arguments": edit}}
     with session("notes.tandem.md", [call], [{"text": "Left as it was."}]) as (model, helix):
         helix.insert("geo", "Break it, please.")
         helix.command("w")
-        helix.shows(r"a - b[\s\S]*(?i:allow)")
+        helix.shows(r"a - b[\s\S]*Allow\* or")
+        helix.close_menu()
         helix.command("lsp-workspace-command tandem.reject")
         helix.shows("Left as it was.")
         told = model.requests()[1]["messages"][-1]

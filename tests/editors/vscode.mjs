@@ -29,6 +29,7 @@ const TYPED = "// in cents";
 const UNSAFE = "lines.map((line) => line.price * line.count).reduce((sum, price) => sum + price)";
 const SAFE = "lines.reduce((sum, line) => sum + line.price * line.count, 0)";
 
+assert.ok(Number.parseInt(process.versions.node, 10) >= 22, 'code-server needs a newer Node: . "$(tests/editors/get-node24.sh)"');
 const options = readOptions();
 mkdirSync(options.out, { recursive: true });
 const model = await Model.start();
@@ -57,7 +58,9 @@ async function inTheWorkbench() {
   await check("one undo takes it back and leaves what was typed", undoEdit);
   await check("stop ends the model's stream at once, and the next prompt works", stopAndGoOn);
   await check("edit selection from the refactor menu; rejected, nothing changes", rejectEdit);
+  await check("a question is announced while the chat is hidden, and a command answers it", hiddenQuestion);
   await check("the conversation survives hiding the view", hideAndShow);
+  await check("a killed server: the chat says so, and trying again starts it anew", killedServer);
   await check("a new session starts empty", newSession);
   await check("the content policy was never broken", noPolicyBreach);
 }
@@ -73,7 +76,7 @@ async function noModel() {
 }
 
 async function refusedKey() {
-  bench.configure(settings({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" }));
+  bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" });
   await bench.open();
   await model.script([{ status: 401, body: { error: { message: "Incorrect API key provided" } } }], [{ text: "Key accepted." }]);
   await bench.command("tandem: Open Chat");
@@ -110,12 +113,21 @@ async function askAboutSelection() {
 
 async function editWaits() {
   const edit = { path: FILE, edits: [{ old_text: UNSAFE, new_text: SAFE }] };
+  const plan = [
+    { content: "Read how the total is made", status: "completed" },
+    { content: "Let an empty cart cost nothing", status: "in_progress" },
+    { content: "Look for other callers", status: "pending" },
+  ];
   await model.script(
     [
       { reasoning: "An empty list has no first element to start from." },
+      { call: { id: "call_1", name: "read_file", arguments: { path: FILE } } },
+      { call: { id: "call_2", name: "update_plan", arguments: { entries: plan } } },
+    ],
+    [
       { text: "`reduce` without a start value **throws** on an empty list, so an empty cart breaks the page. I start the sum at `0`." },
       { gate: "edit" },
-      { call: { id: "call_1", name: "edit_file", arguments: edit }, fragments: 8 },
+      { call: { id: "call_3", name: "edit_file", arguments: edit }, fragments: 8 },
     ],
     [{ text: "Done: an empty cart now costs nothing." }],
   );
@@ -127,12 +139,14 @@ async function editWaits() {
   await model.open("edit");
   await bench.chat.locator(".asking .line.added", { hasText: SAFE }).waitFor();
   await bench.chat.locator(".asking .line.removed", { hasText: UNSAFE }).waitFor();
+  await bench.chat.locator(".tool[data-kind=read][data-status=completed]", { hasText: FILE }).waitFor();
+  await bench.chat.locator(".plan [data-status=in_progress]", { hasText: "Let an empty cart cost nothing" }).waitFor();
   const buttons = await bench.chat.locator(".question button").allInnerTexts();
   assert.match(buttons[0], /reject/i, "the safe answer comes first");
   assert.equal(await bench.page.locator(".editor-instance .monaco-editor.focused").count(), 1, "the editor keeps the focus");
   await bench.page.locator(".statusbar-item.warning-kind", { hasText: "tandem" }).waitFor();
   await picture("permission");
-  assert.equal(await bench.bufferText(), withTyped(SAVED), "nothing is changed before the answer");
+  await bench.bufferIs(withTyped(SAVED));
 }
 
 async function allowEdit() {
@@ -140,7 +154,7 @@ async function allowEdit() {
   await bench.chat.locator(".answer", { hasText: "an empty cart now costs nothing" }).waitFor();
   await bench.idle();
   await bench.editor.locator(".view-line", { hasText: SAFE }).waitFor();
-  assert.equal(await bench.bufferText(), withTyped(SAVED.replace(UNSAFE, SAFE)));
+  await bench.bufferIs(withTyped(SAVED.replace(UNSAFE, SAFE)));
   await bench.page.locator(".tab.active.dirty").waitFor();
   assert.equal(readFileSync(join(bench.project, FILE), "utf8"), SAVED);
   await picture("allowed");
@@ -150,7 +164,7 @@ async function undoEdit() {
   await bench.editor.locator(".view-line").first().click();
   await bench.page.keyboard.press("Control+z");
   await bench.editor.locator(".view-line", { hasText: UNSAFE }).waitFor();
-  assert.equal(await bench.bufferText(), withTyped(SAVED));
+  await bench.bufferIs(withTyped(SAVED));
   await bench.page.locator(".tab.active.dirty").waitFor();
 }
 
@@ -169,7 +183,7 @@ async function stopAndGoOn() {
 
 async function rejectEdit() {
   const edit = { path: FILE, edits: [{ old_text: " EUR", new_text: " USD" }] };
-  await model.script([{ call: { id: "call_2", name: "edit_file", arguments: edit } }], [{ text: "As you wish." }]);
+  await model.script([{ call: { id: "call_4", name: "edit_file", arguments: edit } }], [{ text: "As you wish." }]);
   await bench.select("return `${amount", 0);
   await bench.command("Refactor...");
   await bench.page.locator(".action-widget .monaco-list-row", { hasText: "Edit Selection With tandem" }).click();
@@ -178,7 +192,7 @@ async function rejectEdit() {
   await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
   await bench.chat.locator(".tool[data-status=failed]").waitFor();
   await bench.idle();
-  assert.equal(await bench.bufferText(), withTyped(SAVED));
+  await bench.bufferIs(withTyped(SAVED));
 }
 
 async function hideAndShow() {
@@ -187,9 +201,37 @@ async function hideAndShow() {
   await bench.command("View: Show Explorer");
   await bench.page.locator(".explorer-folders-view").waitFor();
   await bench.command("tandem: Open Chat");
-  await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
+  await bench.chat.locator(".answer", { hasText: "In francs now." }).waitFor();
   assert.equal(await bench.chat.locator(".list").innerText(), conversation);
   assert.equal(await bench.chat.locator("textarea").inputValue(), "a draft");
+}
+
+async function hiddenQuestion() {
+  const edit = { path: FILE, edits: [{ old_text: " EUR", new_text: " CHF" }] };
+  await model.script([{ gate: "hidden" }, { call: { id: "call_5", name: "edit_file", arguments: edit } }], [{ text: "In francs now." }]);
+  await bench.say("In francs, then.");
+  await model.state("gate:hidden");
+  await bench.command("View: Show Explorer");
+  await bench.page.locator(".explorer-folders-view").waitFor();
+  await model.open("hidden");
+  await bench.page.locator(".statusbar-item.warning-kind", { hasText: "tandem" }).waitFor();
+  await bench.page.locator(".activitybar [aria-label^=tandem] .badge").first().waitFor();
+  await bench.command("tandem: Allow");
+  await bench.editor.locator(".view-line", { hasText: " CHF" }).waitFor();
+  await bench.command("tandem: Open Chat");
+  await bench.chat.locator(".answer", { hasText: "In francs now." }).waitFor();
+  await bench.idle();
+}
+
+async function killedServer() {
+  await model.script([{ text: "Half an" }, { hang: true }], [{ text: "Whole again." }]);
+  await bench.say("Tell me more.");
+  await bench.chat.locator(".answer", { hasText: "Half an" }).waitFor();
+  assert.equal(bench.killServer(), 1);
+  const card = bench.chat.locator(".list .error", { hasText: "ended before it answered" });
+  await card.getByRole("button", { name: "Try Again" }).click();
+  await bench.chat.locator(".answer", { hasText: "Whole again." }).waitFor();
+  await bench.idle();
 }
 
 async function newSession() {
@@ -222,16 +264,11 @@ function withTyped(text) {
   return text.replace("price: number;", `price: number; ${TYPED}`);
 }
 
-function settings(more) {
-  return { "tandem.server.path": options.tandem, ...more };
-}
-
 /** The server finds no key, no configuration and no state but what the test gives it. */
 function startBench() {
   const hidden = Object.keys(process.env).filter((name) => /_API_KEY$|^TANDEM_/.test(name));
   const env = { ...Object.fromEntries(hidden.map((name) => [name, undefined])), XDG_CONFIG_HOME: undefined, XDG_STATE_HOME: undefined };
-  const { codeServer, playwright, chromium, vsix } = options;
-  return Workbench.start({ codeServer, playwright, chromium, vsix, files: { [FILE]: SAVED, "README.md": "# A shop\n" }, machineSettings: settings({}), env });
+  return Workbench.start({ ...options, files: { [FILE]: SAVED, "README.md": "# A shop\n" }, env });
 }
 
 function readOptions() {

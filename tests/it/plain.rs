@@ -140,6 +140,19 @@ fn a_selection_action_answers_in_a_chat_file_that_is_shown() {
 }
 
 #[test]
+fn an_instruction_in_a_comment_is_offered_as_an_action() {
+    let world = World::new(json!([[{ "text": "Done." }]]));
+    let mut client = plain(&world);
+    client.open(&world.uri("a.rs"), "fn f() {}\n/* AI! make this async */\n");
+    let offered = actions(&mut client, &world.uri("a.rs"), 1);
+    assert_eq!(titles(&offered)[0], "tandem: AI! make this async");
+    command(&mut client, "tandem.ask", offered[0]["command"]["arguments"].clone());
+    world.wait(world.rehearsal().requested(1));
+    let request = world.rehearsal().requests()[0].to_string();
+    assert!(request.contains("line 2") && request.contains("AI! make this async"), "{request}");
+}
+
+#[test]
 fn a_turn_is_stopped_by_a_command() {
     let world = World::new(json!([[{ "text": "Let me" }, { "gate": "never" }]]));
     let mut client = plain(&world);

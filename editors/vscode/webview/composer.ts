@@ -16,7 +16,8 @@ export class Composer {
   private readonly chips = new Slot("chips");
   private readonly pickers = new Slot("pickers");
   private readonly action = new Slot("action");
-  private busy = false;
+  /** A turn runs: there is something to stop. */
+  isBusy = false;
 
   constructor(
     private readonly send: Send,
@@ -40,7 +41,7 @@ export class Composer {
   }
 
   draw({ phase, attachments, modes, models, usage }: ChatState): void {
-    this.busy = phase === "running" || phase === "waiting";
+    this.isBusy = phase === "running" || phase === "waiting";
     this.chips.set(attachments, () => attachments.map((label, index) => this.chip(label, index)));
     this.pickers.set({ modes, models, usage }, () => [
       modes && this.picker("mode", "Mode", modes),
@@ -53,7 +54,7 @@ export class Composer {
           `${Math.round((100 * usage.used) / usage.size)} %`,
         ),
     ]);
-    this.action.set(this.busy, () => [this.busy ? this.stopButton() : this.sendButton()]);
+    this.action.set(this.isBusy, () => [this.isBusy ? this.stopButton() : this.sendButton()]);
   }
 
   private chip(label: string, index: number): HTMLElement {
@@ -101,7 +102,7 @@ export class Composer {
 
   private submit(): void {
     const text = this.input.value.trim();
-    if (text === "" || this.busy) {
+    if (text === "" || this.isBusy) {
       return;
     }
     this.input.value = "";

@@ -48,6 +48,7 @@ addEventListener("message", ({ data }: MessageEvent<ToView>) => {
 });
 list.addEventListener("click", (event) => follow(event));
 list.addEventListener("keydown", (event) => event.key === "Enter" && follow(event));
+addEventListener("keydown", ({ key, isComposing }) => key === "Escape" && !isComposing && composer.isBusy && send({ type: "stop" }));
 send({ type: "ready" });
 
 function drawQueue(): void {

@@ -10,7 +10,7 @@ use crate::model::batch::Batch;
 pub(super) struct Slots {
     calls: Vec<Call>,
     /// The newest call of each index of the provider's.
-    by_index: HashMap<i128, usize>,
+    by_index: HashMap<i64, usize>,
     /// The first slot whose end was not announced.
     open: usize,
 }
@@ -24,7 +24,7 @@ struct Call {
 impl Slots {
     /// The slot of a fragment. Announces a call that begins, and again when its id or name is known at last:
     /// the first of each that is not empty stays.
-    pub(super) fn slot(&mut self, index: Option<i128>, id: &str, name: &str, out: &mut Batch) -> usize {
+    pub(super) fn slot(&mut self, index: Option<i64>, id: &str, name: &str, out: &mut Batch) -> usize {
         let Some(slot) = self.find(index, id, name) else {
             return self.begin(index, id, name, out);
         };
@@ -42,7 +42,7 @@ impl Slots {
         slot
     }
 
-    fn find(&self, index: Option<i128>, id: &str, name: &str) -> Option<usize> {
+    fn find(&self, index: Option<i64>, id: &str, name: &str) -> Option<usize> {
         let same_id = || self.calls.iter().rposition(|call| !id.is_empty() && call.id == id);
         let Some(index) = index else {
             return same_id().or_else(|| if name.is_empty() { self.last() } else { None });
@@ -56,7 +56,7 @@ impl Slots {
     }
 
     /// A call begins, so those before it have probably ended.
-    fn begin(&mut self, index: Option<i128>, id: &str, name: &str, out: &mut Batch) -> usize {
+    fn begin(&mut self, index: Option<i64>, id: &str, name: &str, out: &mut Batch) -> usize {
         self.end(out);
         let slot = self.calls.len();
         self.calls.push(Call { id: id.to_owned(), name: name.to_owned() });

@@ -15,7 +15,7 @@ use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fa
 #[derive(Debug, Default)]
 pub(in crate::model) struct Decoder {
     model: String,
-    blocks: HashMap<Option<i128>, Block>,
+    blocks: HashMap<Option<i64>, Block>,
     calls: usize,
     tokens: Tokens,
     finished: bool,
@@ -133,7 +133,7 @@ impl Decoder {
         if self.finished || self.done { Ok(()) } else { Err(fault::truncated()) }
     }
 
-    fn start(&mut self, index: Option<i128>, block: Value, out: &mut Batch) {
+    fn start(&mut self, index: Option<i64>, block: Value, out: &mut Batch) {
         let text = |field: &str| block[field].as_str().unwrap_or_default().to_owned();
         let state = match block["type"].as_str().unwrap_or_default() {
             "text" => return out.text(&text("text")),
@@ -155,7 +155,7 @@ impl Decoder {
         self.blocks.insert(index, state);
     }
 
-    fn delta(&mut self, index: Option<i128>, delta: &Delta<'_>, out: &mut Batch) {
+    fn delta(&mut self, index: Option<i64>, delta: &Delta<'_>, out: &mut Batch) {
         out.text(delta.text.plain());
         out.reasoning(delta.thinking.plain());
         match self.blocks.get_mut(&index) {
@@ -174,7 +174,7 @@ impl Decoder {
         }
     }
 
-    fn stop(&mut self, index: Option<i128>, out: &mut Batch) {
+    fn stop(&mut self, index: Option<i64>, out: &mut Batch) {
         let item = match self.blocks.remove(&index) {
             Some(Block::Thinking { text, signature }) if !signature.is_empty() => {
                 json!({ "type": "thinking", "thinking": text, "signature": signature })

@@ -15,9 +15,9 @@ use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fa
 #[derive(Debug, Default)]
 pub(in crate::model) struct Decoder {
     model: String,
-    items: HashMap<i128, Item>,
+    items: HashMap<i64, Item>,
     /// The item of the last event that named one: some hosts leave the index out.
-    current: i128,
+    current: i64,
     calls: usize,
     /// The terminal event came: what follows is no part of the answer.
     pub(in crate::model) done: bool,
@@ -29,7 +29,7 @@ struct Item {
     /// Where its arguments go, if it is a call.
     slot: Option<usize>,
     /// The part whose deltas came: its `done` event brings nothing new.
-    streamed: Option<i128>,
+    streamed: Option<i64>,
     /// Whether anything of it came at all.
     seen: bool,
     ended: bool,
@@ -99,10 +99,10 @@ impl Decoder {
     }
 
     /// The item of an event that names none: the current one, unless another begins.
-    fn place(&self, kind: &str) -> i128 {
+    fn place(&self, kind: &str) -> i64 {
         let ended = self.items.get(&self.current).is_some_and(|item| item.ended);
         if kind == "response.output_item.added" || kind == "response.output_item.done" && ended {
-            self.items.keys().max().map_or(0, |last| last + 1)
+            self.items.keys().max().map_or(0, |last| last.saturating_add(1))
         } else {
             self.current
         }

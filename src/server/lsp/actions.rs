@@ -54,6 +54,9 @@ impl Server {
                 actions.push(action("tandem: Send", "source", "tandem.ask", &json!([{ "prompt": "", "uri": uri }])));
             }
         } else {
+            if let Some(document) = self.documents.get(&uri) {
+                actions.extend(comment_actions(&uri, &document.text));
+            }
             actions.extend(selection_actions(&uri, &params.range, &params.context.diagnostics));
         }
         actions
@@ -70,7 +73,7 @@ impl Server {
             offer("Reject", "tandem.reject");
             offer("Allow", "tandem.allow");
             if question.may_remember {
-                offer("Allow for this session", "tandem.allowAlways");
+                offer("Allow for this file in this session", "tandem.allowAlways");
             }
         }
         actions
@@ -125,6 +128,25 @@ impl Server {
 fn last_line(range: &lsp::Range) -> u32 {
     let last = if range.end.character == 0 { range.end.line.saturating_sub(1) } else { range.end.line };
     last.max(range.start.line)
+}
+
+/// The instructions that stand in comments, such as `// AI! make this async`.
+fn comment_actions(uri: &str, text: &str) -> Vec<Value> {
+    let comments = text.lines().zip(0_u32..).filter_map(|(line, number)| {
+        let (_, instruction) = line.split_once("AI!")?;
+        Some((instruction.trim().trim_end_matches("*/").trim_end_matches("-->").trim(), number, line))
+    });
+    comments
+        .filter(|(instruction, ..)| !instruction.is_empty())
+        .take(FIXES)
+        .map(|(instruction, number, line)| {
+            let title = format!("tandem: AI! {}", display::escape_line(instruction));
+            let prompt = format!("Do what this comment asks, then remove the comment:\n{}", line.trim());
+            let at = |character: usize| json!({ "line": number, "character": character });
+            let range = json!({ "start": at(0), "end": at(line.len()) });
+            action(&title, "refactor", "tandem.ask", &json!([{ "prompt": prompt, "uri": uri, "range": range }]))
+        })
+        .collect()
 }
 
 fn selection_actions(uri: &str, range: &lsp::Range, diagnostics: &[lsp::Diagnostic]) -> Vec<Value> {

@@ -27,7 +27,7 @@ pub(in crate::server) struct Question {
 
 const REJECT: &str = "Reject";
 const ALLOW: &str = "Allow";
-const ALWAYS: &str = "Allow for this session";
+const ALWAYS: &str = "Allow for this file in this session";
 
 impl Server {
     pub(in crate::server) fn plain_ask(

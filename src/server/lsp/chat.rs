@@ -56,7 +56,7 @@ pub(super) struct ChatFile {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     pending: Mutex<Pending>,
     wake: Notify,
@@ -66,30 +66,69 @@ struct Shared {
 struct Pending {
     text: String,
     done: bool,
-    /// The text ends in the middle of a line.
-    mid_line: bool,
+    /// What was written last.
+    last: Part,
+    /// The line breaks it ends with.
+    breaks: usize,
+}
+
+/// The kinds of things an answer is made of.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// A paragraph of its own.
+    #[default]
+    Block,
+    /// An item of a list.
+    Item,
+    /// What the model says, in pieces that belong together.
+    Prose,
+}
+
+impl Pending {
+    /// Adds `text`, after the empty line that Markdown wants between different things.
+    fn add(&mut self, part: Part, text: &str) {
+        let (breaks, text) = match (self.last, part) {
+            (Part::Prose, Part::Prose) => (0_usize, text),
+            (Part::Item, Part::Item) => (1, text),
+            (_, Part::Prose) => (2, text.trim_start_matches('\n')),
+            _ => (2, text),
+        };
+        if text.is_empty() {
+            return;
+        }
+        self.text.push_str(&"\n".repeat(breaks.saturating_sub(self.breaks)));
+        self.text.push_str(text);
+        let trailing = text.len() - text.trim_end_matches('\n').len();
+        self.breaks = if trailing == text.len() { self.breaks + trailing } else { trailing };
+        self.last = part;
+    }
 }
 
 impl ChatFile {
-    pub fn new(uri: String) -> Self {
-        Self { uri, shared: Arc::default() }
+    /// The file at `uri`, which ends with so many line breaks.
+    pub fn new(uri: String, breaks: usize) -> Self {
+        let pending = Mutex::new(Pending { breaks, ..Pending::default() });
+        Self { uri, shared: Arc::new(Shared { pending, wake: Notify::new() }) }
     }
 
-    /// Adds to the stream.
-    pub fn write(&self, text: &str) {
-        let mut pending = self.lock();
-        pending.text.push_str(text);
-        if let Some(last) = text.chars().next_back() {
-            pending.mid_line = last != '\n';
-        }
-        drop(pending);
-        self.shared.wake.notify_one();
+    /// Adds to what the model says.
+    pub fn prose(&self, text: &str) {
+        self.add(Part::Prose, text);
+    }
+
+    /// Adds an item to a list.
+    pub fn item(&self, text: &str) {
+        self.add(Part::Item, &format!("- {text}"));
     }
 
     /// Adds a paragraph of its own.
     pub fn block(&self, text: &str) {
-        let lead = if self.lock().mid_line { "\n\n" } else { "\n" };
-        self.write(&format!("{lead}{text}\n"));
+        self.add(Part::Block, text);
+    }
+
+    fn add(&self, part: Part, text: &str) {
+        self.lock().add(part, text);
+        self.shared.wake.notify_one();
     }
 
     /// Nothing more will come.
@@ -167,6 +206,25 @@ mod tests {
     #[test]
     fn headings_in_code_are_code() {
         check("## You\n\nwhat is\n```md\n## tandem\n```\n?", Some("what is\n```md\n## tandem\n```\n?"));
+    }
+
+    #[test]
+    fn different_things_are_set_apart_and_pieces_are_not() {
+        let mut pending = Pending { breaks: 1, ..Pending::default() };
+        for (part, text) in [
+            (Part::Block, TANDEM),
+            (Part::Item, "- one"),
+            (Part::Item, "- two"),
+            (Part::Prose, "\n\n"),
+            (Part::Prose, "\nHel"),
+            (Part::Prose, "lo.\n"),
+            (Part::Prose, "\n"),
+            (Part::Block, "> stopped"),
+            (Part::Block, "## You\n\n"),
+        ] {
+            pending.add(part, text);
+        }
+        assert_eq!(pending.text, "\n## tandem\n\n- one\n- two\n\nHello.\n\n> stopped\n\n## You\n\n");
     }
 
     #[test]

@@ -81,8 +81,8 @@ impl Server {
             return Ok(());
         };
         let parts = vec![Attachment::Text(question.to_owned())];
-        let lead = if document.as_ref().is_some_and(|document| document.text.ends_with('\n')) { "\n" } else { "\n\n" };
-        self.converse(uri, Prompt { parts, focus: None }, lead)
+        let breaks = document.map_or(0, |document| document.text.len() - document.text.trim_end_matches('\n').len());
+        self.converse(uri, Prompt { parts, focus: None }, breaks)
     }
 
     /// Answers a prompt in a chat file of its own, which is shown.
@@ -110,7 +110,7 @@ impl Server {
                 let _shown = peer.request("window/showDocument", &params).await;
             }
         });
-        self.converse(&uri, prompt, "\n")
+        self.converse(&uri, prompt, 1)
     }
 
     /// The conversation of a chat file, begun when there is none.
@@ -125,18 +125,18 @@ impl Server {
         Ok(id)
     }
 
-    fn converse(&mut self, uri: &str, prompt: Prompt, lead: &str) -> Answer<()> {
+    fn converse(&mut self, uri: &str, prompt: Prompt, breaks: usize) -> Answer<()> {
         let id = self.prepare(uri)?;
         if self.plain.streams.contains_key(&id) {
             self.show_message(MessageType::Info, "tandem: the answer before is still being written; stop it or wait");
             return Ok(());
         }
-        let chat = ChatFile::new(uri.to_owned());
-        chat.write(&format!("{lead}{TANDEM}\n\n"));
+        let chat = ChatFile::new(uri.to_owned(), breaks);
+        chat.block(TANDEM);
         self.tasks.spawn(deliver(chat.clone(), self.peer.clone(), self.documents.clone()));
         self.plain.streams.insert(Arc::clone(&id), Turn { chat, titles: HashMap::new() });
         self.conversation(&id)?.send(Command::Prompt(prompt));
-        self.progress(&id, &json!({ "kind": "begin", "title": "tandem", "cancellable": true }));
+        self.progress(&id, &json!({ "kind": "begin", "title": "working", "cancellable": true }));
         Ok(())
     }
 
@@ -144,7 +144,7 @@ impl Server {
     pub(in crate::server) fn plain_event(&mut self, id: &SessionId, event: AgentEvent) {
         let Some(Turn { chat, titles }) = self.plain.streams.get_mut(id) else { return };
         match event {
-            AgentEvent::TextDelta { content } => chat.write(&display::escape(&content)),
+            AgentEvent::TextDelta { content } => chat.prose(&display::escape(&content)),
             AgentEvent::ToolPreview { call_id, preview, .. } => {
                 titles.insert(call_id, display::escape_line(&preview.title).into_owned());
             }
@@ -154,13 +154,13 @@ impl Server {
             }
             AgentEvent::ToolExecutionEnd { call_id, name, result, .. } => {
                 let title = titles.get(&call_id).unwrap_or(&name);
-                let line = if result.is_error {
+                let item = if result.is_error {
                     let why = result.content.lines().next().unwrap_or_default();
-                    format!("- ✗ {title}: {}", display::escape_line(why))
+                    format!("✗ {title}: {}", display::escape_line(why))
                 } else {
-                    format!("- ✓ {title}")
+                    format!("✓ {title}")
                 };
-                chat.block(&line);
+                chat.item(&item);
             }
             AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message } => {
                 chat.block(&format!("> {message}"));
@@ -193,7 +193,7 @@ impl Server {
             }
             _ => (MessageType::Info, "tandem: done".to_owned()),
         };
-        chat.block(&format!("{YOU}\n"));
+        chat.block(&format!("{YOU}\n\n"));
         chat.finish();
         self.progress(id, &json!({ "kind": "end" }));
         self.show_message(kind, &message);
@@ -213,8 +213,7 @@ impl Server {
 
     /// `window/workDoneProgress/cancel`.
     pub(in crate::server) fn plain_progress_cancelled(&mut self, params: &serde_json::Value) {
-        let token = params["token"].as_str().unwrap_or_default();
-        let id = self.plain.streams.keys().find(|id| ***id == *token);
+        let id = self.plain.streams.keys().find(|id| params["token"] == progress_token(id));
         if let Some(conversation) = id.and_then(|id| self.conversations.get(id)) {
             conversation.cancel();
         }
@@ -224,14 +223,20 @@ impl Server {
         if !self.client.shows_progress {
             return;
         }
+        let token = progress_token(id);
         if value["kind"] == "begin" {
-            let created = self.peer.request("window/workDoneProgress/create", &json!({ "token": &**id }));
+            let created = self.peer.request("window/workDoneProgress/create", &json!({ "token": token }));
             self.tasks.spawn(async move {
                 let _answer = created.await;
             });
         }
-        self.peer.notify("$/progress", &json!({ "token": &**id, "value": value }));
+        self.peer.notify("$/progress", &json!({ "token": token, "value": value }));
     }
+}
+
+/// What the progress of a conversation is known by: its number, because some editors show it.
+fn progress_token(id: &SessionId) -> String {
+    format!("tandem {}", id.rsplit('-').next().unwrap_or_default())
 }
 
 /// Streams into the chat file; what cannot be written there is at least said.

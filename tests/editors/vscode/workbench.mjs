@@ -1,8 +1,9 @@
 // The real VS Code workbench (code-server) in a headless browser, with the extension installed and a project of its own, all under one temporary
 // folder. Everything here waits for a condition; nothing sleeps.
+import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -31,7 +32,7 @@ const STEP_MS = 15_000;
 const TRY_MS = 4_000;
 
 export class Workbench {
-  /** `{codeServer, playwright, chromium, vsix, files: {path: text}, machineSettings, env}` → a started workbench on those files. */
+  /** `{codeServer, playwright, chromium, vsix, tandem, files: {path: text}, env}` → a started workbench on those files. */
   static async start(options) {
     const bench = new Workbench(options);
     try {
@@ -50,7 +51,9 @@ export class Workbench {
     this.project = join(this.folder, "project");
     this.problems = [];
     this.write("data/User/settings.json", JSON.stringify(USER_SETTINGS));
-    this.configure(options.machineSettings);
+    this.program = join(this.folder, "tandem");
+    symlinkSync(options.tandem, this.program);
+    this.configure({});
     for (const [path, text] of Object.entries(options.files)) {
       this.write(join("project", path), text);
     }
@@ -58,7 +61,7 @@ export class Workbench {
 
   /** Settings of scope `machine` live here when the extension runs beside the files. */
   configure(settings) {
-    this.write("data/Machine/settings.json", JSON.stringify(settings));
+    this.write("data/Machine/settings.json", JSON.stringify({ "tandem.server.path": this.program, ...settings }));
   }
 
   write(path, text) {
@@ -136,6 +139,13 @@ export class Workbench {
     await mouse.up();
   }
 
+  /** Kills the server as a crash would: at once. Its path is this workbench's own, so no other is hit. */
+  killServer() {
+    const ids = execFileSync("pgrep", ["-f", `^${this.program} lsp`], { encoding: "utf8" }).split(/\s+/).filter(Boolean);
+    ids.forEach((id) => process.kill(Number(id), "SIGKILL"));
+    return ids.length;
+  }
+
   /** Writes a message into the chat and sends it. */
   async say(text) {
     const box = this.chat.locator("textarea");
@@ -181,11 +191,13 @@ export class Workbench {
     await this.page.locator(".statusbar-item", { hasText: "selected)" }).waitFor();
   }
 
-  /** The text of the open buffer. Monaco draws blanks as no-break spaces. */
-  async bufferText() {
-    const lines = await this.editor.locator(".view-line").evaluateAll((all) =>
-      all.map((line) => ({ top: line.offsetTop, text: line.textContent })).sort((a, b) => a.top - b.top).map(({ text }) => text));
-    return lines.join("\n").replaceAll("\u00a0", " ");
+  /** Waits until the open buffer shows exactly this text. Lines are drawn one by one, and blanks as no-break spaces. */
+  async bufferIs(expected) {
+    try {
+      await this.page.waitForFunction(`(${drawnText})() === ${JSON.stringify(expected)}`);
+    } catch {
+      assert.equal(await this.page.evaluate(drawnText), expected);
+    }
   }
 
   async close() {
@@ -196,6 +208,13 @@ export class Workbench {
     }
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** Runs in the browser: the text of the first editor. */
+function drawnText() {
+  const lines = [...document.querySelector(".editor-instance .monaco-editor").querySelectorAll(".view-line")];
+  const inOrder = lines.map((line) => ({ top: line.offsetTop, text: line.textContent })).sort((a, b) => a.top - b.top);
+  return inOrder.map(({ text }) => text.replaceAll("\u00a0", " ")).join("\n");
 }
 
 /** Tries again what waits by itself and failed, a few times. */

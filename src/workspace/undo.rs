@@ -1,0 +1,42 @@
+//! Taking back: what a change did, or a whole file. Text that is nowhere else is never lost.
+
+use super::commit::commit;
+use super::disk::{self, Content};
+use super::seen::Known;
+use super::{Change, FileChange, FileError, FileText, Source, Workspace, WorkspacePath};
+
+/// Removes a file, unless that would lose text nobody else has.
+pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Result<FileChange, FileError> {
+    let _turn = workspace.0.documents.turn(&path.real()).await;
+    let file = workspace.look(path).await?;
+    match workspace.0.seen.known(path, &file.text) {
+        Known::Changed | Known::ChangedSinceShown => Err(FileError::Changed(path.display())),
+        Known::Same | Known::Unread => remove_seen(path, file).await,
+    }
+}
+
+/// Takes back what a change did.
+pub(super) async fn undo(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+    change: &FileChange,
+) -> Result<FileChange, FileError> {
+    if let Some(before) = &change.old_text {
+        let revert = Change::Revert { before: before.clone(), after: change.new_text.clone() };
+        return commit(workspace, path, &revert).await;
+    }
+    let _turn = workspace.0.documents.turn(&path.real()).await;
+    let file = workspace.look(path).await?;
+    if file.text == change.new_text { remove_seen(path, file).await } else { Err(FileError::Changed(path.display())) }
+}
+
+async fn remove_seen(path: &WorkspacePath, file: FileText) -> Result<FileChange, FileError> {
+    if let Source::Buffer { unsaved: true, .. } = file.source {
+        return Err(FileError::Unsaved(path.display()));
+    }
+    if !disk::remove(path, Content { text: file.text.clone(), format: file.format }).await? {
+        return Err(FileError::Changed(path.display()));
+    }
+    let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
+    Ok(FileChange { old_text: Some(file.text), new_text: "".into(), strategy, lines, notes })
+}
