@@ -85,7 +85,8 @@ fn run_json_prints_the_events_of_a_turn_in_order() {
 
 #[test]
 fn a_failed_turn_is_an_error_event_before_done_and_exit_code_one() {
-    let status = |status: u16, message: &str| json!([{ "status": status, "body": { "error": { "message": message } } }]);
+    let status =
+        |status: u16, message: &str| json!([{ "status": status, "body": { "error": { "message": message } } }]);
     let world = World::new(json!([
         status(401, "Incorrect API key provided"),
         status(400, "maximum context length is 8192 tokens"),
@@ -96,7 +97,7 @@ fn a_failed_turn_is_an_error_event_before_done_and_exit_code_one() {
         ("auth", "TANDEM_API_KEY"),
         ("context_overflow", "8192"),
         ("invalid_request", "scripted"),
-        ("truncated", "cut off"),
+        ("truncated", "in the middle"),
     ] {
         let output = world.run(&["run", "--json", "hi"]);
         assert_eq!(output.code, Some(1), "{code}");
@@ -200,7 +201,8 @@ fn the_demo_does_the_job_and_leaves_nothing_behind() {
     let world = World::new(json!([]));
     let output = finish(world.command(&["demo"]).env_remove("TANDEM_MODEL").env_remove("TANDEM_BASE_URL"));
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    for word in ["read_file", "grep", "edit_file", "FAIL ", "\n-    echo", "\n+    echo", "ok    total 250 4 50 = 950"] {
+    for word in ["read_file", "grep", "edit_file", "FAIL ", "\n-    echo", "\n+    echo", "ok    total 250 4 50 = 950"]
+    {
         assert!(output.stdout.contains(word), "{word} is missing in {}", output.stdout);
     }
     let left: Vec<_> = std::fs::read_dir(world.home()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -210,15 +210,16 @@ fn an_editor_that_refuses_an_edit_is_told_to_the_model_and_the_next_prompt_works
     let session = client.session(&world);
     client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
     let id = client.prompt(&session, "change it");
-    let refusal = json!({ "applied": false, "failureReason": "the buffer is read-only" });
-    let answer = loop {
-        let message = client.find(|message| message["method"] == "workspace/applyEdit" || message["id"] == id);
-        if message.get("method").is_none() {
-            break message;
+    loop {
+        let is_answer = |message: &Value| message.get("method").is_none() && message["id"] == id;
+        let message = client.find(|message| is_answer(message) || message["method"] == "workspace/applyEdit");
+        if is_answer(&message) {
+            client.seen.push_back(message);
+            break;
         }
-        client.respond(&message, refusal.clone());
-    };
-    assert_eq!(answer["result"]["stopReason"], "end_turn");
+        client.respond(&message, json!({ "applied": false, "failureReason": "the buffer is read-only" }));
+    }
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     assert!(told(&world, 1).contains("the buffer is read-only"), "{}", told(&world, 1));
     assert_eq!(world.read("a.rs"), "on disk\n", "never behind the editor's back");
     works(&mut client, &session);

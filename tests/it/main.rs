@@ -9,6 +9,7 @@
 
 mod acp;
 mod cancel;
+#[cfg(unix)]
 mod cli;
 mod driver;
 mod editing;
@@ -16,7 +17,9 @@ mod faults;
 mod house;
 mod lifecycle;
 mod plain;
+#[cfg(unix)]
 mod process;
+#[cfg(unix)]
 mod program;
 mod prompt;
 mod schema;

@@ -160,13 +160,17 @@ fn the_death_of_the_editors_process_ends_ours() {
 }
 
 /// What an editor that does not read may cost.
+#[cfg(target_os = "linux")]
 const GROWTH: usize = 8 << 20;
-/// From here on the queue takes no more text.
-const FULL: usize = 2 << 20;
+/// What it costs when the queue takes no more text.
+#[cfg(target_os = "linux")]
+const FULL: usize = 3 << 20;
 
 #[test]
+#[cfg(target_os = "linux")]
 fn a_client_that_does_not_read_for_a_while_loses_nothing_and_costs_little() {
-    let words: String = (0..60_000).map(|number| format!("{number:07} ")).collect();
+    let numbers: Vec<_> = (1_000_000..1_060_000).map(|number: i32| number.to_string()).collect();
+    let words = numbers.join(" ");
     let world = World::new(json!([[{ "words": words }, { "gate": "all sent" }]]));
     let (mut program, mut client) = world.serve_editor();
     let session = client.session(&world);
@@ -193,25 +197,30 @@ fn a_client_that_does_not_read_for_a_while_loses_nothing_and_costs_little() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn a_cancel_is_heard_while_nobody_reads_and_the_queue_is_full() {
     let line = "all work and no play makes an editor a dull boy ".repeat(20);
-    let words = vec![line.trim_end().replace(' ', "_"); 12_000].join(" ");
-    let world = World::new(json!([[{ "words": words }, { "gate": "never" }], [{ "text": "awake" }]]));
+    let words = vec![line.trim_end().replace(' ', "_"); 30_000].join(" ");
+    let flood = json!([{ "words": words }, { "gate": "never" }]);
+    let world = World::new(json!([[{ "text": "warm" }], flood, [{ "text": "awake" }]]));
     let (mut program, mut client) = world.serve_editor();
     let session = client.session(&world);
+    let prompt = client.prompt(&session, "hello");
+    client.answer(prompt);
     let before = program.peak_memory();
 
     let reading = client.reading();
     let pause = reading.lock().unwrap();
     let prompt = client.prompt(&session, "a story without end");
+    world.wait(world.rehearsal().requested(2));
     program.grows_to(before + FULL);
     client.notify("session/cancel", json!({ "sessionId": session }));
     world.wait(world.rehearsal().closed_early(1));
+    let growth = program.peak_memory() - before;
     drop(pause);
 
-    assert_eq!(client.answer(prompt)["result"]["stopReason"], "cancelled");
-    let growth = program.peak_memory() - before;
     assert!(growth <= GROWTH, "it grew by {growth} bytes");
+    assert_eq!(client.answer(prompt)["result"]["stopReason"], "cancelled");
     let prompt = client.prompt(&session, "hello?");
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
     client.hang_up();

@@ -137,7 +137,8 @@ impl Program {
         self.stderr.take().expect("asked once").join().unwrap()
     }
 
-    /// The most memory it has had resident so far, in bytes. Only Linux tells.
+    /// The most memory it has had resident so far, in bytes.
+    #[cfg(target_os = "linux")]
     pub fn peak_memory(&self) -> usize {
         let path = format!("/proc/{}/status", self.pid.as_raw_nonzero());
         let status = std::fs::read_to_string(path).unwrap();
@@ -146,6 +147,7 @@ impl Program {
     }
 
     /// Waits until its memory has reached this many bytes.
+    #[cfg(target_os = "linux")]
     pub fn grows_to(&self, bytes: usize) {
         let begun = Instant::now();
         while self.peak_memory() < bytes {
