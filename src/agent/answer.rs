@@ -2,6 +2,7 @@
 //! own arguments are complete, while the rest still streams.
 
 use std::collections::{HashMap, HashSet};
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -45,18 +46,32 @@ pub(super) async fn listen(
 ) -> Answer {
     let mut listener =
         Listener { turn, steps, taken, collector: Collector::new(taken), open: HashMap::new(), handed: 0 };
-    let mut stream = turn.provider.stream(request);
+    let mut stream = Some(turn.provider.stream(request));
     let cancel = &turn.context.cancel;
     let end = loop {
-        tokio::select! {
+        let Some(open) = &mut stream else { break Ok(()) };
+        let event = tokio::select! {
             biased;
             () = cancel.cancelled() => break Ok(()),
-            event = stream.next() => match event {
-                Some(Ok(event)) => listener.hear(event, schedule).await,
+            event = open.next() => match event {
+                Some(Ok(event)) => event,
                 Some(Err(error)) => break Err(error),
                 None => break Ok(()),
             },
-            () = schedule.progress(), if schedule.is_running() => {}
+            Some(ended) = schedule.ended() => {
+                schedule.settle(ended).await;
+                continue;
+            }
+        };
+        let mut hearing = pin!(listener.hear(event, schedule));
+        tokio::select! {
+            biased;
+            () = &mut hearing => {}
+            () = cancel.cancelled() => {
+                // While nobody reads what is told, hearing takes its time; the socket does not wait for it.
+                stream = None;
+                hearing.await;
+            }
         }
     };
     // The socket is closed before anything else happens: a cancelled model stops at once.

@@ -43,7 +43,7 @@ impl Http {
         if response.status() == StatusCode::UNAUTHORIZED {
             self.printed.lock().await.take();
         }
-        Ok(answer(endpoint, response))
+        Ok(answer(response))
     }
 
     /// Gets a JSON document: of the API, or of the whole server where the path begins with a slash.
@@ -213,7 +213,7 @@ fn headers(endpoint: &Endpoint, url: &Url, key: Option<&SecretString>) -> Result
     Ok(headers)
 }
 
-fn answer(endpoint: &Endpoint, response: Response) -> Answer {
+fn answer(response: Response) -> Answer {
     let status = response.status();
     let retry_after = retry_after(response.headers(), SystemTime::now());
     if status.is_redirection() {
@@ -222,8 +222,7 @@ fn answer(endpoint: &Endpoint, response: Response) -> Answer {
         let body = futures_util::stream::iter([Ok(said)]).fuse().boxed();
         return Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body };
     }
-    let endpoint = endpoint.clone();
-    let body = response.bytes_stream().map_err(move |error| broken(&endpoint, error)).fuse().boxed();
+    let body = response.bytes_stream().map_err(|error| fault::cut_off(&innermost(&error))).fuse().boxed();
     Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body }
 }
 
