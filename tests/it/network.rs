@@ -178,6 +178,7 @@ fn servers_that_speak_http_2_are_spoken_to_in_it() {
             let mut connection = h2::server::handshake(acceptor.accept(socket).await?).await.unwrap();
             while let Some(Ok((request, mut respond))) = connection.accept().await {
                 let list = json!({ "data": [{ "id": request.uri().path() }] }).to_string();
+                #[expect(clippy::default_trait_access, reason = "its type is of a crate that is not named here")]
                 let mut body = respond.send_response(Default::default(), false).unwrap();
                 body.send_data(list.into(), true).unwrap();
             }
