@@ -30,6 +30,7 @@ pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup 
         mode: settings.mode,
         policy: Policy::new(&rules.allow, &rules.ask, &rules.deny).0,
         limits: Limits { iterations: settings.limits.iterations, parallel: settings.limits.parallel as usize },
+        checkpoints: settings.state_dir.as_ref().map(|state| state.join("checkpoints")),
     }
 }
 
