@@ -11,6 +11,7 @@ mod documents;
 mod handshake;
 mod lsp;
 mod permission;
+mod review;
 mod status;
 mod updates;
 

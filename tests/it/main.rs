@@ -16,3 +16,4 @@ mod lifecycle;
 mod plain;
 mod prompt;
 mod schema;
+mod undo;
