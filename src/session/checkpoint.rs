@@ -70,7 +70,9 @@ impl Checkpoints {
             self.push(Origin::Turn(turn), Vec::new());
         }
         let entry = self.entries.last_mut()?;
-        real.into_iter().for_each(|diff| entry.add(diff));
+        for diff in real {
+            entry.add(diff);
+        }
         let problem = self.store.save(session, turn, &entry.changes).await.err();
         self.forget_oldest();
         self.publish();

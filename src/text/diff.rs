@@ -120,18 +120,20 @@ pub fn taken_back(before: &str, after: &str, now: &str, hunks: &[LineHunk]) -> O
     let since = line_hunks(after, now);
     let mut back = Vec::with_capacity(hunks.len());
     for LineHunk { old, new, .. } in hunks {
-        let is_touched = |change: &LineHunk| match new.is_empty() {
-            // Nothing tells where among the new lines the removed ones were.
-            true => change.old.start <= new.start && new.start <= change.old.end,
-            false => change.old.start < new.end && new.start < change.old.end,
+        let is_touched = |change: &LineHunk| {
+            if new.is_empty() {
+                // Nothing tells where among the new lines the removed ones were.
+                change.old.start <= new.start && new.start <= change.old.end
+            } else {
+                change.old.start < new.end && new.start < change.old.end
+            }
         };
         if since.iter().any(is_touched) {
             return None;
         }
         let earlier = since.iter().filter(|change| change.old.end <= new.start);
-        let (grown, shrunk) = earlier.fold((0, 0), |(grown, shrunk), change| {
-            (grown + change.new.len(), shrunk + change.old.len())
-        });
+        let (grown, shrunk) =
+            earlier.fold((0, 0), |(grown, shrunk), change| (grown + change.new.len(), shrunk + change.old.len()));
         let range = new.start + grown - shrunk..new.end + grown - shrunk;
         back.push(Hunk { range, new_text: before.get(old.clone()).unwrap_or_default().to_owned() });
     }

@@ -108,7 +108,9 @@ fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError
     let mut seen = HashSet::new();
     let mut once = |path: &WorkspacePath| match seen.insert(path.real()) {
         true => Ok(()),
-        false => Err(ToolError(format!("the patch names {} twice; put all about a file into one section", path.display()))),
+        false => {
+            Err(ToolError(format!("the patch names {} twice; put all about a file into one section", path.display())))
+        }
     };
     let mut planned = Vec::new();
     for FilePatch { path, action } in files {

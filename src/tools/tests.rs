@@ -432,7 +432,8 @@ async fn a_cancelled_call_does_nothing() {
 #[test]
 fn kinds_tell_reading_from_writing() {
     let writing = |tool: &Arc<dyn Tool>| !tool.kind().is_read_only();
-    let names: Vec<_> = all(Editing::Patches).iter().filter(|tool| writing(tool)).map(|tool| tool.name()).collect();
+    let names: Vec<_> =
+        all(Editing::Replacements).iter().filter(|tool| writing(tool)).map(|tool| tool.name()).collect();
     assert_eq!(names, ["edit_file", "write_file"]);
     assert!(!ToolKind::Execute.is_read_only());
 }
@@ -451,8 +452,9 @@ async fn apply_patch_changes_several_files() {
     assert_eq!(preview.diffs.len(), 5);
     assert_eq!(preview.caution, None);
     let output = place.run("apply_patch", patch(sections)).await.unwrap();
-    assert!(output.content.starts_with("Changed a.rs, line 2; matched exactly.\n@@"), "{}", output.content);
-    assert!(output.content.ends_with("Created new/d.rs (1 lines).\nDeleted b.rs.\nCreated e.rs (1 lines).\nDeleted c.rs.\n"));
+    assert!(output.content.starts_with("Changed a.rs, lines 1–3; matched exactly.\n@@"), "{}", output.content);
+    let rest = "Created new/d.rs (1 lines).\nDeleted b.rs.\nCreated e.rs (1 lines).\nDeleted c.rs.\n";
+    assert!(output.content.ends_with(rest), "{}", output.content);
     assert_eq!(output.diffs.len(), 5);
     assert_eq!(place.on_disk("a.rs"), "one\nTWO\nthree\n");
     assert_eq!((place.on_disk("new/d.rs"), place.on_disk("e.rs")), ("d\n".to_owned(), "C\n".to_owned()));

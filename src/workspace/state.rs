@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(mode(&path), 0o700);
         assert_eq!(mode(&path.join("one")), 0o600);
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1, "no temporary file stays");
-        folder.prune(Retention { age: Duration::from_secs(60), bytes: 0 }).await.unwrap();
+        folder.prune(Retention { age: Duration::from_mins(1), bytes: 0 }).await.unwrap();
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
     }
 }

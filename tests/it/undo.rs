@@ -11,8 +11,7 @@ fn call(name: &str, arguments: Value) -> Value {
 }
 
 fn edit(path: &str, replacements: &[(&str, &str)]) -> Value {
-    let edits: Vec<_> =
-        replacements.iter().map(|(old, new)| json!({ "old_text": old, "new_text": new })).collect();
+    let edits: Vec<_> = replacements.iter().map(|(old, new)| json!({ "old_text": old, "new_text": new })).collect();
     call("edit_file", json!({ "path": path, "edits": edits }))
 }
 
@@ -96,7 +95,7 @@ fn undo_restores_closed_and_created_files_and_tells_the_model() {
 
     turn(&mut client, &session);
     let told = world.rehearsal().requests()[2]["messages"].as_array().unwrap().last().unwrap().to_string();
-    assert!(told.contains("(the user undid the changes of your turn: a.rs)"), "{told}");
+    assert!(told.contains("(the user undid these changes of yours: a.rs)"), "{told}");
     assert_eq!(world.read("new/b.rs"), "b\n");
     undo(&mut client, &session);
     assert!(!world.path().join("new/b.rs").exists());
@@ -240,7 +239,8 @@ fn keeping_settles_and_one_file_of_a_turn_can_go() {
 
 #[test]
 fn nothing_is_undone_while_a_turn_runs() {
-    let world = World::new(json!([[write("a.rs", "a\n")], [{ "text": "And" }, { "gate": "on" }, { "text": " done." }]]));
+    let world =
+        World::new(json!([[write("a.rs", "a\n")], [{ "text": "And" }, { "gate": "on" }, { "text": " done." }]]));
     let mut client = world.client();
     let session = session(&mut client, &world);
     let prompt = client.prompt(&session, "change it");
@@ -251,6 +251,41 @@ fn nothing_is_undone_while_a_turn_runs() {
     client.answer(prompt);
     undo(&mut client, &session);
     assert!(!world.path().join("a.rs").exists());
+}
+
+#[test]
+fn a_patch_of_several_files_is_undone_in_one_go() {
+    let patch = "*** Begin Patch\n*** Update File: a.rs\n-one\n+two\n*** Add File: b.rs\n+b\n*** Delete File: c.rs\n\
+        *** Update File: d.rs\n*** Move to: e.rs\n-d\n+D\n*** End Patch";
+    let world = world(&[call("apply_patch", json!({ "patch": patch }))]);
+    let before = [("a.rs", "one\n"), ("c.rs", "c\n"), ("d.rs", "d\n")];
+    before.iter().for_each(|(name, text)| world.write(name, text));
+    let environment = [("TANDEM_MODEL", "gpt-5.2"), ("TANDEM_BASE_URL", world.model.base_url())];
+    let mut client = world.stranger_on(tandem::server::Carrier::Lsp, &environment);
+    let capabilities = json!({ "experimental": { "tandem": {} } });
+    client.call("initialize", json!({ "capabilities": capabilities, "rootUri": world.uri("") }));
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    let requests = world.rehearsal().requests();
+    let tools = requests[0]["tools"].to_string();
+    assert!(tools.contains("apply_patch") && !tools.contains("edit_file"), "{tools}");
+    assert_eq!(requests[0]["tools"], requests[1]["tools"], "the beginning of a request never changes");
+    assert_eq!(
+        (world.read("a.rs"), world.read("b.rs"), world.read("e.rs")),
+        ("two\n".into(), "b\n".into(), "D\n".into())
+    );
+    assert!(!world.path().join("c.rs").exists() && !world.path().join("d.rs").exists());
+    undo(&mut client, &session);
+    for (name, text) in before {
+        assert_eq!(world.read(name), text);
+    }
+    assert!(!world.path().join("b.rs").exists() && !world.path().join("e.rs").exists());
+    undo(&mut client, &session);
+    assert_eq!(
+        (world.read("a.rs"), world.read("b.rs"), world.read("e.rs")),
+        ("two\n".into(), "b\n".into(), "D\n".into())
+    );
+    assert!(!world.path().join("c.rs").exists() && !world.path().join("d.rs").exists());
 }
 
 #[test]
@@ -268,15 +303,15 @@ fn a_plain_client_undoes_and_keeps_by_command() {
     client.open(&uri, "Change it.\n");
     client.notify("textDocument/didSave", json!({ "textDocument": { "uri": uri } }));
     let mut text = "Change it.\n".to_owned();
+    let mut asked = false;
     while !text.ends_with("## You\n\n") {
         let request = client.next("workspace/applyEdit");
         let edit = &request["params"]["edit"]["documentChanges"][0]["edits"][0];
         text.push_str(edit["newText"].as_str().unwrap());
         change_document(&mut client, &uri, i64::try_from(text.len()).unwrap(), &text);
         client.respond(&request, json!({ "applied": true }));
-        if text.contains("*Allow*") && !text.contains("✓") {
-            let allowed = json!({ "command": "tandem.allow", "arguments": [] });
-            client.ask("workspace/executeCommand", allowed);
+        if text.contains("*Allow*") && !std::mem::replace(&mut asked, true) {
+            client.ask("workspace/executeCommand", json!({ "command": "tandem.allow", "arguments": [] }));
         }
     }
     assert_eq!(client.next("window/showMessage")["params"]["message"], "tandem: done");

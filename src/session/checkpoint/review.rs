@@ -168,12 +168,13 @@ impl Checkpoints {
             (true, _) => {
                 (format!("brought back: {paths}"), format!("(the user undid the undo: {paths} changed back again)"))
             }
-            (false, Some(diff)) => {
-                (format!("rejected in {paths}"), format!("(the user rejected this change of yours in {paths}:\n{diff})"))
-            }
+            (false, Some(diff)) => (
+                format!("rejected in {paths}"),
+                format!("(the user rejected this change of yours in {paths}:\n{diff})"),
+            ),
             (false, None) => (
                 format!("undone: {paths} (undo again brings it back)"),
-                format!("(the user undid the changes of {}: {paths})", entry_name(&selection.path)),
+                format!("(the user undid these changes of yours: {paths})"),
             ),
         };
         Ok(Reviewed { message: Some(message), remark: Some(remark), turns: Vec::new() })
@@ -247,7 +248,10 @@ impl Restored {
 
     fn to(self, target: Option<Arc<str>>) -> Result<Self, ReviewError> {
         if target.is_none() && self.unsaved {
-            return Err(ReviewError(format!("{} has unsaved text in the editor, so it is not removed", self.path.display())));
+            return Err(ReviewError(format!(
+                "{} has unsaved text in the editor, so it is not removed",
+                self.path.display()
+            )));
         }
         Ok(Self { target, ..self })
     }
@@ -285,16 +289,12 @@ async fn hunks(workspace: &Workspace, change: &FileDiff) -> Vec<PendingHunk> {
         Err(_) => return Vec::new(),
     };
     let FileDiff { old_text, new_text, .. } = change.clone();
-    let found =
-        tokio::task::spawn_blocking(move || pending(old_text.as_deref(), &new_text, now.as_deref())).await;
+    let found = tokio::task::spawn_blocking(move || pending(old_text.as_deref(), &new_text, now.as_deref())).await;
     found.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 /// Gives files their texts, up to the first that does not take it.
-async fn restore(
-    workspace: &Workspace,
-    files: Vec<Restored>,
-) -> (Vec<(WorkspacePath, FileDiff)>, Option<FileError>) {
+async fn restore(workspace: &Workspace, files: Vec<Restored>) -> (Vec<(WorkspacePath, FileDiff)>, Option<FileError>) {
     let mut done = Vec::new();
     for Restored { path, now, target, .. } in files {
         let new_text = now.unwrap_or_default();
@@ -309,10 +309,6 @@ async fn restore(
         }
     }
     (done, None)
-}
-
-fn entry_name(path: &Option<PathBuf>) -> &'static str {
-    if path.is_some() { "this file" } else { "your turn" }
 }
 
 fn nothing() -> ReviewError {

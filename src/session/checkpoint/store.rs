@@ -15,7 +15,7 @@ use crate::workspace::StateFolder;
 use crate::workspace::state::Retention;
 
 /// What stays when a conversation begins to store.
-const RETENTION: Retention = Retention { age: Duration::from_secs(30 * 24 * 60 * 60), bytes: 256 * 1024 * 1024 };
+const RETENTION: Retention = Retention { age: Duration::from_hours(30 * 24), bytes: 256 * 1024 * 1024 };
 
 /// Where before-images go.
 #[derive(Debug)]
