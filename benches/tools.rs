@@ -7,7 +7,7 @@ use std::sync::Arc;
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};
 use tandem::text::Encoding;
-use tandem::tools::{ToolContext, all, find};
+use tandem::tools::{Editing, ToolContext, all, find};
 use tandem::workspace::{Documents, NoEditor, Root, Workspace};
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +25,7 @@ fn tools(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("tools");
     group.sample_size(20);
     let mut bench = |label: &str, tool: &str, arguments: Value| {
-        let tool = find(&all(), tool).expect("the tool is built in").clone();
+        let tool = find(&all(Editing::Replacements), tool).expect("the tool is built in").clone();
         group.bench_function(label, |bencher| {
             bencher.iter(|| runtime.block_on(tool.run(&context, &arguments)).expect("the call is right"));
         });

@@ -12,6 +12,7 @@ mod documents;
 mod handshake;
 mod lsp;
 mod permission;
+mod review;
 mod status;
 mod updates;
 

@@ -4,14 +4,16 @@
 //! actor never waits for the reader of its events while a command is at the door, so a cancel is heard however slow
 //! the editor is. Each turn is a task of its own: a panic becomes an error event, never a dead session.
 
+mod checkpoint;
 mod connect;
 mod permission;
 
 use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::OptionFuture;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +25,8 @@ use crate::config::Mode;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
 use crate::tools::{Tool, ToolContext};
 use crate::workspace::Workspace;
+use checkpoint::Checkpoints;
+pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
 pub use connect::{NoProvider, provider, rule_problems, setup};
 use permission::{Facts, Policy, Verdict};
 
@@ -50,6 +54,8 @@ pub struct Setup {
     pub policy: Policy,
     /// When a turn has to stop.
     pub limits: Limits,
+    /// Where the texts before its changes are stored; `None`: nowhere.
+    pub checkpoints: Option<PathBuf>,
 }
 
 /// What can be asked of a session.
@@ -61,11 +67,14 @@ pub enum Command {
     Cancel,
     /// Change the mode, also of a running turn.
     SetMode(Mode),
+    /// Look at, keep or take back changes. Only looking works while a turn runs.
+    Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
 }
 
 /// The handle of a session. The session ends when the handle is dropped.
 pub struct Session {
     mailbox: mpsc::Sender<Command>,
+    undoable: watch::Receiver<Option<Undoable>>,
     end: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -76,8 +85,9 @@ impl Session {
     pub fn start(setup: Setup, events: mpsc::Sender<(SessionId, AgentEvent)>, parent: &CancellationToken) -> Self {
         let (mailbox, commands) = mpsc::channel(MAILBOX);
         let end = parent.child_token();
-        let task = tokio::spawn(Actor::new(setup, events, end.clone()).run(commands));
-        Self { mailbox, end, task }
+        let (changed, undoable) = watch::channel(None);
+        let task = tokio::spawn(Actor::new(setup, events, changed, end.clone()).run(commands));
+        Self { mailbox, undoable, end, task }
     }
 
     /// Hands a command over; a session with a full mailbox is told as an error.
@@ -86,6 +96,12 @@ impl Session {
     /// When the session is gone or does not keep up.
     pub fn send(&self, command: Command) -> Result<(), SessionBusy> {
         self.mailbox.try_send(command).map_err(|_full| SessionBusy)
+    }
+
+    /// What there is to take back.
+    #[must_use]
+    pub fn undoable(&self) -> Option<Undoable> {
+        *self.undoable.borrow()
     }
 
     /// Stops the running turn, if any, and waits until the session is gone.
@@ -123,6 +139,9 @@ struct Actor {
     limits: Limits,
     history: Vec<Arc<Entry>>,
     turns: u64,
+    checkpoints: Checkpoints,
+    /// What the person did since the last message, for the model.
+    remarks: Vec<String>,
     running: Option<Running>,
     outgoing: VecDeque<AgentEvent>,
     events: mpsc::Sender<(SessionId, AgentEvent)>,
@@ -130,7 +149,12 @@ struct Actor {
 }
 
 impl Actor {
-    fn new(setup: Setup, events: mpsc::Sender<(SessionId, AgentEvent)>, end: CancellationToken) -> Self {
+    fn new(
+        setup: Setup,
+        events: mpsc::Sender<(SessionId, AgentEvent)>,
+        undoable: watch::Sender<Option<Undoable>>,
+        end: CancellationToken,
+    ) -> Self {
         Self {
             id: setup.id,
             model: setup.provider.map(|provider| Model::new(provider, &setup.workspace, &setup.tools)),
@@ -141,6 +165,8 @@ impl Actor {
             limits: setup.limits,
             history: Vec::new(),
             turns: 0,
+            checkpoints: Checkpoints::new(setup.checkpoints, undoable),
+            remarks: Vec::new(),
             running: None,
             outgoing: VecDeque::new(),
             events,
@@ -163,15 +189,17 @@ impl Actor {
                 () = end.cancelled() => break,
                 command = commands.recv() => match command {
                     Some(Command::Prompt(prompt)) => {
-                        // Who has heard `Done` may prompt again before the turn's task is quite gone.
-                        if self.running.as_ref().is_some_and(|running| running.done) {
-                            self.turn_ended().await;
-                        }
+                        self.settle().await;
                         self.look_for_a_model().await;
                         self.prompt(prompt);
                     }
                     Some(Command::Cancel) => self.cancel(),
                     Some(Command::SetMode(mode)) => self.mode = mode,
+                    Some(Command::Review(review, reply)) => {
+                        self.settle().await;
+                        let reviewed = end.run_until_cancelled(self.review(review)).await;
+                        let _asker_gone = reviewed.map(|reviewed| reply.send(reviewed));
+                    }
                     None => break,
                 },
                 room = events.reserve(), if !idle => match (room, self.outgoing.pop_front()) {
@@ -181,7 +209,9 @@ impl Actor {
                 Some(count) = next => if count == 0 {
                     self.turn_ended().await;
                 } else {
-                    batch.drain(..).for_each(|step| self.step(step));
+                    for step in batch.drain(..) {
+                        self.step(step).await;
+                    }
                 },
             }
         }
@@ -210,7 +240,23 @@ impl Actor {
         }
     }
 
-    fn prompt(&mut self, prompt: Prompt) {
+    /// Who has heard `Done` may come again before the turn's task is quite gone.
+    async fn settle(&mut self) {
+        if self.running.as_ref().is_some_and(|running| running.done) {
+            self.turn_ended().await;
+        }
+    }
+
+    async fn review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
+        if self.running.is_some() && review != Review::List {
+            return Err(ReviewError("a turn is running: wait for its end or cancel it".to_owned()));
+        }
+        let mut reviewed = self.checkpoints.review(&self.workspace, review).await?;
+        self.remarks.extend(reviewed.remark.take());
+        Ok(reviewed)
+    }
+
+    fn prompt(&mut self, mut prompt: Prompt) {
         let Model { provider, preamble } = match &self.model {
             Ok(model) => model,
             Err(NoProvider { message, code, .. }) => return self.fail(message.clone(), *code),
@@ -218,6 +264,7 @@ impl Actor {
         if self.running.is_some() {
             return self.fail("a turn is running: wait for its end or cancel it".to_owned(), ErrorCode::Internal);
         }
+        prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
         let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
         let encoded = provider.encode(&message);
         self.history.push(Arc::new(Entry { message, encoded }));
@@ -237,10 +284,14 @@ impl Actor {
         self.running = Some(Running { steps, task, cancel, asked: HashMap::new(), done: false });
     }
 
-    fn step(&mut self, step: Step) {
+    async fn step(&mut self, step: Step) {
         match step {
             Step::Entry(entry) => self.history.push(entry),
             Step::Event(event) => {
+                if let AgentEvent::ToolExecutionEnd { result, .. } = &event {
+                    let problem = self.checkpoints.record(&self.id, self.turns, &result.diffs).await;
+                    self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }));
+                }
                 if let Some(event) = self.consider(event) {
                     self.outgoing.push_back(event);
                 }

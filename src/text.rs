@@ -4,5 +4,5 @@ pub mod diff;
 pub mod display;
 pub mod position;
 
-pub use diff::{Hunk, hunks, merged, patched, unified};
+pub use diff::{Hunk, LineHunk, hunks, line_hunks, merged, patched, taken_back, unified};
 pub use position::{Encoding, LineIndex, Position, Range, apply_change};

@@ -4,6 +4,7 @@
 //! and then does it ([`Tool::run`], which looks again: what was shown is what happens). An error is an answer to the
 //! model, in words that let its next try succeed. Front ends key on [`ToolKind`], never on a name.
 
+mod apply_patch;
 mod arguments;
 mod changes;
 mod edit_file;
@@ -28,15 +29,28 @@ use tokio_util::sync::CancellationToken;
 pub use self::typed::TypedTool;
 use crate::workspace::{FileError, PathError, Workspace};
 
+/// How a model is used to change files: by one of two tools, never both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Editing {
+    /// `edit_file`: old and new text.
+    Replacements,
+    /// `apply_patch`: the V4A format.
+    Patches,
+}
+
 /// The built-in tools, in the order every request lists them (a request's beginning never changes).
 #[must_use]
-pub fn all() -> Arc<[Arc<dyn Tool>]> {
+pub fn all(editing: Editing) -> Arc<[Arc<dyn Tool>]> {
+    let edit: Arc<dyn Tool> = match editing {
+        Editing::Replacements => Arc::new(edit_file::EditFile),
+        Editing::Patches => Arc::new(apply_patch::ApplyPatch),
+    };
     Arc::new([
         Arc::new(read_file::ReadFile),
         Arc::new(list_files::ListFiles),
         Arc::new(glob::Glob),
         Arc::new(grep::Grep),
-        Arc::new(edit_file::EditFile),
+        edit,
         Arc::new(write_file::WriteFile),
         Arc::new(update_plan::UpdatePlan),
     ])

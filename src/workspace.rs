@@ -14,7 +14,9 @@ pub mod error;
 pub mod patch;
 pub mod path;
 pub mod protect;
+pub mod review;
 mod seen;
+pub mod state;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -31,6 +33,7 @@ pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
 pub use error::FileError;
 pub use path::{PathError, Root, WorkspacePath};
 use seen::Seen;
+pub use state::StateFolder;
 
 /// The files of one session. Cheap to clone; clones share what the session has read.
 #[derive(Clone)]
@@ -137,7 +140,7 @@ impl Workspace {
     /// # Errors
     /// When there is no such file, it is no text, too large, or cannot be read.
     pub async fn read(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
-        let file = self.look(path).await?;
+        let file = self.peek(path).await?;
         self.0.seen.read(path, &file.text);
         Ok(file)
     }
@@ -177,8 +180,11 @@ impl Workspace {
         undo::undo(self, path, change).await
     }
 
-    /// The text of a file, without remembering that it was read.
-    async fn look(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
+    /// The text of a file as [`Self::read`] gives it, of which the session remembers nothing: for people, not for models.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub async fn peek(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
         let stored = self.stored(path).await;
         if let Some(document) = self.document(path) {
             return Ok(FileText::buffered(document.text.clone(), Some(document.version), stored.ok()));

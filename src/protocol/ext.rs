@@ -58,3 +58,95 @@ pub struct Failure {
     /// Whether the same prompt may work later.
     pub retryable: bool,
 }
+
+/// `_tandem/review`, a request: the changes that turns of a session made, one by one.
+///
+/// * `list` changes nothing.
+/// * `keep` settles changes: they are no longer listed and cannot be undone. Without `turn` and `path` it settles all.
+/// * `reject` takes changes back. Lines that somebody changed since are never touched: what cannot be taken back without
+///   them is refused (`RequestFailed`) and nothing is changed. Without `turn` and `path` it takes back what was changed
+///   last; when that was itself a `reject`, it is brought back. The model is told with the next prompt.
+///
+/// With `path` alone the last turn that changed that file is meant. `keep` and `reject` are refused while a turn runs.
+/// Every action is answered with a [`Reviewed`].
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Review {
+    /// The session.
+    pub session_id: String,
+    /// What is to happen.
+    pub action: ReviewAction,
+    /// One turn, as listed.
+    #[serde(default)]
+    pub turn: Option<u64>,
+    /// One file, as listed.
+    #[serde(default)]
+    pub path: Option<std::path::PathBuf>,
+    /// One hunk of that file, as listed.
+    #[serde(default)]
+    pub hunk: Option<usize>,
+}
+
+/// What is to happen with changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewAction {
+    /// They are listed.
+    List,
+    /// They stay.
+    Keep,
+    /// They go.
+    Reject,
+}
+
+/// The answer to every [`Review`]: what can be reviewed now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reviewed {
+    /// Turns of which something is still there, the oldest first.
+    pub turns: Vec<ReviewedTurn>,
+    /// What was done, to be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// What is still there of a turn's changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReviewedTurn {
+    /// Its number.
+    pub turn: u64,
+    /// The files.
+    pub files: Vec<ReviewedFile>,
+}
+
+/// What is still there of a turn's changes of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReviewedFile {
+    /// Absolute.
+    pub path: std::path::PathBuf,
+    /// Whether the turn made the file: rejecting removes it.
+    pub created: bool,
+    /// The hunks, by line. One that was rewritten since is gone, typing around it moves it.
+    pub hunks: Vec<ReviewedHunk>,
+}
+
+/// A hunk that can be kept or rejected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReviewedHunk {
+    /// Its name, which stays the same while other hunks of the file are kept, rejected or typed around.
+    pub id: usize,
+    /// Its lines in the text without it.
+    pub old: Lines,
+    /// Its lines in the text as it is now.
+    pub new: Lines,
+    /// A unified diff from the text without it to the text as it is now, with three lines of context.
+    pub diff: String,
+}
+
+/// Some lines of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Lines {
+    /// The first, counted from 1; with a `count` of 0 the one before which nothing is there.
+    pub start: usize,
+    /// How many.
+    pub count: usize,
+}

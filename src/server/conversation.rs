@@ -14,7 +14,7 @@ use crate::agent::event::{AgentEvent, ErrorCode as Failure, Termination, Usage};
 use crate::config::Mode;
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
-use crate::session::{Attachment, Command, Prompt, Session, SessionId};
+use crate::session::{Attachment, Command, Prompt, Session, SessionId, Undoable};
 use crate::workspace::{Editor, Root, Workspace};
 
 /// A session as its client knows it.
@@ -56,6 +56,11 @@ impl Conversation {
         if let Err(busy) = self.session.send(command) {
             tracing::error!("{busy}");
         }
+    }
+
+    /// What there is to take back.
+    pub fn undoable(&self) -> Option<Undoable> {
+        self.session.undoable()
     }
 
     /// Ends the session. A prompt that waits for its turn is answered: the turn is cancelled.

@@ -26,6 +26,7 @@ impl Server {
             ("session/set_mode", _) => reply(responder, &params, |params| self.set_mode(&params)),
             ("session/set_config_option", _) => reply(responder, &params, |params| self.set_config_option(&params)),
             ("session/close", _) => reply(responder, &params, |params| self.close_session(&params)),
+            ("_tandem/review", _) => self.review(responder, &params),
             ("textDocument/codeAction", Carrier::Lsp) => {
                 reply(responder, &params, |params| Ok(self.code_actions(params)));
             }

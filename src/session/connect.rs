@@ -5,7 +5,11 @@ use super::{SessionId, Setup};
 use crate::agent::Limits;
 use crate::config::{self, KeySource, ModelSettings, Settings};
 use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
+use crate::tools::{self, Editing};
 use crate::workspace::Workspace;
+
+/// What the names of models begin with that were trained on patches in the V4A format.
+const PATCHERS: [&str; 6] = ["gpt-5", "gpt-4.1", "codex", "o3", "o4", "gpt-oss"];
 
 /// Why there is no model to ask.
 #[derive(Debug, Clone)]
@@ -26,7 +30,7 @@ pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup 
         id,
         provider: provider(settings),
         workspace,
-        tools: crate::tools::all(),
+        tools: tools::all(settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model))),
         mode: settings.mode,
         policy: Policy::new(&rules.allow, &rules.ask, &rules.deny).0,
         limits: Limits {
@@ -35,7 +39,14 @@ pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup 
             cost: settings.limits.cost,
             parallel: settings.limits.parallel as usize,
         },
+        checkpoints: settings.state_dir.as_ref().map(|state| state.join("checkpoints")),
     }
+}
+
+/// How the model of this name is used to change files, whoever serves it (`openai/gpt-5`).
+fn editing(model: &str) -> Editing {
+    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    if PATCHERS.iter().any(|begin| name.starts_with(begin)) { Editing::Patches } else { Editing::Replacements }
 }
 
 /// What is wrong with the permission rules, in words that name the rule.
@@ -127,5 +138,22 @@ impl Setup {
     #[must_use]
     pub fn model_name(&self) -> Option<String> {
         self.provider.as_ref().ok().map(Provider::name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_get_the_editing_they_were_trained_on() {
+        let check = |model: &str, expected: Editing| assert_eq!(editing(model), expected, "{model}");
+        check("gpt-5.2-codex", Editing::Patches);
+        check("openai/GPT-5", Editing::Patches);
+        check("codex-mini-latest", Editing::Patches);
+        check("o4-mini", Editing::Patches);
+        check("gpt-4o", Editing::Replacements);
+        check("anthropic/claude-sonnet-4.6", Editing::Replacements);
+        check("qwen3-coder", Editing::Replacements);
     }
 }

@@ -82,15 +82,20 @@ impl Rule {
         Ok(Self { tool: tool.to_owned(), targets })
     }
 
+    /// Whether the rule speaks of the tool. One about editing holds whichever way the model edits.
+    fn names(&self, tool: &str) -> bool {
+        self.tool == tool || (self.tool == "edit_file" && tool == "apply_patch")
+    }
+
     /// Whether the rule speaks of any target (to deny or ask) of the call.
     fn touches(&self, facts: &Facts) -> bool {
-        self.tool == facts.tool
+        self.names(&facts.tool)
             && self.targets.as_ref().is_none_or(|glob| facts.targets.iter().any(|target| glob.is_match(target)))
     }
 
     /// Whether the rule speaks of every target (to allow) of the call.
     fn covers(&self, facts: &Facts) -> bool {
-        self.tool == facts.tool
+        self.names(&facts.tool)
             && self.targets.as_ref().is_none_or(|glob| {
                 !facts.targets.is_empty() && facts.targets.iter().all(|target| glob.is_match(target))
             })
@@ -185,6 +190,19 @@ mod tests {
         assert_eq!(rules.decide(Mode::Edit, &edit("docs/api/a.md")), Verdict::Ask);
         assert!(matches!(rules.decide(Mode::Edit, &edit("docs/api/secret.md")), Verdict::Forbid(_)));
         assert_eq!(rules.decide(Mode::Ask, &edit("src/a.rs")), Verdict::Ask);
+    }
+
+    #[test]
+    fn a_rule_about_edits_holds_for_patches() {
+        let rules = policy(&["edit_file(docs/**)"], &[], &["edit_file(src/**)"]);
+        let patch = |targets: &[&str]| Facts {
+            tool: "apply_patch".into(),
+            targets: targets.iter().map(ToString::to_string).collect(),
+            ..edit("")
+        };
+        assert_eq!(rules.decide(Mode::Ask, &patch(&["docs/a.md", "docs/b.md"])), Verdict::Allow);
+        assert_eq!(rules.decide(Mode::Ask, &patch(&["docs/a.md", "b.md"])), Verdict::Ask);
+        assert!(matches!(rules.decide(Mode::Ask, &patch(&["docs/a.md", "src/b.rs"])), Verdict::Forbid(_)));
     }
 
     #[test]

@@ -52,6 +52,45 @@ pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
     hunks
 }
 
+/// Neighboring whole lines of a text that became others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineHunk {
+    /// Their bytes in the old text.
+    pub old: Range<usize>,
+    /// The bytes they became in the new one.
+    pub new: Range<usize>,
+    /// The lines of `old`, counted from 0.
+    pub old_lines: Range<usize>,
+    /// The lines of `new`, counted from 0.
+    pub new_lines: Range<usize>,
+}
+
+/// What turns `old` into `new` as whole lines, in order and with at least one line between two hunks.
+#[must_use]
+pub fn line_hunks(old: &str, new: &str) -> Vec<LineHunk> {
+    let middle = Middle::of(old, new);
+    let diff = middle.diff();
+    let lines = memchr::memchr_iter(b'\n', old.as_bytes().get(..middle.start).unwrap_or_default()).count();
+    let mut hunks: Vec<LineHunk> = Vec::new();
+    let (mut at, mut new_at) = (middle.start, middle.start);
+    for op in diff.ops() {
+        let (from, new_from) = (at, new_at);
+        at += op.old_range().filter_map(|index| diff.old_slice(index)).map(str::len).sum::<usize>();
+        new_at += op.new_range().filter_map(|index| diff.new_slice(index)).map(str::len).sum::<usize>();
+        let moved = |range: Range<usize>| range.start + lines..range.end + lines;
+        let (old_lines, new_lines) = (moved(op.old_range()), moved(op.new_range()));
+        match hunks.last_mut().filter(|last| last.old.end == from && last.new.end == new_from) {
+            _ if matches!(op, DiffOp::Equal { .. }) => {}
+            Some(last) => {
+                (last.old.end, last.new.end) = (at, new_at);
+                (last.old_lines.end, last.new_lines.end) = (old_lines.end, new_lines.end);
+            }
+            None => hunks.push(LineHunk { old: from..at, new: new_from..new_at, old_lines, new_lines }),
+        }
+    }
+    hunks
+}
+
 /// `text` with `hunks`, which are in order and apart from each other.
 #[must_use]
 pub fn patched(text: &str, hunks: &[Hunk]) -> String {
@@ -72,6 +111,33 @@ pub fn patched(text: &str, hunks: &[Hunk]) -> String {
 pub fn merged(base: &str, ours: &str, theirs: &str) -> Option<String> {
     let merge = TextMerge::from_lines(base, ours, theirs);
     (!merge.is_conflicted()).then(|| merge.to_string())
+}
+
+/// `now`, which came of `after` by further changes, with what some of the `hunks` of `before` → `after` replaced: `None`
+/// where any of their lines was changed since. Neighboring lines may have been.
+#[must_use]
+pub fn taken_back(before: &str, after: &str, now: &str, hunks: &[LineHunk]) -> Option<String> {
+    let since = line_hunks(after, now);
+    let mut back = Vec::with_capacity(hunks.len());
+    for LineHunk { old, new, .. } in hunks {
+        let is_touched = |change: &LineHunk| {
+            if new.is_empty() {
+                // Nothing tells where among the new lines the removed ones were.
+                change.old.start <= new.start && new.start <= change.old.end
+            } else {
+                change.old.start < new.end && new.start < change.old.end
+            }
+        };
+        if since.iter().any(is_touched) {
+            return None;
+        }
+        let earlier = since.iter().filter(|change| change.old.end <= new.start);
+        let (grown, shrunk) =
+            earlier.fold((0, 0), |(grown, shrunk), change| (grown + change.new.len(), shrunk + change.old.len()));
+        let range = new.start + grown - shrunk..new.end + grown - shrunk;
+        back.push(Hunk { range, new_text: before.get(old.clone()).unwrap_or_default().to_owned() });
+    }
+    Some(patched(now, &back))
 }
 
 /// A unified diff with `context` lines around each change, without file headers; empty when nothing differs.
@@ -179,6 +245,7 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
 }
 
 #[cfg(test)]
+#[expect(clippy::string_slice, reason = "the ranges under test are to be of whole lines")]
 mod tests {
     use proptest::prelude::*;
 
@@ -239,6 +306,19 @@ mod tests {
         assert_eq!(merged("a\n", "b\n", "c\n"), None);
     }
 
+    #[test]
+    fn taking_back_minds_changed_lines_not_their_neighbors() {
+        let check = |before: &str, after: &str, now: &str, expected: Option<&str>| {
+            assert_eq!(taken_back(before, after, now, &line_hunks(before, after)).as_deref(), expected);
+        };
+        check("a\nb\nc\n", "a\nB\nc\n", "new\na\nnew\nB\nC\n", Some("new\na\nnew\nb\nC\n"));
+        check("a\nb\nc\n", "A\nb\nC\n", "A\nB\nC\n", Some("a\nB\nc\n"));
+        check("a\nb\nc\n", "a\nB\nc\n", "a\nBB\nc\n", None);
+        check("a\nb\nc\n", "a\nc\n", "A\nc\n", None);
+        check("a\nb\nc\n", "a\nc\nd\n", "a\nc\nd\n", Some("a\nb\nc\n"));
+        check("", "one\ntwo\n", "one\nnew\ntwo\n", None);
+    }
+
     proptest! {
         #[test]
         fn hunks_turn_old_into_new(old in "[ab\u{e9}\u{1f600}\r\n]{0,40}", new in "[ab\u{e9}\u{1f600}\r\n]{0,40}") {
@@ -246,6 +326,26 @@ mod tests {
             prop_assert_eq!(patched(&old, &hunks), new);
             for pair in hunks.windows(2) {
                 prop_assert!(pair[0].range.end <= pair[1].range.start);
+            }
+        }
+
+        #[test]
+        fn line_hunks_turn_old_into_new(old in "[ab\n]{0,20}", new in "[ab\n]{0,20}") {
+            let lines = |text: &str, range: &std::ops::Range<usize>| -> String {
+                text.split_inclusive('\n').skip(range.start).take(range.len()).collect()
+            };
+            let hunks = line_hunks(&old, &new);
+            let replacements: Vec<_> = hunks
+                .iter()
+                .map(|hunk| Hunk { range: hunk.old.clone(), new_text: new[hunk.new.clone()].to_owned() })
+                .collect();
+            prop_assert_eq!(patched(&old, &replacements), new.clone());
+            for hunk in &hunks {
+                prop_assert_eq!(lines(&old, &hunk.old_lines), &old[hunk.old.clone()]);
+                prop_assert_eq!(lines(&new, &hunk.new_lines), &new[hunk.new.clone()]);
+            }
+            for pair in hunks.windows(2) {
+                prop_assert!(pair[0].old.end < pair[1].old.start);
             }
         }
     }

@@ -32,6 +32,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("include", "glob"),
     ("caseinsensitive", "ignore_case"),
     ("maxdepth", "depth"),
+    ("input", "patch"),
     ("plan", "entries"),
     ("todos", "entries"),
     ("done", "completed"),

@@ -46,15 +46,7 @@ pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) ->
     if context.cancel.is_cancelled() {
         return Err(cancelled());
     }
-    let deadline = async {
-        context.cancel.cancelled().await;
-        tokio::time::sleep(GRACE).await;
-    };
-    let done = tokio::select! {
-        done = context.workspace.commit(&path, &change) => done,
-        () = deadline => return Err(ToolError("cancelled while the file was being changed; it may have been".to_owned())),
-    };
-    match done {
+    match timely(context, context.workspace.commit(&path, &change)).await? {
         Ok(change) => Ok(ToolOutput {
             content: report(&shown(&context.workspace, &path.absolute()), &change),
             locations: vec![location(path.absolute(), first_line(&change))],
@@ -65,7 +57,19 @@ pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) ->
     }
 }
 
-fn shown_change(context: &ToolContext, verb: &str, path: &WorkspacePath, change: &FileChange) -> Preview {
+/// What `change` gives, which ends soon once the call is cancelled.
+pub(super) async fn timely<T>(context: &ToolContext, change: impl Future<Output = T>) -> Result<T, ToolError> {
+    let deadline = async {
+        context.cancel.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        done = change => Ok(done),
+        () = deadline => Err(ToolError("cancelled while the file was being changed; it may have been".to_owned())),
+    }
+}
+
+pub(super) fn shown_change(context: &ToolContext, verb: &str, path: &WorkspacePath, change: &FileChange) -> Preview {
     let verb = if change.old_text.is_none() { "Create" } else { verb };
     let title = format!("{verb} {}", named(&context.workspace, path));
     let shown = preview(title, path, first_line(change));
@@ -75,16 +79,16 @@ fn shown_change(context: &ToolContext, verb: &str, path: &WorkspacePath, change:
     Preview { diffs: vec![file_diff(path, change)], caution: protected.or(shown.caution.clone()), ..shown }
 }
 
-fn file_diff(path: &WorkspacePath, change: &FileChange) -> FileDiff {
+pub(super) fn file_diff(path: &WorkspacePath, change: &FileChange) -> FileDiff {
     FileDiff { path: path.absolute(), old_text: change.old_text.clone(), new_text: change.new_text.clone() }
 }
 
-fn first_line(change: &FileChange) -> Option<usize> {
+pub(super) fn first_line(change: &FileChange) -> Option<usize> {
     change.lines.first().map(|lines| *lines.start())
 }
 
 /// The error with a hint where one is known.
-async fn explained(context: &ToolContext, path: &WorkspacePath, error: FileError) -> ToolError {
+pub(super) async fn explained(context: &ToolContext, path: &WorkspacePath, error: FileError) -> ToolError {
     match error {
         FileError::NotFound(_) => ToolError(format!("{error}{}", did_you_mean(context, path).await)),
         error => error.into(),
@@ -92,7 +96,7 @@ async fn explained(context: &ToolContext, path: &WorkspacePath, error: FileError
 }
 
 /// What the model reads about a change that was made.
-fn report(name: &str, change: &FileChange) -> String {
+pub(super) fn report(name: &str, change: &FileChange) -> String {
     if change.old_text.as_ref() == Some(&change.new_text) {
         return format!("{name} holds exactly that already; nothing was changed.\n");
     }

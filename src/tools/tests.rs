@@ -9,7 +9,7 @@ use cap_std::fs::Dir;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{PlanStatus, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, all, find};
+use super::{Editing, PlanStatus, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, all, find};
 use crate::text::Encoding;
 use crate::workspace::{Documents, NoEditor, Root, Workspace};
 
@@ -47,7 +47,8 @@ impl Place {
     }
 
     fn tool(name: &str) -> Arc<dyn Tool> {
-        find(&all(), name).unwrap().clone()
+        let editing = if name == "apply_patch" { Editing::Patches } else { Editing::Replacements };
+        find(&all(editing), name).unwrap().clone()
     }
 
     async fn run(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
@@ -74,9 +75,11 @@ impl Place {
 
 #[test]
 fn the_list_is_small_and_in_fixed_order() {
-    let tools = all();
-    let names: Vec<_> = tools.iter().map(|tool| tool.name()).collect();
-    assert_eq!(names, ["read_file", "list_files", "glob", "grep", "edit_file", "write_file", "update_plan"]);
+    let names = |editing| all(editing).iter().map(|tool| tool.name()).collect::<Vec<_>>();
+    let expected = ["read_file", "list_files", "glob", "grep", "edit_file", "write_file", "update_plan"];
+    assert_eq!(names(Editing::Replacements), expected);
+    assert_eq!(names(Editing::Patches), expected.map(|name| if name == "edit_file" { "apply_patch" } else { name }));
+    let tools = all(Editing::Replacements);
     let described: Vec<_> = tools
         .iter()
         .map(|tool| json!({"name": tool.name(), "description": tool.description(), "parameters": tool.parameters()}))
@@ -88,7 +91,8 @@ fn the_list_is_small_and_in_fixed_order() {
 
 #[test]
 fn examples_are_correct_calls() {
-    for tool in all().iter() {
+    let both = [all(Editing::Replacements), all(Editing::Patches)].concat();
+    for tool in &both {
         let schema = tool.parameters();
         assert!(jsonschema::meta::is_valid(&schema), "{schema}");
         let error = futures_util::FutureExt::now_or_never(tool.run(&Place::new(&[]).context, &Value::Null));
@@ -428,7 +432,67 @@ async fn a_cancelled_call_does_nothing() {
 #[test]
 fn kinds_tell_reading_from_writing() {
     let writing = |tool: &Arc<dyn Tool>| !tool.kind().is_read_only();
-    let names: Vec<_> = all().iter().filter(|tool| writing(tool)).map(|tool| tool.name()).collect();
+    let names: Vec<_> =
+        all(Editing::Replacements).iter().filter(|tool| writing(tool)).map(|tool| tool.name()).collect();
     assert_eq!(names, ["edit_file", "write_file"]);
     assert!(!ToolKind::Execute.is_read_only());
+}
+
+fn patch(sections: &str) -> Value {
+    json!({"patch": format!("*** Begin Patch\n{sections}*** End Patch")})
+}
+
+#[tokio::test]
+async fn apply_patch_changes_several_files() {
+    let place = Place::new(&[("a.rs", "one\ntwo\nthree\n"), ("b.rs", "b\n"), ("c.rs", "c\n")]);
+    let sections = "*** Update File: a.rs\n one\n-two\n+TWO\n three\n*** Add File: new/d.rs\n+d\n*** Delete File: b.rs\n\
+        *** Update File: c.rs\n*** Move to: e.rs\n-c\n+C\n";
+    let preview = place.preview("apply_patch", patch(sections)).await.unwrap();
+    assert_eq!(preview.title, "Edit a.rs, Create new/d.rs, Delete b.rs, Move c.rs to e.rs");
+    assert_eq!(preview.diffs.len(), 5);
+    assert_eq!(preview.caution, None);
+    let output = place.run("apply_patch", patch(sections)).await.unwrap();
+    assert!(output.content.starts_with("Changed a.rs, lines 1–3; matched exactly.\n@@"), "{}", output.content);
+    let rest = "Created new/d.rs (1 lines).\nDeleted b.rs.\nCreated e.rs (1 lines).\nDeleted c.rs.\n";
+    assert!(output.content.ends_with(rest), "{}", output.content);
+    assert_eq!(output.diffs.len(), 5);
+    assert_eq!(place.on_disk("a.rs"), "one\nTWO\nthree\n");
+    assert_eq!((place.on_disk("new/d.rs"), place.on_disk("e.rs")), ("d\n".to_owned(), "C\n".to_owned()));
+    assert!(!place.folder.path().join("b.rs").exists() && !place.folder.path().join("c.rs").exists());
+}
+
+#[tokio::test]
+async fn apply_patch_changes_nothing_when_one_file_does_not_fit() {
+    let place = Place::new(&[("a.rs", "one\n"), ("b.rs", "b\n"), (".git/hooks/x", "x\n")]);
+    let good = "*** Update File: a.rs\n-one\n+two\n";
+    let check = async |bad: &str, words: &str| {
+        let answer = place.answer("apply_patch", patch(&format!("{good}{bad}"))).await;
+        assert!(answer.starts_with("error: ") && answer.contains(words), "{answer}");
+        assert_eq!(place.on_disk("a.rs"), "one\n");
+    };
+    check("*** Update File: b.rs\n-c\n+d\n", "no file was changed").await;
+    check("*** Add File: b.rs\n+d\n", "exists already").await;
+    check("*** Delete File: c.rs\n", "c.rs does not exist. Did you mean").await;
+    check("*** Update File: a.rs\n-one\n+three\n", "names a.rs twice").await;
+    check("*** Add File: ../c.rs\n+d\n", "outside the workspace").await;
+    check("*** Update File: b.rs\n b\n", "Example: ").await;
+    place.write("wide", b"\xff\xfea\0\n\0");
+    check("*** Update File: wide\n*** Move to: w\n", "UTF-16LE").await;
+    place.open("b.rs", "typed\n");
+    check("*** Delete File: b.rs\n", "unsaved changes").await;
+    let preview = place.preview("apply_patch", patch("*** Delete File: .git/hooks/x\n")).await.unwrap();
+    assert!(preview.caution.is_some_and(|caution| caution.contains("protected")));
+}
+
+#[tokio::test]
+async fn apply_patch_is_shown_while_it_streams() {
+    let place = Place::new(&[("a.rs", "one\n")]);
+    let sketch = async |text: &str| {
+        let arguments = json!({ "patch": text });
+        Place::tool("apply_patch").sketch(&place.context, &arguments).await.map(|preview| preview.title)
+    };
+    let begun = "*** Begin Patch\n*** Update File: a.rs\n-one\n+two\n";
+    assert_eq!(sketch("*** Begin Patch\n*** Upd").await, None);
+    assert_eq!(sketch(begun).await.as_deref(), Some("Edit a.rs"));
+    assert_eq!(sketch(&format!("{begun}*** Add File: b.rs\n+b\n+c")).await.as_deref(), Some("Edit a.rs, Create b.rs"));
 }

@@ -31,8 +31,7 @@ struct Partial {
 impl TypedTool for WriteFile {
     type Arguments = Arguments;
     const NAME: &'static str = "write_file";
-    const DESCRIPTION: &'static str =
-        "Create a file or replace its whole text. To change part of a file use edit_file.";
+    const DESCRIPTION: &'static str = "Create a file or replace its whole text. Not for changing part of a file.";
     const KIND: ToolKind = ToolKind::Edit;
     const EXAMPLE: &'static str = r#"{"path": "notes.md", "content": "Notes\n"}"#;
 

@@ -158,7 +158,7 @@ impl Now {
         if let Some(document) = workspace.document(path) {
             return Ok(Self { text: document.text.clone(), place: Place::Document(document) });
         }
-        match workspace.look(path).await {
+        match workspace.peek(path).await {
             Ok(file) if file.source == Source::Disk => Ok(Self { text: file.text, place: Place::Disk(file.format) }),
             Ok(file) => Ok(Self { text: file.text, place: Place::Editor }),
             Err(FileError::NotFound(_)) => Ok(Self { text: "".into(), place: Place::Nowhere }),

@@ -150,6 +150,15 @@ fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> i
     Ok(true)
 }
 
+/// Writes a file that its owner alone may read.
+pub(super) fn write_private(dir: &Dir, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+    let temporary = Temporary::create(dir)?;
+    #[cfg(unix)]
+    rustix::fs::fchmod(temporary.file(), rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+    temporary.file().write_all(bytes)?;
+    temporary.rename(name)
+}
+
 fn remove_now(path: &WorkspacePath, expected: &[u8]) -> io::Result<bool> {
     let (dir, name) = path.parent()?;
     refuse_unwritable(&dir.symlink_metadata(name)?)?;

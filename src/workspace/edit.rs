@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use super::content::LineEnding;
 use super::patch::Chunk;
-use crate::text::{Hunk, hunks, merged, patched};
+use crate::text::{Hunk, hunks, line_hunks, merged, patched, taken_back};
 use replacement::Search;
 
 /// More places than this are not listed.
@@ -142,6 +142,7 @@ fn write(text: &str, content: &str) -> Outcome {
 fn revert(text: &str, before: &str, after: &str) -> Result<Outcome, MatchError> {
     let reverted = if text == after { Some(before.to_owned()) } else { merged(after, before, text) };
     let new_text = reverted
+        .or_else(|| taken_back(before, after, text, &line_hunks(before, after)))
         .ok_or_else(|| MatchError("the same lines have been changed since; they stay as they are".to_owned()))?;
     Ok(Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None })
 }

@@ -8,7 +8,7 @@ use super::{Change, FileChange, FileError, FileText, Source, Workspace, Workspac
 /// Removes a file, unless that would lose text nobody else has.
 pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Result<FileChange, FileError> {
     let _turn = workspace.0.documents.turn(&path.real()).await;
-    let file = workspace.look(path).await?;
+    let file = workspace.peek(path).await?;
     match workspace.0.seen.known(path, &file.text) {
         Known::Changed | Known::ChangedSinceShown => Err(FileError::Changed(path.display())),
         Known::Same | Known::Unread => remove_seen(path, file).await,
@@ -26,7 +26,7 @@ pub(super) async fn undo(
         return commit(workspace, path, &revert).await;
     }
     let _turn = workspace.0.documents.turn(&path.real()).await;
-    let file = workspace.look(path).await?;
+    let file = workspace.peek(path).await?;
     if file.text == change.new_text { remove_seen(path, file).await } else { Err(FileError::Changed(path.display())) }
 }
 

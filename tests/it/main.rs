@@ -25,3 +25,4 @@ mod program;
 mod prompt;
 mod schema;
 mod streaming;
+mod undo;

@@ -10,14 +10,21 @@ use crate::protocol::lsp;
 use crate::rpc::ErrorCode;
 use crate::server::Server;
 use crate::server::dispatch::{Answer, error};
-use crate::session::{Attachment, Prompt};
+use crate::session::{Attachment, Prompt, Review, Selection, Undoable};
 use crate::text::display;
 
 /// The kinds of our code actions.
 pub(in crate::server) const ACTION_KINDS: [&str; 3] = ["quickfix", "refactor", "source"];
 /// Our commands.
-pub(in crate::server) const COMMANDS: [&str; 5] =
-    ["tandem.ask", "tandem.cancel", "tandem.allow", "tandem.allowAlways", "tandem.reject"];
+pub(in crate::server) const COMMANDS: [&str; 7] = [
+    "tandem.ask",
+    "tandem.cancel",
+    "tandem.allow",
+    "tandem.allowAlways",
+    "tandem.reject",
+    "tandem.undo",
+    "tandem.keep",
+];
 
 /// What the selection actions ask.
 const ABOUT: &str = "Tell me what matters about this selection: what it does, what is wrong or surprising in it, and \
@@ -48,6 +55,8 @@ impl Server {
         let mut actions = self.question_actions();
         if self.plain_is_running() {
             actions.push(action("tandem: Stop", "source", "tandem.cancel", &json!([])));
+        } else {
+            actions.extend(self.undo_actions());
         }
         if chat::is_chat(&uri) {
             if self.documents.get(&uri).is_some_and(|document| chat::question(&document.text).is_some()) {
@@ -79,6 +88,17 @@ impl Server {
         actions
     }
 
+    /// Taking back or settling what was changed last.
+    fn undo_actions(&self) -> Vec<Value> {
+        let Some((id, Undoable { is_undo, .. })) = self.changed_last() else { return Vec::new() };
+        let arguments = json!([{ "sessionId": id }]);
+        let undo = if is_undo { "tandem: Undo the undo" } else { "tandem: Undo the last turn" };
+        vec![
+            action(undo, "source", "tandem.undo", &arguments),
+            action("tandem: Keep the changes", "source", "tandem.keep", &arguments),
+        ]
+    }
+
     pub(in crate::server) fn execute(&mut self, params: lsp::ExecuteCommandParams) -> Answer<Value> {
         let first = params.arguments.unwrap_or_default().into_iter().next().map(json_of).unwrap_or_default();
         match params.command.as_str() {
@@ -87,6 +107,8 @@ impl Server {
             "tandem.allow" => self.answer_question(first.as_str(), Permission::AllowOnce)?,
             "tandem.allowAlways" => self.answer_question(first.as_str(), Permission::AllowAlways)?,
             "tandem.reject" => self.answer_question(first.as_str(), Permission::Reject)?,
+            "tandem.undo" => self.review_by_command(first, Review::Reject(Selection::default()))?,
+            "tandem.keep" => self.review_by_command(first, Review::Keep(Selection::default()))?,
             other => {
                 let message = format!("there is no command `{other}`; there are {}", COMMANDS.join(", "));
                 return Err(error(ErrorCode::InvalidParams, message));

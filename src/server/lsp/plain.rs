@@ -18,7 +18,7 @@ use crate::server::dispatch::{Answer, error};
 use crate::server::documents::path_of;
 use crate::session::{Attachment, Command, Prompt, SessionId};
 use crate::text::display;
-use crate::workspace::{Change, NoEditor, Root, Workspace};
+use crate::workspace::StateFolder;
 
 /// Answers of message boxes that may wait for the server.
 const DECISIONS: usize = 8;
@@ -247,18 +247,6 @@ async fn deliver(chat: ChatFile, peer: crate::rpc::Peer, documents: crate::works
     }
 }
 
-async fn create(folder: PathBuf, name: &str, text: String) -> Result<(), String> {
-    let root = {
-        let folder = folder.clone();
-        tokio::task::spawn_blocking(move || {
-            std::fs::create_dir_all(&folder)?;
-            Root::open(&folder)
-        })
-        .await
-    };
-    let root = root.map_err(|error| error.to_string())?.map_err(|error| format!("{}: {error}", folder.display()))?;
-    let documents = crate::workspace::Documents::new(crate::text::Encoding::Utf8);
-    let workspace = Workspace::new(vec![Arc::new(root)], documents, Arc::new(NoEditor));
-    let path = workspace.resolve(name).map_err(|error| error.to_string())?;
-    workspace.commit(&path, &Change::Write(text)).await.map(drop).map_err(|error| error.to_string())
+async fn create(folder: PathBuf, name: &str, text: String) -> std::io::Result<()> {
+    StateFolder::open(folder).await?.write(name, text.into_bytes()).await
 }

@@ -1,0 +1,104 @@
+//! `_tandem/review`, and what plain clients have of it: `tandem.undo` and `tandem.keep`.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::Server;
+use super::conversation::Conversation;
+use super::dispatch::{Answer, error, read};
+use crate::protocol::ext;
+use crate::protocol::lsp::MessageType;
+use crate::rpc::{ErrorCode, Params, Responder};
+use crate::session::{self, Command, ReviewError, Selection, SessionId, Undoable};
+use crate::workspace::review::PendingHunk;
+
+/// The argument of `tandem.undo` and `tandem.keep`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Which {
+    #[serde(default)]
+    session_id: Option<String>,
+}
+
+impl Server {
+    pub(super) fn review(&mut self, responder: Responder, params: &Params) {
+        let asked = read::<ext::Review>(params).and_then(|request| {
+            let ext::Review { session_id, action, turn, path, hunk } = request;
+            let selection = Selection { turn, path, hunk };
+            let review = match action {
+                ext::ReviewAction::List => session::Review::List,
+                ext::ReviewAction::Keep => session::Review::Keep(selection),
+                ext::ReviewAction::Reject => session::Review::Reject(selection),
+            };
+            Ok(ask(self.conversation(&session_id)?, review))
+        });
+        match asked {
+            Err(error) => responder.respond(Err(error)),
+            Ok(answer) => {
+                self.tasks.spawn(async move {
+                    match answer.await {
+                        Ok(Ok(reviewed)) => responder.ok(&wire(reviewed)),
+                        Ok(Err(ReviewError(why))) => responder.error(ErrorCode::RequestFailed, why),
+                        Err(_session_gone) => responder.error(ErrorCode::RequestFailed, "the session has ended"),
+                    }
+                });
+            }
+        }
+    }
+
+    /// Undoes or keeps what a conversation changed, the one that did last unless one is named; tells by a message.
+    pub(super) fn review_by_command(&mut self, argument: Value, review: session::Review) -> Answer<()> {
+        let usage = || error(ErrorCode::InvalidParams, "it takes nothing, or {sessionId?}");
+        let which: Option<Which> = serde_json::from_value(argument).map_err(|_| usage())?;
+        let named = which.unwrap_or_default().session_id.map(SessionId::from);
+        let Some(id) = named.or_else(|| Some(self.changed_last()?.0.clone())) else {
+            self.show_message(MessageType::Info, "tandem: there is nothing to undo");
+            return Ok(());
+        };
+        let answer = ask(self.conversation(&id)?, review);
+        let peer = self.peer.clone();
+        self.tasks.spawn(async move {
+            let (kind, text) = match answer.await {
+                Ok(Ok(reviewed)) => (MessageType::Info, reviewed.message.unwrap_or_default()),
+                Ok(Err(ReviewError(why))) => (MessageType::Warning, why),
+                Err(_session_gone) => return,
+            };
+            peer.notify("window/showMessage", &json!({ "type": kind, "message": format!("tandem: {text}") }));
+        });
+        Ok(())
+    }
+
+    /// The conversation that changed something last, of those with something to take back.
+    pub(super) fn changed_last(&self) -> Option<(&SessionId, Undoable)> {
+        let undoable = |(id, conversation): (_, &Conversation)| Some((id, conversation.undoable()?));
+        self.conversations.iter().filter_map(undoable).max_by_key(|(_, undoable)| undoable.since)
+    }
+}
+
+fn ask(
+    conversation: &Conversation,
+    review: session::Review,
+) -> oneshot::Receiver<Result<session::Reviewed, ReviewError>> {
+    let (reply, answer) = oneshot::channel();
+    conversation.send(Command::Review(review, reply));
+    answer
+}
+
+fn wire(reviewed: session::Reviewed) -> ext::Reviewed {
+    let file = |file: session::ReviewedFile| ext::ReviewedFile {
+        path: file.path,
+        created: file.created,
+        hunks: file.hunks.into_iter().map(hunk).collect(),
+    };
+    let turn = |turn: session::ReviewedTurn| ext::ReviewedTurn {
+        turn: turn.turn,
+        files: turn.files.into_iter().map(file).collect(),
+    };
+    ext::Reviewed { turns: reviewed.turns.into_iter().map(turn).collect(), message: reviewed.message }
+}
+
+fn hunk(hunk: PendingHunk) -> ext::ReviewedHunk {
+    let lines = |lines: std::ops::Range<usize>| ext::Lines { start: lines.start + 1, count: lines.len() };
+    ext::ReviewedHunk { id: hunk.id, old: lines(hunk.old_lines), new: lines(hunk.new_lines), diff: hunk.diff }
+}

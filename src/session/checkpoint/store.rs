@@ -1,0 +1,97 @@
+//! The texts as they were before each turn, in the state folder: what a person can go back to when nothing else is left.
+//!
+//! A text is stored once, named by its SHA-256. Beside the texts is a list a turn, `SESSION-TURN.json`, that says which
+//! text was whose.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::tools::FileDiff;
+use crate::workspace::StateFolder;
+use crate::workspace::state::Retention;
+
+/// What stays when a conversation begins to store.
+const RETENTION: Retention = Retention { age: Duration::from_hours(30 * 24), bytes: 256 * 1024 * 1024 };
+
+/// Where before-images go.
+#[derive(Debug)]
+pub(super) enum Store {
+    /// Not opened yet.
+    Closed(PathBuf),
+    /// Ready.
+    Open(Images),
+    /// There is none, or it failed: that was said.
+    Absent,
+}
+
+/// The folder, and the names of what this conversation stored there.
+#[derive(Debug)]
+pub(super) struct Images {
+    folder: StateFolder,
+    stored: HashSet<String>,
+}
+
+impl Store {
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        folder.map_or(Self::Absent, Self::Closed)
+    }
+
+    /// Stores what the files of a turn were before. Fails once at most; then nothing is stored any more.
+    pub async fn save(&mut self, session: &str, turn: u64, changes: &[FileDiff]) -> Result<(), String> {
+        let saved = match self.images().await {
+            Ok(None) => return Ok(()),
+            Ok(Some(images)) => images.save(session, turn, changes).await,
+            Err(error) => Err(error),
+        };
+        saved.map_err(|error| {
+            *self = Self::Absent;
+            format!("the texts before the changes cannot be stored ({error}); undo works as long as tandem runs")
+        })
+    }
+
+    async fn images(&mut self) -> std::io::Result<Option<&mut Images>> {
+        if let Self::Closed(path) = self {
+            let folder = StateFolder::open(path.clone()).await?;
+            folder.prune(RETENTION).await?;
+            *self = Self::Open(Images { folder, stored: HashSet::new() });
+        }
+        Ok(if let Self::Open(images) = self { Some(images) } else { None })
+    }
+}
+
+impl Images {
+    async fn save(&mut self, session: &str, turn: u64, changes: &[FileDiff]) -> std::io::Result<()> {
+        let mut files = Vec::new();
+        for change in changes {
+            let before = match &change.old_text {
+                Some(text) => Some(self.store(text).await?),
+                None => None,
+            };
+            files.push(json!({ "path": change.path, "before": before }));
+        }
+        let list = json!({ "session": session, "turn": turn, "files": files }).to_string();
+        self.folder.write(&format!("{session}-{turn}.json"), list.into_bytes()).await
+    }
+
+    /// The name of `text`, which is there afterwards.
+    async fn store(&mut self, text: &str) -> std::io::Result<String> {
+        let name = address(text);
+        if !self.stored.contains(&name) {
+            self.folder.write(&name, text.as_bytes().to_vec()).await?;
+            self.stored.insert(name.clone());
+        }
+        Ok(name)
+    }
+}
+
+fn address(text: &str) -> String {
+    let mut address = String::with_capacity(64);
+    for byte in ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref() {
+        write!(address, "{byte:02x}").expect("writing to a string cannot fail");
+    }
+    address
+}

@@ -1,0 +1,132 @@
+//! Folders of tandem's own, such as those of chat files and of before-images: their person's alone to read, and every
+//! file in them whole or not there.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use super::Root;
+use super::disk::{self, blocking};
+
+/// A folder of tandem's own. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct StateFolder(std::sync::Arc<Root>);
+
+/// What is kept when a folder is pruned.
+#[derive(Debug, Clone, Copy)]
+pub struct Retention {
+    /// Nothing older.
+    pub age: Duration,
+    /// No more bytes in all; the oldest files go first.
+    pub bytes: u64,
+}
+
+/// A file as pruning sees it.
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    name: String,
+    bytes: u64,
+    written: SystemTime,
+}
+
+impl StateFolder {
+    /// Opens the folder `path` and makes what of it is missing.
+    ///
+    /// # Errors
+    /// When it cannot be made or opened.
+    pub async fn open(path: PathBuf) -> io::Result<Self> {
+        blocking(move || {
+            let mut builder = std::fs::DirBuilder::new();
+            builder.recursive(true);
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(&path)?;
+            Ok(Self(std::sync::Arc::new(Root::open(&path)?)))
+        })
+        .await
+    }
+
+    /// Writes the file `name`.
+    ///
+    /// # Errors
+    /// When the system would not do it. What was there before is there still.
+    pub async fn write(&self, name: &str, bytes: Vec<u8>) -> io::Result<()> {
+        let (root, name) = (self.0.clone(), name.to_owned());
+        blocking(move || disk::write_private(root.dir(), name.as_ref(), &bytes)).await
+    }
+
+    /// Removes what is too old or too much.
+    ///
+    /// # Errors
+    /// When the folder cannot be read. A file that will not go stays.
+    pub async fn prune(&self, retention: Retention) -> io::Result<()> {
+        let root = self.0.clone();
+        blocking(move || {
+            let mut files = Vec::new();
+            for entry in root.dir().entries()?.flatten() {
+                let (Ok(name), Ok(found)) = (entry.file_name().into_string(), entry.metadata()) else { continue };
+                if let (true, Ok(written)) = (found.is_file(), found.modified()) {
+                    files.push(Found { name, bytes: found.len(), written: written.into_std() });
+                }
+            }
+            for file in outdated(files, SystemTime::now(), retention) {
+                let _stays = root.dir().remove_file(file.name);
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// The files that go.
+fn outdated(mut files: Vec<Found>, now: SystemTime, retention: Retention) -> Vec<Found> {
+    files.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.name.cmp(&b.name)));
+    let mut bytes = 0_u64;
+    files.retain(|file| {
+        bytes = bytes.saturating_add(file.bytes);
+        // What is written in the future is not old.
+        let age = now.duration_since(file.written).unwrap_or_default();
+        age > retention.age || bytes > retention.bytes
+    });
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_old_and_then_the_oldest_go() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        let file = |name: &str, bytes, age: u64| Found {
+            name: name.to_owned(),
+            bytes,
+            written: now - Duration::from_secs(age),
+        };
+        let check = |files: Vec<Found>, expected: &[&str]| {
+            let retention = Retention { age: Duration::from_secs(100), bytes: 10 };
+            let gone: Vec<_> = outdated(files, now, retention).into_iter().map(|file| file.name).collect();
+            assert_eq!(gone, expected);
+        };
+        check(vec![file("a", 5, 0), file("b", 5, 100)], &[]);
+        check(vec![file("a", 1, 0), file("b", 1, 101)], &["b"]);
+        check(vec![file("a", 4, 3), file("b", 4, 2), file("c", 4, 1)], &["a"]);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn nobody_else_may_read_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("state/checkpoints");
+        let folder = StateFolder::open(path.clone()).await.unwrap();
+        folder.write("one", b"text".to_vec()).await.unwrap();
+        folder.write("one", b"other".to_vec()).await.unwrap();
+        let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o700);
+        assert_eq!(mode(&path.join("one")), 0o600);
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1, "no temporary file stays");
+        folder.prune(Retention { age: Duration::from_mins(1), bytes: 0 }).await.unwrap();
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
+    }
+}

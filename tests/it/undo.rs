@@ -1,0 +1,377 @@
+//! Taking back what turns changed: whole, by file and by hunk, and never over what somebody typed since.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::driver::{Client, World};
+
+fn call(name: &str, arguments: Value) -> Value {
+    json!({ "call": { "id": "c1", "name": name, "arguments": arguments } })
+}
+
+fn edit(path: &str, replacements: &[(&str, &str)]) -> Value {
+    let edits: Vec<_> = replacements.iter().map(|(old, new)| json!({ "old_text": old, "new_text": new })).collect();
+    call("edit_file", json!({ "path": path, "edits": edits }))
+}
+
+fn write(path: &str, content: &str) -> Value {
+    call("write_file", json!({ "path": path, "content": content }))
+}
+
+/// A world whose model makes each of these calls in a turn of its own, and then only says "Done.".
+fn world(calls: &[Value]) -> World {
+    let done = json!([{ "text": "Done." }]);
+    let turns = calls.iter().flat_map(|call| [json!([call]), done.clone()]);
+    World::new(turns.chain([done.clone(), done.clone()]).collect())
+}
+
+/// A session that edits without asking.
+fn session(client: &mut Client, world: &World) -> String {
+    let session = client.session(world);
+    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+    session
+}
+
+fn turn(client: &mut Client, session: &str) {
+    let id = client.prompt(session, "change it");
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+}
+
+fn review(client: &mut Client, session: &str, action: &str, more: Value) -> Value {
+    let id = ask_review(client, session, action, more);
+    client.answer(id)
+}
+
+fn ask_review(client: &mut Client, session: &str, action: &str, more: Value) -> i64 {
+    let mut params = json!({ "sessionId": session, "action": action });
+    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    client.ask("_tandem/review", params)
+}
+
+fn undo(client: &mut Client, session: &str) -> Value {
+    review(client, session, "reject", json!({}))
+}
+
+/// Plays the editor for one edit: the change first, then the answer.
+fn apply(client: &mut Client, uri: &str, text: &str) -> Value {
+    let request = client.next("workspace/applyEdit");
+    let change = &request["params"]["edit"]["documentChanges"][0];
+    assert_eq!(change["textDocument"]["uri"], uri);
+    let version = change["textDocument"]["version"].as_i64().unwrap() + 1;
+    change_document(client, uri, version, text);
+    client.respond(&request, json!({ "applied": true }));
+    change.clone()
+}
+
+fn change_document(client: &mut Client, uri: &str, version: i64, text: &str) {
+    let document = json!({ "uri": uri, "version": version });
+    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
+}
+
+/// What the model was last told by the person.
+fn last_words(world: &World) -> String {
+    world.rehearsal().requests().last().unwrap()["messages"].as_array().unwrap().last().unwrap().to_string()
+}
+
+/// The ids and diffs of what can be reviewed in the first file of a turn.
+fn hunks(answer: &Value, turn: usize) -> Vec<(u64, &str)> {
+    let hunks = answer["result"]["turns"][turn]["files"][0]["hunks"].as_array().unwrap();
+    hunks.iter().map(|hunk| (hunk["id"].as_u64().unwrap(), hunk["diff"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn undo_restores_closed_and_created_files_and_tells_the_model() {
+    let world = world(&[edit("a.rs", &[("one", "two")]), write("new/b.rs", "b\n")]);
+    world.write("a.rs", "one\r\nmore");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "two\r\nmore");
+    let answer = undo(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "one\r\nmore");
+    assert_eq!(answer["result"]["message"], "undone: a.rs (undo again brings it back)");
+    assert_eq!(answer["result"]["turns"], json!([]));
+
+    turn(&mut client, &session);
+    let told = world.rehearsal().requests()[2]["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(told.contains("(the user undid these changes of yours: a.rs)"), "{told}");
+    assert_eq!(world.read("new/b.rs"), "b\n");
+    undo(&mut client, &session);
+    assert!(!world.path().join("new/b.rs").exists());
+    assert_eq!(world.read("a.rs"), "one\r\nmore", "only the last turn");
+}
+
+#[test]
+fn undo_restores_an_open_buffer_through_the_editor() {
+    let world = world(&[edit("a.rs", &[("let x = 1;", "let x = 2;")])]);
+    world.write("a.rs", "// on disk\n");
+    let mut client = world.client();
+    let uri = world.uri("a.rs");
+    client.open(&uri, "// typed\nlet x = 1;\n");
+    let session = session(&mut client, &world);
+    let prompt = client.prompt(&session, "change it");
+    apply(&mut client, &uri, "// typed\nlet x = 2;\n");
+    client.answer(prompt);
+    let id = ask_review(&mut client, &session, "reject", json!({}));
+    let change = apply(&mut client, &uri, "// typed\nlet x = 1;\n");
+    assert_eq!(change["textDocument"]["version"], 2);
+    assert_eq!(change["edits"][0]["newText"], "1", "the smallest hunk");
+    assert!(client.answer(id)["result"]["message"].as_str().unwrap().starts_with("undone: a.rs"));
+    assert_eq!(world.read("a.rs"), "// on disk\n", "the disk is the person's to write");
+}
+
+#[test]
+fn an_undo_can_be_undone() {
+    let world = world(&[edit("a.rs", &[("one", "two")]), write("b.rs", "b\n")]);
+    world.write("a.rs", "one\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    turn(&mut client, &session);
+    undo(&mut client, &session);
+    assert!(!world.path().join("b.rs").exists());
+    assert_eq!(undo(&mut client, &session)["result"]["message"], "brought back: b.rs");
+    assert_eq!(world.read("b.rs"), "b\n");
+    undo(&mut client, &session);
+    assert!(!world.path().join("b.rs").exists());
+    let answer = review(&mut client, &session, "reject", json!({ "turn": 1 }));
+    assert_eq!(world.read("a.rs"), "one\n", "{answer}");
+    let again = review(&mut client, &session, "reject", json!({ "turn": 1 }));
+    assert_eq!(again["error"]["message"], "nothing of that change is left to undo");
+}
+
+#[test]
+fn lines_typed_elsewhere_survive_an_undo() {
+    let world = world(&[edit("a.rs", &[("two", "TWO")])]);
+    world.write("a.rs", "one\ntwo\nthree\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    world.write("a.rs", "mine\none\nTWO\nthree!\n");
+    undo(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "mine\none\ntwo\nthree!\n");
+}
+
+#[test]
+fn an_undo_that_would_trample_changes_nothing_and_says_so() {
+    let both = json!([
+        { "call": { "id": "c1", "name": "write_file", "arguments": { "path": "b.rs", "content": "b\n" } } },
+        { "call": { "id": "c2", "name": "edit_file",
+            "arguments": { "path": "a.rs", "edits": [{ "old_text": "two", "new_text": "TWO" }] } } },
+    ]);
+    let world = World::new(json!([both, [{ "text": "Done." }]]));
+    world.write("a.rs", "one\ntwo\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    world.write("b.rs", "b\nmine\n");
+    let answer = undo(&mut client, &session);
+    assert_eq!(answer["error"]["code"], -32803);
+    let why = answer["error"]["message"].as_str().unwrap();
+    assert!(why.contains("b.rs") && why.contains("changed since"), "{why}");
+    assert_eq!(world.read("a.rs"), "one\nTWO\n", "all or nothing");
+
+    world.write("b.rs", "b\n");
+    client.open(&world.uri("a.rs"), "one\nTWO, mine\n");
+    let answer = undo(&mut client, &session);
+    let why = answer["error"]["message"].as_str().unwrap();
+    assert!(why.contains("a.rs") && why.contains("the same lines"), "{why}");
+    assert_eq!(world.read("b.rs"), "b\n", "all or nothing");
+}
+
+#[test]
+fn a_created_file_with_unsaved_text_is_not_removed() {
+    let world = world(&[write("b.rs", "b\n")]);
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    client.open(&world.uri("b.rs"), "b\n");
+    change_document(&mut client, &world.uri("b.rs"), 2, "b\nmine\n");
+    assert_eq!(undo(&mut client, &session)["error"]["code"], -32803);
+    assert_eq!(world.read("b.rs"), "b\n");
+}
+
+#[test]
+fn hunks_are_kept_and_rejected_one_by_one_after_more_typing() {
+    let world = world(&[edit("a.rs", &[("a\n", "A\n"), ("e\n", "E\n"), ("i\n", "I\n")])]);
+    world.write("a.rs", "a\nb\nc\nd\ne\nf\ng\nh\ni\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    let listed = review(&mut client, &session, "list", json!({}));
+    assert_eq!(hunks(&listed, 0).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1, 5, 9]);
+    let file = &listed["result"]["turns"][0]["files"][0];
+    assert_eq!(file["path"], json!(world.path().join("a.rs")));
+    assert_eq!(file["hunks"][1]["new"], json!({ "start": 5, "count": 1 }));
+
+    world.write("a.rs", "mine\nA\nb\nc\nd\nE\nf\ng\nh\nI, mine\n");
+    let path = world.path().join("a.rs");
+    let one = |hunk: u64| json!({ "turn": 1, "path": path, "hunk": hunk });
+    let kept = review(&mut client, &session, "keep", one(1));
+    assert_eq!(hunks(&kept, 0), [(5, "@@ -3,7 +3,7 @@\n b\n c\n d\n-e\n+E\n f\n g\n h\n")]);
+    assert_eq!(review(&mut client, &session, "reject", one(9))["error"]["code"], -32803, "it was rewritten");
+    let rejected = review(&mut client, &session, "reject", one(5));
+    assert_eq!(rejected["result"]["turns"], json!([]));
+    assert_eq!(world.read("a.rs"), "mine\nA\nb\nc\nd\ne\nf\ng\nh\nI, mine\n");
+
+    turn(&mut client, &session);
+    let words = last_words(&world);
+    assert!(words.contains("the user rejected this change of yours in a.rs") && words.contains("-e\\n+E"), "{words}");
+}
+
+#[test]
+fn keeping_settles_and_one_file_of_a_turn_can_go() {
+    let world = world(&[write("a.rs", "a\n"), write("b.rs", "b\n")]);
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    turn(&mut client, &session);
+    let a = world.path().join("a.rs");
+    let left = review(&mut client, &session, "reject", json!({ "path": a }));
+    assert!(!a.exists());
+    assert_eq!(left["result"]["turns"][0]["turn"], 2);
+    let left = review(&mut client, &session, "keep", json!({}));
+    assert_eq!(left["result"]["turns"], json!([]));
+    assert_eq!(undo(&mut client, &session)["error"]["message"], "there is nothing to undo");
+    assert_eq!(world.read("b.rs"), "b\n");
+}
+
+#[test]
+fn nothing_is_undone_while_a_turn_runs() {
+    let world =
+        World::new(json!([[write("a.rs", "a\n")], [{ "text": "And" }, { "gate": "on" }, { "text": " done." }]]));
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    let prompt = client.prompt(&session, "change it");
+    world.wait(world.rehearsal().waiting_at("on"));
+    let refused = undo(&mut client, &session);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("a turn is running"), "{refused}");
+    world.rehearsal().open("on");
+    client.answer(prompt);
+    undo(&mut client, &session);
+    assert!(!world.path().join("a.rs").exists());
+}
+
+#[test]
+fn a_patch_of_several_files_is_undone_in_one_go() {
+    let patch = "*** Begin Patch\n*** Update File: a.rs\n-one\n+two\n*** Add File: b.rs\n+b\n*** Delete File: c.rs\n\
+        *** Update File: d.rs\n*** Move to: e.rs\n-d\n+D\n*** End Patch";
+    let world = world(&[call("apply_patch", json!({ "patch": patch }))]);
+    let before = [("a.rs", "one\n"), ("c.rs", "c\n"), ("d.rs", "d\n")];
+    before.iter().for_each(|(name, text)| world.write(name, text));
+    let environment = [("TANDEM_MODEL", "gpt-5.2"), ("TANDEM_BASE_URL", world.model.base_url())];
+    let mut client = world.stranger_on(tandem::server::Carrier::Lsp, &environment);
+    let capabilities = json!({ "experimental": { "tandem": {} } });
+    client.call("initialize", json!({ "capabilities": capabilities, "rootUri": world.uri("") }));
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    let requests = world.rehearsal().requests();
+    let tools = requests[0]["tools"].to_string();
+    assert!(tools.contains("apply_patch") && !tools.contains("edit_file"), "{tools}");
+    assert_eq!(requests[0]["tools"], requests[1]["tools"], "the beginning of a request never changes");
+    assert_eq!(
+        (world.read("a.rs"), world.read("b.rs"), world.read("e.rs")),
+        ("two\n".into(), "b\n".into(), "D\n".into())
+    );
+    assert!(!world.path().join("c.rs").exists() && !world.path().join("d.rs").exists());
+    undo(&mut client, &session);
+    for (name, text) in before {
+        assert_eq!(world.read(name), text);
+    }
+    assert!(!world.path().join("b.rs").exists() && !world.path().join("e.rs").exists());
+    undo(&mut client, &session);
+    assert_eq!(
+        (world.read("a.rs"), world.read("b.rs"), world.read("e.rs")),
+        ("two\n".into(), "b\n".into(), "D\n".into())
+    );
+    assert!(!world.path().join("c.rs").exists() && !world.path().join("d.rs").exists());
+}
+
+#[test]
+fn a_plain_client_undoes_and_keeps_by_command() {
+    let world = world(&[edit("a.rs", &[("one", "two")])]);
+    world.write("a.rs", "one\n");
+    let mut client = world.client_with(json!({}));
+    let execute = |client: &mut Client, name: &str, arguments: Value| {
+        let answer = client.call("workspace/executeCommand", json!({ "command": name, "arguments": arguments }));
+        assert_eq!(answer["result"], Value::Null, "{answer}");
+        client.next("window/showMessage")["params"]["message"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(execute(&mut client, "tandem.undo", json!([])), "tandem: there is nothing to undo");
+    let uri = world.uri("notes.tandem.md");
+    client.open(&uri, "Change it.\n");
+    client.notify("textDocument/didSave", json!({ "textDocument": { "uri": uri } }));
+    let mut text = "Change it.\n".to_owned();
+    let mut asked = false;
+    while !text.ends_with("## You\n\n") {
+        let request = client.next("workspace/applyEdit");
+        let edit = &request["params"]["edit"]["documentChanges"][0]["edits"][0];
+        text.push_str(edit["newText"].as_str().unwrap());
+        change_document(&mut client, &uri, i64::try_from(text.len()).unwrap(), &text);
+        client.respond(&request, json!({ "applied": true }));
+        if text.contains("*Allow*") && !std::mem::replace(&mut asked, true) {
+            client.ask("workspace/executeCommand", json!({ "command": "tandem.allow", "arguments": [] }));
+        }
+    }
+    assert_eq!(client.next("window/showMessage")["params"]["message"], "tandem: done");
+    assert_eq!(world.read("a.rs"), "two\n");
+    let offered = offers(&mut client, &world, 1);
+    let undo = offered.iter().find(|action| action["title"] == "tandem: Undo the last turn").unwrap().clone();
+    assert!(offered.iter().any(|action| action["title"] == "tandem: Keep the changes"));
+    assert_eq!(offers(&mut client, &world, 2), Vec::<Value>::new(), "nothing for automatic requests");
+    let said = execute(&mut client, "tandem.undo", undo["command"]["arguments"].clone());
+    assert_eq!(said, "tandem: undone: a.rs (undo again brings it back)");
+    assert_eq!(world.read("a.rs"), "one\n");
+    assert_eq!(execute(&mut client, "tandem.undo", json!([])), "tandem: brought back: a.rs");
+    assert_eq!(world.read("a.rs"), "two\n");
+    assert_eq!(execute(&mut client, "tandem.keep", json!([])), "tandem: kept; there is nothing to undo any more");
+    assert_eq!(execute(&mut client, "tandem.undo", json!([])), "tandem: there is nothing to undo");
+    assert!(offers(&mut client, &world, 1).iter().all(|action| action["command"]["command"] != "tandem.undo"));
+}
+
+fn offers(client: &mut Client, world: &World, trigger: u8) -> Vec<Value> {
+    let at = json!({ "line": 0, "character": 0 });
+    let params = json!({ "textDocument": { "uri": world.uri("a.rs") }, "range": { "start": at, "end": at },
+        "context": { "diagnostics": [], "triggerKind": trigger } });
+    client.call("textDocument/codeAction", params)["result"].as_array().unwrap().clone()
+}
+
+#[cfg(unix)]
+#[test]
+fn before_images_outlive_the_process_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = world(&[edit("a.rs", &[("one", "two")]), write("b.rs", "b\n")]);
+    world.write("a.rs", "one, precious\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    turn(&mut client, &session);
+    client.end();
+    let folder = world.path().join(".home/state/checkpoints");
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.iter().all(|file| mode(file) == 0o600), "{files:?}");
+    let list = std::fs::read_to_string(folder.join(format!("{session}-1.json"))).unwrap();
+    let list: Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(list["files"][0]["path"], json!(world.path().join("a.rs")));
+    let image = folder.join(list["files"][0]["before"].as_str().unwrap());
+    assert_eq!(std::fs::read_to_string(image).unwrap(), "one, precious\n");
+    assert_eq!(files.len(), 3, "a created file has no text before: {files:?}");
+}
+
+#[test]
+fn without_a_state_folder_it_is_said_once_and_undo_works() {
+    let world = world(&[edit("a.rs", &[("one", "two")]), edit("a.rs", &[("two", "three")])]);
+    world.write("a.rs", "one\n");
+    world.write(".home/state", "a file where the folder should be");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    turn(&mut client, &session);
+    let warned = |message: &&Value| message["params"]["message"].as_str().is_some_and(|text| text.contains("stored"));
+    assert_eq!(client.seen.iter().filter(warned).count(), 1, "{:#?}", client.seen);
+    undo(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "two\n");
+}
