@@ -19,7 +19,7 @@ mod restrict;
 mod settings;
 mod sources;
 
-pub use environment::Environment;
+pub use environment::{Environment, Proxy};
 pub use model::{KeySource, ModelSettings, NoModel};
 pub use options::{Api, BaseUrl, CommandLine, McpOptions, Mode, Options, Permissions, Prices, schema};
 pub use problem::{Place, Problem};

@@ -34,7 +34,7 @@ use conversation::Conversation;
 use handshake::Client;
 
 /// Events of all sessions that may wait for the server.
-const EVENTS: usize = 512;
+const EVENTS: usize = 32;
 /// How often the editor's process is looked for.
 const WATCH: Duration = Duration::from_secs(3);
 

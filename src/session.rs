@@ -32,7 +32,7 @@ pub type SessionId = Arc<str>;
 /// Commands that may wait for a session before the sender waits too.
 const MAILBOX: usize = 32;
 /// Steps that may wait between a turn and its session.
-const STEPS: usize = 256;
+const STEPS: usize = 32;
 
 /// What a session is made of.
 pub struct Setup {

@@ -2,6 +2,7 @@
 //! own arguments are complete, while the rest still streams.
 
 use std::collections::{HashMap, HashSet};
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -10,11 +11,11 @@ use serde_json::Value;
 use super::event::{AgentEvent, CompleteCall};
 use super::live::Live;
 use super::schedule::{Call, Schedule, Work};
-use super::steps::{Entry, Steps};
+use super::steps::Steps;
 use super::turn::Turn;
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
-    Arguments, AssistantMessage, ErrorCode, Finish, Message, ModelError, ModelEvent, ModelRequest, ToolCall, Usage,
+    Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ModelRequest, ToolCall, Usage,
 };
 use crate::tools::{Tool, ToolKind};
 
@@ -34,42 +35,48 @@ pub(super) enum End {
     Failed(ModelError),
 }
 
-/// Asks the model and hands its calls to `schedule`: each exactly once, in the order of the answer.
+/// Asks the model and hands its calls to `schedule`: each exactly once, in the order of the answer. `taken` are the ids of
+/// all calls before.
 pub(super) async fn listen(
     turn: &Turn,
     request: ModelRequest,
-    history: &[Arc<Entry>],
+    taken: &HashSet<String>,
     schedule: &mut Schedule,
     steps: &Steps,
 ) -> Answer {
-    let taken = call_ids(history);
     let mut listener =
-        Listener { turn, steps, taken: &taken, collector: Collector::new(&taken), open: HashMap::new(), handed: 0 };
-    let mut stream = turn.provider.stream(request);
+        Listener { turn, steps, taken, collector: Collector::new(taken), open: HashMap::new(), handed: 0 };
+    let mut stream = Some(turn.provider.stream(request));
     let cancel = &turn.context.cancel;
     let end = loop {
-        tokio::select! {
+        let Some(open) = &mut stream else { break Ok(()) };
+        let event = tokio::select! {
             biased;
             () = cancel.cancelled() => break Ok(()),
-            event = stream.next() => match event {
-                Some(Ok(event)) => listener.hear(event, schedule).await,
+            event = open.next() => match event {
+                Some(Ok(event)) => event,
                 Some(Err(error)) => break Err(error),
                 None => break Ok(()),
             },
-            () = schedule.progress(), if schedule.is_running() => {}
+            Some(ended) = schedule.ended() => {
+                schedule.settle(ended).await;
+                continue;
+            }
+        };
+        let mut hearing = pin!(listener.hear(event, schedule));
+        tokio::select! {
+            biased;
+            () = &mut hearing => {}
+            () = cancel.cancelled() => {
+                // While nobody reads what is told, hearing takes its time; the socket does not wait for it.
+                stream = None;
+                hearing.await;
+            }
         }
     };
     // The socket is closed before anything else happens: a cancelled model stops at once.
     drop(stream);
     listener.close(end, schedule).await
-}
-
-fn call_ids(history: &[Arc<Entry>]) -> HashSet<String> {
-    let calls = history.iter().filter_map(|entry| match &entry.message {
-        Message::Assistant(answer) => Some(&answer.calls),
-        _ => None,
-    });
-    calls.flatten().map(|call| call.id.clone()).collect()
 }
 
 struct Listener<'a> {
@@ -119,7 +126,11 @@ impl Listener<'_> {
     /// Announces a call once its id is certain; an id that is missing or taken is decided when the call is complete.
     async fn start(&mut self, slot: usize, id: String, name: String) {
         let certain = !id.is_empty() && !name.is_empty() && !self.taken.contains(&id);
-        if !certain || slot < self.handed || self.open.contains_key(&slot) || self.open.values().any(|open| open.id == id) {
+        if !certain
+            || slot < self.handed
+            || self.open.contains_key(&slot)
+            || self.open.values().any(|open| open.id == id)
+        {
             return;
         }
         let tool = self.tool(&name);

@@ -60,6 +60,9 @@ pub(super) struct Schedule {
     writing: bool,
 }
 
+/// A task that ended, well or not.
+pub(super) type Ended = Result<(Id, Outcome), JoinError>;
+
 struct Running {
     slot: usize,
     id: String,
@@ -89,16 +92,19 @@ impl Schedule {
         self.start_what_may();
     }
 
-    /// Whether a call runs, so that [`Schedule::progress`] has something to wait for.
+    /// Whether a call runs, so that [`Schedule::ended`] has something to wait for.
     pub fn is_running(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// Waits until one running call ends and tells it.
-    pub async fn progress(&mut self) {
-        let Some(ended) = self.running.join_next_with_id().await else { return };
-        let outcome = self.settle(ended);
-        if let Some((slot, outcome)) = outcome {
+    /// Waits until a running call ends. Cancel safe: what it gives has to go to [`Schedule::settle`].
+    pub async fn ended(&mut self) -> Option<Ended> {
+        self.running.join_next_with_id().await
+    }
+
+    /// Tells how a call ended, and starts what waited for it.
+    pub async fn settle(&mut self, ended: Ended) {
+        if let Some((slot, outcome)) = self.outcome(ended) {
             self.tell(&outcome).await;
             self.done.insert(slot, outcome);
         }
@@ -116,11 +122,13 @@ impl Schedule {
                 if !self.is_running() {
                     break;
                 }
-                self.progress().await;
+                if let Some(ended) = self.ended().await {
+                    self.settle(ended).await;
+                }
                 continue;
             }
             tokio::select! {
-                () = self.progress() => {}
+                Some(ended) = self.ended() => self.settle(ended).await,
                 () = cancel.cancelled() => cancelled = true,
             }
         }
@@ -149,7 +157,7 @@ impl Schedule {
         self.started.insert(abort.id(), Running { slot, id, name, read_only, abort });
     }
 
-    fn settle(&mut self, ended: Result<(Id, Outcome), JoinError>) -> Option<(usize, Outcome)> {
+    fn outcome(&mut self, ended: Ended) -> Option<(usize, Outcome)> {
         let (id, outcome) = match ended {
             Ok((id, outcome)) => (id, Ok(outcome)),
             Err(error) => (error.id(), Err(error)),

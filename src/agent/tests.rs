@@ -165,7 +165,11 @@ impl Play {
 
     /// The calls whose code ran, in the order of their begin and end.
     fn runs(&self) -> Vec<&str> {
-        self.log.iter().map(String::as_str).filter(|line| line.starts_with("start") || line.starts_with("end")).collect()
+        self.log
+            .iter()
+            .map(String::as_str)
+            .filter(|line| line.starts_with("start") || line.starts_with("end"))
+            .collect()
     }
 
     /// The result of a call, as the model reads it; it stands in the history exactly once.

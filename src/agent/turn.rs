@@ -1,5 +1,6 @@
 //! One turn, from a person's message to the model's last word.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, mpsc};
@@ -45,7 +46,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { iterations: 500, tokens: None, cost: None, parallel: 8 }
+        Self { iterations: 250, tokens: None, cost: None, parallel: 8 }
     }
 }
 
@@ -56,6 +57,7 @@ pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
     steps.event(AgentEvent::TurnStart { turn_id: turn.id.clone(), model, context_window }).await;
     let mut state = State {
         messages: turn.history.clone(),
+        call_ids: turn.history.iter().flat_map(|entry| call_ids(&entry.message)).collect(),
         places: Arc::new(Semaphore::new(turn.limits.parallel.max(1))),
         guard: Guard::default(),
         usage: Usage::default(),
@@ -77,10 +79,20 @@ pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
     state.steps.event(done).await;
 }
 
+fn call_ids(message: &Message) -> impl Iterator<Item = String> {
+    let calls = match message {
+        Message::Assistant(answer) => answer.calls.as_slice(),
+        _ => &[],
+    };
+    calls.iter().map(|call| call.id.clone())
+}
+
 struct State {
     turn: Turn,
     steps: Steps,
     messages: Vec<Arc<Entry>>,
+    /// The ids of all calls in `messages`.
+    call_ids: HashSet<String>,
     places: Arc<Semaphore>,
     guard: Guard,
     usage: Usage,
@@ -127,12 +139,13 @@ impl State {
             messages: self.messages.iter().map(|entry| entry.encoded.clone()).collect(),
         };
         let mut schedule = Schedule::new(self.turn.context.clone(), self.steps.clone(), Arc::clone(&self.places));
-        let answer = listen(&self.turn, request, &self.messages, &mut schedule, &self.steps).await;
+        let answer = listen(&self.turn, request, &self.call_ids, &mut schedule, &self.steps).await;
         if let Some(usage) = answer.usage {
             self.account(usage).await;
         }
         if iteration == 1 && self.turn.limits.cost.is_some() && self.usage.cost.is_none() {
-            let message = "limits.cost cannot be kept: the provider names no cost, and the model has no prices in config.toml";
+            let message =
+                "limits.cost cannot be kept: the provider names no cost, and the model has no prices in config.toml";
             self.steps.event(AgentEvent::Notice { message: message.to_owned() }).await;
         }
         let outcomes = schedule.finish().await;
@@ -205,6 +218,7 @@ impl State {
     }
 
     async fn push(&mut self, message: Message) {
+        self.call_ids.extend(call_ids(&message));
         let encoded = self.turn.provider.encode(&message);
         let entry = Arc::new(Entry { message, encoded });
         self.messages.push(Arc::clone(&entry));

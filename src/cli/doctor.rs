@@ -11,10 +11,12 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Outcome;
-use crate::config::{Environment, Settings, Sources};
-use crate::model::{Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec};
+use crate::config::{Environment, ModelSettings, Settings, Sources};
+use crate::model::{Endpoint, Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec};
 use crate::session;
 
+/// A window below this holds the instructions and little else.
+const SMALL_WINDOW: u64 = 16_384;
 /// How long a probe of the model may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -156,6 +158,8 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
     report.add(Finding::good("model", format!("{} at {}", provider.name(), provider.endpoint().base_url)))?;
     if let Ok(model) = &settings.model {
         report.add(Finding::good("key", model.key.to_string()))?;
+        report.add(Finding::good("proxy", way(model)))?;
+        report.add(Finding::good("certificates", authorities(model)))?;
     }
     let text = probe(&provider, "Answer with the single word: ready", Arc::new([])).await;
     report.add(match text {
@@ -172,7 +176,9 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
     };
     let called =
         probe(&provider, "Call the tool report_ready with ready = true. Do not answer in text.", Arc::new([tool]));
-    report.add(match called.await {
+    let called = called.await;
+    report.add(window(&provider).await)?;
+    report.add(match called {
         Ok(Heard { called: true, .. }) => Finding::good("tool calls", "the model calls tools"),
         Ok(_) => Finding::warning(
             "tool calls",
@@ -181,6 +187,50 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
         ),
         Err(error) => unreachable(&error),
     })
+}
+
+/// How requests get to the model.
+fn way(model: &ModelSettings) -> String {
+    match &model.proxy {
+        Some(_) if model.is_plain_loopback() => "none: plain http on this machine never uses one".to_owned(),
+        Some(proxy) => proxy.to_string(),
+        None => "none in the environment".to_owned(),
+    }
+}
+
+/// Who may vouch for the model's server.
+fn authorities(model: &ModelSettings) -> String {
+    match &model.ca_file {
+        _ if model.is_plain_loopback() => "none needed: plain http on this machine".to_owned(),
+        Some(file) => format!("this machine's, and those in {}", file.display()),
+        None => "this machine's".to_owned(),
+    }
+}
+
+/// How much the model reads at once: what the endpoint says goes before what is configured, because it cuts the rest.
+async fn window(provider: &Provider) -> Finding {
+    let Endpoint { model, context_window: configured, .. } = provider.endpoint();
+    let listed = provider.models().await.unwrap_or_default();
+    let told = listed.into_iter().find(|listed| listed.id == *model).and_then(|listed| listed.context_window);
+    match (told, *configured) {
+        (Some(told), Some(configured)) if configured > told => Finding::warning(
+            "window",
+            format!("the endpoint gives {told} tokens, the configuration promises {configured}"),
+            "lower context-window, or start the local server with a larger context",
+        ),
+        (Some(told), _) if told < SMALL_WINDOW => Finding::warning(
+            "window",
+            format!("{told} tokens, as the endpoint says"),
+            "too small for a project: start the local server with a larger context",
+        ),
+        (Some(told), _) => Finding::good("window", format!("{told} tokens, as the endpoint says")),
+        (None, Some(configured)) => Finding::good("window", format!("{configured} tokens, as configured")),
+        (None, None) => Finding::warning(
+            "window",
+            "the endpoint does not say how much the model reads at once",
+            format!("set context-window in [providers.{}.models.{model:?}]", provider.endpoint().provider),
+        ),
+    }
 }
 
 fn unreachable(error: &ModelError) -> Finding {

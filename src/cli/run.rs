@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal as _, Read as _, Write};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -82,10 +83,13 @@ async fn follow(
     mut events: mpsc::Receiver<(Arc<str>, AgentEvent)>,
     terminal: &mut Terminal,
 ) -> anyhow::Result<Termination> {
+    // One listener from the first to the last: an interrupt may come while an event is being shown.
+    let mut interrupt = pin!(tokio::signal::ctrl_c());
     loop {
         tokio::select! {
-            interrupt = tokio::signal::ctrl_c() => {
-                interrupt?;
+            interrupted = &mut interrupt => {
+                interrupted?;
+                interrupt.set(tokio::signal::ctrl_c());
                 session.send(Command::Cancel)?;
             }
             event = events.recv() => {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use etcetera::BaseStrategy as _;
 
+use super::options::without_password;
+
 /// What the process was started with. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Environment(Arc<Inner>);
@@ -54,6 +56,15 @@ impl Environment {
         self.0.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// The proxy for a URL of this scheme, by the names that programs have agreed on.
+    pub(super) fn proxy(&self, scheme: &str) -> Option<Proxy> {
+        let of_scheme = if scheme == "https" { ["HTTPS_PROXY", "https_proxy"] } else { ["HTTP_PROXY", "http_proxy"] };
+        let mut variables = of_scheme.into_iter().chain(["ALL_PROXY", "all_proxy"]);
+        let (variable, url) = variables.find_map(|name| Some((name, self.get(name)?)))?;
+        let except = self.get("NO_PROXY").or_else(|| self.get("no_proxy")).unwrap_or_default();
+        Some(Proxy { variable, url: url.to_owned(), except: except.to_owned() })
+    }
+
     /// The user's configuration file, whether it exists or not; `None` where there is no home folder.
     #[must_use]
     pub fn config_file(&self) -> Option<PathBuf> {
@@ -72,6 +83,28 @@ impl Environment {
     /// The platform's folder for what is kept between runs.
     pub(super) fn state_folder(&self) -> Option<&Path> {
         self.0.state.as_deref()
+    }
+}
+
+/// A proxy the environment names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proxy {
+    /// The variable that names it.
+    pub variable: &'static str,
+    /// Where it is.
+    pub url: String,
+    /// The hosts that are reached without it, as in `NO_PROXY`.
+    pub except: String,
+}
+
+/// Without a password.
+impl fmt::Display for Proxy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({}", without_password(&self.url), self.variable)?;
+        if !self.except.is_empty() {
+            write!(formatter, ", but not for {}", self.except)?;
+        }
+        formatter.write_str(")")
     }
 }
 

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::environment::Environment;
+use super::environment::{Environment, Proxy};
 use super::layer::{nearest, overlay};
 use super::options::{
     Api, BaseUrl, CommandLine, LimitOptions, ModelOptions, Options, Prices, ProviderOptions, without_password,
@@ -42,6 +42,8 @@ pub struct ModelSettings {
     pub prices: Option<Prices>,
     /// A PEM file of further certificate authorities.
     pub ca_file: Option<PathBuf>,
+    /// The proxy the environment names; `None` where it names none.
+    pub proxy: Option<Proxy>,
     /// Until a connection must stand.
     pub connect_timeout: Duration,
     /// Until an answer must begin; `None` for ever (a local model may read for minutes).
@@ -55,6 +57,12 @@ impl ModelSettings {
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}/{}", self.provider, self.model)
+    }
+
+    /// Whether requests stay on this machine, without TLS.
+    #[must_use]
+    pub fn is_plain_loopback(&self) -> bool {
+        self.base_url.starts_with("http://") && is_loopback(&self.base_url)
     }
 
     /// The base URL as it may be shown: without a password.
@@ -224,6 +232,7 @@ impl Choice<'_> {
             context_window: model.context_window.map(Into::into),
             prices: model.prices,
             ca_file: provider.ca_file.clone(),
+            proxy: base_url.split_once("://").and_then(|(scheme, _)| self.environment.proxy(scheme)),
             connect_timeout: seconds(connect_timeout).unwrap_or(Duration::from_secs(10)),
             first_byte_timeout: seconds(first_byte_timeout).or((!local).then_some(Duration::from_mins(5))),
             idle_timeout: seconds(idle_timeout).unwrap_or(Duration::from_secs(90)),

@@ -19,7 +19,7 @@ const MAX_FILE: u64 = 1 << 20;
 /// What holds when nobody says otherwise.
 pub(super) fn built_in() -> Layer {
     let limits = json!({
-        "iterations": 500,
+        "iterations": 250,
         "parallel": 8,
         "command-timeout": 120,
         "connect-timeout": 10,

@@ -27,6 +27,8 @@ pub struct Endpoint {
     pub body: Map<String, Value>,
     /// A PEM file of further certificate authorities.
     pub ca_file: Option<PathBuf>,
+    /// The proxy; `None` takes the platform's, if it has one.
+    pub proxy: Option<Proxy>,
     /// The model's window in tokens, where it is configured.
     pub context_window: Option<u64>,
     /// What its tokens cost, where that is configured.
@@ -48,11 +50,21 @@ impl Endpoint {
             headers: Vec::new(),
             body: Map::new(),
             ca_file: None,
+            proxy: None,
             context_window: None,
             prices: None,
             limits: TimeLimits::default(),
         }
     }
+}
+
+/// A proxy between here and an endpoint.
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    /// Where it is.
+    pub url: String,
+    /// The hosts that are reached without it, as in `NO_PROXY`.
+    pub except: String,
 }
 
 /// US dollars for a million tokens.

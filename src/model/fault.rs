@@ -48,6 +48,11 @@ pub(super) fn truncated() -> ModelError {
     }
 }
 
+/// A connection that broke under an answer.
+pub(super) fn cut_off(why: &str) -> ModelError {
+    ModelError { message: format!("the answer was cut off: {why}"), ..truncated() }
+}
+
 /// An answer that its provider broke off without a word.
 pub(super) fn unexplained() -> ModelError {
     ModelError {
@@ -75,9 +80,11 @@ pub(super) fn no_stream(endpoint: &Endpoint, body: &str) -> ModelError {
     invalid(&format!("{provider} answered with {what} instead of a stream: {said} — check base-url ({base_url})"))
 }
 
-/// An endpoint that cannot be reached, or a connection that broke.
+/// An endpoint that cannot be reached.
 pub(super) fn network(endpoint: &Endpoint, why: &str) -> ModelError {
-    let message = format!("cannot reach {} at {}: {why}", endpoint.provider, endpoint.base_url);
+    let Endpoint { provider, base_url, .. } = endpoint;
+    let message =
+        format!("cannot reach {provider} at {base_url}: {why} — check that it runs and that base-url is right");
     ModelError { code: ErrorCode::Network, message, status: None, retryable: true }
 }
 

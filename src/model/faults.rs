@@ -211,7 +211,7 @@ async fn compressed_streams_are_read() {
     let stream = br#"data: {"choices":[{"delta":{"content":"fine"},"finish_reason":"stop"}]}
 
 "#;
-    for (encoding, body) in [("gzip", gzip(stream)), ("zstd", zstd(stream))] {
+    for (encoding, body) in [("gzip", gzip(stream)), ("zstd", zstd(stream)), ("br", brotli(stream))] {
         let headers = BTreeMap::from([("content-encoding".to_owned(), encoding.to_owned())]);
         let head = Step::Status { status: 200, body: json!(null), headers };
         let tried = play(Api::Chat, vec![vec![head, Step::Bytes(body.into())]]).await;
@@ -321,4 +321,10 @@ async fn one_script_gives_the_same_answer_in_every_dialect() {
         got.message.reasoning.clone_from(&chat.message.reasoning);
         assert_eq!(got, chat, "{api:?}");
     }
+}
+
+/// Brotli with one block that is not compressed.
+fn brotli(data: &[u8]) -> Vec<u8> {
+    let head = u32::try_from(data.len() - 1).unwrap() << 4 | 1 << 20;
+    [&head.to_le_bytes()[..3], data, &[3]].concat()
 }

@@ -3,20 +3,22 @@
 //! Invariants: the key goes to the endpoint's own origin only, and never over plain http except to loopback; it is
 //! never printed.
 
+use std::error::Error;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Client, Response, StatusCode, redirect};
+use reqwest::{Client, NoProxy, Response, StatusCode, redirect};
+use rustls::CertificateError;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use url::{Host, Url};
 
 use super::wire::Answer;
-use super::{Api, Endpoint, ErrorCode, Key, ModelError, date, fault, key};
+use super::{Api, Endpoint, ErrorCode, Key, ModelError, Proxy, date, fault, key};
 
 /// The client of one endpoint.
 #[derive(Debug, Default)]
@@ -41,7 +43,7 @@ impl Http {
         if response.status() == StatusCode::UNAUTHORIZED {
             self.printed.lock().await.take();
         }
-        Ok(answer(endpoint, response))
+        Ok(answer(response))
     }
 
     /// Gets a JSON document: of the API, or of the whole server where the path begins with a slash.
@@ -122,10 +124,20 @@ fn build(endpoint: &Endpoint, url: &Url) -> Result<Client, ModelError> {
         if let Some(file) = &endpoint.ca_file {
             builder = builder.tls_certs_merge(key::certificates(file)?);
         }
+        if let Some(proxy) = &endpoint.proxy {
+            builder = builder.proxy(through(proxy)?);
+        }
     }
     builder.build().map_err(|error| {
-        fault::invalid(&format!("no connection to {} can be set up: {}", endpoint.provider, causes(&error)))
+        fault::invalid(&format!("no connection to {} can be set up: {}", endpoint.provider, innermost(&error)))
     })
+}
+
+fn through(proxy: &Proxy) -> Result<reqwest::Proxy, ModelError> {
+    // The address may have a password in it.
+    let refused = |error: reqwest::Error| fault::invalid(&format!("the proxy cannot be used: {}", innermost(&error)));
+    let all = reqwest::Proxy::all(&proxy.url).map_err(|error| refused(error.without_url()))?;
+    Ok(all.no_proxy(NoProxy::from_string(&proxy.except)))
 }
 
 /// TLS that trusts nobody, for clients that never use it: the platform's trust store costs megabytes.
@@ -201,7 +213,7 @@ fn headers(endpoint: &Endpoint, url: &Url, key: Option<&SecretString>) -> Result
     Ok(headers)
 }
 
-fn answer(endpoint: &Endpoint, response: Response) -> Answer {
+fn answer(response: Response) -> Answer {
     let status = response.status();
     let retry_after = retry_after(response.headers(), SystemTime::now());
     if status.is_redirection() {
@@ -210,8 +222,7 @@ fn answer(endpoint: &Endpoint, response: Response) -> Answer {
         let body = futures_util::stream::iter([Ok(said)]).fuse().boxed();
         return Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body };
     }
-    let endpoint = endpoint.clone();
-    let body = response.bytes_stream().map_err(move |error| broken(&endpoint, error)).fuse().boxed();
+    let body = response.bytes_stream().map_err(|error| fault::cut_off(&innermost(&error))).fuse().boxed();
     Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body }
 }
 
@@ -236,14 +247,35 @@ fn broken(endpoint: &Endpoint, error: reqwest::Error) -> ModelError {
             ..fault::network(endpoint, &format!("no connection within {} s", endpoint.limits.connect.as_secs_f32()))
         };
     }
-    fault::network(endpoint, &causes(&error))
+    let mut why = innermost(&error);
+    if unknown_authority(&error) {
+        why += " — an authority this machine does not know signed the certificate: if it is yours, name its PEM file as \
+                ca-file in the provider's section of config.toml";
+    }
+    fault::network(endpoint, &why)
 }
 
-/// The innermost causes say most: `connection refused`, `invalid peer certificate`.
-fn causes(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
+fn unknown_authority(error: &reqwest::Error) -> bool {
+    chain(error).any(|cause| {
+        let cause = cause.downcast_ref();
+        matches!(cause, Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)))
+    })
+}
+
+/// The innermost cause says most: `connection refused`, `invalid peer certificate`.
+fn innermost(error: &reqwest::Error) -> String {
+    chain(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+type Cause = dyn Error + 'static;
+
+/// An error and its causes, also those that an I/O error is only the wrapping of.
+fn chain(error: &reqwest::Error) -> impl Iterator<Item = &Cause> {
+    fn below(cause: &Cause) -> Option<&Cause> {
+        match cause.downcast_ref().and_then(std::io::Error::get_ref) {
+            Some(wrapped) => Some(wrapped),
+            None => cause.source(),
+        }
     }
-    cause.to_string()
+    std::iter::successors(Some(error as &Cause), |cause| below(*cause))
 }

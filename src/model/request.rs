@@ -29,7 +29,7 @@ const LARGEST: usize = 32 << 20;
 /// Error pages are read this far, in bytes.
 const LARGEST_ERROR: usize = 64 << 10;
 /// At most so much is decoded before it leaves, in bytes.
-const READ: usize = 64 << 10;
+const READ: usize = 16 << 10;
 /// How long the connection may take to come free after the terminal marker.
 const GRACE: Duration = Duration::from_millis(25);
 

@@ -43,6 +43,7 @@ impl Server {
         }
         match (method.as_str(), self.carrier) {
             ("exit", Carrier::Lsp) => self.exit(),
+            ("initialized", Carrier::Lsp) => self.announce(),
             ("session/cancel", _) => hear(&method, &params, |params| self.cancel(&params)),
             ("$/cancelRequest" | "$/cancel_request", _) => {
                 hear(&method, &params, |params| self.cancel_request(&params));

@@ -49,7 +49,7 @@ impl Server {
         self.peer.notify("window/showMessage", &serde_json::json!({ "type": kind, "message": text }));
     }
 
-    /// The settings have changed: what is wrong with them is told, new sessions use them.
+    /// The settings are new: what is wrong with them is told; sessions read them when they start.
     pub(super) fn announce(&mut self) {
         let settings = (self.load)(&self.options, &[]);
         self.show_problems(&settings);

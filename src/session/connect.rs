@@ -4,7 +4,7 @@ use super::permission::Policy;
 use super::{SessionId, Setup};
 use crate::agent::Limits;
 use crate::config::{self, KeySource, ModelSettings, Settings};
-use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, TimeLimits};
+use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
 use crate::workspace::Workspace;
 
 /// Why there is no model to ask.
@@ -65,8 +65,10 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
         KeySource::Command(command) => Key::Command(command.words().to_vec()),
         KeySource::Missing { name } => {
             let message = format!(
-                "{} needs a key: set the environment variable {name}, or api-key-env or api-key-command in config.toml",
-                model.name()
+                "{} needs a key: set the environment variable {name}, or have it printed by a program, such as your \
+                 system's keyring, with `api-key-command = {}` in config.toml",
+                model.name(),
+                keyring(&model.provider)
             );
             return Err(NoProvider { message, code: ErrorCode::Auth, unset: false });
         }
@@ -84,6 +86,7 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
         headers: model.headers.clone().into_iter().collect(),
         body: model.body.clone(),
         ca_file: model.ca_file.clone(),
+        proxy: model.proxy.as_ref().map(|proxy| Proxy { url: proxy.url.clone(), except: proxy.except.clone() }),
         context_window: model.context_window,
         prices: model.prices.map(|prices| Prices {
             input: prices.input,
@@ -96,6 +99,16 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
             between: model.idle_timeout,
         },
     })
+}
+
+/// The command that prints a key kept in the system's keyring.
+fn keyring(provider: &str) -> String {
+    let words: &[&str] = if cfg!(target_os = "macos") {
+        &["security", "find-generic-password", "-w", "-s", provider]
+    } else {
+        &["secret-tool", "lookup", "service", provider]
+    };
+    format!("{words:?}")
 }
 
 /// The first model of a server that runs on this machine.

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::schema;
@@ -14,7 +15,7 @@ use tandem::model::rehearsal;
 use tandem::server::{Carrier, Ended};
 
 /// How long anything may take before the test fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A workspace, a scripted model and a runtime for both ends.
 pub struct World {
@@ -67,13 +68,15 @@ impl World {
     /// A client that has shaken hands with these capabilities.
     pub fn client_with(&self, capabilities: Value) -> Client {
         let mut client = self.stranger();
-        let folder = self.uri("");
-        let params = json!({ "processId": null, "rootUri": folder, "capabilities": capabilities,
-            "workspaceFolders": [{ "uri": folder.trim_end_matches('/'), "name": "w" }] });
-        let answer = client.call("initialize", params);
-        assert_eq!(answer["result"]["serverInfo"]["name"], "tandem", "{answer}");
-        client.notify("initialized", json!({}));
+        client.shake_hands(self.handshake(capabilities));
         client
+    }
+
+    /// The params of `initialize` from a client with these capabilities.
+    pub fn handshake(&self, capabilities: Value) -> Value {
+        let folder = self.uri("");
+        json!({ "processId": null, "rootUri": folder, "capabilities": capabilities,
+            "workspaceFolders": [{ "uri": folder.trim_end_matches('/'), "name": "w" }] })
     }
 
     /// A client that has said nothing yet.
@@ -95,7 +98,9 @@ impl World {
         let (from_server, output) = std::io::pipe().unwrap();
         let load = settings(self.folder.path(), environment);
         let server = self.runtime.spawn(tandem::server::serve(carrier, input, output, load));
-        Client::new(carrier, to_server, from_server, server, self.runtime.handle().clone())
+        let mut client = Client::new(carrier, to_server, from_server);
+        client.server = Some((server, self.runtime.handle().clone()));
+        client
     }
 }
 
@@ -112,38 +117,51 @@ pub struct Client {
     pub seen: VecDeque<Value>,
     open: Vec<(i64, String)>,
     last_id: i64,
-    server: Option<tokio::task::JoinHandle<std::io::Result<Ended>>>,
-    runtime: tokio::runtime::Handle,
+    /// The server's task, where the server is one of this process.
+    server: Option<(tokio::task::JoinHandle<std::io::Result<Ended>>, tokio::runtime::Handle)>,
+    reader: Option<std::thread::JoinHandle<()>>,
+    /// Taken between two frames: while somebody else has it, nothing more is read.
+    reading: Arc<Mutex<()>>,
 }
 
 impl Client {
-    fn new(
-        carrier: Carrier,
-        writer: PipeWriter,
-        reader: PipeReader,
-        server: tokio::task::JoinHandle<std::io::Result<Ended>>,
-        runtime: tokio::runtime::Handle,
-    ) -> Self {
+    /// A client at the ends of two pipes.
+    pub fn new(carrier: Carrier, writer: PipeWriter, reader: PipeReader) -> Self {
         let (sender, frames) = sync_channel(10_000);
-        std::thread::spawn(move || {
+        let reading = Arc::new(Mutex::new(()));
+        let may_read = Arc::clone(&reading);
+        let reader = std::thread::spawn(move || {
             let mut reader = BufReader::new(reader);
             while let Some(frame) = read_frame(carrier, &mut reader) {
                 if sender.send(frame).is_err() {
                     break;
                 }
+                drop(may_read.lock());
             }
         });
-        let seen = VecDeque::new();
         Self {
             carrier,
             writer: Some(writer),
             frames,
-            seen,
+            seen: VecDeque::new(),
             open: Vec::new(),
             last_id: 0,
-            server: Some(server),
-            runtime,
+            server: None,
+            reader: Some(reader),
+            reading,
         }
+    }
+
+    /// Says `initialize` and `initialized`.
+    pub fn shake_hands(&mut self, params: Value) {
+        let answer = self.call("initialize", params);
+        assert_eq!(answer["result"]["serverInfo"]["name"], "tandem", "{answer}");
+        self.notify("initialized", json!({}));
+    }
+
+    /// While this is locked, the client reads nothing more than the message it is waiting for.
+    pub fn reading(&self) -> Arc<Mutex<()>> {
+        Arc::clone(&self.reading)
     }
 
     /// Sends bytes as they are.
@@ -247,28 +265,40 @@ impl Client {
         chunks.map(|m| m["params"]["update"]["content"]["text"].as_str().unwrap()).collect()
     }
 
+    /// Closes the input.
+    pub fn hang_up(&mut self) {
+        self.writer = None;
+    }
+
     /// Closes the input and gives how the server ended.
     pub fn end(&mut self) -> Ended {
-        self.writer = None;
-        let server = self.server.take().expect("ended once");
-        self.runtime.block_on(async { tokio::time::timeout(PATIENCE, server).await }).unwrap().unwrap().unwrap()
+        self.hang_up();
+        let (server, runtime) = self.server.take().expect("ended once");
+        runtime.block_on(async { tokio::time::timeout(PATIENCE, server).await }).unwrap().unwrap().unwrap()
+    }
+
+    /// Reads to the end: everything is a message, and every request was answered.
+    pub fn finish(&mut self) {
+        let rest: Vec<Value> = self.frames.iter().collect();
+        self.reader.take().expect("finished once").join().expect("nothing but messages on standard output");
+        rest.iter().for_each(schema::check_message);
+        self.seen.extend(rest);
+        for message in std::mem::take(&mut self.seen) {
+            if message.get("method").is_none() {
+                self.close(&message);
+            }
+            self.seen.push_back(message);
+        }
+        assert_eq!(self.open, Vec::new(), "requests without an answer");
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if std::thread::panicking() || self.server.is_none() {
-            return;
+        if !std::thread::panicking() && self.server.is_some() {
+            assert_eq!(self.end(), Ended::Well);
+            self.finish();
         }
-        assert_eq!(self.end(), Ended::Well);
-        let rest: Vec<Value> = self.frames.iter().chain(std::mem::take(&mut self.seen)).collect();
-        for message in rest {
-            schema::check_message(&message);
-            if message.get("method").is_none() {
-                self.close(&message);
-            }
-        }
-        assert_eq!(self.open, Vec::new(), "requests without an answer");
     }
 }
 

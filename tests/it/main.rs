@@ -9,11 +9,19 @@
 
 mod acp;
 mod cancel;
+#[cfg(unix)]
+mod cli;
 mod driver;
 mod editing;
+mod faults;
 mod house;
 mod lifecycle;
+mod network;
 mod plain;
+#[cfg(unix)]
+mod process;
+#[cfg(unix)]
+mod program;
 mod prompt;
 mod schema;
 mod streaming;

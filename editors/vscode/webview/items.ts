@@ -151,7 +151,7 @@ class ToolView implements ItemView {
     this.head.set({ ...head, asking, counts, hasBody: this.hasBody(), open: this.isOpen() }, () => this.drawHead(counts));
     this.body.element.hidden = !this.isOpen();
     this.body.set({ diffs, output }, () => [
-      ...diffs.map((diff) => diffTable(diff, diffs.length > 1)),
+      ...diffs.map((diff, index) => diffTable(diff, diffs.length > 1 && this.drawPath(diff, index))),
       output !== "" && h("pre", { class: "output", tabindex: "0" }, visible(output)),
     ]);
     this.question.element.hidden = !asking;
@@ -189,6 +189,12 @@ class ToolView implements ItemView {
       this.hasBody() && this.drawFold(),
       h("span", { class: "status", title: says }, icon(name, name === "loading" ? "spin" : ""), h("span", { class: "hidden-text" }, says)),
     ];
+  }
+
+  /** Names one of several diffs, and opens it. */
+  private drawPath({ path }: DiffView, index: number): HTMLElement {
+    const click = () => this.send({ type: "showDiff", id: this.item.id, index });
+    return h("button", { type: "button", class: "diff-path link", title: "Open diff in the editor", click }, visible(path));
   }
 
   private drawFold(): HTMLElement {
@@ -229,12 +235,12 @@ export function iconButton(name: IconName, label: string, click: () => void): HT
 
 const signNames = { "+": "added: ", "-": "removed: ", " ": "" };
 
-function diffTable({ path, hunks, hiddenLines }: DiffView, named: boolean): HTMLElement {
+function diffTable({ path, hunks, hiddenLines }: DiffView, head: Child): HTMLElement {
   const lines = hunks.flatMap((hunk, index) => [index > 0 && h("div", { class: "gap" }, "⋯"), ...hunk.map(diffRow)]);
   return h(
     "div",
     { class: "diff", tabindex: "0", role: "region", "aria-label": `Diff of ${visible(path)}` },
-    named && h("div", { class: "diff-path" }, visible(path)),
+    head,
     h("div", { class: "diff-lines" }, ...lines),
     hiddenLines > 0 && h("div", { class: "gap" }, `${hiddenLines} more lines: open the diff to see them`),
   );

@@ -59,7 +59,7 @@ fn nothing_configured_is_explained_with_the_three_ways_out() {
         assert!(no_model.message.contains(word), "{word} in {}", no_model.message);
     }
     assert_eq!(settings.mode, Mode::Ask);
-    assert_eq!((settings.limits.iterations, settings.limits.parallel), (500, 8));
+    assert_eq!((settings.limits.iterations, settings.limits.parallel), (250, 8));
     assert_eq!(settings.problems, []);
 }
 
@@ -177,7 +177,7 @@ editor settings: `mode`: invalid type: integer `3`, expected string or map
 "#;
     assert_eq!(machine.problems(&settings), expected.trim());
     assert_eq!(settings.permissions.deny, ["run_command(rm *)"]);
-    assert_eq!((settings.mode, settings.limits.iterations), (Mode::Ask, 500));
+    assert_eq!((settings.mode, settings.limits.iterations), (Mode::Ask, 250));
 }
 
 #[test]
@@ -296,4 +296,28 @@ fn the_schema_is_valid_and_knows_every_key() {
     }
     let valid = jsonschema::is_valid(schema.as_value(), &json!({"mode": "ask", "mcp": {"x": {"command": ["a"]}}}));
     assert!(valid);
+}
+
+#[test]
+fn what_a_provider_refuses_is_left_out_unless_the_user_knows_better() {
+    let body = |config: &str| Value::Object(user(config, &[("MISTRAL_API_KEY", "k")]).model.unwrap().body);
+    assert_eq!(body(""), json!({ "stream_options": null }));
+    let given = "model = 'mistral/m'\n[providers.mistral]\nbody = { stream_options = { include_usage = true } }";
+    assert_eq!(body(given), json!({ "stream_options": { "include_usage": true } }));
+    let longest = "model = 'openai/m'\n[providers.openai.models.m]\nmax-tokens = 5";
+    assert_eq!(body(longest), json!({ "max_completion_tokens": 5 }));
+}
+
+#[test]
+fn the_proxy_is_the_one_of_the_scheme() {
+    let proxy = |base_url, variables: &[(&str, &str)]| {
+        let variables = [&[("TANDEM_MODEL", "m"), ("TANDEM_BASE_URL", base_url)], variables].concat();
+        user("", &variables).model.unwrap().proxy.map(|proxy| proxy.to_string())
+    };
+    let (secure, plain) = ("https://models.example/v1", "http://models.example/v1");
+    let both = [("HTTPS_PROXY", "http://user:secret@one:1"), ("http_proxy", "http://two:2"), ("no_proxy", "localhost")];
+    assert_eq!(proxy(secure, &both).unwrap(), "http://user:***@one:1/ (HTTPS_PROXY, but not for localhost)");
+    assert_eq!(proxy(plain, &both).unwrap(), "http://two:2 (http_proxy, but not for localhost)");
+    assert_eq!(proxy(plain, &[("ALL_PROXY", "http://all:3")]).unwrap(), "http://all:3 (ALL_PROXY)");
+    assert_eq!(proxy(secure, &[("HTTP_PROXY", "http://two:2")]), None);
 }

@@ -1,0 +1,377 @@
+//! Every subcommand as a person runs it: what it prints, its exit code, what it leaves behind.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::driver::World;
+use crate::program::{Output, Program, finish, finish_with};
+
+/// The events of `run --json`.
+fn events(output: &Output) -> Vec<Value> {
+    output.stdout.lines().map(|line| serde_json::from_str(line).expect("an event a line")).collect()
+}
+
+fn kinds(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
+}
+
+fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == kind).collect()
+}
+
+fn call(id: &str, name: &str, arguments: Value) -> Value {
+    json!({ "call": { "id": id, "name": name, "arguments": arguments }, "fragments": 3 })
+}
+
+fn write_call() -> Value {
+    call("c1", "write_file", json!({ "path": "new.txt", "content": "new\n" }))
+}
+
+#[test]
+fn run_prints_the_answer_and_nothing_else_on_standard_output() {
+    let world = World::new(json!([[{ "reasoning": "hm" }, { "text": "Hello" }, { "text": ", you" }]]));
+    let output = world.run(&["run", "hi", "there"]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Hello, you\n"), "{}", output.stderr);
+    let request = world.rehearsal().requests()[0]["messages"].to_string();
+    assert!(request.contains("hi there"), "{request}");
+}
+
+#[test]
+fn run_json_prints_the_events_of_a_turn_in_order() {
+    let calls = json!([
+        { "text": "Looking." },
+        call("c1", "read_file", json!({ "path": "a.txt" })),
+        call("c2", "read_file", json!({ "path": "gone.txt" })),
+        call("c3", "no_such_tool", json!({})),
+        { "usage": { "prompt_tokens": 100, "completion_tokens": 7 } },
+    ]);
+    let world = World::new(json!([calls, [{ "text": "It says hello." }]]));
+    world.write("a.txt", "hello\n");
+    let output = world.run(&["run", "--json", "what is in a.txt?"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let events = events(&output);
+    let kinds = kinds(&events);
+    assert_eq!(kinds.first(), Some(&"turn_start"));
+    assert_eq!(kinds.last(), Some(&"done"));
+    assert_eq!(of(&events, "iteration_start").len(), 2);
+    assert_eq!(of(&events, "iteration_complete").len(), 2);
+
+    let chunks: String = of(&events, "tool_call_delta")
+        .iter()
+        .filter(|delta| delta["id"] == "c1")
+        .map(|delta| delta["json_chunk"].as_str().unwrap())
+        .collect();
+    assert_eq!(serde_json::from_str::<Value>(&chunks).unwrap(), json!({ "path": "a.txt" }));
+    let complete: Vec<_> = of(&events, "tool_call_complete").iter().map(|event| event["call"].clone()).collect();
+    assert_eq!(complete[0], json!({ "id": "c1", "name": "read_file", "arguments": { "path": "a.txt" } }));
+
+    let started: Vec<_> = of(&events, "tool_execution_start").iter().map(|event| event["call_id"].clone()).collect();
+    assert_eq!(started, ["c1", "c2"], "what no tool has the name of does not run");
+    let mut ended: Vec<_> = of(&events, "tool_execution_end")
+        .iter()
+        .map(|event| (event["call_id"].as_str().unwrap(), event["result"]["is_error"].as_bool().unwrap()))
+        .collect();
+    ended.sort_unstable();
+    assert_eq!(ended, [("c1", false), ("c2", true), ("c3", true)], "exactly one end for each call");
+
+    assert_eq!(of(&events, "usage")[0]["input"], 100);
+    let done = events.last().unwrap();
+    assert_eq!(done["termination_reason"], "end_turn");
+    assert_eq!(done["final_text"], "It says hello.");
+    assert_eq!(done["iterations"], 2);
+}
+
+#[test]
+fn a_failed_turn_is_an_error_event_before_done_and_exit_code_one() {
+    let status =
+        |status: u16, message: &str| json!([{ "status": status, "body": { "error": { "message": message } } }]);
+    let world = World::new(json!([
+        status(401, "Incorrect API key provided"),
+        status(400, "maximum context length is 8192 tokens"),
+        status(404, "no such model"),
+        [{ "text": "half" }, { "cut": true }],
+    ]));
+    for (code, word) in [
+        ("auth", "TANDEM_API_KEY"),
+        ("context_overflow", "8192"),
+        ("invalid_request", "scripted"),
+        ("truncated", "in the middle"),
+    ] {
+        let output = world.run(&["run", "--json", "hi"]);
+        assert_eq!(output.code, Some(1), "{code}");
+        let events = events(&output);
+        let [.., error, done] = events.as_slice() else { panic!("{code}: {events:?}") };
+        assert_eq!((&error["type"], &error["code"]), (&json!("error"), &json!(code)), "{error}");
+        assert!(error["message"].as_str().unwrap().contains(word), "{error}");
+        assert_eq!(done["termination_reason"], "error");
+    }
+}
+
+#[test]
+fn without_a_model_run_and_doctor_and_models_say_how_to_get_one() {
+    let world = World::new(json!([]));
+    for arguments in [&["run", "hi"][..], &["doctor"], &["models"]] {
+        let output = finish(world.command(arguments).env_remove("TANDEM_MODEL").env_remove("TANDEM_BASE_URL"));
+        assert_eq!(output.code, Some(1), "{arguments:?}");
+        let words = output.stdout + &output.stderr;
+        for way in ["TANDEM_BASE_URL", "config.toml", "OPENAI_API_KEY", "local server"] {
+            assert!(words.contains(way), "{arguments:?}: {way} is missing in {words}");
+        }
+    }
+}
+
+#[test]
+fn mistakes_in_the_call_are_exit_code_two() {
+    let world = World::new(json!([]));
+    for (arguments, word) in [
+        (&["frobnicate"][..], "frobnicate"),
+        (&["run", "--mode", "yolo", "hi"], "plan, ask, edit, auto"),
+        (&["run", "  "], "the prompt is empty"),
+        (&["run"], "the prompt is empty"),
+        (&["init", "--editor", "ed"], "vscode"),
+        (&["completions", "csh"], "bash"),
+        (&["replay"], "FILE"),
+    ] {
+        let output = world.run(arguments);
+        assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(output.stderr.contains(word), "{arguments:?}: {}", output.stderr);
+    }
+    let output = world.run(&["run", "-C", "/no/such/folder", "hi"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.stderr.contains("/no/such/folder"), "{}", output.stderr);
+}
+
+#[test]
+fn the_prompt_may_come_from_standard_input_and_the_folder_from_a_flag() {
+    let world = World::new(json!([[call("c1", "read_file", json!({ "path": "a.txt" }))], [{ "text": "read" }]]));
+    world.write("inside/a.txt", "the inner one\n");
+    let output = finish_with(&mut world.command(&["run", "-C", "inside"]), "what is\nin a.txt?\n");
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "read\n"), "{}", output.stderr);
+    let requests = world.rehearsal().requests();
+    assert!(requests[0].to_string().contains("what is\\nin a.txt?"));
+    assert!(requests[1].to_string().contains("the inner one"));
+}
+
+#[test]
+fn mode_ask_without_a_terminal_answers_no_and_says_so() {
+    let world = World::new(json!([[write_call()], [{ "text": "as you wish" }]]));
+    let output = world.run(&["run", "write new.txt"]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "as you wish\n"));
+    for word in ["new.txt", "+new", "the answer is no", "--mode edit"] {
+        assert!(output.stderr.contains(word), "{word} is missing in {}", output.stderr);
+    }
+    assert!(!world.path().join("new.txt").exists());
+    let told = world.rehearsal().requests()[1]["messages"].to_string();
+    assert!(told.contains("the user said no"), "{told}");
+}
+
+#[test]
+fn mode_edit_writes_and_mode_plan_does_not() {
+    for (mode, written) in [("edit", true), ("plan", false)] {
+        let world = World::new(json!([[write_call()], [{ "text": "done" }]]));
+        let output = world.run(&["run", "--json", "--mode", mode, "write new.txt"]);
+        assert_eq!(output.code, Some(0), "{mode}: {}", output.stderr);
+        assert_eq!(world.path().join("new.txt").exists(), written, "{mode}");
+        let events = events(&output);
+        assert_eq!(of(&events, "permission_requested").len(), 0, "{mode}: nobody is asked");
+        assert_eq!(of(&events, "tool_execution_end")[0]["result"]["is_error"], !written, "{mode}");
+    }
+}
+
+#[test]
+fn an_interrupt_cancels_the_turn() {
+    let world = World::new(json!([[{ "text": "half" }, { "gate": "never" }]]));
+    let mut command = world.command(&["run", "--json", "hi"]);
+    let (mut stdout, output) = std::io::pipe().unwrap();
+    let mut program = Program::start(command.stdout(output));
+    world.wait(world.rehearsal().waiting_at("never"));
+    program.signal(Signal::INT);
+    assert_eq!(program.ends_within(Duration::from_secs(2)).code(), Some(130));
+    world.wait(world.rehearsal().closed_early(1));
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut stdout, &mut text).unwrap();
+    let done: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!((&done["type"], &done["termination_reason"]), (&json!("done"), &json!("cancelled")));
+}
+
+#[test]
+fn the_demo_does_the_job_and_leaves_nothing_behind() {
+    let world = World::new(json!([]));
+    let output = finish(world.command(&["demo"]).env_remove("TANDEM_MODEL").env_remove("TANDEM_BASE_URL"));
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    for word in ["read_file", "grep", "edit_file", "FAIL ", "\n-    echo", "\n+    echo", "ok    total 250 4 50 = 950"]
+    {
+        assert!(output.stdout.contains(word), "{word} is missing in {}", output.stdout);
+    }
+    let left: Vec<_> = std::fs::read_dir(world.home()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["tmp"], "nothing in the home folder");
+    assert_eq!(std::fs::read_dir(world.home().join("tmp")).unwrap().count(), 0, "nothing in the temporary folder");
+}
+
+#[test]
+fn the_demo_keeps_its_project_where_it_says() {
+    let world = World::new(json!([]));
+    let output = world.run(&["demo", "--keep"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let (_, kept) = output.stdout.split_once("The project is in ").expect("the place is named");
+    let code = std::fs::read_to_string(std::path::Path::new(kept.trim()).join("total.sh")).unwrap();
+    assert!(code.contains("$1 * $2 - $3") && code.contains("not saved yet"), "{code}");
+}
+
+/// The findings of `doctor --json`, by their check.
+fn doctor(command: &mut std::process::Command) -> (Option<i32>, Value) {
+    let output = finish(command);
+    let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    let findings = report["findings"].as_array().unwrap().iter().cloned();
+    let by_check = findings.map(|finding| (finding["check"].as_str().unwrap().to_owned(), finding)).collect();
+    assert_eq!(report["ok"], output.code == Some(0));
+    (output.code, Value::Object(by_check))
+}
+
+#[test]
+fn doctor_probes_text_and_a_call() {
+    let world = World::new(json!([[{ "text": "ready" }], [call("c1", "report_ready", json!({ "ready": true }))]]));
+    let (code, findings) = doctor(&mut world.command(&["doctor", "--json"]));
+    assert_eq!(code, Some(0), "{findings:#}");
+    for check in ["model", "key", "streaming", "tool calls"] {
+        assert_eq!(findings[check]["verdict"], "good", "{findings:#}");
+    }
+}
+
+#[test]
+fn doctor_names_a_refused_key_without_printing_it() {
+    let unauthorized = json!([{ "status": 401, "body": { "error": { "message": "Incorrect API key provided" } } }]);
+    let world = World::new(json!([unauthorized]));
+    let mut command = world.command(&["doctor", "--json"]);
+    let (code, findings) = doctor(command.env("TANDEM_API_KEY", "sk-test-000000000000"));
+    assert_eq!(code, Some(1));
+    let finding = &findings["reachability"];
+    assert_eq!(finding["verdict"], "bad", "{findings:#}");
+    assert!(finding["found"].as_str().unwrap().contains("Incorrect API key provided"), "{finding}");
+    assert!(finding["advice"].as_str().unwrap().contains("key"), "{finding}");
+    assert!(!findings.to_string().contains("sk-test-0000"), "{findings:#}");
+}
+
+#[test]
+fn doctor_names_an_address_where_nobody_listens() {
+    let world = World::new(json!([]));
+    let mut command = world.command(&["doctor", "--json"]);
+    let address = crate::faults::dead_address();
+    let (code, findings) = doctor(command.env("TANDEM_BASE_URL", &address));
+    assert_eq!(code, Some(1));
+    assert!(findings["reachability"]["found"].as_str().unwrap().contains(&address), "{findings:#}");
+}
+
+#[test]
+fn models_lists_what_the_endpoint_offers() {
+    let world = World::new(json!([]));
+    let offer = json!({ "object": "list", "data": [{ "id": "small" }, { "id": "large", "context_length": 4096 }] });
+    world.rehearsal().document("/v1/models", offer);
+    let output = world.run(&["models"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    for line in ["custom/small", "custom/large  (4096 tokens)"] {
+        assert!(output.stdout.lines().any(|found| found == line), "{line} is missing in {}", output.stdout);
+    }
+    let output = world.run(&["models", "--json"]);
+    let list: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(list[1], json!({ "model": "custom/large", "context_window": 4096 }));
+}
+
+/// A recording of a chat stream: a call in pieces, usage behind the finish.
+const RECORDING: &str = r#"data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Grüße"}}]}
+
+data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_7","function":{"name":"read_file","arguments":""}}]}}]}
+
+data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":"}}]}}]}
+
+data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"a.txt\"}"}}]}}]}
+
+data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
+
+data: {"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":3}}
+
+data: [DONE]
+
+"#;
+
+#[test]
+fn replay_gives_the_same_events_however_the_bytes_are_cut() {
+    let world = World::new(json!([]));
+    world.write("stream.sse", RECORDING);
+    for arguments in [&["replay", "stream.sse"][..], &["replay", "--chunk", "1", "--api", "chat", "stream.sse"]] {
+        let output = world.run(arguments);
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let events = events(&output);
+        let complete = of(&events, "tool_call_complete");
+        let expected = json!({ "id": "call_7", "name": "read_file", "arguments": { "path": "a.txt" } });
+        assert_eq!(complete, [&json!({ "type": "tool_call_complete", "call": expected })], "{arguments:?}");
+        let done = events.last().unwrap();
+        assert_eq!(done["final_text"], "Grüße");
+        assert_eq!((&done["usage"]["input"], &done["usage"]["output"]), (&json!(12), &json!(3)));
+    }
+    let output = world.run(&["replay", "absent.sse"]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.stderr.contains("absent.sse"), "{}", output.stderr);
+}
+
+#[test]
+fn init_prints_the_configuration_of_every_editor() {
+    let world = World::new(json!([]));
+    for (editor, word) in [
+        ("vscode", "editors/vscode"),
+        ("neovim", "vim.lsp.enable"),
+        ("helix", "language-servers"),
+        ("zed", "agent_servers"),
+        ("emacs", "agent-shell"),
+    ] {
+        let output = world.run(&["init", "--editor", editor]);
+        assert_eq!(output.code, Some(0), "{editor}: {}", output.stderr);
+        assert!(output.stdout.contains(word) && output.stdout.contains("tandem"), "{editor}: {}", output.stdout);
+    }
+}
+
+#[test]
+fn init_writes_helixs_files_once() {
+    let world = World::new(json!([]));
+    let output = world.run(&["init", "--editor", "helix", "--write"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let written = std::fs::read_to_string(world.home().join(".config/helix/languages.toml")).unwrap();
+    assert!(written.contains("tandem"), "{written}");
+    let again = world.run(&["init", "--editor", "helix", "--write"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_eq!(again.stdout.matches("nothing to add").count(), 2, "{}", again.stdout);
+}
+
+#[test]
+fn config_says_where_it_is_what_it_says_and_what_it_could_say() {
+    let world = World::new(json!([]));
+    world.write(".home/config.toml", "mode = \"plan\"\nmodle = \"x\"\n");
+    let file = world.home().join("config.toml");
+    assert_eq!(world.run(&["config", "path"]).stdout, format!("{}\n", file.display()));
+    let shown = finish(world.command(&["config", "show"]).env("TANDEM_API_KEY", "sk-test-000000000000")).stdout;
+    for word in ["mode = \"plan\"", "config.toml:2", "modle", "scripted"] {
+        assert!(shown.contains(word), "{word} is missing in {shown}");
+    }
+    assert!(!shown.contains("sk-test"), "{shown}");
+    let schema: Value = serde_json::from_str(&world.run(&["config", "schema"]).stdout).unwrap();
+    assert!(schema["properties"]["providers"].is_object(), "{schema}");
+}
+
+#[test]
+fn packagers_get_completions_a_manual_and_a_version() {
+    let world = World::new(json!([]));
+    for (arguments, word) in [
+        (&["completions", "bash"][..], "complete -F"),
+        (&["completions", "zsh"], "#compdef tandem"),
+        (&["completions", "fish"], "complete -c tandem"),
+        (&["man"], ".TH tandem 1"),
+        (&["man", "run"], ".TH tandem-run 1"),
+        (&["--version"], concat!("tandem ", env!("CARGO_PKG_VERSION"))),
+    ] {
+        let output = world.run(arguments);
+        assert_eq!(output.code, Some(0), "{arguments:?}: {}", output.stderr);
+        assert!(output.stdout.contains(word), "{arguments:?}: {word} is missing");
+    }
+}

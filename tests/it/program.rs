@@ -1,0 +1,167 @@
+//! The real program, in a home of its own and with an environment that says nothing else.
+
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tandem::server::Carrier;
+
+use crate::driver::{Client, PATIENCE, World};
+
+/// A process that runs. Dropping it kills it.
+pub struct Program {
+    pid: Pid,
+    exit: Receiver<ExitStatus>,
+    stderr: Option<JoinHandle<String>>,
+    ended: bool,
+}
+
+/// What a process left behind.
+#[derive(Debug)]
+pub struct Output {
+    /// The exit code; `None` where a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl World {
+    /// `tandem` with these arguments, the scripted model, and nothing of the person who runs the tests.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let home = self.home();
+        std::fs::create_dir_all(home.join("tmp")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", &home)
+            .env("TMPDIR", home.join("tmp"))
+            .env("TANDEM_CONFIG", home.join("config.toml"))
+            .env("TANDEM_STATE_DIR", home.join("state"))
+            .env("TANDEM_MODEL", "scripted")
+            .env("TANDEM_BASE_URL", self.model.base_url())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// The home folder of the programs of this world; inside the workspace, so that both end together.
+    pub fn home(&self) -> std::path::PathBuf {
+        self.path().join(".home")
+    }
+
+    /// Runs `tandem` to its end.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        finish(&mut self.command(arguments))
+    }
+
+    /// A server process and a client that has said nothing yet.
+    pub fn serve(&self, carrier: Carrier) -> (Program, Client) {
+        let (program, to_server, from_server) = self.serve_raw(carrier);
+        (program, Client::new(carrier, to_server, from_server))
+    }
+
+    /// A server process and a client that has shaken hands and speaks ACP.
+    pub fn serve_editor(&self) -> (Program, Client) {
+        let (program, mut client) = self.serve(Carrier::Lsp);
+        client.shake_hands(self.handshake(serde_json::json!({ "experimental": { "tandem": {} } })));
+        (program, client)
+    }
+
+    /// A server process and the bare ends of its pipes.
+    pub fn serve_raw(&self, carrier: Carrier) -> (Program, PipeWriter, PipeReader) {
+        let (input, to_server) = std::io::pipe().unwrap();
+        let (from_server, output) = std::io::pipe().unwrap();
+        let name = if carrier == Carrier::Lsp { "lsp" } else { "acp" };
+        let program = Program::start(self.command(&[name]).stdin(input).stdout(output).env("TANDEM_LOG", "debug"));
+        (program, to_server, from_server)
+    }
+}
+
+/// Runs a command to its end.
+pub fn finish(command: &mut Command) -> Output {
+    let (mut stdout, output) = std::io::pipe().unwrap();
+    let mut program = Program::start(command.stdout(output));
+    // The command holds a copy of the pipe's other end.
+    command.stdout(Stdio::null());
+    let mut text = String::new();
+    stdout.read_to_string(&mut text).unwrap();
+    let code = program.ends_within(PATIENCE).code();
+    Output { code, stdout: text, stderr: program.stderr() }
+}
+
+/// Runs a command that reads `input` to its end.
+pub fn finish_with(command: &mut Command, input: &str) -> Output {
+    let (stdin, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(input.as_bytes()).unwrap();
+    drop(writer);
+    finish(command.stdin(stdin))
+}
+
+impl Program {
+    /// Starts a command; its standard error is kept.
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let pid = Pid::from_child(&child);
+        let mut stderr = child.stderr.take().unwrap();
+        let stderr = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            stderr.read_to_end(&mut text).unwrap();
+            String::from_utf8(text).unwrap()
+        });
+        let (sender, exit) = sync_channel(1);
+        std::thread::spawn(move || sender.send(child.wait().unwrap()));
+        Self { pid, exit, stderr: Some(stderr), ended: false }
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid, signal).unwrap();
+    }
+
+    /// Waits for the end, which has to come in time.
+    pub fn ends_within(&mut self, limit: Duration) -> ExitStatus {
+        let begun = Instant::now();
+        let status = self.exit.recv_timeout(PATIENCE).expect("the program ends at all");
+        self.ended = true;
+        assert!(begun.elapsed() <= limit, "it took {:?} to end", begun.elapsed());
+        status
+    }
+
+    /// All it wrote to standard error.
+    pub fn stderr(&mut self) -> String {
+        self.stderr.take().expect("asked once").join().unwrap()
+    }
+
+    /// The most memory it has had resident so far, in bytes.
+    #[cfg(target_os = "linux")]
+    pub fn peak_memory(&self) -> usize {
+        let path = format!("/proc/{}/status", self.pid.as_raw_nonzero());
+        let status = std::fs::read_to_string(path).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+    }
+
+    /// Waits until its memory has reached this many bytes.
+    #[cfg(target_os = "linux")]
+    pub fn grows_to(&self, bytes: usize) {
+        let begun = Instant::now();
+        while self.peak_memory() < bytes {
+            assert!(begun.elapsed() < PATIENCE, "it stays at {} bytes", self.peak_memory());
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if !self.ended {
+            // It may have ended by itself in this moment.
+            let _gone = kill_process(self.pid, Signal::KILL);
+        }
+    }
+}

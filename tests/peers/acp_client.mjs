@@ -1,0 +1,84 @@
+// A conversation with `tandem acp` by the official client: npm @agentclientprotocol/sdk. It checks every message it
+// gets against the protocol's schema. The model is npm @copilotkit/aimock.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { environment, finish, load, tandem, test, withFolder } from './harness.mjs';
+
+const acp = await load('@agentclientprotocol/sdk');
+const { agent, client } = acp.methods;
+
+const { LLMock } = await load('@copilotkit/aimock');
+const model = new LLMock({ port: 0, chunkSize: 4 });
+const write = { name: 'write_file', arguments: JSON.stringify({ path: 'new.txt', content: 'new\n' }) };
+model
+  .on({ userMessage: 'write new.txt', hasToolResult: false }, { content: 'Writing.', toolCalls: [write] })
+  .on({ userMessage: 'write new.txt', hasToolResult: true }, { content: 'Written, I hope.' })
+  .onMessage('for ever', { content: 'on and on '.repeat(1000) }, { latency: 20 });
+await model.start();
+
+// talk FOLDER ANSWER BODY: runs an agent and a client that answers questions with the option of that kind.
+async function talk(folder, answer, body) {
+  const settings = { TANDEM_BASE_URL: `${model.url}/v1`, TANDEM_MODEL: 'gpt-4o' };
+  const env = environment(path.join(folder, '.home'), settings);
+  const child = spawn(tandem, ['acp'], { stdio: ['pipe', 'pipe', 'inherit'], env });
+  const ended = once(child, 'exit');
+  const heard = { updates: [], questions: [], first: Promise.withResolvers() };
+  const app = acp.client({ name: 'peer' })
+    .onRequest(client.session.requestPermission, ({ params }) => {
+      heard.questions.push(params);
+      const { optionId } = params.options.find((option) => option.kind === answer);
+      return { outcome: { outcome: 'selected', optionId } };
+    })
+    .onNotification(client.session.update, ({ params }) => {
+      heard.updates.push(params.update);
+      if (params.update.sessionUpdate === 'agent_message_chunk') heard.first.resolve();
+    });
+  const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
+  await app.connectWith(stream, async (agentSide) => {
+    const clientCapabilities = {};
+    const hello = await agentSide.request(agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities });
+    assert.equal(hello.agentInfo.name, 'tandem');
+    assert.equal(hello.protocolVersion, acp.PROTOCOL_VERSION);
+    const { sessionId } = await agentSide.request(agent.session.new, { cwd: folder, mcpServers: [] });
+    await body(agentSide, sessionId, heard);
+  });
+  child.stdin.end();
+  const [code] = await ended;
+  assert.equal(code, 0, 'a closed input is a good end');
+}
+
+const prompt = (sessionId, text) => ({ sessionId, prompt: [{ type: 'text', text }] });
+const text = ({ updates }) =>
+  updates.filter((update) => update.sessionUpdate === 'agent_message_chunk').map((update) => update.content.text).join('');
+
+for (const [answer, written] of [['allow_once', true], ['reject_once', false]]) {
+  await test(`acp sdk: a file is ${written ? '' : 'not '}written when the answer is ${answer}`, () => withFolder((folder) =>
+    talk(folder, answer, async (agentSide, sessionId, heard) => {
+      const { stopReason } = await agentSide.request(agent.session.prompt, prompt(sessionId, 'write new.txt'));
+      assert.equal(stopReason, 'end_turn');
+      assert.equal(text(heard), 'Writing.Written, I hope.');
+      const [question, ...others] = heard.questions;
+      assert.equal(others.length, 0);
+      const [diff] = question.toolCall.content;
+      assert.deepEqual([diff.type, diff.path, diff.newText], ['diff', path.join(folder, 'new.txt'), 'new\n']);
+      const last = heard.updates.filter((update) => update.toolCallId && update.status).at(-1);
+      assert.equal(last.status, written ? 'completed' : 'failed');
+      const content = await readFile(path.join(folder, 'new.txt'), 'utf8').catch((error) => error.code);
+      assert.equal(content, written ? 'new\n' : 'ENOENT');
+    })));
+}
+
+await test('acp sdk: a prompt is cancelled', () => withFolder((folder) =>
+  talk(folder, 'reject_once', async (agentSide, sessionId, heard) => {
+    const answer = agentSide.request(agent.session.prompt, prompt(sessionId, 'talk for ever'));
+    await heard.first.promise;
+    await agentSide.notify(agent.session.cancel, { sessionId });
+    assert.equal((await answer).stopReason, 'cancelled');
+  })));
+
+await model.stop();
+finish();

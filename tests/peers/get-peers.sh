@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# get-peers.sh: model servers and ACP clients that others wrote, from npm and PyPI. No compiler is needed.
+# Prints its folder: node_modules/, and python/ with a virtual environment.
+. "$(dirname "$0")/../editors/common.sh"
+
+NPM=(@copilotkit/aimock@1.43.0 openai-mock-api@0.4.0 @agentclientprotocol/sdk@2.4.0)
+PYPI=(agent-client-protocol==0.12.1)
+DEST=$CACHE/peers
+environment=$("$(dirname "$0")/../editors/get-node24.sh")
+# shellcheck source=/dev/null
+. "$environment"
+once peers
+
+if [ "$(cat "$DEST/.done" 2>/dev/null)" != "${NPM[*]} ${PYPI[*]}" ]; then
+  say "getting ${NPM[*]} ${PYPI[*]}"
+  rm -rf "$DEST"
+  mkdir -p "$DEST"
+  echo '{"name": "peers", "private": true}' >"$DEST/package.json"
+  (cd "$DEST" && retry npm install --ignore-scripts --no-audit --no-fund --loglevel=error "${NPM[@]}" >&2)
+  python3 -m venv "$DEST/python" 2>/dev/null || { apt_install python3-venv && python3 -m venv "$DEST/python"; }
+  retry "$DEST/python/bin/python" -m pip install -q --disable-pip-version-check --only-binary :all: "${PYPI[@]}" >&2
+  echo "${NPM[*]} ${PYPI[*]}" >"$DEST/.done"
+fi
+echo "$DEST"
