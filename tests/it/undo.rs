@@ -259,7 +259,9 @@ fn a_patch_of_several_files_is_undone_in_one_go() {
         *** Update File: d.rs\n*** Move to: e.rs\n-d\n+D\n*** End Patch";
     let world = world(&[call("apply_patch", json!({ "patch": patch }))]);
     let before = [("a.rs", "one\n"), ("c.rs", "c\n"), ("d.rs", "d\n")];
-    before.iter().for_each(|(name, text)| world.write(name, text));
+    for (name, text) in &before {
+        world.write(name, text);
+    }
     let environment = [("TANDEM_MODEL", "gpt-5.2"), ("TANDEM_BASE_URL", world.model.base_url())];
     let mut client = world.stranger_on(tandem::server::Carrier::Lsp, &environment);
     let capabilities = json!({ "experimental": { "tandem": {} } });
