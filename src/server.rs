@@ -15,6 +15,7 @@ mod permission;
 mod review;
 mod status;
 mod updates;
+mod wire;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};

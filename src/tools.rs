@@ -91,9 +91,9 @@ impl ToolKind {
 /// A tool of the agent.
 pub trait Tool: Send + Sync {
     /// The name the model calls it by.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     /// What it does and when to use it, for the model.
-    fn description(&self) -> &'static str;
+    fn description(&self) -> &str;
     /// JSON Schema of the arguments, derived from their type.
     fn parameters(&self) -> Value;
     /// Its kind.
@@ -137,9 +137,25 @@ pub struct Preview {
     /// What it changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
+    /// The command line it runs, as it is; what permission is decided on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Box<CommandLine>>,
     /// Why the person is asked in every mode, even for reading: a protected path or a file of secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
+}
+
+/// A command that is going to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CommandLine {
+    /// For the shell, whole.
+    pub command: String,
+    /// The folder it runs in, absolute.
+    pub cwd: std::path::PathBuf,
+    /// Whether a sandbox holds it.
+    pub sandboxed: bool,
+    /// Whether it reaches the network.
+    pub network: bool,
 }
 
 /// A place in a file.

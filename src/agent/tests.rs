@@ -29,7 +29,7 @@ struct Held {
 }
 
 impl Tool for Held {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         self.name
     }
 

@@ -9,12 +9,13 @@ use super::client_files::{FileAccess, SessionEditor};
 use super::dispatch::{Answer, error, read};
 use super::documents::path_of;
 use super::updates::{self, Chunk, Projected};
+use super::wire::{attachment, broken, config_options, failure, modes, parse_mode, stop_reason};
 use super::{Carrier, Server};
-use crate::agent::event::{AgentEvent, ErrorCode as Failure, Termination, Usage};
+use crate::agent::event::{AgentEvent, Termination, Usage};
 use crate::config::Mode;
-use crate::protocol::{acp, ext};
+use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
-use crate::session::{Attachment, Command, Prompt, Session, SessionId, Undoable};
+use crate::session::{Command, Prompt, Session, SessionId, Undoable};
 use crate::workspace::{Editor, Root, Workspace};
 
 /// A session as its client knows it.
@@ -376,79 +377,4 @@ pub(super) fn session_id() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     format!("{:x}-{:x}-{count}", now.as_millis(), std::process::id())
-}
-
-fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
-    match block {
-        acp::ContentBlock::Text(text) => Some(Attachment::Text(text.text)),
-        acp::ContentBlock::Image(image) => Some(Attachment::Image { mime_type: image.mime_type, data: image.data }),
-        acp::ContentBlock::ResourceLink(link) => Some(Attachment::Mention { name: name_of(&link.uri).0 }),
-        acp::ContentBlock::Resource(resource) => match resource.resource {
-            acp::EmbeddedResourceResource::TextResourceContents(text) => {
-                let (name, lines) = name_of(&text.uri);
-                Some(Attachment::Excerpt { name, lines, text: text.text })
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// `file:///a/b.rs#L3-L7` is `/a/b.rs`, lines 3 to 7.
-fn name_of(uri: &str) -> (String, Option<(u32, u32)>) {
-    let (base, fragment) = uri.split_once('#').unwrap_or((uri, ""));
-    let name = path_of(base).map_or_else(|| base.to_owned(), |path| path.display().to_string());
-    let mut numbers = fragment.split(['-', ':']).map(|part| part.trim_start_matches('L').parse::<u32>().ok());
-    let first = numbers.next().flatten();
-    let last = numbers.next().flatten().or(first);
-    (name, first.zip(last))
-}
-
-fn parse_mode(id: &str) -> Answer<Mode> {
-    id.parse().map_err(|problem: String| error(ErrorCode::InvalidParams, problem))
-}
-
-fn modes(current: Mode) -> acp::SessionModeState {
-    let available = Mode::ALL
-        .iter()
-        .map(|mode| acp::SessionMode::new(mode.name(), mode.title()).description(mode.description().to_owned()));
-    acp::SessionModeState::new(current.name(), available.collect())
-}
-
-/// The options, always whole.
-fn config_options(conversation: &Conversation) -> Vec<acp::SessionConfigOption> {
-    let all = Mode::ALL.iter().map(|mode| acp::SessionConfigSelectOption::new(mode.name(), mode.title()));
-    let mode = acp::SessionConfigOption::select("mode", "Mode", conversation.mode.name(), all.collect::<Vec<_>>())
-        .category(acp::SessionConfigOptionCategory::Mode);
-    let model = conversation.model.as_ref().map(|name| {
-        let only = vec![acp::SessionConfigSelectOption::new(name.clone(), name.clone())];
-        acp::SessionConfigOption::select("model", "Model", name.clone(), only)
-            .category(acp::SessionConfigOptionCategory::Model)
-    });
-    std::iter::once(mode).chain(model).collect()
-}
-
-fn stop_reason(reason: Termination) -> Option<acp::StopReason> {
-    Some(match reason {
-        Termination::EndTurn => acp::StopReason::EndTurn,
-        Termination::MaxTokens => acp::StopReason::MaxTokens,
-        Termination::Refusal => acp::StopReason::Refusal,
-        Termination::MaxTurnRequests => acp::StopReason::MaxTurnRequests,
-        Termination::Cancelled => acp::StopReason::Cancelled,
-        Termination::Error => return None,
-    })
-}
-
-fn failure(message: String, code: Failure, status: Option<u16>, retryable: bool) -> ResponseError {
-    let number = match code {
-        Failure::NoModel | Failure::Auth => ErrorCode::ServerErrorEnd,
-        _ => ErrorCode::InternalError,
-    };
-    let word = serde_json::to_value(code).ok().and_then(|word| word.as_str().map(str::to_owned));
-    let data = ext::Failure { code: word.unwrap_or_default(), status, retryable };
-    ResponseError { code: number as i32, message, data: serde_json::to_value(data).ok() }
-}
-
-fn broken() -> ResponseError {
-    failure("the turn failed without a word (a bug of tandem)".to_owned(), Failure::Internal, None, false)
 }

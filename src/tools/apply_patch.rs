@@ -268,5 +268,5 @@ fn together(previews: Vec<Preview>) -> Preview {
     let caution = (!cautions.is_empty()).then(|| cautions.join("; "));
     let (locations, diffs): (Vec<_>, Vec<_>) =
         previews.into_iter().map(|preview| (preview.locations, preview.diffs)).unzip();
-    Preview { title, locations: locations.concat(), diffs: diffs.concat(), caution }
+    Preview { title, locations: locations.concat(), diffs: diffs.concat(), caution, ..Preview::default() }
 }

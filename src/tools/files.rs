@@ -49,7 +49,7 @@ pub(super) fn named(workspace: &Workspace, path: &WorkspacePath) -> String {
 /// A preview of something done in one place.
 pub(super) fn preview(title: String, path: &WorkspacePath, line: Option<usize>) -> Preview {
     let caution = path.is_secret().then(|| format!("{} may hold secrets", path.target().display()));
-    Preview { title, locations: vec![location(path.absolute(), line)], diffs: Vec::new(), caution }
+    Preview { title, locations: vec![location(path.absolute(), line)], caution, ..Preview::default() }
 }
 
 /// A preview of looking for something in some folders.

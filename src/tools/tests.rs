@@ -75,7 +75,7 @@ impl Place {
 
 #[test]
 fn the_list_is_small_and_in_fixed_order() {
-    let names = |editing| all(editing).iter().map(|tool| tool.name()).collect::<Vec<_>>();
+    let names = |editing| all(editing).iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
     let expected = ["read_file", "list_files", "glob", "grep", "edit_file", "write_file", "update_plan"];
     assert_eq!(names(Editing::Replacements), expected);
     assert_eq!(names(Editing::Patches), expected.map(|name| if name == "edit_file" { "apply_patch" } else { name }));
@@ -433,7 +433,7 @@ async fn a_cancelled_call_does_nothing() {
 fn kinds_tell_reading_from_writing() {
     let writing = |tool: &Arc<dyn Tool>| !tool.kind().is_read_only();
     let names: Vec<_> =
-        all(Editing::Replacements).iter().filter(|tool| writing(tool)).map(|tool| tool.name()).collect();
+        all(Editing::Replacements).iter().filter(|tool| writing(tool)).map(|tool| tool.name().to_owned()).collect();
     assert_eq!(names, ["edit_file", "write_file"]);
     assert!(!ToolKind::Execute.is_read_only());
 }
