@@ -7,10 +7,12 @@
 mod checkpoint;
 mod connect;
 mod permission;
+mod servers;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::OptionFuture;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -20,14 +22,14 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::event::{AgentEvent, Permission, Termination};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
-use crate::agent::{Entry, Limits, Step, Turn, run_turn};
+use crate::agent::{Entry, Limits, Step, Turn};
 use crate::config::Mode;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
-use crate::tools::{Tool, ToolContext};
+use crate::tools::{Tool, ToolContext, mcp};
 use crate::workspace::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
-pub use connect::{NoProvider, provider, rule_problems, setup};
+pub use connect::{NoProvider, mcp_servers, provider, rule_problems, setup};
 use permission::{Facts, Policy, Verdict};
 
 /// Names a conversation.
@@ -48,6 +50,10 @@ pub struct Setup {
     pub workspace: Workspace,
     /// The tools the model is offered.
     pub tools: Arc<[Arc<dyn Tool>]>,
+    /// Where more tools come from.
+    pub servers: mcp::Servers,
+    /// How long the first prompt waits for them.
+    pub patience: Duration,
     /// The mode it starts in.
     pub mode: Mode,
     /// The rules of the configuration.
@@ -134,6 +140,8 @@ struct Actor {
     model: Result<Model, NoProvider>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
+    servers: mcp::Servers,
+    patience: Duration,
     mode: Mode,
     policy: Policy,
     limits: Limits,
@@ -160,6 +168,8 @@ impl Actor {
             model: setup.provider.map(|provider| Model::new(provider, &setup.workspace, &setup.tools)),
             workspace: setup.workspace,
             tools: setup.tools,
+            servers: setup.servers,
+            patience: setup.patience,
             mode: setup.mode,
             policy: setup.policy,
             limits: setup.limits,
@@ -223,6 +233,7 @@ impl Actor {
             drop(running.steps);
             let _ended = running.task.await;
         }
+        self.servers.close().await;
     }
 
     /// With nothing configured, a model server that runs on this machine is taken: also one that was started only now.
@@ -280,7 +291,7 @@ impl Actor {
             limits: self.limits,
         };
         let (sender, steps) = mpsc::channel(STEPS);
-        let task = tokio::spawn(run_turn(turn, sender));
+        let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.patience, sender));
         self.running = Some(Running { steps, task, cancel, asked: HashMap::new(), done: false });
     }
 
@@ -375,10 +386,15 @@ struct Model {
 
 impl Model {
     fn new(provider: Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Self {
-        let tools = tools.iter().map(|tool| spec(&**tool)).collect();
-        let preamble = provider.preamble(&Instructions { system: prompt::system(workspace), tools });
+        let preamble = preamble(&provider, workspace, tools);
         Self { provider, preamble }
     }
+}
+
+/// The bytes that open every request with these tools.
+fn preamble(provider: &Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Preamble {
+    let tools = tools.iter().map(|tool| spec(&**tool)).collect();
+    provider.preamble(&Instructions { system: prompt::system(workspace), tools })
 }
 
 /// A tool as the model is told of it.

@@ -70,8 +70,10 @@ pub struct Limits {
     pub cost: Option<f64>,
     /// Tools that run side by side.
     pub parallel: u32,
-    /// How long a command may run when the model asks for no other time.
+    /// How long a command may run when the model asks for no other time, and a call of an MCP server without an answer.
     pub command_timeout: Duration,
+    /// How long the first prompt waits for MCP servers.
+    pub connect_timeout: Duration,
 }
 
 /// An MCP server.
@@ -186,6 +188,12 @@ impl Settings {
         self.environment.config_file()
     }
 
+    /// The environment of a program that works for the model: without keys.
+    #[must_use]
+    pub fn harmless_environment(&self) -> BTreeMap<String, String> {
+        self.environment.harmless()
+    }
+
     /// Every value that is set, with its origin.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
@@ -226,6 +234,7 @@ fn limits(options: &Options) -> Limits {
         cost: limits.cost,
         parallel: limits.parallel.map_or(1, NonZeroU32::get),
         command_timeout: Duration::from_secs(limits.command_timeout.map_or(u64::MAX, NonZeroU64::get)),
+        connect_timeout: Duration::from_secs(limits.connect_timeout.map_or(u64::MAX, NonZeroU64::get)),
     }
 }
 

@@ -1,11 +1,13 @@
 //! From settings to the parts of a session: the endpoint of the model, the rules, the limits.
 
+use std::path::Path;
+
 use super::permission::Policy;
 use super::{SessionId, Setup};
 use crate::agent::Limits;
-use crate::config::{self, KeySource, ModelSettings, Settings};
+use crate::config::{self, KeySource, McpServer, ModelSettings, Settings};
 use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
-use crate::tools::{self, Editing};
+use crate::tools::{self, Editing, mcp};
 use crate::workspace::Workspace;
 
 /// What the names of models begin with that were trained on patches in the V4A format.
@@ -26,10 +28,13 @@ pub struct NoProvider {
 #[must_use]
 pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup {
     let rules = &settings.permissions;
+    let folder = workspace.roots().first().map(|root| root.path().to_owned());
     Setup {
         id,
         provider: provider(settings),
         workspace,
+        servers: mcp::Servers::new(mcp_servers(settings, folder.as_deref()), settings.limits.command_timeout),
+        patience: settings.limits.connect_timeout,
         tools: tools::all(settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model))),
         mode: settings.mode,
         policy: Policy::new(&rules.allow, &rules.ask, &rules.deny).0,
@@ -41,6 +46,21 @@ pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup 
         },
         checkpoints: settings.state_dir.as_ref().map(|state| state.join("checkpoints")),
     }
+}
+
+/// The MCP servers of the settings; programs run in `folder`.
+#[must_use]
+pub fn mcp_servers(settings: &Settings, folder: Option<&Path>) -> Vec<mcp::Server> {
+    let way = |server: &McpServer| match server {
+        McpServer::Command { command, env } => {
+            let mut environment = settings.harmless_environment();
+            environment.extend(env.clone());
+            let folder = folder.map(Path::to_owned);
+            mcp::Way::Command { words: command.words().to_vec(), environment, folder }
+        }
+        McpServer::Url { url, headers } => mcp::Way::Url { url: url.clone(), headers: headers.clone() },
+    };
+    settings.mcp.iter().map(|(name, server)| mcp::Server { name: name.clone(), way: way(server) }).collect()
 }
 
 /// How the model of this name is used to change files, whoever serves it (`openai/gpt-5`).

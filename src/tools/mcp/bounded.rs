@@ -1,0 +1,92 @@
+//! What a server writes, as long as it keeps within bounds.
+//!
+//! A line without end fills the memory and a stream without end the processor: both end the connection, with a reason.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// The longest line, in bytes. A screenshot in base64 fits.
+pub(super) const LONGEST_LINE: usize = 8 << 20;
+/// The most that is taken within [`WINDOW`], in bytes.
+const FLOOD: usize = 32 << 20;
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// Why a stream was cut, once it was.
+pub(super) type Cut = Arc<OnceLock<&'static str>>;
+
+/// A reader that fails when the other side does not stop.
+pub(super) struct Bounded<R> {
+    inner: R,
+    line: usize,
+    window: (Instant, usize),
+    cut: Cut,
+}
+
+impl<R> Bounded<R> {
+    /// `cut` hears why reading failed.
+    pub fn new(inner: R, cut: Cut) -> Self {
+        Self { inner, line: 0, window: (Instant::now(), 0), cut }
+    }
+
+    fn objection(&mut self, bytes: &[u8]) -> Option<&'static str> {
+        self.line = match bytes.iter().rposition(|&byte| byte == b'\n') {
+            Some(end) => bytes.len() - end - 1,
+            None => self.line + bytes.len(),
+        };
+        if self.window.0.elapsed() > WINDOW {
+            self.window = (Instant::now(), 0);
+        }
+        self.window.1 += bytes.len();
+        if self.line > LONGEST_LINE {
+            return Some("sent a message of more than 8 MiB");
+        }
+        (self.window.1 > FLOOD).then_some("sent more than 32 MiB within 10 s")
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
+        let objection = self.objection(buffer.filled().get(before..).unwrap_or_default());
+        Poll::Ready(match objection {
+            None => Ok(()),
+            Some(why) => {
+                let _already_cut = self.cut.set(why);
+                Err(io::Error::other(why))
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt as _;
+
+    async fn check(input: impl AsyncRead + Unpin, expected: Option<&str>) {
+        let cut = Cut::default();
+        let copied = tokio::io::copy(&mut Bounded::new(input, Arc::clone(&cut)), &mut tokio::io::sink()).await;
+        assert_eq!(copied.is_err(), expected.is_some());
+        assert_eq!(cut.get().copied(), expected);
+    }
+
+    #[tokio::test]
+    async fn lines_and_floods_have_an_end() {
+        let lines = |size: usize| [vec![b'x'; size - 1], b"\n".to_vec()].concat();
+        check(lines(LONGEST_LINE).as_slice(), None).await;
+        check([lines(4 << 20), lines(4 << 20), lines(4 << 20)].concat().as_slice(), None).await;
+        check(tokio::io::repeat(b'x'), Some("sent a message of more than 8 MiB")).await;
+        check(tokio::io::repeat(b'\n'), Some("sent more than 32 MiB within 10 s")).await;
+        check(tokio::io::repeat(b'\n').take(1 << 20), None).await;
+    }
+}
