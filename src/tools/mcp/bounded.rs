@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 /// The longest line, in bytes. A screenshot in base64 fits.
 pub(super) const LONGEST_LINE: usize = 8 << 20;
-/// The most that is taken within [`WINDOW`], in bytes.
-const FLOOD: usize = 32 << 20;
+/// The most that is taken within [`WINDOW`]: bytes, and lines.
+const FLOOD: (usize, usize) = (32 << 20, 20_000);
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// Why a stream was cut, once it was.
@@ -23,29 +23,33 @@ pub(super) type Cut = Arc<OnceLock<&'static str>>;
 pub(super) struct Bounded<R> {
     inner: R,
     line: usize,
-    window: (Instant, usize),
+    window: Instant,
+    /// Bytes and lines of the window.
+    taken: (usize, usize),
     cut: Cut,
 }
 
 impl<R> Bounded<R> {
     /// `cut` hears why reading failed.
     pub fn new(inner: R, cut: Cut) -> Self {
-        Self { inner, line: 0, window: (Instant::now(), 0), cut }
+        Self { inner, line: 0, window: Instant::now(), taken: (0, 0), cut }
     }
 
     fn objection(&mut self, bytes: &[u8]) -> Option<&'static str> {
-        self.line = match bytes.iter().rposition(|&byte| byte == b'\n') {
+        self.line = match memchr::memrchr(b'\n', bytes) {
             Some(end) => bytes.len() - end - 1,
             None => self.line + bytes.len(),
         };
-        if self.window.0.elapsed() > WINDOW {
-            self.window = (Instant::now(), 0);
+        if self.window.elapsed() > WINDOW {
+            (self.window, self.taken) = (Instant::now(), (0, 0));
         }
-        self.window.1 += bytes.len();
+        self.taken.0 += bytes.len();
+        self.taken.1 += memchr::memchr_iter(b'\n', bytes).count();
         if self.line > LONGEST_LINE {
             return Some("sent a message of more than 8 MiB");
         }
-        (self.window.1 > FLOOD).then_some("sent more than 32 MiB within 10 s")
+        let flood = self.taken.0 > FLOOD.0 || self.taken.1 > FLOOD.1;
+        flood.then_some("sent more than 32 MiB or 20 000 messages within 10 s")
     }
 }
 
@@ -86,7 +90,9 @@ mod tests {
         check(lines(LONGEST_LINE).as_slice(), None).await;
         check([lines(4 << 20), lines(4 << 20), lines(4 << 20)].concat().as_slice(), None).await;
         check(tokio::io::repeat(b'x'), Some("sent a message of more than 8 MiB")).await;
-        check(tokio::io::repeat(b'\n'), Some("sent more than 32 MiB within 10 s")).await;
-        check(tokio::io::repeat(b'\n').take(1 << 20), None).await;
+        let flood = Some("sent more than 32 MiB or 20 000 messages within 10 s");
+        check(tokio::io::repeat(b'\n').take(20_000), None).await;
+        check(tokio::io::repeat(b'\n'), flood).await;
+        check(lines(4 << 20).repeat(9).as_slice(), flood).await;
     }
 }
