@@ -1,7 +1,7 @@
 //! The tools of MCP servers: programs that speak on their standard streams, or servers at a URL.
 //!
 //! Nothing starts before [`Servers::join`], which a session calls with its first prompt. From then on one task keeps each
-//! server ([`keep`]), and [`Joining`] gives a turn what is there. The tools of a turn are fixed when it begins: what joins
+//! server ([`mod@keep`]), and [`Joining`] gives a turn what is there. The tools of a turn are fixed when it begins: what joins
 //! or changes later is there with the next prompt, so the requests of a session change their beginning only then.
 //!
 //! A server is trusted with what its tools are called with and nothing more: it inherits no environment, its descriptions
@@ -81,7 +81,7 @@ impl fmt::Debug for Way {
 
 /// The servers of a session. Dropping them kills their programs.
 pub struct Servers {
-    servers: Vec<Arc<Server>>,
+    configured: Vec<Arc<Server>>,
     /// How long a call may go without an answer.
     limit: Duration,
     kept: Vec<Kept>,
@@ -102,7 +102,7 @@ impl Servers {
     #[must_use]
     pub fn new(servers: Vec<Server>, limit: Duration) -> Self {
         Self {
-            servers: servers.into_iter().map(Arc::new).collect(),
+            configured: servers.into_iter().map(Arc::new).collect(),
             limit,
             kept: Vec::new(),
             remarks: Arc::default(),
@@ -115,7 +115,7 @@ impl Servers {
     pub fn join(&mut self) -> Joining {
         let first = self.kept.is_empty();
         if first {
-            for server in &self.servers {
+            for server in &self.configured {
                 let (sender, status) = watch::channel(Status::new());
                 self.tasks.spawn(keep(Arc::clone(server), sender, Arc::clone(&self.remarks), self.end.clone()));
                 self.kept.push(Kept { server: Arc::clone(server), status });

@@ -1,5 +1,6 @@
 //! Tools of MCP servers: found, asked about, called; and servers that die, hang, flood, talk nonsense or change.
 
+mod http;
 mod server;
 
 use std::io::{Read as _, Write as _};
@@ -332,6 +333,53 @@ fn a_server_of_the_client_joins_the_session() {
     let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
     prompt(&mut client, &session);
     assert_eq!(results(&world), ["\"hi\" said"]);
+}
+
+#[test]
+fn a_server_at_a_url_is_asked_with_its_headers_and_greeted_again_when_it_forgot_us() {
+    let called = ["web__whoami", "web__forget", "web__whoami"];
+    let calls = called.iter().enumerate().map(|(number, name)| call(name, json!({ "number": number })));
+    let world = World::new(calls.chain([json!([{ "text": "done" }])]).collect());
+    let (url, asked) = http::serve();
+    let mut client = world.acp();
+    client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    let header = json!({ "name": "Authorization", "value": "Bearer of good news" });
+    let server = json!({ "type": "http", "name": "web", "url": url, "headers": [header] });
+    let answer = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [server] }));
+    let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(*asked.lock().unwrap(), [], "lazily");
+    prompt(&mut client, &session);
+    let results = results(&world);
+    assert_eq!((results[0].as_str(), results[2].as_str()), ("s1", "s3"), "{results:?}");
+    assert!(results[1].contains("broke while it ran this"), "{results:?}");
+    assert_eq!(client.end(), tandem::server::Ended::Well);
+    client.finish();
+    let asked = asked.lock().unwrap();
+    assert!(asked.iter().all(|(_, _, key)| key == "Bearer of good news"), "{asked:?}");
+    assert_eq!(asked.last().unwrap().0, "DELETE", "{asked:?}");
+}
+
+#[test]
+fn doctor_tries_every_server() {
+    let world = World::new(json!([[{ "text": "ready" }], call("report_ready", json!({ "ready": true }))]));
+    configure(&world, "good");
+    let good = world.read(".home/config/config.toml");
+    let more = "[mcp.gone]\ncommand = [\"/no/such/program\"]\n[mcp.web]\nurl = \"http://127.0.0.1:1/mcp\"\n";
+    world.write(".home/config.toml", &format!("{good}{more}"));
+    let output = crate::program::finish(&mut world.command(&["doctor", "--json"]));
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == "mcp");
+    let word = |value: &Value| value.as_str().unwrap().split(" (os error").next().unwrap().to_owned();
+    let findings: Vec<_> = findings.map(|finding| [&finding["verdict"], &finding["found"]].map(word)).collect();
+    assert_eq!(
+        findings,
+        [
+            ["warning", "`gone` cannot be started: No such file or directory"],
+            ["good", "`tricks` (Tricks 1.2) offers 9 tools"],
+            ["warning", "`web` cannot be reached: Connection refused"],
+        ]
+    );
+    assert_eq!(output.code, Some(0), "a model is enough to work: {report:#}");
 }
 
 #[test]

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::connection::explain;
 use super::exchange::Fault;
 use super::keep::{State, Status};
 use super::line::Line;
@@ -24,7 +23,7 @@ const SHOWN: usize = 2000;
 /// How long a call waits for a server that is being started again.
 const AGAIN: Duration = Duration::from_secs(10);
 /// How long telling a server that its answer is not wanted may take.
-const GOODBYE: Duration = Duration::from_secs(1);
+const GOODBYE: Duration = Duration::from_millis(500);
 /// A server that only ever reports progress is cut after so many times the limit.
 const PATIENCE: u32 = 10;
 
@@ -127,7 +126,8 @@ impl McpTool {
             Fault::Over => format!(
                 "the MCP server `{server}` broke while it ran this; it is started again, and what it did is unknown"
             ),
-            fault => format!("the MCP server `{server}` says: {}", capped(explain(fault))),
+            Fault::Refused(why) => format!("the MCP server `{server}` says: {}", capped(why)),
+            Fault::Unreachable(why) => format!("the MCP server `{server}` cannot be reached: {}", capped(why)),
         })
     }
 
@@ -221,25 +221,25 @@ fn capped(mut text: String) -> String {
 mod tests {
     use super::*;
 
-    fn check(result: Value, expected: Result<&str, &str>) {
-        let understood = understood(&result).map(|output| output.content).map_err(|ToolError(why)| why);
+    fn check(result: &Value, expected: Result<&str, &str>) {
+        let understood = understood(result).map(|output| output.content).map_err(|ToolError(why)| why);
         assert_eq!(understood, expected.map(str::to_owned).map_err(str::to_owned));
     }
 
     #[test]
     fn results_become_text() {
         let text = |text: &str| json!({ "type": "text", "text": text });
-        check(json!({ "content": [text("a"), text("b")] }), Ok("a\nb"));
-        check(json!({ "content": [text("no")], "isError": true }), Err("no"));
-        check(json!({ "content": [], "isError": true }), Err("the tool failed without a word"));
-        check(json!({ "content": [] }), Ok("(the tool gave nothing back)"));
-        check(json!({ "content": [], "structuredContent": { "a": 1 } }), Ok(r#"{"a":1}"#));
-        check(json!({ "content": [text("a"), { "type": "hologram" }] }), Ok("a\n[{\"type\":\"hologram\"}]"));
-        check(json!({ "unheard": "of" }), Ok("(the tool gave nothing back)"));
+        check(&json!({ "content": [text("a"), text("b")] }), Ok("a\nb"));
+        check(&json!({ "content": [text("no")], "isError": true }), Err("no"));
+        check(&json!({ "content": [], "isError": true }), Err("the tool failed without a word"));
+        check(&json!({ "content": [] }), Ok("(the tool gave nothing back)"));
+        check(&json!({ "content": [], "structuredContent": { "a": 1 } }), Ok(r#"{"a":1}"#));
+        check(&json!({ "content": [text("a"), { "type": "hologram" }] }), Ok("a\n[{\"type\":\"hologram\"}]"));
+        check(&json!({ "unheard": "of" }), Ok("(the tool gave nothing back)"));
         let image = json!({ "type": "image", "mimeType": "image/png", "data": "A".repeat(4096) });
-        check(json!({ "content": [image] }), Ok("[image, image/png, 3 kB: not shown]"));
+        check(&json!({ "content": [image] }), Ok("[image, image/png, 3 kB: not shown]"));
         let file = json!({ "type": "resource", "resource": { "uri": "file:///a", "text": "b" } });
-        check(json!({ "content": [file] }), Ok("[file:///a]\nb"));
+        check(&json!({ "content": [file] }), Ok("[file:///a]\nb"));
     }
 
     #[test]

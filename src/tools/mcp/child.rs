@@ -22,7 +22,7 @@ const LAST_WORDS: usize = 2 << 10;
 
 /// A running program. Dropping it kills it and everything it started.
 pub(super) struct Child {
-    child: tokio::process::Child,
+    process: tokio::process::Child,
     /// The process group: the program and its children.
     group: Option<u32>,
     cut: Cut,
@@ -46,16 +46,16 @@ impl Child {
         }
         #[cfg(unix)]
         command.process_group(0);
-        let mut child = command.spawn()?;
+        let mut process = command.spawn()?;
         let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-        let output = child.stdout.take().ok_or_else(gone)?;
-        let input = child.stdin.take().ok_or_else(gone)?;
-        let errors = child.stderr.take().ok_or_else(gone)?;
+        let output = process.stdout.take().ok_or_else(gone)?;
+        let input = process.stdin.take().ok_or_else(gone)?;
+        let errors = process.stderr.take().ok_or_else(gone)?;
         let (cut, last_words) = (Cut::default(), Arc::default());
         let listening = tokio::spawn(listen(errors, Arc::clone(&last_words)));
         let output = Bounded::new(output, Arc::clone(&cut));
-        let group = child.id();
-        Ok((Self { child, group, cut, last_words, listening }, output, input))
+        let group = process.id();
+        Ok((Self { process, group, cut, last_words, listening }, output, input))
     }
 
     /// Why it talks no longer.
@@ -63,7 +63,7 @@ impl Child {
         if let Some(cut) = self.cut.get() {
             return format!("was stopped: it {cut}");
         }
-        let how = match timeout(GRACE, self.child.wait()).await {
+        let how = match timeout(GRACE, self.process.wait()).await {
             Ok(Ok(status)) => format!("ended ({status})"),
             _ => "closed its output".to_owned(),
         };
@@ -79,7 +79,7 @@ impl Child {
 
     /// Waits a moment for it to end by itself, its input being closed; then it is killed.
     pub async fn stop(mut self) {
-        let _still_there = timeout(GRACE, self.child.wait()).await;
+        let _still_there = timeout(GRACE, self.process.wait()).await;
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) struct Connection {
 
 /// What is at the other end.
 enum End {
-    Program(Child),
+    Program(Box<Child>),
     Http(Arc<Http>),
 }
 
@@ -85,7 +85,7 @@ impl Connection {
                 let (line, reading, writing) = Line::to_program(&exchange, output, input);
                 tasks.spawn(reading);
                 tasks.spawn(writing);
-                (line, End::Program(child))
+                (line, End::Program(Box::new(child)))
             }
             Way::Url { url, headers } => {
                 let http = Arc::new(Http::new(url, headers).map_err(Broken::for_good)?);
@@ -158,7 +158,7 @@ pub(super) async fn list(line: &Line) -> Result<Vec<Value>, String> {
 }
 
 /// A fault in a few words.
-pub(super) fn explain(fault: Fault) -> String {
+fn explain(fault: Fault) -> String {
     match fault {
         Fault::Over => "the connection is over".to_owned(),
         Fault::Refused(why) | Fault::Unreachable(why) => why,

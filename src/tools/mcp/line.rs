@@ -109,13 +109,11 @@ async fn read<R: AsyncRead + Unpin>(output: R, exchange: Arc<Exchange>, outbox: 
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
     while let Ok(1..) = output.read_until(b'\n', &mut line).await {
-        match serde_json::from_slice(&line) {
-            Ok(message) => {
-                let answer = exchange.take(&message);
-                // A server that asks and does not read gets no answer.
-                let _full = answer.map(|answer| outbox.try_send(answer.to_string()));
-            }
-            Err(_) => tracing::debug!("an MCP server prints {}", String::from_utf8_lossy(&line)),
+        if let Ok(message) = serde_json::from_slice(&line) {
+            // A server that asks and does not read gets no answer.
+            let _full = exchange.take(&message).map(|answer| outbox.try_send(answer.to_string()));
+        } else {
+            tracing::debug!("an MCP server prints {}", String::from_utf8_lossy(&line));
         }
         line.clear();
         // A program that never stops must not keep the thread to itself.

@@ -87,13 +87,10 @@ fn read(mut tool: Value) -> Option<Listed> {
     let name = tool["name"].as_str().filter(|name| !name.is_empty() && name.len() <= NAME)?.to_owned();
     let mut description =
         [&tool["description"], &tool["title"]].into_iter().find_map(Value::as_str).map_or_else(String::new, brief);
-    let schema = match schema(tool["inputSchema"].take()) {
-        Some(schema) => schema,
-        None => {
-            description.push_str(" (Its arguments are too many to be listed here.)");
-            json!({ "type": "object", "properties": {} })
-        }
-    };
+    let schema = schema(tool["inputSchema"].take()).unwrap_or_else(|| {
+        description.push_str(" (Its arguments are too many to be listed here.)");
+        json!({ "type": "object", "properties": {} })
+    });
     Some(Listed { name, description, schema })
 }
 
@@ -196,23 +193,23 @@ mod tests {
         check("s", &long, &format!("s__{}_2", "x".repeat(59)));
     }
 
-    fn check_schema(given: Value, expected: Value) {
-        assert_eq!(schema(given.clone()), Some(expected), "{given}");
+    fn check_schema(given: &Value, expected: &Value) {
+        assert_eq!(schema(given.clone()).as_ref(), Some(expected), "{given}");
     }
 
     #[test]
     fn schemas_are_objects_with_properties() {
         let empty = json!({ "type": "object", "properties": {} });
-        check_schema(Value::Null, empty.clone());
-        check_schema(json!("string"), empty.clone());
-        check_schema(json!({ "type": "string" }), empty.clone());
+        check_schema(&Value::Null, &empty);
+        check_schema(&json!("string"), &empty);
+        check_schema(&json!({ "type": "string" }), &empty);
         check_schema(
-            json!({ "properties": [], "required": "a", "anyOf": [{}] }),
-            json!({ "properties": {}, "type": "object" }),
+            &json!({ "properties": [], "required": "a", "anyOf": [{}] }),
+            &json!({ "properties": {}, "type": "object" }),
         );
         let good =
             json!({ "type": "object", "properties": { "a": { "type": "string", "enum": ["x"] } }, "required": ["a"] });
-        check_schema(good.clone(), good);
+        check_schema(&good, &good);
     }
 
     #[test]
@@ -223,7 +220,7 @@ mod tests {
         let given = json!({ "type": "object", "properties": { "description": property(&json!(long)) } });
         let mut expected = given.clone();
         expected["properties"]["description"]["items"] = json!({ "type": "string" });
-        check_schema(given, expected);
+        check_schema(&given, &expected);
         assert_eq!(schema(json!({ "properties": { long: {} } })), None);
     }
 

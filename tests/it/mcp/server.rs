@@ -3,6 +3,8 @@
 //! It serves when `TANDEM_TEST_MCP` says how (words such as `mute`), and is an empty test otherwise. Its tools are its
 //! tricks: `echo` answers, `die` does not.
 
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the streams of this process are its way to talk")]
+
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::net::TcpStream;
 
