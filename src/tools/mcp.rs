@@ -1,11 +1,11 @@
 //! The tools of MCP servers: programs that speak on their standard streams, or servers at a URL.
 //!
 //! Nothing starts before [`Servers::join`], which a session calls with its first prompt. From then on one task keeps each
-//! server ([`mod@keep`]), and [`Joining`] gives a turn what is there. The tools of a turn are fixed when it begins: what joins
+//! server (`mcp::keep`), and [`Joining`] gives a turn what is there. The tools of a turn are fixed when it begins: what joins
 //! or changes later is there with the next prompt, so the requests of a session change their beginning only then.
 //!
 //! A server is trusted with what its tools are called with and nothing more: it inherits no environment, its descriptions
-//! and results are capped ([`listing`], [`call`]), its output is bounded, and each call is asked about like a change.
+//! and results are capped (`mcp::listing`, `mcp::call`), its output is bounded, and each call is asked about like a change.
 
 mod bounded;
 mod call;

@@ -322,6 +322,23 @@ fn a_slow_server_holds_nobody_up_and_joins_later() {
 }
 
 #[test]
+fn a_server_that_never_answers_ends_with_the_session() {
+    let world = World::new(json!([[{ "text": "done" }]]));
+    let line = format!("echo $$ > started; exec {} {}", program(), server::ARGUMENTS.join(" "));
+    let env = "env = { TANDEM_TEST_MCP = \"mute\" }";
+    let config =
+        format!("[limits]\nconnect-timeout = 1\n[mcp.mute]\ncommand = [\"/bin/sh\", \"-c\", {line:?}]\n{env}\n");
+    world.write(".home/config/config.toml", &config);
+    let mut client = world.client();
+    let session = client.session(&world);
+    prompt(&mut client, &session);
+    let server = world.read("started").trim().parse().unwrap();
+    client.end();
+    client.finish();
+    assert!(gone(rustix::process::Pid::from_raw(server).unwrap()));
+}
+
+#[test]
 fn a_server_of_the_client_joins_the_session() {
     let world = World::new(json!([call("of_the_client__echo", json!({ "text": "hi" })), [{ "text": "done" }]]));
     let mut client = world.acp();
@@ -416,7 +433,7 @@ fn nothing_starts_before_the_first_prompt_and_nothing_stays_after_the_session() 
     assert_eq!(rustix::process::test_kill_process(child), Ok(()));
     client.end();
     client.finish();
-    assert!(crate::mcp::gone(child), "the tree is gone");
+    assert!(gone(child), "the tree is gone");
 }
 
 /// Whether a process is no more, or only the remains of one that nobody collected.

@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::exchange::Fault;
 use super::keep::{State, Status};
@@ -155,17 +155,14 @@ fn object(arguments: &Value) -> Result<Map<String, Value>, ToolError> {
 
 /// Resolves when there was no sign of progress for `limit`, or nothing but progress for too long.
 async fn silence(mut progress: watch::Receiver<u64>, limit: Duration) {
-    let end = Instant::now() + limit * PATIENCE;
-    loop {
-        progress.mark_unchanged();
-        let next = end.min(Instant::now() + limit);
-        tokio::select! {
-            () = sleep_until(next) => return,
-            heard = progress.changed() => if heard.is_err() {
-                return sleep_until(next).await;
-            },
+    let quiet = async {
+        while let Ok(heard) = timeout(limit, progress.changed()).await {
+            if heard.is_err() {
+                return sleep(limit).await;
+            }
         }
-    }
+    };
+    let _only_progress = timeout(limit.saturating_mul(PATIENCE), quiet).await;
 }
 
 /// The result as text.
@@ -253,6 +250,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn progress_prolongs_a_call_but_not_for_ever() {
+        use tokio::time::Instant;
+
         let limit = Duration::from_secs(10);
         let begun = Instant::now();
         let (heard, progress) = watch::channel(0);

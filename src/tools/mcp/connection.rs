@@ -13,6 +13,7 @@ use super::child::Child;
 use super::exchange::{Exchange, Fault};
 use super::http::Http;
 use super::line::Line;
+use super::listing::Listed;
 use super::{Server, Way};
 
 /// The version of the protocol that is offered. Tools are the same in all that begin with `initialize`.
@@ -137,8 +138,8 @@ impl Connection {
     }
 }
 
-/// The tools of a server, as it lists them.
-pub(super) async fn list(line: &Line) -> Result<Vec<Value>, String> {
+/// The tools of a server, as it lists them; `None` for one that cannot be called.
+pub(super) async fn list(line: &Line) -> Result<Vec<Option<Listed>>, String> {
     let mut tools = Vec::new();
     let mut params = json!({});
     for _page in 0..PAGES {
@@ -146,7 +147,7 @@ pub(super) async fn list(line: &Line) -> Result<Vec<Value>, String> {
         let answer = timeout(LIST, asked).await.map_err(|_late| "did not list its tools within 30 s".to_owned())?;
         let mut answer = answer.map_err(|fault| format!("does not list its tools: {}", explain(fault)))?;
         match answer["tools"].take() {
-            Value::Array(page) => tools.extend(page),
+            Value::Array(page) => tools.extend(page.into_iter().map(Listed::read)),
             _ => return Err("does not list its tools: the answer has none".to_owned()),
         }
         match answer["nextCursor"].take() {

@@ -13,7 +13,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url, redirec
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::bounded::LONGEST_LINE;
+use super::bounded::{LONGEST_LINE, Meter, TOO_LONG};
 use super::events::Events;
 use super::exchange::{Answer, Exchange, Expected, Fault};
 
@@ -145,12 +145,16 @@ impl Http {
     async fn hear(&self, response: Response, exchange: &Exchange) -> Result<(), Fault> {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let mut events = Events::new(kind.starts_with(EVENTS));
+        let objection = |why: &str| Fault::Unreachable(format!("it {why}"));
+        let mut meter = Meter::new();
         let mut body = response.bytes_stream();
         while let Some(piece) = body.next().await {
-            events.feed(&piece.map_err(unreachable)?);
+            let piece = piece.map_err(unreachable)?;
+            meter.count(&piece).map_err(objection)?;
+            events.feed(&piece);
             self.take(&mut events, exchange).await;
             if events.pending() > LONGEST_LINE {
-                return Err(Fault::Unreachable("it sent a message of more than 8 MiB".to_owned()));
+                return Err(objection(TOO_LONG));
             }
         }
         events.end();

@@ -39,10 +39,10 @@ pub(super) struct Listed {
 }
 
 impl Listing {
-    /// Reads the list of a server.
-    pub fn new(list: Vec<Value>) -> Self {
-        let offered = list.len();
-        let mut tools: Vec<Listed> = list.into_iter().filter_map(read).collect();
+    /// What is offered of the tools of a server, `None` being one that cannot be called.
+    pub fn new(listed: Vec<Option<Listed>>) -> Self {
+        let offered = listed.len();
+        let mut tools: Vec<Listed> = listed.into_iter().flatten().collect();
         tools.sort_by(|one, other| one.name.cmp(&other.name));
         let named = tools.len();
         tools.dedup_by(|one, other| one.name == other.name);
@@ -73,6 +73,18 @@ impl Listing {
 }
 
 impl Listed {
+    /// Reads one tool as a server lists it; `None` when it has no name that could be called.
+    pub fn read(mut tool: Value) -> Option<Self> {
+        let name = tool["name"].as_str().filter(|name| !name.is_empty() && name.len() <= NAME)?.to_owned();
+        let described = [&tool["description"], &tool["title"]].into_iter().find_map(Value::as_str);
+        let mut description = described.map_or_else(String::new, brief);
+        let schema = schema(tool["inputSchema"].take()).unwrap_or_else(|| {
+            description.push_str(" (Its arguments are too many to be listed here.)");
+            json!({ "type": "object", "properties": {} })
+        });
+        Some(Self { name, description, schema })
+    }
+
     /// What it costs in every request, in bytes.
     fn size(&self) -> usize {
         self.name.len() + self.description.len() + length(&self.schema)
@@ -81,17 +93,6 @@ impl Listed {
 
 fn count(tools: usize) -> String {
     if tools == 1 { "a tool".to_owned() } else { format!("{tools} tools") }
-}
-
-fn read(mut tool: Value) -> Option<Listed> {
-    let name = tool["name"].as_str().filter(|name| !name.is_empty() && name.len() <= NAME)?.to_owned();
-    let mut description =
-        [&tool["description"], &tool["title"]].into_iter().find_map(Value::as_str).map_or_else(String::new, brief);
-    let schema = schema(tool["inputSchema"].take()).unwrap_or_else(|| {
-        description.push_str(" (Its arguments are too many to be listed here.)");
-        json!({ "type": "object", "properties": {} })
-    });
-    Some(Listed { name, description, schema })
 }
 
 /// The beginning of a description, with what cannot be seen made visible.
@@ -227,7 +228,8 @@ mod tests {
     #[test]
     fn what_is_left_out_is_said() {
         let tool = |name: &str, size: usize| json!({ "name": name, "description": "d".repeat(size) });
-        let listing = Listing::new(vec![tool("b", 1), json!(7), tool("a", 501), tool("b", 2), tool("", 1)]);
+        let list = |tools: Vec<Value>| Listing::new(tools.into_iter().map(Listed::read).collect());
+        let listing = list(vec![tool("b", 1), json!(7), tool("a", 501), tool("b", 2), tool("", 1)]);
         let described: Vec<_> =
             listing.tools.iter().map(|tool| (tool.name.as_str(), tool.description.chars().count())).collect();
         assert_eq!(described, [("a", 501), ("b", 1)]);
@@ -239,7 +241,7 @@ mod tests {
             ]
         );
         let many = (0..60).map(|number| tool(&format!("t{number:02}"), 500)).collect();
-        let listing = Listing::new(many);
+        let listing = list(many);
         assert_eq!(listing.tools.len(), 45);
         assert_eq!(listing.remarks.len(), 1);
         assert!(
