@@ -5,20 +5,27 @@ mod server;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tandem::server::Carrier;
 
 use crate::driver::{Client, World};
 
+const CONFIG: &str = ".home/config/config.toml";
 const CANARY: &str = "sk-CANARYKEY-0123456789abcdef";
 
-/// A configuration with a server that plays this role, and short limits.
+/// A configuration with a server that plays this role.
 fn configure(world: &World, role: &str) {
     let command: Vec<_> = std::iter::once(program()).chain(server::ARGUMENTS.map(str::to_owned)).collect();
-    let limits = "[limits]\ncommand-timeout = 1\nconnect-timeout = 1";
     let env = format!("{{ TANDEM_TEST_MCP = {role:?}, OWN = \"set\" }}");
-    world.write(".home/config/config.toml", &format!("{limits}\n[mcp.tricks]\ncommand = {command:?}\nenv = {env}\n"));
+    add(world, &format!("[mcp.tricks]\ncommand = {command:?}\nenv = {env}\n"));
+}
+
+/// Adds a section to the configuration.
+fn add(world: &World, section: &str) {
+    let before = std::fs::read_to_string(world.path().join(CONFIG)).unwrap_or_default();
+    world.write(CONFIG, &format!("{before}{section}\n"));
 }
 
 fn program() -> String {
@@ -131,9 +138,7 @@ fn rules_and_modes_hold_for_tools_of_servers() {
         [{ "text": "done" }],
     ]));
     configure(&world, "good");
-    let rules = "\n[permissions]\nallow = [\"tricks__echo\"]\ndeny = [\"tricks__environment\"]\n";
-    let config = world.read(".home/config/config.toml") + rules;
-    world.write(".home/config/config.toml", &config);
+    add(&world, "[permissions]\nallow = [\"tricks__echo\"]\ndeny = [\"tricks__environment\"]");
     let mut client = world.client();
     let session = client.session(&world);
     let id = client.prompt(&session, "nobody is asked");
@@ -235,8 +240,14 @@ fn a_server_that_cannot_start_is_named_with_its_own_words() {
 
 #[test]
 fn a_call_without_an_answer_ends_and_the_server_hears_of_it() {
-    let (results, _) = play("good", &["hang", "heard"]);
-    assert!(results[0].contains("did not answer within 1 s (limits.command-timeout)"), "{results:?}");
+    let world = World::new(calls(&["hang", "heard"]));
+    configure(&world, "good");
+    add(&world, "[limits]\ncommand-timeout = 2");
+    let mut client = world.client();
+    let session = client.session(&world);
+    prompt(&mut client, &session);
+    let results = results(&world);
+    assert!(results[0].contains("did not answer within 2 s (limits.command-timeout)"), "{results:?}");
     check_heard(&results[1]);
 }
 
@@ -253,8 +264,6 @@ fn cancelling_the_turn_cancels_the_call() {
     let world =
         World::new(json!([call("tricks__hang", json!({})), call("tricks__heard", json!({})), [{ "text": "done" }]]));
     configure(&world, "good");
-    let config = world.read(".home/config/config.toml").replace("command-timeout = 1", "command-timeout = 600");
-    world.write(".home/config/config.toml", &config);
     let mut client = world.client();
     let session = client.session(&world);
     let id = client.prompt(&session, "go");
@@ -304,6 +313,7 @@ fn a_slow_server_holds_nobody_up_and_joins_later() {
     let world = World::new((0..60).map(|_| json!([{ "text": "done" }])).collect());
     let gate = TcpListener::bind("127.0.0.1:0").unwrap();
     configure(&world, &format!("gate {}", gate.local_addr().unwrap()));
+    add(&world, "[limits]\nconnect-timeout = 1");
     let mut client = world.client();
     let session = client.session(&world);
     prompt(&mut client, &session);
@@ -380,7 +390,7 @@ fn a_server_at_a_url_is_asked_with_its_headers_and_greeted_again_when_it_forgot_
 fn doctor_tries_every_server() {
     let world = World::new(json!([[{ "text": "ready" }], call("report_ready", json!({ "ready": true }))]));
     configure(&world, "good");
-    let good = world.read(".home/config/config.toml");
+    let good = world.read(CONFIG);
     let more = "[mcp.gone]\ncommand = [\"/no/such/program\"]\n[mcp.web]\nurl = \"http://127.0.0.1:1/mcp\"\n";
     world.write(".home/config.toml", &format!("{good}{more}"));
     let output = crate::program::finish(&mut world.command(&["doctor", "--json"]));
@@ -436,9 +446,17 @@ fn nothing_starts_before_the_first_prompt_and_nothing_stays_after_the_session() 
     assert!(gone(child), "the tree is gone");
 }
 
-/// Whether a process is no more, or only the remains of one that nobody collected.
+/// Whether a process ends soon; the remains of one that nobody collected are no process.
 fn gone(process: rustix::process::Pid) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
-    rustix::process::test_kill_process(process).is_err()
-        || status.is_ok_and(|status| status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')))
+    let stat = format!("/proc/{}/stat", process.as_raw_nonzero());
+    let is_zombie = |stat: &str| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < deadline {
+        let zombie = std::fs::read_to_string(&stat).is_ok_and(|stat| is_zombie(&stat));
+        if zombie || rustix::process::test_kill_process(process).is_err() {
+            return true;
+        }
+        std::thread::yield_now();
+    }
+    false
 }

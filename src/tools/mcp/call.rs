@@ -108,7 +108,12 @@ impl McpTool {
     /// The way to the server, as soon as it runs.
     async fn line(&self) -> Result<Line, ToolError> {
         let mut status = self.status.clone();
-        let settled = status.wait_for(|status| matches!(status.state, State::Running(_) | State::GivenUp(_)));
+        let settled = status.wait_for(|status| match &status.state {
+            // It broke, and its keeper is about to find out why.
+            State::Running(line) => !line.is_over(),
+            State::GivenUp(_) => true,
+            State::Starting | State::Broken => false,
+        });
         let state = match timeout(AGAIN, settled).await {
             Ok(Ok(status)) => status.state.clone(),
             _ => State::Broken,

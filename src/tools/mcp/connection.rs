@@ -23,7 +23,7 @@ const START: Duration = Duration::from_mins(1);
 /// How long it may take to list its tools.
 const LIST: Duration = Duration::from_secs(30);
 /// How long saying goodbye may take.
-const GOODBYE: Duration = Duration::from_millis(300);
+const GOODBYE: Duration = Duration::from_secs(1);
 /// The most pages of a list that are asked for.
 const PAGES: usize = 20;
 
