@@ -1,7 +1,7 @@
 //! `tandem doctor`: finds what keeps tandem from working, and says what to do about it.
 
 use std::io::{self, IsTerminal as _, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -72,7 +72,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         report.add(finding)?;
     }
     report.add(state_folder(settings.state_dir.as_deref()))?;
-    for server in session::mcp_servers(&settings, workspaces.first().map(PathBuf::as_path)) {
+    for server in session::mcp_servers(&settings, &workspaces) {
         report.add(mcp_server(&server).await)?;
     }
     model(&settings, &mut report).await?;

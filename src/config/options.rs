@@ -137,6 +137,9 @@ pub struct McpOptions {
     pub command: Option<CommandLine>,
     /// Environment variables for it. It gets no others but harmless ones such as `PATH`.
     pub env: BTreeMap<String, String>,
+    /// The folder it runs in, your home folder when left out. A relative one is inside the workspace: what such a program
+    /// finds there (`npx` a package, `python -m` a module) is then the repository's before it is yours.
+    pub cwd: Option<PathBuf>,
     /// Where it is reached.
     pub url: Option<BaseUrl>,
     /// HTTP headers for `url`.

@@ -85,6 +85,8 @@ pub enum McpServer {
         command: CommandLine,
         /// Environment variables for it.
         env: BTreeMap<String, String>,
+        /// The folder it runs in, relative to the workspace; `None`: the home folder.
+        cwd: Option<PathBuf>,
     },
     /// A server that is there already.
     Url {
@@ -239,9 +241,9 @@ fn limits(options: &Options) -> Limits {
 }
 
 fn mcp_server(options: &McpOptions) -> Result<McpServer, &'static str> {
-    let McpOptions { command, env, url, headers } = options.clone();
+    let McpOptions { command, env, cwd, url, headers } = options.clone();
     match (command, url) {
-        (Some(command), None) => Ok(McpServer::Command { command, env }),
+        (Some(command), None) => Ok(McpServer::Command { command, env, cwd }),
         (None, Some(url)) => Ok(McpServer::Url { url: url.as_str().to_owned(), headers }),
         _ => Err("needs either `command` or `url`"),
     }

@@ -1,5 +1,7 @@
 //! Between the words of the protocol and ours: prompts, modes, options, ends and failures of turns.
 
+use std::path::PathBuf;
+
 use super::conversation::Conversation;
 use super::dispatch::{Answer, error};
 use super::documents::path_of;
@@ -44,7 +46,8 @@ pub(super) fn mcp_server(server: acp::McpServer) -> Answer<(String, McpServer)> 
             let words = program.into_iter().chain(server.args).collect::<Vec<_>>();
             let command = CommandLine::try_from(words).map_err(|why| refused(&server.name, why))?;
             let env = server.env.into_iter().map(|variable| (variable.name, variable.value)).collect();
-            Ok((server.name, McpServer::Command { command, env }))
+            // The editor has agreed to the folder together with the program.
+            Ok((server.name, McpServer::Command { command, env, cwd: Some(PathBuf::new()) }))
         }
         acp::McpServer::Http(server) => {
             let headers = server.headers.into_iter().map(|header| (header.name, header.value)).collect();

@@ -1,6 +1,6 @@
 //! From settings to the parts of a session: the endpoint of the model, the rules, the limits.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::permission::Policy;
 use super::{SessionId, Setup};
@@ -28,12 +28,12 @@ pub struct NoProvider {
 #[must_use]
 pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup {
     let rules = &settings.permissions;
-    let folder = workspace.roots().first().map(|root| root.path().to_owned());
+    let roots: Vec<_> = workspace.roots().iter().map(|root| root.path().to_owned()).collect();
     Setup {
         id,
         provider: provider(settings),
         workspace,
-        servers: mcp::Servers::new(mcp_servers(settings, folder.as_deref()), settings.limits.command_timeout),
+        servers: mcp::Servers::new(mcp_servers(settings, &roots), settings.limits.command_timeout),
         patience: settings.limits.connect_timeout,
         tools: tools::all(settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model))),
         mode: settings.mode,
@@ -48,19 +48,31 @@ pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup 
     }
 }
 
-/// The MCP servers of the settings; programs run in `folder`.
+/// The MCP servers of the settings, for a workspace with these folders.
+///
+/// A program of the configuration runs in the home folder unless its `cwd` says otherwise: in the workspace, the
+/// repository could put another program in its way.
 #[must_use]
-pub fn mcp_servers(settings: &Settings, folder: Option<&Path>) -> Vec<mcp::Server> {
+pub fn mcp_servers(settings: &Settings, roots: &[PathBuf]) -> Vec<mcp::Server> {
+    let inherited = settings.harmless_environment();
+    let home = ["HOME", "USERPROFILE"].into_iter().find_map(|name| inherited.get(name)).map(PathBuf::from);
+    let home = home.filter(|home| home.is_dir()).unwrap_or_else(|| PathBuf::from("/"));
     let way = |server: &McpServer| match server {
-        McpServer::Command { command, env } => {
-            let mut environment = settings.harmless_environment();
+        McpServer::Command { command, env, cwd } => {
+            let mut environment = inherited.clone();
             environment.extend(env.clone());
-            let folder = folder.map(Path::to_owned);
+            let workspace = roots.first().unwrap_or(&home);
+            let folder = cwd.as_ref().map_or_else(|| home.clone(), |cwd| workspace.join(cwd));
             mcp::Way::Command { words: command.words().to_vec(), environment, folder }
         }
         McpServer::Url { url, headers } => mcp::Way::Url { url: url.clone(), headers: headers.clone() },
     };
-    settings.mcp.iter().map(|(name, server)| mcp::Server { name: name.clone(), way: way(server) }).collect()
+    let server = |(name, server): (&String, &McpServer)| mcp::Server {
+        name: name.clone(),
+        way: way(server),
+        roots: roots.to_vec(),
+    };
+    settings.mcp.iter().map(server).collect()
 }
 
 /// How the model of this name is used to change files, whoever serves it (`openai/gpt-5`).

@@ -46,6 +46,8 @@ pub struct Server {
     pub name: String,
     /// How it is reached.
     pub way: Way,
+    /// The folders of the workspace, for servers that ask.
+    pub roots: Vec<PathBuf>,
 }
 
 /// How a server is reached.
@@ -58,7 +60,7 @@ pub enum Way {
         /// The whole of its environment.
         environment: BTreeMap<String, String>,
         /// The folder it runs in.
-        folder: Option<PathBuf>,
+        folder: PathBuf,
     },
     /// Streamable HTTP.
     Url {

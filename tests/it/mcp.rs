@@ -153,16 +153,16 @@ fn rules_and_modes_hold_for_tools_of_servers() {
 }
 
 #[test]
-fn a_program_inherits_no_keys() {
+fn a_program_inherits_no_keys_and_runs_at_home() {
     let world = World::new(calls(&["environment"]));
     configure(&world, "good");
-    let url = world.model.base_url().to_owned();
+    let (url, home) = (world.model.base_url().to_owned(), world.path().join(".home"));
     let environment = [
         ("TANDEM_MODEL", "scripted"),
         ("TANDEM_BASE_URL", url.as_str()),
         ("TANDEM_API_KEY", CANARY),
         ("OPENAI_API_KEY", CANARY),
-        ("HOME", "/home/somebody"),
+        ("HOME", home.to_str().unwrap()),
         ("LC_ALL", "C.UTF-8"),
     ];
     let mut client = world.stranger_on(Carrier::Lsp, &environment);
@@ -170,9 +170,10 @@ fn a_program_inherits_no_keys() {
     let session = client.session(&world);
     prompt(&mut client, &session);
     let seen: Value = serde_json::from_str(&results(&world)[0]).unwrap();
-    let mut names: Vec<_> = seen.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut names: Vec<_> = seen["variables"].as_object().unwrap().keys().map(String::as_str).collect();
     names.retain(|name| !name.starts_with("RUST_"));
     assert_eq!(names, ["HOME", "LC_ALL", "OWN", "TANDEM_TEST_MCP"]);
+    assert_eq!(seen["folder"], home.to_str().unwrap(), "where no repository is in the way");
 }
 
 #[test]
@@ -335,7 +336,7 @@ fn a_slow_server_holds_nobody_up_and_joins_later() {
 fn a_server_that_never_answers_ends_with_the_session() {
     let world = World::new(json!([[{ "text": "done" }]]));
     let line = format!("echo $$ > started; exec {} {}", program(), server::ARGUMENTS.join(" "));
-    let env = "env = { TANDEM_TEST_MCP = \"mute\" }";
+    let env = "env = { TANDEM_TEST_MCP = \"mute\" }\ncwd = \".\"";
     let config =
         format!("[limits]\nconnect-timeout = 1\n[mcp.mute]\ncommand = [\"/bin/sh\", \"-c\", {line:?}]\n{env}\n");
     world.write(".home/config/config.toml", &config);
@@ -427,12 +428,10 @@ fn a_server_that_cannot_be_is_refused_at_once() {
 #[test]
 fn nothing_starts_before_the_first_prompt_and_nothing_stays_after_the_session() {
     let world = World::new(calls(&["echo"]));
-    configure(&world, "good");
     // The program leaves a child behind that would live on.
     let line = format!("sleep 1000 & echo $! > started; exec {} {}", program(), server::ARGUMENTS.join(" "));
-    let config =
-        format!("[mcp.tricks]\ncommand = [\"/bin/sh\", \"-c\", {line:?}]\nenv = {{ TANDEM_TEST_MCP = \"good\" }}\n");
-    world.write(".home/config/config.toml", &config);
+    let env = "env = { TANDEM_TEST_MCP = \"good\" }\ncwd = \".\"";
+    add(&world, &format!("[mcp.tricks]\ncommand = [\"/bin/sh\", \"-c\", {line:?}]\n{env}"));
     let mut client = world.client();
     let session = client.session(&world);
     assert!(!world.path().join("started").exists(), "lazily");

@@ -16,6 +16,7 @@ const CALLS = [
   ['get-sum', { a: 19, b: 23 }, /42/],
   ['get-tiny-image', {}, /\[image, image\/png, \d+ kB: not shown\]/],
   ['get-structured-content', { location: 'Chicago' }, /temperature/],
+  ['get-roots-list', {}, /file:\/\/\/.*tandem-peers-/],
   ['get-sum', { a: 'many' }, /[Ii]nvalid/],
   ['no-such-tool', {}, /no tool/],
 ];

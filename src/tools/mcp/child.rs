@@ -35,15 +35,12 @@ impl Child {
     pub fn start(
         words: &[String],
         environment: &BTreeMap<String, String>,
-        folder: Option<&Path>,
+        folder: &Path,
     ) -> io::Result<(Self, Bounded<ChildStdout>, ChildStdin)> {
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
-        command.args(arguments).env_clear().envs(environment).kill_on_drop(true);
+        command.args(arguments).env_clear().envs(environment).current_dir(folder).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        if let Some(folder) = folder {
-            command.current_dir(folder);
-        }
         #[cfg(unix)]
         command.process_group(0);
         let mut process = command.spawn()?;

@@ -77,11 +77,11 @@ impl Connection {
     }
 
     fn reach(server: &Server) -> Result<Self, Broken> {
-        let exchange = Exchange::new();
+        let exchange = Exchange::new(&server.roots);
         let mut tasks = JoinSet::new();
         let (line, end) = match &server.way {
             Way::Command { words, environment, folder } => {
-                let (child, output, input) = Child::start(words, environment, folder.as_deref())
+                let (child, output, input) = Child::start(words, environment, folder)
                     .map_err(|error| Broken::for_good(format!("cannot be started: {error}")))?;
                 let (line, reading, writing) = Line::to_program(&exchange, output, input);
                 tasks.spawn(reading);
@@ -98,7 +98,7 @@ impl Connection {
 
     async fn greet(&mut self) -> Result<(), Fault> {
         let tandem = json!({ "name": "tandem", "version": env!("CARGO_PKG_VERSION") });
-        let params = json!({ "protocolVersion": VERSION, "capabilities": {}, "clientInfo": tandem });
+        let params = json!({ "protocolVersion": VERSION, "capabilities": { "roots": {} }, "clientInfo": tandem });
         let answer = self.line.request(self.line.next_id(), "initialize", params).await?;
         if !answer["capabilities"].is_object() {
             return Err(Fault::Refused("its answer is no MCP".to_owned()));

@@ -4,11 +4,13 @@
 //! later hears that at once.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 /// The method is unknown, as JSON-RPC numbers it.
 const METHOD_NOT_FOUND: i32 = -32601;
@@ -30,6 +32,8 @@ pub(super) type Answer = Result<Value, Fault>;
 /// One side of a connection.
 pub(super) struct Exchange {
     waiting: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
+    /// The folders of the workspace, as the protocol has them.
+    roots: Value,
     /// Told when the server's tools changed.
     pub changes: Notify,
     /// Changes with every sign of progress.
@@ -39,10 +43,12 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub fn new() -> Arc<Self> {
+    /// One that nobody said anything on, in a workspace of these folders.
+    pub fn new(roots: &[PathBuf]) -> Arc<Self> {
         let (progress, _) = watch::channel(0);
         let (changes, over) = (Notify::new(), CancellationToken::new());
-        Arc::new(Self { waiting: Mutex::default(), changes, progress, over })
+        let roots = roots.iter().filter_map(|root| Some(json!({ "uri": Url::from_file_path(root).ok()?.as_str() })));
+        Arc::new(Self { waiting: Mutex::default(), roots: roots.collect(), changes, progress, over })
     }
 
     /// Expects an answer until the expectation is dropped.
@@ -60,6 +66,9 @@ impl Exchange {
         match (message["method"].as_str(), id) {
             (Some(method), Value::Null) => self.hear(method),
             (Some("ping"), id) => return Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
+            (Some("roots/list"), id) => {
+                return Some(json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": self.roots } }));
+            }
             (Some(method), id) => {
                 let error = json!({ "code": METHOD_NOT_FOUND, "message": format!("tandem has no method `{method}`") });
                 return Some(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
@@ -134,7 +143,7 @@ mod tests {
 
     #[tokio::test]
     async fn answers_reach_who_waits_and_nobody_else() {
-        let exchange = Exchange::new();
+        let exchange = Exchange::new(&[]);
         let (mut one, mut two) = (exchange.expect(1), exchange.expect(2));
         let take = |message: Value| assert_eq!(exchange.take(&message), None, "{message}");
         take(json!({ "id": 3, "result": "nobody's" }));
@@ -149,7 +158,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_end_is_heard_by_all() {
-        let exchange = Exchange::new();
+        let exchange = Exchange::new(&[]);
         let mut before = exchange.expect(1);
         exchange.close();
         assert_eq!(before.come().await, Err(Fault::Over));
@@ -158,7 +167,7 @@ mod tests {
 
     #[test]
     fn requests_of_a_server_are_answered() {
-        let exchange = Exchange::new();
+        let exchange = Exchange::new(&[PathBuf::from("/a b")]);
         let check = |method: &str, expected: Value| {
             let request = json!({ "jsonrpc": "2.0", "id": "s1", "method": method });
             let answer = exchange.take(&request).unwrap();
@@ -168,6 +177,7 @@ mod tests {
             );
         };
         check("ping", json!({ "ok": {} }));
+        check("roots/list", json!({ "ok": { "roots": [{ "uri": "file:///a%20b" }] } }));
         check("sampling/createMessage", json!({ "code": -32601 }));
     }
 }

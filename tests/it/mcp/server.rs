@@ -93,7 +93,10 @@ impl Server {
         let arguments = &message["params"]["arguments"];
         Some(text(&match message["params"]["name"].as_str().unwrap() {
             "echo" | "echoed" | "e.cho" => format!("{} said", arguments["text"]),
-            "environment" => json!(std::env::vars().collect::<std::collections::BTreeMap<_, _>>()).to_string(),
+            "environment" => {
+                let variables: std::collections::BTreeMap<_, _> = std::env::vars().collect();
+                json!({ "variables": variables, "folder": std::env::current_dir().unwrap() }).to_string()
+            }
             "heard" => json!(self.heard).to_string(),
             "hang" => {
                 self.heard.push(json!({ "hangs": message["id"] }));
