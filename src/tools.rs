@@ -12,6 +12,7 @@ mod files;
 mod glob;
 mod grep;
 mod list_files;
+pub mod mcp;
 pub mod partial;
 mod pattern;
 mod read_file;

@@ -130,7 +130,8 @@ fn encoding_name(encoding: Encoding) -> &'static str {
 fn acp_answer() -> acp::InitializeResponse {
     let prompt = acp::PromptCapabilities::new().image(true).embedded_context(true);
     let session = acp::SessionCapabilities::new().close(acp::SessionCloseCapabilities::new());
+    let capabilities = acp::AgentCapabilities::new().prompt_capabilities(prompt).session_capabilities(session);
     acp::InitializeResponse::new(acp::ProtocolVersion::V1)
-        .agent_capabilities(acp::AgentCapabilities::new().prompt_capabilities(prompt).session_capabilities(session))
+        .agent_capabilities(capabilities.mcp_capabilities(acp::McpCapabilities::new().http(true)))
         .agent_info(acp::Implementation::new("tandem", env!("CARGO_PKG_VERSION")).title("tandem".to_owned()))
 }

@@ -16,6 +16,8 @@ mod editing;
 mod faults;
 mod house;
 mod lifecycle;
+#[cfg(unix)]
+mod mcp;
 mod network;
 mod plain;
 #[cfg(unix)]
