@@ -29,8 +29,11 @@ pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup 
     Setup {
         id,
         provider: provider(settings),
+        tools: tools::offered(
+            settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model)),
+            &workspace,
+        ),
         workspace,
-        tools: tools::all(settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model))),
         mode: settings.mode,
         policy: Policy::new(&rules.allow, &rules.ask, &rules.deny).0,
         limits: Limits {

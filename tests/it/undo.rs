@@ -204,6 +204,7 @@ fn hunks_are_kept_and_rejected_one_by_one_after_more_typing() {
     let file = &listed["result"]["turns"][0]["files"][0];
     assert_eq!(file["path"], json!(world.path().join("a.rs")));
     assert_eq!(file["hunks"][1]["new"], json!({ "start": 5, "count": 1 }));
+    assert_eq!(file["hunks"][1]["oldText"], "e\n");
 
     world.write("a.rs", "mine\nA\nb\nc\nd\nE\nf\ng\nh\nI, mine\n");
     let path = world.path().join("a.rs");

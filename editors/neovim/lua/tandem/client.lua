@@ -72,7 +72,13 @@ end
 ---@return table capabilities Neovim's own plus the opt-in to the session methods
 local function capabilities()
   return vim.tbl_deep_extend('force', vim.lsp.protocol.make_client_capabilities(), {
-    experimental = { tandem = { fs = { readTextFile = false, writeTextFile = false }, terminal = false } },
+    experimental = {
+      tandem = {
+        fs = { readTextFile = false, writeTextFile = false },
+        terminal = false,
+        _meta = { ['tandem.diagnostics'] = true },
+      },
+    },
   })
 end
 
@@ -80,7 +86,8 @@ end
 local handlers = {
   ['workspace/applyEdit'] = function(_, params, context)
     local client = assert(vim.lsp.get_client_by_id(context.client_id))
-    local turn = require('tandem.session').get(client.config.root_dir).turns
+    local session = require('tandem.session').get(client.config.root_dir)
+    local turn = session.state ~= 'idle' and session.turns or nil
     return require('tandem.apply').apply(params, client.offset_encoding, turn)
   end,
   ['session/update'] = function(_, params)
@@ -88,6 +95,10 @@ local handlers = {
   end,
   ['session/request_permission'] = function(_, params)
     return require('tandem.session').on_permission(params)
+  end,
+  ['_tandem/diagnostics'] = function(_, params, context)
+    local client = assert(vim.lsp.get_client_by_id(context.client_id))
+    return require('tandem.diagnostics').answer(params, client.offset_encoding)
   end,
   ['_tandem/status'] = function(_, params, context)
     require('tandem.session').on_status(params, context.client_id)

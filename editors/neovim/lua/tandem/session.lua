@@ -16,7 +16,8 @@ local status = require('tandem.status')
 ---@field modes { id: string, name: string }[]
 ---@field usage? { used: integer, size: integer }
 ---@field chat tandem.Chat
----@field private connection? vim.lsp.Client
+---@field review tandem.Review
+---@field connection? vim.lsp.Client
 ---@field private opening? tandem.OpenCallback[]
 ---@field private stopping? boolean
 local Session = {}
@@ -36,6 +37,7 @@ function M.get(root)
   if not session then
     session = setmetatable({ root = root, state = 'idle', turns = 0, modes = {} }, Session)
     session.chat = require('tandem.chat').new(session)
+    session.review = require('tandem.review').new(session)
     by_root[root] = session
   end
   return session
@@ -166,11 +168,25 @@ function Session:finish(err, result)
   client.reload(self.root)
   self:enter('idle')
   self.chat:end_turn(err and err.message, result and result.stopReason)
+  self:look_at_changes()
   if err then
     say(err.message, vim.log.levels.ERROR)
   end
   local reason = result and result.stopReason
   status.event('TandemTurnEnd', self, { stop_reason = reason, error = err and err.message })
+end
+
+--- Marks what the turn changed, and says how to review it.
+function Session:look_at_changes()
+  if not self.id then
+    return
+  end
+  local before = #self.review.changes
+  self.review:refresh(function()
+    if #self.review.changes > before then
+      self.chat:line(self.review:count() .. ' to review: :Tandem review, :Tandem undo', 'TandemDim')
+    end
+  end)
 end
 
 --- Stops the running turn; its end is announced by the server's answer.
@@ -212,6 +228,7 @@ function Session:reset()
     client.request(self.connection, 'session/close', { sessionId = self.id }, function() end)
   end
   self.id, self.usage = nil, nil
+  self.review:forget()
   self.chat:clear()
   status.changed(self)
 end
@@ -219,6 +236,7 @@ end
 ---@param why string
 function Session:on_server_exit(why)
   self.id, self.connection = nil, nil
+  self.review:forget()
   self:opened(why)
   self:finish({ message = why })
 end

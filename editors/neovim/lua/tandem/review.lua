@@ -1,0 +1,364 @@
+--- What the turns of a session changed, hunk by hunk: signs in the buffers, the old text on request, a quickfix list,
+--- keep and reject. The server knows what is pending; the extmarks only know where it is by now.
+local client = require('tandem.client')
+local say = require('tandem.say')
+local status = require('tandem.status')
+
+local api = vim.api
+local marks = api.nvim_create_namespace('tandem.review')
+local signs = api.nvim_create_namespace('tandem.review.signs')
+
+---@class tandem.Lines
+---@field start integer 1-based
+---@field count integer
+
+---@class tandem.ReviewedHunk as the server lists it
+---@field id integer
+---@field old tandem.Lines
+---@field new tandem.Lines
+---@field oldText string
+---@field diff string
+
+---@class tandem.Change a hunk, and where it is
+---@field turn integer
+---@field path string
+---@field created boolean
+---@field hunk tandem.ReviewedHunk
+---@field mark? integer extmark in the file's buffer, when that is loaded
+
+---@class tandem.Review
+---@field private session tandem.Session
+---@field changes tandem.Change[] by file and line
+---@field private open boolean whether the old text is shown
+---@field private list? integer id of the quickfix list
+local Review = {}
+Review.__index = Review
+
+---@param session tandem.Session
+---@return tandem.Review
+function Review.new(session)
+  local review = setmetatable({ session = session, changes = {}, open = false }, Review)
+  api.nvim_create_autocmd('BufReadPost', {
+    desc = 'tandem: mark what is to be reviewed in files that are opened later',
+    callback = function(event)
+      if #review:of_buffer(event.buf) > 0 then
+        review:draw()
+      end
+    end,
+  })
+  return review
+end
+
+---@param path string
+---@return integer? bufnr
+local function loaded(path)
+  local bufnr = vim.fn.bufnr('^' .. vim.fn.escape(path, '[]{}*?,\\^$') .. '$')
+  return bufnr ~= -1 and api.nvim_buf_is_loaded(bufnr) and bufnr or nil
+end
+
+---@param bufnr integer
+---@return tandem.Change[]
+function Review:of_buffer(bufnr)
+  local path = vim.fs.normalize(api.nvim_buf_get_name(bufnr))
+  return vim.tbl_filter(function(change)
+    return vim.fs.normalize(change.path) == path
+  end, self.changes)
+end
+
+---@param text string
+---@return string[]
+local function lines_of(text)
+  return text == '' and {} or vim.split((text:gsub('\r?\n$', '')), '\r?\n')
+end
+
+---@param change tandem.Change
+---@param bufnr integer
+---@return table[] virtual lines with what was there before
+local function old_lines(change, bufnr)
+  local tab = (' '):rep(vim.bo[bufnr].tabstop)
+  return vim.tbl_map(function(line)
+    local text = line:gsub('\t', tab)
+    return { { text .. (' '):rep(vim.o.columns - vim.fn.strdisplaywidth(text)), 'TandemReviewDelete' } }
+  end, lines_of(change.hunk.oldText))
+end
+
+--- Marks a hunk where the server says it is.
+---@param change tandem.Change
+---@param bufnr integer
+function Review:draw_change(change, bufnr)
+  local count = api.nvim_buf_line_count(bufnr)
+  local first = math.min(change.hunk.new.start - 1, count)
+  local last = math.min(first + change.hunk.new.count, count)
+  local removed, beyond = last == first, first == count
+  local row = beyond and count - 1 or first
+  change.mark = api.nvim_buf_set_extmark(bufnr, marks, row, 0, {
+    end_row = math.max(last, row),
+    end_col = 0,
+    hl_group = self.open and not removed and 'TandemReviewAdd' or nil,
+    hl_eol = true,
+    virt_lines = self.open and old_lines(change, bufnr) or nil,
+    virt_lines_above = not beyond,
+    priority = 90,
+  })
+  for line = row, math.max(last - 1, row) do
+    api.nvim_buf_set_extmark(bufnr, signs, line, 0, {
+      sign_text = removed and '▁' or '▎',
+      sign_hl_group = removed and 'TandemDelete' or 'TandemAdd',
+      priority = 9,
+    })
+  end
+end
+
+function Review:clear()
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do
+    if client.attachable(bufnr) == self.session.root then
+      api.nvim_buf_clear_namespace(bufnr, marks, 0, -1)
+      api.nvim_buf_clear_namespace(bufnr, signs, 0, -1)
+    end
+  end
+end
+
+function Review:draw()
+  self:clear()
+  require('tandem.window').define_highlights()
+  for _, change in ipairs(self.changes) do
+    local bufnr = loaded(change.path)
+    change.mark = nil
+    if bufnr then
+      self:draw_change(change, bufnr)
+    end
+  end
+  self:fill_list()
+end
+
+--- Where a hunk is by now: the zero-based first row, and the one after the last.
+---@param change tandem.Change
+---@return integer first, integer last
+local function rows(change)
+  local bufnr = change.mark and loaded(change.path)
+  local found = bufnr and api.nvim_buf_get_extmark_by_id(bufnr, marks, change.mark, { details = true }) or {}
+  local first = found[1] or change.hunk.new.start - 1
+  return first, math.max(found[3] and found[3].end_row or 0, first + math.min(change.hunk.new.count, 1))
+end
+
+---@return string
+local function summary(change)
+  local new, old = change.hunk.new.count, change.hunk.old.count
+  local line = vim.iter(vim.split(change.hunk.diff, '\n', { plain = true })):find(function(text)
+    return text:find('^[-+]') ~= nil
+  end) or ''
+  return ('+%d -%d  %s'):format(new, old, vim.trim(line:sub(2)))
+end
+
+--- Whether the quickfix list that is shown is ours.
+---@return boolean
+function Review:has_list()
+  return self.list ~= nil and vim.fn.getqflist({ id = 0 }).id == self.list
+end
+
+--- Brings the quickfix list up to date, if there is one.
+function Review:fill_list()
+  if not self:has_list() then
+    return
+  end
+  local items = vim.tbl_map(function(change)
+    return { filename = change.path, lnum = rows(change) + 1, text = summary(change) }
+  end, self.changes)
+  vim.fn.setqflist({}, 'r', { id = self.list, items = items })
+  if #items == 0 then
+    vim.cmd.cclose()
+  end
+end
+
+---@return string
+function Review:count()
+  local files = {}
+  for _, change in ipairs(self.changes) do
+    files[change.path] = true
+  end
+  local function count(number, word)
+    return ('%d %s%s'):format(number, word, number == 1 and '' or 's')
+  end
+  return ('%s in %s'):format(count(#self.changes, 'change'), count(vim.tbl_count(files), 'file'))
+end
+
+---@param result { turns: table[], message?: string }
+function Review:take(result)
+  self.changes = {}
+  for _, turn in ipairs(result.turns) do
+    for _, file in ipairs(turn.files) do
+      for _, hunk in ipairs(file.hunks) do
+        local change = { turn = turn.turn, path = file.path, created = file.created, hunk = hunk }
+        table.insert(self.changes, change)
+      end
+    end
+  end
+  table.sort(self.changes, function(a, b)
+    if a.path ~= b.path then
+      return a.path < b.path
+    end
+    return a.hunk.new.start < b.hunk.new.start
+  end)
+  self.open = self.open and #self.changes > 0
+  self:draw()
+  status.changed(self.session)
+  status.event('TandemReview', self.session, { changes = #self.changes })
+end
+
+--- Forgets everything: the conversation is over.
+function Review:forget()
+  self:take({ turns = {} })
+end
+
+---@param params table
+---@param callback fun(result?: table)
+function Review:request(params, callback)
+  local session = self.session
+  if not (session.id and session.connection) then
+    say('nothing was changed yet')
+    return callback(nil)
+  end
+  params.sessionId = session.id
+  client.request(session.connection, '_tandem/review', params, function(err, result)
+    if err then
+      say(err.message, vim.log.levels.WARN)
+      return callback(nil)
+    end
+    self:take(result)
+    callback(result)
+  end)
+end
+
+--- Asks the server what is pending.
+---@param callback? fun()
+function Review:refresh(callback)
+  self:request({ action = 'list' }, function(result)
+    if result and callback then
+      callback()
+    end
+  end)
+end
+
+--- Does one action after the other, up to the first that is refused, and says what came of it.
+---@param action 'keep'|'reject'
+---@param selections table[]
+function Review:act(action, selections)
+  local selection = table.remove(selections, 1)
+  self:request(vim.tbl_extend('force', { action = action }, selection), function(result)
+    if not result then
+      return self.session.id and self:refresh()
+    elseif #selections > 0 then
+      return self:act(action, selections)
+    end
+    client.reload(self.session.root)
+    say(result.message)
+  end)
+end
+
+--- Takes back what was changed last; again: brings it back.
+function Review:undo()
+  self:act('reject', { {} })
+end
+
+--- The hunk under the cursor, in its file or in the quickfix list.
+---@return tandem.Change?
+function Review:current()
+  local row = api.nvim_win_get_cursor(0)[1] - 1
+  if vim.bo.buftype == 'quickfix' then
+    return self:has_list() and self.changes[row + 1] or nil
+  end
+  return vim.iter(self:of_buffer(api.nvim_get_current_buf())):find(function(change)
+    local first, last = rows(change)
+    local above = change.hunk.new.count == 0 and 1 or 0
+    return first - above <= row and row < math.max(last, first + 1)
+  end)
+end
+
+--- One selection for each turn that has such a change, the last turn first.
+---@param path? string
+---@return table[]
+function Review:by_turn(path)
+  local turns = {} ---@type table<integer, true>
+  for _, change in ipairs(self.changes) do
+    if not path or change.path == path then
+      turns[change.turn] = true
+    end
+  end
+  local order = vim.tbl_keys(turns)
+  table.sort(order, function(a, b)
+    return a > b
+  end)
+  return vim.tbl_map(function(turn)
+    return { turn = turn, path = path }
+  end, order)
+end
+
+--- Keeps or rejects the hunk under the cursor, all of its file, or everything.
+---@param action 'keep'|'reject'
+---@param scope 'hunk'|'file'|'all'
+function Review:decide(action, scope)
+  local selections ---@type table[]
+  if scope == 'all' then
+    selections = self:by_turn()
+  elseif scope == 'file' then
+    local here = self:current()
+    selections = self:by_turn(here and here.path or api.nvim_buf_get_name(0))
+  else
+    local here = self:current()
+    selections = here and { { turn = here.turn, path = here.path, hunk = here.hunk.id } } or {}
+  end
+  if #selections == 0 then
+    return say(('no change to %s here'):format(action))
+  end
+  self:act(action, selections)
+end
+
+--- Shows what is pending: the old text in the buffers and a quickfix list; again: hides it.
+function Review:toggle()
+  self:refresh(function()
+    if #self.changes == 0 then
+      return say('no changes to review')
+    end
+    self.open = not self.open
+    if self.open then
+      vim.fn.setqflist({}, ' ', { title = 'tandem changes' })
+      self.list = vim.fn.getqflist({ id = 0 }).id
+      self:draw()
+      local win = api.nvim_get_current_win()
+      vim.cmd('botright copen ' .. math.min(#self.changes, 10))
+      api.nvim_set_current_win(win)
+    else
+      self:draw()
+      if self:has_list() then
+        vim.cmd.cclose()
+      end
+    end
+  end)
+end
+
+--- Goes to the next or previous hunk, in the next file when this one has no more.
+---@param step 1|-1
+function Review:jump(step)
+  if #self.changes == 0 then
+    return say('no changes to review')
+  end
+  local path, row = vim.fs.normalize(api.nvim_buf_get_name(0)), api.nvim_win_get_cursor(0)[1] - 1
+  local function is_after(change)
+    local there = vim.fs.normalize(change.path)
+    return there > path or there == path and rows(change) > row
+  end
+  local function is_before(change)
+    local there = vim.fs.normalize(change.path)
+    return there < path or there == path and rows(change) < row
+  end
+  local ordered = step == 1 and self.changes or vim.iter(self.changes):rev():totable()
+  local target = vim.iter(ordered):find(step == 1 and is_after or is_before) or ordered[1]
+  vim.cmd("normal! m'")
+  if vim.fs.normalize(target.path) ~= path then
+    vim.cmd.edit(vim.fn.fnameescape(target.path))
+  end
+  local last = api.nvim_buf_line_count(0)
+  api.nvim_win_set_cursor(0, { math.min(rows(target) + 1, last), 0 })
+end
+
+return Review
