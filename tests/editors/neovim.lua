@@ -415,6 +415,13 @@ t.test('health finds the binary, its version, the server and the model', functio
   vim.cmd.bwipeout({ bang = true })
 end)
 
+dofile(here .. '/neovim_review.lua').test(t, model, {
+  project = project,
+  wait_idle = wait_idle,
+  notified = notified,
+  sent_text = models.sent_text,
+})
+
 local function enable_starts_one_client()
   vim.lsp.enable('tandem')
   local buf, folder = project('enabled')

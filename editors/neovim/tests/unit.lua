@@ -530,7 +530,7 @@ t.test('the help has every subcommand, setting, event and function under its tag
   for name in pairs(require('tandem')) do
     t.contains(tags, ('tandem.%s()\t'):format(name))
   end
-  for _, event in ipairs({ 'TurnStart', 'TurnEnd', 'Update', 'Permission' }) do
+  for _, event in ipairs({ 'TurnStart', 'TurnEnd', 'Update', 'Permission', 'Review' }) do
     t.contains(tags, 'Tandem' .. event .. '\t')
   end
   for _, map in ipairs(api.nvim_get_keymap('n')) do

@@ -43,6 +43,8 @@ export class Session implements Disposable {
   private readonly grew = new EventEmitter<void>();
   private readonly asked = new EventEmitter<string>();
   private readonly replaced = new EventEmitter<void>();
+  private readonly ended = new EventEmitter<string>();
+  private readonly forgotten = new EventEmitter<void>();
   /** `state` changed, and perhaps the transcript. */
   readonly onChange = this.changed.event;
   /** The transcript changed; often. */
@@ -51,6 +53,10 @@ export class Session implements Disposable {
   readonly onQuestion = this.asked.event;
   /** The transcript is another one. */
   readonly onReplace = this.replaced.event;
+  /** A turn ended; what was asked. */
+  readonly onTurnEnd = this.ended.event;
+  /** The server's session is gone, and with it what could be undone. */
+  readonly onForget = this.forgotten.event;
   private readonly subscriptions: Disposable[];
 
   constructor(private readonly server: Server) {
@@ -122,6 +128,12 @@ export class Session implements Disposable {
     }
   }
 
+  /** Looks at what turns changed, keeps it or takes it back; `undefined` before the first turn. */
+  async review(params: protocol.ReviewParams): Promise<protocol.Reviewed | undefined> {
+    const sessionId = this.current;
+    return sessionId === undefined ? undefined : this.server.request(protocol.review, { sessionId, ...params });
+  }
+
   answer(id: number, optionId: string): void {
     this.close(id, { outcome: { outcome: "selected", optionId } });
   }
@@ -175,6 +187,8 @@ export class Session implements Disposable {
     this.grew.dispose();
     this.asked.dispose();
     this.replaced.dispose();
+    this.ended.dispose();
+    this.forgotten.dispose();
   }
 
   private async run(turn: Turn): Promise<void> {
@@ -200,6 +214,7 @@ export class Session implements Disposable {
       this.answerAll();
       this.running = false;
       this.changed.fire();
+      this.ended.fire(turn.text);
     }
   }
 
@@ -304,6 +319,7 @@ export class Session implements Disposable {
     this.current = undefined;
     this.status = undefined;
     this.usage = undefined;
+    this.forgotten.fire();
   }
 
   private phase(): Phase {

@@ -13,6 +13,8 @@ local has_method_calls = vim.fn.has('nvim-0.11') == 1
 local ready = {}
 ---@type table<string, tandem.ClientCallback[]> who waits for a starting client, by root
 local waiting = {}
+---@type table<string, integer> ids of starting clients by root
+local starting = {}
 local watching = false
 
 ---@param root string
@@ -20,7 +22,7 @@ local watching = false
 ---@param problem? string
 local function answer(root, client, problem)
   local callbacks = waiting[root] or {}
-  waiting[root] = nil
+  waiting[root], starting[root] = nil, nil
   for _, callback in ipairs(callbacks) do
     callback(client, problem)
   end
@@ -148,7 +150,9 @@ function M.on_exit(code, signal, id)
     end
   end
   for root in pairs(waiting) do
-    answer(root, nil, why)
+    if not starting[root] or starting[root] == id then -- others start on
+      answer(root, nil, why)
+    end
   end
 end
 
@@ -188,7 +192,8 @@ function M.ensure(root, callback)
   end
   waiting[root] = { callback }
   M.watch_buffers()
-  if not start(root) then
+  starting[root] = start(root)
+  if not starting[root] then
     answer(root, nil, 'the server does not start; see :Tandem log')
   end
 end
