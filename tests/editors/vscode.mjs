@@ -9,6 +9,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Model } from "./vscode/model.mjs";
+import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
 import { Workbench } from "./vscode/workbench.mjs";
 
 const FILE = "src/price.ts";
@@ -63,6 +64,9 @@ async function inTheWorkbench() {
   await check("a killed server: the chat says so, and trying again starts it anew", killedServer);
   await check("links are asked about, and open nothing outside the workspace", links);
   await check("in mode edit nothing is asked", editMode);
+  for (const [name, body] of reviewChecks({ bench, model, picture })) {
+    await check(name, body);
+  }
   await check("a new session starts empty", newSession);
   await check("the content policy was never broken", noPolicyBreach);
 }
@@ -278,6 +282,9 @@ function noPolicyBreach() {
 }
 
 async function check(name, body) {
+  if (!new RegExp(process.env.TANDEM_TEST_ONLY ?? "").test(name)) {
+    return;
+  }
   try {
     await body();
     passed++;
@@ -302,7 +309,7 @@ function withTyped(text) {
 function startBench() {
   const hidden = Object.keys(process.env).filter((name) => /_API_KEY$|^TANDEM_/.test(name));
   const env = { ...Object.fromEntries(hidden.map((name) => [name, undefined])), XDG_CONFIG_HOME: undefined, XDG_STATE_HOME: undefined };
-  return Workbench.start({ ...options, files: { [FILE]: SAVED, "README.md": "# A shop\n" }, env });
+  return Workbench.start({ ...options, files: { [FILE]: SAVED, [CART]: CART_TEXT, "README.md": "# A shop\n" }, env });
 }
 
 function readOptions() {

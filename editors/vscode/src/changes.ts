@@ -83,8 +83,7 @@ function fileItem({ path, created }: NonNullable<Part["file"]>): TreeItem {
 }
 
 function hunkItem(hunk: NonNullable<Part["hunk"]>): TreeItem {
-  const item = new TreeItem(visible(summary(hunk)) || "blank lines");
-  item.description = `line ${hunk.new.start}`;
+  const item = new TreeItem(`${hunk.new.start}: ${visible(summary(hunk)) || "blank lines"}`);
   item.iconPath = new ThemeIcon(`diff-${shape(hunk)}`);
   item.contextValue = "hunk";
   item.accessibilityInformation = { label: `${shape(hunk)}, line ${hunk.new.start}: ${visible(summary(hunk))}` };
