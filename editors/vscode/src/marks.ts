@@ -42,6 +42,7 @@ export class Marks implements CodeLensProvider, Disposable {
       languages.registerCodeLensProvider({ scheme: "file" }, this),
       review.onChange(() => this.redraw()),
       window.onDidChangeVisibleTextEditors(() => this.decorate()),
+      window.tabGroups.onDidChangeTabs(() => this.decorate()),
     ];
   }
 

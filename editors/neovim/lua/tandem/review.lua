@@ -102,7 +102,7 @@ function Review:draw_change(change, bufnr)
   })
   for line = row, math.max(last - 1, row) do
     api.nvim_buf_set_extmark(bufnr, signs, line, 0, {
-      sign_text = removed and '▁' or '▎',
+      sign_text = removed and (beyond and '▁' or '▔') or '▎',
       sign_hl_group = removed and 'TandemDelete' or 'TandemAdd',
       priority = 9,
     })
@@ -141,13 +141,18 @@ local function rows(change)
   return first, math.max(found[3] and found[3].end_row or 0, first + math.min(change.hunk.new.count, 1))
 end
 
+--- What a hunk does: its first new line that is not blank, else the first that it removed.
+---@param change tandem.Change
 ---@return string
 local function summary(change)
-  local new, old = change.hunk.new.count, change.hunk.old.count
-  local line = vim.iter(vim.split(change.hunk.diff, '\n', { plain = true })):find(function(text)
-    return text:find('^[-+]') ~= nil
-  end) or ''
-  return ('+%d -%d  %s'):format(new, old, vim.trim(line:sub(2)))
+  local lines = vim.split(change.hunk.diff, '\n', { plain = true })
+  local function first(pattern)
+    return vim.iter(lines):find(function(line)
+      return line:find(pattern) ~= nil
+    end)
+  end
+  local line = first('^%+%s*%S') or first('^-') or ''
+  return ('+%d -%d  %s'):format(change.hunk.new.count, change.hunk.old.count, vim.trim(line:sub(2)))
 end
 
 --- Whether the quickfix list that is shown is ours.
@@ -170,16 +175,11 @@ function Review:fill_list()
   end
 end
 
+--- How many changes are pending, in words; an empty string when there are none.
 ---@return string
 function Review:count()
-  local files = {}
-  for _, change in ipairs(self.changes) do
-    files[change.path] = true
-  end
-  local function count(number, word)
-    return ('%d %s%s'):format(number, word, number == 1 and '' or 's')
-  end
-  return ('%s in %s'):format(count(#self.changes, 'change'), count(vim.tbl_count(files), 'file'))
+  local count = #self.changes
+  return count == 0 and '' or ('%d change%s'):format(count, count == 1 and '' or 's')
 end
 
 ---@param result { turns: table[], message?: string }

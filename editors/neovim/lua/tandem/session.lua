@@ -184,7 +184,7 @@ function Session:look_at_changes()
   local before = #self.review.changes
   self.review:refresh(function()
     if #self.review.changes > before then
-      self.chat:line(self.review:count() .. ' to review: :Tandem review, :Tandem undo', 'TandemDim')
+      self.chat:line(self.review:count() .. ' to review: :Tandem review', 'TandemDim')
     end
   end)
 end
