@@ -58,6 +58,7 @@ async function inTheWorkbench() {
   await check("allowed, it lands in the unsaved buffer; the disk is untouched", allowEdit);
   await check("one undo takes it back and leaves what was typed", undoEdit);
   await check("stop ends the model's stream at once, and the next prompt works", stopAndGoOn);
+  await check("a message sent while a turn runs follows it", queueMessage);
   await check("edit selection from the refactor menu; rejected, nothing changes", rejectEdit);
   await check("a question is announced while the chat is hidden, and a command answers it", hiddenQuestion);
   await check("the conversation survives hiding the view", hideAndShow);
@@ -188,6 +189,18 @@ async function stopAndGoOn() {
   await bench.chat.locator(".notice", { hasText: "Stopped." }).waitFor();
   await bench.say("Still there?");
   await bench.chat.locator(".answer", { hasText: "Here again." }).waitFor();
+  await bench.idle();
+}
+
+async function queueMessage() {
+  await model.script([{ text: "First" }, { gate: "queue" }, { text: " things first." }], [{ text: "Second things second." }]);
+  await bench.say("One.");
+  await model.state("gate:queue");
+  await bench.say("Two.");
+  await bench.chat.locator(".composer .chip.queued", { hasText: "Next: Two." }).waitFor();
+  await model.open("queue");
+  await bench.chat.locator(".answer", { hasText: "Second things second." }).waitFor();
+  await bench.chat.locator(".composer .chip.queued").waitFor({ state: "detached" });
   await bench.idle();
 }
 

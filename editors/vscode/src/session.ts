@@ -32,6 +32,7 @@ export class Session implements Disposable {
   private current: string | undefined;
   private running = false;
   private lastTurn: Turn | undefined;
+  private queued: Turn[] = [];
   private readonly questions = new Map<number, { options: readonly protocol.PermissionOption[]; answer: Answer }>();
   private modes: protocol.SessionModes | undefined;
   private configOptions: readonly protocol.ConfigOption[] = [];
@@ -79,6 +80,7 @@ export class Session implements Disposable {
       phase: this.phase(),
       message: this.problem?.text ?? this.status?.message ?? "",
       remedies: this.problem?.remedies ?? [],
+      queued: this.queued.map(({ text }) => text),
       ...(modes && { modes }),
       ...(models && { models: { current: models.currentValue, choices: models.options } }),
       ...(this.usage && { usage: this.usage }),
@@ -96,10 +98,11 @@ export class Session implements Disposable {
     this.changed.fire();
   }
 
-  /** Runs a turn to its end; failures end up in the transcript. */
+  /** Runs a turn to its end, or lets it follow the one that runs; failures end up in the transcript. */
   async prompt(text: string, attachments: readonly Attachment[]): Promise<void> {
     if (this.running) {
-      return;
+      this.queued.push({ text, attachments });
+      return this.changed.fire();
     }
     this.transcript.ask(
       text,
@@ -118,6 +121,11 @@ export class Session implements Disposable {
     }
     this.transcript.dropError();
     await this.run(this.lastTurn);
+  }
+
+  unqueue(index: number): void {
+    this.queued.splice(index, 1);
+    this.changed.fire();
   }
 
   async stop(): Promise<void> {
@@ -161,6 +169,7 @@ export class Session implements Disposable {
     this.forgetSession();
     this.transcript = new Transcript();
     this.lastTurn = undefined;
+    this.queued = [];
     this.replaced.fire();
     const sessionId = await old?.catch(() => undefined);
     if (sessionId !== undefined) {
@@ -204,17 +213,30 @@ export class Session implements Disposable {
       transcript.finish();
       if (ending !== undefined) {
         transcript.notice(ending);
+        this.dropQueue();
       }
     } catch (error) {
       const failed = failure(error);
       this.problem = error instanceof StartError ? failed : undefined;
       transcript.finish();
       transcript.fail(failed.text, failed.remedies);
+      this.dropQueue();
     } finally {
       this.answerAll();
       this.running = false;
       this.changed.fire();
       this.ended.fire(turn.text);
+    }
+    const next = this.queued.shift();
+    if (next !== undefined) {
+      await this.prompt(next.text, next.attachments);
+    }
+  }
+
+  /** What was meant to follow a turn that did not go well is not sent behind the person's back. */
+  private dropQueue(): void {
+    for (const { text } of this.queued.splice(0)) {
+      this.transcript.notice(`Not sent: ${text}`);
     }
   }
 

@@ -17,6 +17,7 @@ local status = require('tandem.status')
 ---@field usage? { used: integer, size: integer }
 ---@field chat tandem.Chat
 ---@field review tandem.Review
+---@field queue { text: string, selection?: tandem.Selection }[] what is asked when the running turn has ended
 ---@field connection? vim.lsp.Client
 ---@field private opening? tandem.OpenCallback[]
 ---@field private stopping? boolean
@@ -35,7 +36,7 @@ local by_root = {}
 function M.get(root)
   local session = by_root[root]
   if not session then
-    session = setmetatable({ root = root, state = 'idle', turns = 0, modes = {} }, Session)
+    session = setmetatable({ root = root, state = 'idle', turns = 0, modes = {}, queue = {} }, Session)
     session.chat = require('tandem.chat').new(session)
     session.review = require('tandem.review').new(session)
     by_root[root] = session
@@ -125,14 +126,14 @@ function Session:open(callback)
   end)
 end
 
---- Asks. A turn must not be running.
+--- Asks, when the running turn has ended.
 ---@param text string
 ---@param selection? tandem.Selection
----@return boolean accepted
 function Session:prompt(text, selection)
   if self.state ~= 'idle' then
-    say('still at work: wait, or :Tandem stop', vim.log.levels.WARN)
-    return false
+    table.insert(self.queue, { text = text, selection = selection })
+    say('asked when this turn has ended')
+    return status.changed(self)
   end
   self.turns, self.stopping = self.turns + 1, false
   self:enter('running')
@@ -148,7 +149,19 @@ function Session:prompt(text, selection)
       self:finish(err, result)
     end)
   end)
-  return true
+end
+
+--- Asks what was queued; what was meant to follow a turn that did not go well is not asked behind the user's back.
+---@param went_well boolean
+function Session:ask_next(went_well)
+  if went_well and self.queue[1] then
+    local next = table.remove(self.queue, 1)
+    return self:prompt(next.text, next.selection)
+  end
+  for _, dropped in ipairs(self.queue) do
+    self.chat:line('Not sent: ' .. dropped.text, 'TandemNotice')
+  end
+  self.queue = {}
 end
 
 ---@param state 'idle'|'running'|'waiting'
@@ -174,6 +187,7 @@ function Session:finish(err, result)
   end
   local reason = result and result.stopReason
   status.event('TandemTurnEnd', self, { stop_reason = reason, error = err and err.message })
+  self:ask_next(reason == 'end_turn')
 end
 
 --- Marks what the turn changed, and says how to review it.
@@ -183,7 +197,7 @@ function Session:look_at_changes()
   end
   local before = #self.review.changes
   self.review:refresh(function()
-    if #self.review.changes > before then
+    if #self.review.changes > before and self.state == 'idle' then
       self.chat:line(self.review:count() .. ' to review: :Tandem review', 'TandemDim')
     end
   end)
