@@ -9,7 +9,6 @@ import {
   MarkdownString,
   OverviewRulerLane,
   Range,
-  TabInputTextDiff,
   type TextDocument,
   type TextEditor,
   ThemeColor,
@@ -42,7 +41,6 @@ export class Marks implements CodeLensProvider, Disposable {
       languages.registerCodeLensProvider({ scheme: "file" }, this),
       review.onChange(() => this.redraw()),
       window.onDidChangeVisibleTextEditors(() => this.decorate()),
-      window.tabGroups.onDidChangeTabs(() => this.decorate()),
     ];
   }
 
@@ -94,8 +92,7 @@ function decoration(document: TextDocument, hunk: Hunk): DecorationOptions {
   return { range: lines(document, hunk), ...(before !== "" && { hoverMessage }) };
 }
 
-/** A diff editor has colors of its own. */
-function isInDiff(editor: TextEditor): boolean {
-  const group = window.tabGroups.all.find(({ viewColumn }) => viewColumn === editor.viewColumn);
-  return group?.activeTab?.input instanceof TabInputTextDiff;
+/** Half of a diff, which is in no column by itself, has colors of its own. */
+function isInDiff({ viewColumn }: TextEditor): boolean {
+  return viewColumn === undefined;
 }
