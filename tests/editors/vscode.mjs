@@ -3,7 +3,7 @@
 //   node tests/editors/vscode.mjs [--code-server DIR] [--vsix FILE] [--tandem BIN] [--out DIR]
 //
 // Each option has its variable, which tests/run sets: CODE_SERVER (with out/node/entry.js; beside it playwright-core, or PLAYWRIGHT_CORE),
-// TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). Needs the Node of tests/editors/get-node24.sh. The last line is `N passed, N failed`.
+// TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). TANDEM_TEST_ONLY is a pattern for the names of checks; most stand on earlier ones. Needs the Node of tests/editors/get-node24.sh. The last line is `N passed, N failed`.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";

@@ -2,7 +2,7 @@
  * What the turns changed and nobody has kept or rejected yet. The server knows; this is its latest word, asked for again whenever a turn ends,
  * something is decided, or a changed file is typed in.
  */
-import { type Disposable, EventEmitter, type Uri, window, workspace } from "vscode";
+import { type Disposable, EventEmitter, Uri, window, workspace } from "vscode";
 import { failure } from "./failure";
 import type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, ReviewParams } from "./protocol";
 import type { Session } from "./session";
@@ -50,7 +50,7 @@ export class Review implements Disposable {
 
   /** In a document, by line. */
   of(uri: Uri): Hunk[] {
-    const hunks = uri.scheme === "file" ? this.all().filter(({ file }) => file.path === uri.fsPath) : [];
+    const hunks = this.all().filter(({ file }) => Uri.file(file.path).toString() === uri.toString());
     return hunks.sort((a, b) => a.hunk.new.start - b.hunk.new.start);
   }
 

@@ -1,12 +1,11 @@
---- What the turns of a session changed, hunk by hunk: signs in the buffers, the old text on request, a quickfix list,
---- keep and reject. The server knows what is pending; the extmarks only know where it is by now.
+--- What the turns of a session changed, hunk by hunk: marks in the buffers, a quickfix list, keep and reject.
+--- The server knows what is pending; this is its latest word.
 local client = require('tandem.client')
+local marks = require('tandem.marks')
 local say = require('tandem.say')
 local status = require('tandem.status')
 
 local api = vim.api
-local marks = api.nvim_create_namespace('tandem.review')
-local signs = api.nvim_create_namespace('tandem.review.signs')
 
 ---@class tandem.Lines
 ---@field start integer 1-based
@@ -49,13 +48,6 @@ function Review.new(session)
   return review
 end
 
----@param path string
----@return integer? bufnr
-local function loaded(path)
-  local bufnr = vim.fn.bufnr('^' .. vim.fn.escape(path, '[]{}*?,\\^$') .. '$')
-  return bufnr ~= -1 and api.nvim_buf_is_loaded(bufnr) and bufnr or nil
-end
-
 ---@param bufnr integer
 ---@return tandem.Change[]
 function Review:of_buffer(bufnr)
@@ -65,80 +57,10 @@ function Review:of_buffer(bufnr)
   end, self.changes)
 end
 
----@param text string
----@return string[]
-local function lines_of(text)
-  return text == '' and {} or vim.split((text:gsub('\r?\n$', '')), '\r?\n')
-end
-
----@param change tandem.Change
----@param bufnr integer
----@return table[] virtual lines with what was there before
-local function old_lines(change, bufnr)
-  local tab = (' '):rep(vim.bo[bufnr].tabstop)
-  return vim.tbl_map(function(line)
-    local text = line:gsub('\t', tab)
-    return { { text .. (' '):rep(vim.o.columns - vim.fn.strdisplaywidth(text)), 'TandemReviewDelete' } }
-  end, lines_of(change.hunk.oldText))
-end
-
---- Marks a hunk where the server says it is.
----@param change tandem.Change
----@param bufnr integer
-function Review:draw_change(change, bufnr)
-  local count = api.nvim_buf_line_count(bufnr)
-  local first = math.min(change.hunk.new.start - 1, count)
-  local last = math.min(first + change.hunk.new.count, count)
-  local removed, beyond = last == first, first == count
-  local row = beyond and count - 1 or first
-  change.mark = api.nvim_buf_set_extmark(bufnr, marks, row, 0, {
-    end_row = math.max(last, row),
-    end_col = 0,
-    hl_group = self.open and not removed and 'TandemReviewAdd' or nil,
-    hl_eol = true,
-    virt_lines = self.open and old_lines(change, bufnr) or nil,
-    virt_lines_above = not beyond,
-    priority = 90,
-  })
-  for line = row, math.max(last - 1, row) do
-    api.nvim_buf_set_extmark(bufnr, signs, line, 0, {
-      sign_text = removed and (beyond and '▁' or '▔') or '▎',
-      sign_hl_group = removed and 'TandemDelete' or 'TandemAdd',
-      priority = 9,
-    })
-  end
-end
-
-function Review:clear()
-  for _, bufnr in ipairs(api.nvim_list_bufs()) do
-    if client.attachable(bufnr) == self.session.root then
-      api.nvim_buf_clear_namespace(bufnr, marks, 0, -1)
-      api.nvim_buf_clear_namespace(bufnr, signs, 0, -1)
-    end
-  end
-end
-
 function Review:draw()
-  self:clear()
-  require('tandem.window').define_highlights()
-  for _, change in ipairs(self.changes) do
-    local bufnr = loaded(change.path)
-    change.mark = nil
-    if bufnr then
-      self:draw_change(change, bufnr)
-    end
-  end
+  marks.clear(self.changes)
+  marks.draw(self.changes, self.open)
   self:fill_list()
-end
-
---- Where a hunk is by now: the zero-based first row, and the one after the last.
----@param change tandem.Change
----@return integer first, integer last
-local function rows(change)
-  local bufnr = change.mark and loaded(change.path)
-  local found = bufnr and api.nvim_buf_get_extmark_by_id(bufnr, marks, change.mark, { details = true }) or {}
-  local first = found[1] or change.hunk.new.start - 1
-  return first, math.max(found[3] and found[3].end_row or 0, first + math.min(change.hunk.new.count, 1))
 end
 
 --- What a hunk does: its first new line that is not blank, else the first that it removed.
@@ -167,7 +89,7 @@ function Review:fill_list()
     return
   end
   local items = vim.tbl_map(function(change)
-    return { filename = change.path, lnum = rows(change) + 1, text = summary(change) }
+    return { filename = change.path, lnum = marks.rows(change) + 1, text = summary(change) }
   end, self.changes)
   vim.fn.setqflist({}, 'r', { id = self.list, items = items })
   if #items == 0 then
@@ -184,6 +106,7 @@ end
 
 ---@param result { turns: table[], message?: string }
 function Review:take(result)
+  marks.clear(self.changes)
   self.changes = {}
   for _, turn in ipairs(result.turns) do
     for _, file in ipairs(turn.files) do
@@ -268,7 +191,7 @@ function Review:current()
     return self:has_list() and self.changes[row + 1] or nil
   end
   return vim.iter(self:of_buffer(api.nvim_get_current_buf())):find(function(change)
-    local first, last = rows(change)
+    local first, last = marks.rows(change)
     local above = change.hunk.new.count == 0 and 1 or 0
     return first - above <= row and row < math.max(last, first + 1)
   end)
@@ -326,6 +249,7 @@ function Review:toggle()
       self:draw()
       local win = api.nvim_get_current_win()
       vim.cmd('botright copen ' .. math.min(#self.changes, 10))
+      vim.b.tandem_root = self.session.root -- for the commands that are given in the list
       api.nvim_set_current_win(win)
     else
       self:draw()
@@ -345,11 +269,11 @@ function Review:jump(step)
   local path, row = vim.fs.normalize(api.nvim_buf_get_name(0)), api.nvim_win_get_cursor(0)[1] - 1
   local function is_after(change)
     local there = vim.fs.normalize(change.path)
-    return there > path or there == path and rows(change) > row
+    return there > path or there == path and marks.rows(change) > row
   end
   local function is_before(change)
     local there = vim.fs.normalize(change.path)
-    return there < path or there == path and rows(change) < row
+    return there < path or there == path and marks.rows(change) < row
   end
   local ordered = step == 1 and self.changes or vim.iter(self.changes):rev():totable()
   local target = vim.iter(ordered):find(step == 1 and is_after or is_before) or ordered[1]
@@ -358,7 +282,7 @@ function Review:jump(step)
     vim.cmd.edit(vim.fn.fnameescape(target.path))
   end
   local last = api.nvim_buf_line_count(0)
-  api.nvim_win_set_cursor(0, { math.min(rows(target) + 1, last), 0 })
+  api.nvim_win_set_cursor(0, { math.min(marks.rows(target) + 1, last), 0 })
 end
 
 return Review
