@@ -239,6 +239,21 @@ function M.test(t, model, use)
     wait_lines(before)
   end)
 
+  t.test('rejecting all takes back a turn that another one stands on', function()
+    changed('twice')
+    wait_changes(2)
+    local again = { path = 'main.rs', edits = { { old_text = 'ONE', new_text = 'First' } } }
+    model:script({ { call = { id = 'c3', name = 'edit_file', arguments = again } } }, { { text = 'Again.' } })
+    vim.cmd('Tandem ask Again')
+    use.wait_idle()
+    t.wait('the second turn', function()
+      return lines()[1] == 'First' and #session().review.changes == 2
+    end)
+    vim.cmd('Tandem reject all')
+    wait_lines(before)
+    wait_changes(0)
+  end)
+
   t.test('with nothing to review it is said', function()
     use.project('review-nothing')
     local notified = use.notified

@@ -378,3 +378,20 @@ fn without_a_state_folder_it_is_said_once_and_undo_works() {
     undo(&mut client, &session);
     assert_eq!(world.read("a.rs"), "two\n");
 }
+
+#[test]
+fn turns_that_stand_on_each_other_are_taken_back_the_last_first() {
+    let world = world(&[edit("a.rs", &[("one", "ONE"), ("three", "THREE")]), edit("a.rs", &[("ONE", "First")])]);
+    world.write("a.rs", "one\ntwo\nthree\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    turn(&mut client, &session);
+    let refused = review(&mut client, &session, "reject", json!({ "turn": 1 }));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("the same lines"), "{refused}");
+    let left = review(&mut client, &session, "reject", json!({ "turn": 2 }));
+    assert_eq!(world.read("a.rs"), "ONE\ntwo\nTHREE\n", "{left}");
+    let left = review(&mut client, &session, "reject", json!({ "turn": 1 }));
+    assert_eq!(world.read("a.rs"), "one\ntwo\nthree\n", "{left}");
+    assert_eq!(left["result"]["turns"], json!([]));
+}

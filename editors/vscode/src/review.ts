@@ -83,10 +83,13 @@ export class Review implements Disposable {
     await this.decide({ action: "keep" });
   }
 
-  /** The last turn first, because a later one may stand on an earlier. */
+  /** The last turn first, because it may stand on an earlier one, of which there may be more to see then. */
   async rejectAll(): Promise<void> {
-    for (const turn of [...this.turns].reverse()) {
-      if (!(await this.decide({ action: "reject", turn: turn.turn }))) {
+    await this.refresh();
+    let before = Number.POSITIVE_INFINITY;
+    for (let last = this.turns.at(-1); last !== undefined && last.turn < before; last = this.turns.at(-1)) {
+      before = last.turn;
+      if (!(await this.decide({ action: "reject", turn: last.turn }))) {
         return;
       }
     }

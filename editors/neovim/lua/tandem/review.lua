@@ -162,16 +162,18 @@ function Review:refresh(callback)
   end)
 end
 
---- Does one action after the other, up to the first that is refused, and says what came of it.
+--- Does it, and what is next then, up to the first that is refused; says what came of it.
 ---@param action 'keep'|'reject'
----@param selections table[]
-function Review:act(action, selections)
-  local selection = table.remove(selections, 1)
+---@param selection table
+---@param next? fun(): table?
+function Review:act(action, selection, next)
   self:request(vim.tbl_extend('force', { action = action }, selection), function(result)
     if not result then
       return self.session.id and self:refresh()
-    elseif #selections > 0 then
-      return self:act(action, selections)
+    end
+    local following = next and next()
+    if following and following.turn < selection.turn then
+      return self:act(action, following, next)
     end
     client.reload(self.session.root)
     say(result.message)
@@ -180,7 +182,7 @@ end
 
 --- Takes back what was changed last; again: brings it back.
 function Review:undo()
-  self:act('reject', { {} })
+  self:act('reject', {})
 end
 
 --- The hunk under the cursor, in its file or in the quickfix list.
@@ -197,43 +199,40 @@ function Review:current()
   end)
 end
 
---- One selection for each turn that has such a change, the last turn first.
+--- The last turn that has such a change: it may stand on an earlier one, of which there may be more to see then.
 ---@param path? string
----@return table[]
-function Review:by_turn(path)
-  local turns = {} ---@type table<integer, true>
+---@return table? selection
+function Review:last_turn(path)
+  local last = 0
   for _, change in ipairs(self.changes) do
     if not path or change.path == path then
-      turns[change.turn] = true
+      last = math.max(last, change.turn)
     end
   end
-  local order = vim.tbl_keys(turns)
-  table.sort(order, function(a, b)
-    return a > b
-  end)
-  return vim.tbl_map(function(turn)
-    return { turn = turn, path = path }
-  end, order)
+  return last > 0 and { turn = last, path = path } or nil
 end
 
 --- Keeps or rejects the hunk under the cursor, all of its file, or everything.
 ---@param action 'keep'|'reject'
 ---@param scope 'hunk'|'file'|'all'
 function Review:decide(action, scope)
-  local selections ---@type table[]
-  if scope == 'all' then
-    selections = self:by_turn()
-  elseif scope == 'file' then
-    local here = self:current()
-    selections = self:by_turn(here and here.path or api.nvim_buf_get_name(0))
-  else
-    local here = self:current()
-    selections = here and { { turn = here.turn, path = here.path, hunk = here.hunk.id } } or {}
+  local here = scope ~= 'all' and self:current() or nil
+  local path = scope == 'file' and (here and here.path or api.nvim_buf_get_name(0)) or nil
+  local function act(selection, next)
+    if not selection then
+      return say(('no change to %s here'):format(action))
+    end
+    self:act(action, selection, next)
   end
-  if #selections == 0 then
-    return say(('no change to %s here'):format(action))
+  if scope == 'hunk' then
+    return act(here and { turn = here.turn, path = here.path, hunk = here.hunk.id })
   end
-  self:act(action, selections)
+  local function last()
+    return self:last_turn(path)
+  end
+  self:refresh(function()
+    act(last(), last)
+  end)
 end
 
 --- Shows what is pending: the old text in the buffers and a quickfix list; again: hides it.
