@@ -27,9 +27,7 @@ impl Server {
             ("session/set_config_option", _) => reply(responder, &params, |params| self.set_config_option(&params)),
             ("session/close", _) => reply(responder, &params, |params| self.close_session(&params)),
             ("_tandem/review", _) => self.review(responder, &params),
-            ("textDocument/codeAction", Carrier::Lsp) => {
-                reply(responder, &params, |params| Ok(self.code_actions(params)));
-            }
+            ("textDocument/codeAction", Carrier::Lsp) => self.code_actions(responder, &params),
             ("workspace/executeCommand", Carrier::Lsp) => reply(responder, &params, |params| self.execute(params)),
             _ => responder.error(ErrorCode::MethodNotFound, format!("tandem has no method `{method}`")),
         }

@@ -65,8 +65,11 @@ impl Server {
             folders: handshake.folders(),
         };
         let label = handshake.client_info.as_ref().is_some_and(|client| client.name.contains("Code"));
+        let diagnostics = handshake
+            .capability("experimental.tandem")
+            .is_some_and(|tandem| tandem["_meta"]["tandem.diagnostics"] == true);
         self.documents = Documents::new(encoding);
-        self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), label));
+        self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), label, diagnostics));
         self.options = handshake.initialization_options;
         self.phase = Phase::Serving;
         let mut capabilities = json!({

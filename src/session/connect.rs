@@ -32,10 +32,13 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
     Setup {
         id,
         provider: provider(settings),
+        tools: tools::offered(
+            settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model)),
+            &workspace,
+        ),
         workspace,
         servers: mcp::Servers::new(mcp_servers(settings, &roots), settings.limits.command_timeout),
         patience: settings.limits.connect_timeout,
-        tools: tools::all(settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model))),
         mode: settings.mode,
         policy: Policy::new(&rules.allow, &rules.ask, &rules.deny).0,
         limits: Limits {
