@@ -6,9 +6,10 @@
 
 mod checkpoint;
 mod connect;
-mod permission;
+pub mod permission;
+mod questions;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,18 +18,20 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::event::{AgentEvent, Permission, Termination};
+use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Limits, Step, Turn, run_turn};
 use crate::config::Mode;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
-use crate::tools::{Tool, ToolContext};
+use crate::tools::{Redactor, Tool, ToolContext};
 use crate::workspace::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
-pub use connect::{NoProvider, provider, rule_problems, setup};
-use permission::{Facts, Policy, Verdict};
+pub use connect::{NoProvider, provider, remembered, rule_problems, setup};
+use permission::Policy;
+use permission::remembered::Remembered;
+use questions::Questions;
 
 /// Names a conversation.
 pub type SessionId = Arc<str>;
@@ -52,6 +55,10 @@ pub struct Setup {
     pub mode: Mode,
     /// The rules of the configuration.
     pub policy: Policy,
+    /// What was allowed for this project in earlier sessions; `None`: nothing is kept.
+    pub remembered: Option<Remembered>,
+    /// What must not reach a model, a client or a file.
+    pub secrets: Redactor,
     /// When a turn has to stop.
     pub limits: Limits,
     /// Where the texts before its changes are stored; `None`: nowhere.
@@ -124,8 +131,7 @@ struct Running {
     steps: mpsc::Receiver<Step>,
     task: JoinHandle<()>,
     cancel: CancellationToken,
-    /// What it asked and nobody answered yet.
-    asked: HashMap<String, Facts>,
+    questions: Questions,
     done: bool,
 }
 
@@ -136,6 +142,8 @@ struct Actor {
     tools: Arc<[Arc<dyn Tool>]>,
     mode: Mode,
     policy: Policy,
+    remembered: Option<Remembered>,
+    secrets: Redactor,
     limits: Limits,
     history: Vec<Arc<Entry>>,
     turns: u64,
@@ -162,6 +170,8 @@ impl Actor {
             tools: setup.tools,
             mode: setup.mode,
             policy: setup.policy,
+            remembered: setup.remembered,
+            secrets: setup.secrets,
             limits: setup.limits,
             history: Vec::new(),
             turns: 0,
@@ -177,6 +187,7 @@ impl Actor {
     async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         let mut batch = Vec::with_capacity(STEPS);
         let (events, end) = (self.events.clone(), self.end.clone());
+        self.recall().await;
         self.look_for_a_model().await;
         let provider = self.model.as_ref().ok().map(|model| model.provider.clone());
         let warming = provider.map(|provider| tokio::spawn(async move { provider.warm().await }));
@@ -276,12 +287,15 @@ impl Actor {
             preamble: preamble.clone(),
             history: self.history.clone(),
             tools: Arc::clone(&self.tools),
-            context: ToolContext { workspace: self.workspace.clone(), cancel: cancel.clone() },
+            context: ToolContext {
+                secrets: self.secrets.clone(),
+                ..ToolContext::new(self.workspace.clone(), cancel.clone())
+            },
             limits: self.limits,
         };
         let (sender, steps) = mpsc::channel(STEPS);
         let task = tokio::spawn(run_turn(turn, sender));
-        self.running = Some(Running { steps, task, cancel, asked: HashMap::new(), done: false });
+        self.running = Some(Running { steps, task, cancel, questions: Questions::default(), done: false });
     }
 
     async fn step(&mut self, step: Step) {
@@ -292,43 +306,43 @@ impl Actor {
                     let problem = self.checkpoints.record(&self.id, self.turns, &result.diffs).await;
                     self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }));
                 }
-                if let Some(event) = self.consider(event) {
-                    self.outgoing.push_back(event);
-                }
+                self.consider(event).await;
             }
         }
     }
 
-    /// Answers a question that the mode or a rule can answer; everything else is passed on.
-    fn consider(&mut self, event: AgentEvent) -> Option<AgentEvent> {
-        let running = self.running.as_mut()?;
+    /// Questions are answered or asked, everything else is passed on.
+    async fn consider(&mut self, event: AgentEvent) {
         match event {
-            AgentEvent::PermissionRequested { call_id, name, kind, preview, mut reply } => {
-                let facts = Facts::new(&name, kind, &preview, &self.workspace);
-                let outcome = match self.policy.decide(self.mode, &facts) {
-                    Verdict::Allow => Permission::AllowOnce,
-                    Verdict::Forbid(why) => Permission::Forbidden(why),
-                    Verdict::Ask => {
-                        running.asked.insert(call_id.clone(), facts);
-                        return Some(AgentEvent::PermissionRequested { call_id, name, kind, preview, reply });
-                    }
-                };
-                if let Some(reply) = reply.take() {
-                    let _turn_gone = reply.send(outcome);
-                }
-                None
-            }
-            AgentEvent::PermissionResolved { call_id, outcome } => {
-                let facts = running.asked.remove(&call_id)?;
-                if outcome == Permission::AllowAlways {
-                    self.policy.remember(facts);
-                }
-                Some(AgentEvent::PermissionResolved { call_id, outcome })
-            }
+            AgentEvent::PermissionRequested { .. } => self.question(event),
+            AgentEvent::PermissionResolved { call_id, outcome } => self.answered(call_id, outcome).await,
             event => {
-                running.done |= matches!(event, AgentEvent::Done { .. });
-                Some(event)
+                if let Some(running) = &mut self.running {
+                    running.done |= matches!(event, AgentEvent::Done { .. });
+                }
+                self.outgoing.push_back(self.without_secrets(event));
             }
+        }
+    }
+
+    /// What others said may quote a key.
+    fn without_secrets(&self, mut event: AgentEvent) -> AgentEvent {
+        if let AgentEvent::Error { message: text, .. }
+        | AgentEvent::Notice { message: text }
+        | AgentEvent::Retry { reason: text, .. }
+        | AgentEvent::ToolOutput { content: text, .. } = &mut event
+        {
+            self.secrets.clean(text);
+        }
+        event
+    }
+
+    /// What the person allowed for this project holds again.
+    async fn recall(&mut self) {
+        let Some(remembered) = &self.remembered else { return };
+        match remembered.rules().await {
+            Ok(rules) => self.policy.recall(rules),
+            Err(error) => tracing::warn!("what was allowed in this project cannot be read: {error}"),
         }
     }
 

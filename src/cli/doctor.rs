@@ -120,9 +120,11 @@ impl Report {
 
 fn configuration(settings: &Settings) -> Vec<Finding> {
     let rules = session::rule_problems(settings);
-    let problems = settings.problems.iter().map(ToString::to_string).chain(rules);
-    let mut findings: Vec<_> = problems
-        .map(|problem| Finding::warning("configuration", problem, "correct it; until then it is ignored"))
+    let mut findings: Vec<_> = settings
+        .problems
+        .iter()
+        .chain(&rules)
+        .map(|problem| Finding::warning("configuration", problem.to_string(), "correct it; until then it is ignored"))
         .collect();
     if findings.is_empty() {
         let found = match settings.config_file() {

@@ -8,6 +8,7 @@ use crate::config::Mode;
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, ResponseError};
 use crate::session::Attachment;
+use crate::text::display;
 
 pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
     match block {
@@ -77,7 +78,11 @@ pub(super) fn failure(message: String, code: Failure, status: Option<u16>, retry
     };
     let word = serde_json::to_value(code).ok().and_then(|word| word.as_str().map(str::to_owned));
     let data = ext::Failure { code: word.unwrap_or_default(), status, retryable };
-    ResponseError { code: number as i32, message, data: serde_json::to_value(data).ok() }
+    ResponseError {
+        code: number as i32,
+        message: display::escape(&message).into_owned(),
+        data: serde_json::to_value(data).ok(),
+    }
 }
 
 pub(super) fn broken() -> ResponseError {

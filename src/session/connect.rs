@@ -1,11 +1,12 @@
 //! From settings to the parts of a session: the endpoint of the model, the rules, the limits.
 
-use super::permission::Policy;
+use super::permission::remembered::Remembered;
+use super::permission::{Policy, Rule};
 use super::{SessionId, Setup};
 use crate::agent::Limits;
-use crate::config::{self, KeySource, ModelSettings, Settings};
+use crate::config::{self, KeySource, ModelSettings, Problem, Settings};
 use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
-use crate::tools::{self, Editing};
+use crate::tools::{self, Editing, Redactor};
 use crate::workspace::Workspace;
 
 /// What the names of models begin with that were trained on patches in the V4A format.
@@ -26,13 +27,16 @@ pub struct NoProvider {
 #[must_use]
 pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup {
     let rules = &settings.permissions;
+    let remembered = remembered(settings, &workspace);
     Setup {
         id,
         provider: provider(settings),
         workspace,
         tools: tools::all(settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model))),
         mode: settings.mode,
-        policy: Policy::new(&rules.allow, &rules.ask, &rules.deny).0,
+        policy: Policy::new(&rules.allow, &rules.ask, &rules.deny),
+        remembered,
+        secrets: Redactor::new(settings.secrets()),
         limits: Limits {
             iterations: settings.limits.iterations,
             tokens: settings.limits.tokens,
@@ -49,11 +53,33 @@ fn editing(model: &str) -> Editing {
     if PATCHERS.iter().any(|begin| name.starts_with(begin)) { Editing::Patches } else { Editing::Replacements }
 }
 
-/// What is wrong with the permission rules, in words that name the rule.
+/// What was allowed for the first folder of `workspace`, kept in the state folder.
 #[must_use]
-pub fn rule_problems(settings: &Settings) -> Vec<String> {
-    let rules = &settings.permissions;
-    Policy::new(&rules.allow, &rules.ask, &rules.deny).1
+pub fn remembered(settings: &Settings, workspace: &Workspace) -> Option<Remembered> {
+    Some(Remembered::of(settings.state_dir.as_ref()?, workspace.roots().first()?.real()))
+}
+
+/// What is wrong with the permission rules, and where they were written.
+#[must_use]
+pub fn rule_problems(settings: &Settings) -> Vec<Problem> {
+    let config::Permissions { allow, ask, deny } = &settings.permissions;
+    let mut problems = Vec::new();
+    for (list, rules) in [("allow", allow), ("ask", ask), ("deny", deny)] {
+        for (index, rule) in rules.iter().enumerate() {
+            let problem = match Rule::parse(rule) {
+                Err(problem) => Some(problem),
+                Ok(rule) if list == "allow" => rule.futile(),
+                Ok(_) => None,
+            };
+            let place = || settings.rule_place(list, index);
+            problems.extend(problem.map(|message| Problem {
+                place: place(),
+                key: format!("permissions.{list}"),
+                message,
+            }));
+        }
+    }
+    problems
 }
 
 /// The configured model.

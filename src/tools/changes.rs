@@ -20,7 +20,7 @@ pub(super) async fn propose(
     name: &str,
     change: Change,
 ) -> Result<Preview, ToolError> {
-    let path = context.workspace.resolve(name)?;
+    let path = context.resolve(name)?;
     match unless_cancelled(context, context.workspace.propose(&path, &change)).await? {
         Ok(change) => Ok(shown_change(context, verb, &path, &change)),
         Err(error) => Err(explained(context, &path, error).await),
@@ -29,7 +29,7 @@ pub(super) async fn propose(
 
 /// What can be shown of a change that is still being written: at least the file it is in.
 pub(super) async fn sketch(context: &ToolContext, verb: &str, name: &str, change: Option<Change>) -> Option<Preview> {
-    let path = context.workspace.resolve(name).ok()?;
+    let path = context.resolve(name).ok()?;
     let proposed = match &change {
         Some(change) => unless_cancelled(context, context.workspace.propose(&path, change)).await.ok()?.ok(),
         None => None,
@@ -42,7 +42,7 @@ pub(super) async fn sketch(context: &ToolContext, verb: &str, name: &str, change
 
 /// Makes a change. When cancelled meanwhile it still has a moment to end, so that what was done is told.
 pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) -> Result<ToolOutput, ToolError> {
-    let path = context.workspace.resolve(name)?;
+    let path = context.resolve(name)?;
     if context.cancel.is_cancelled() {
         return Err(cancelled());
     }

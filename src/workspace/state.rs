@@ -1,12 +1,15 @@
 //! Folders of tandem's own, such as those of chat files and of before-images: their person's alone to read, and every
 //! file in them whole or not there.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::Root;
 use super::disk::{self, blocking};
+
+/// A file that is read whole is not longer than this.
+const LARGEST: u64 = 1 << 20;
 
 /// A folder of tandem's own. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -53,6 +56,28 @@ impl StateFolder {
     pub async fn write(&self, name: &str, bytes: Vec<u8>) -> io::Result<()> {
         let (root, name) = (self.0.clone(), name.to_owned());
         blocking(move || disk::write_private(root.dir(), name.as_ref(), &bytes)).await
+    }
+
+    /// The content of the file `name`; `None` when there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no regular file, or is larger than 1 MiB.
+    pub async fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        let (root, name) = (self.0.clone(), name.to_owned());
+        blocking(move || {
+            let file = match root.open_file(name.as_ref()) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let mut bytes = Vec::new();
+            file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > LARGEST {
+                return Err(io::Error::other("larger than 1 MiB"));
+            }
+            Ok(Some(bytes))
+        })
+        .await
     }
 
     /// Removes what is too old or too much.
