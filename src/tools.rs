@@ -181,6 +181,9 @@ pub struct Preview {
     /// The command line it runs, as it is; what permission is decided on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandLine>>,
+    /// What else to know before saying yes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Why the person is asked in every mode, even for reading: a protected path or a file of secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,

@@ -28,7 +28,7 @@ pub(super) async fn ask(
         call_id: call_id.to_owned(),
         name: name.to_owned(),
         kind,
-        preview,
+        preview: Box::new(preview),
         rule: None,
         reply: Some(reply),
     };

@@ -111,7 +111,7 @@ pub enum AgentEvent {
         /// The tool's kind.
         kind: ToolKind,
         /// What will happen.
-        preview: Preview,
+        preview: Box<Preview>,
         /// The rule that "always" would add; `None` where this is asked every time.
         #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,

@@ -125,7 +125,7 @@ impl Terminal {
         }
         match event {
             AgentEvent::PermissionRequested { preview, rule, reply: Some(reply), .. } => {
-                self.ask(&preview, rule, reply)?
+                self.ask(&preview, rule, reply)?;
             }
             event if !self.json => self.tell(event)?,
             _ => {}

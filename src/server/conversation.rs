@@ -235,10 +235,10 @@ impl Server {
             }
             AgentEvent::IterationStart { .. } => conversation.next_answer(),
             AgentEvent::Error { message, code, status, retryable } => {
-                conversation.failure = Some(failure(message, code, status, retryable));
+                conversation.failure = Some(failure(&message, code, status, retryable));
             }
             AgentEvent::PermissionRequested { call_id, kind, preview, rule, reply: Some(reply), .. } => match reader {
-                Reader::Client => self.ask_permission(id, &call_id, kind, (preview, rule), reply),
+                Reader::Client => self.ask_permission(id, &call_id, kind, (*preview, rule), reply),
                 Reader::ChatFile => self.plain_ask(id, &call_id, &preview, rule, reply),
             },
             AgentEvent::PermissionResolved { call_id, .. } => {

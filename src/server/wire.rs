@@ -71,7 +71,7 @@ pub(super) fn stop_reason(reason: Termination) -> Option<acp::StopReason> {
     })
 }
 
-pub(super) fn failure(message: String, code: Failure, status: Option<u16>, retryable: bool) -> ResponseError {
+pub(super) fn failure(message: &str, code: Failure, status: Option<u16>, retryable: bool) -> ResponseError {
     let number = match code {
         Failure::NoModel | Failure::Auth => ErrorCode::ServerErrorEnd,
         _ => ErrorCode::InternalError,
@@ -80,11 +80,11 @@ pub(super) fn failure(message: String, code: Failure, status: Option<u16>, retry
     let data = ext::Failure { code: word.unwrap_or_default(), status, retryable };
     ResponseError {
         code: number as i32,
-        message: display::escape(&message).into_owned(),
+        message: display::escape(message).into_owned(),
         data: serde_json::to_value(data).ok(),
     }
 }
 
 pub(super) fn broken() -> ResponseError {
-    failure("the turn failed without a word (a bug of tandem)".to_owned(), Failure::Internal, None, false)
+    failure("the turn failed without a word (a bug of tandem)", Failure::Internal, None, false)
 }

@@ -271,6 +271,7 @@ fn together(previews: Vec<Preview>) -> Preview {
         all.locations.extend(preview.locations);
         all.targets.extend(preview.targets);
         all.diffs.extend(preview.diffs);
+        all.note = all.note.or(preview.note);
     }
     all
 }

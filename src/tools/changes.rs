@@ -76,7 +76,9 @@ pub(super) fn shown_change(context: &ToolContext, verb: &str, path: &WorkspacePa
     let protected = path
         .is_protected()
         .then(|| format!("{} is protected: programs read it and act on it", path.target().display()));
-    Preview { diffs: vec![file_diff(path, change)], caution: protected.or(shown.caution.clone()), ..shown }
+    let note = (path.other_names() > 0)
+        .then(|| format!("{} has other names (hard links): they may keep the old text", path.target().display()));
+    Preview { diffs: vec![file_diff(path, change)], note, caution: protected.or(shown.caution.clone()), ..shown }
 }
 
 pub(super) fn file_diff(path: &WorkspacePath, change: &FileChange) -> FileDiff {

@@ -15,6 +15,7 @@ impl Preview {
         let mut lines = Vec::new();
         lines.extend(self.command.as_deref().into_iter().flat_map(command));
         lines.extend(self.caution.as_deref().map(|caution| escape_line(caution).into_owned()));
+        lines.extend(self.note.as_deref().map(|note| escape_line(note).into_owned()));
         lines.extend(self.diffs.iter().filter_map(unseen));
         lines.extend(self.lookalike());
         lines

@@ -17,6 +17,7 @@ mod faults;
 mod house;
 mod lifecycle;
 mod network;
+mod permission;
 mod plain;
 #[cfg(unix)]
 mod process;

@@ -92,8 +92,8 @@ impl Remembered {
 
     fn name(&self) -> String {
         let digest = ring::digest::digest(&ring::digest::SHA256, self.root.as_os_str().as_encoded_bytes());
-        let hex: String = digest.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        format!("{hex}.json")
+        let begin = digest.as_ref().first_chunk().copied().unwrap_or_default();
+        format!("{:032x}.json", u128::from_be_bytes(begin))
     }
 }
 
@@ -133,11 +133,12 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let here = Remembered::of(state.path(), "/work/here".as_ref());
         here.add(&rule("write_file(a)")).await.unwrap();
-        let file = state.path().join(FOLDER).join(here.name());
+        let (folder, name) = (here.folder().await.unwrap(), here.name());
+        let file = state.path().join(FOLDER).join(&name);
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        std::fs::write(&file, "{\"root\": \"/work/here\", \"allow\": [\"write_file").unwrap();
+        folder.write(&name, br#"{"root": "/work/here", "allow": ["write_file"#.to_vec()).await.unwrap();
         assert!(here.rules().await.is_err());
-        std::fs::write(&file, r#"{"root": "/work/there", "allow": ["write_file(a)"]}"#).unwrap();
+        folder.write(&name, br#"{"root": "/work/there", "allow": ["write_file(a)"]}"#.to_vec()).await.unwrap();
         assert!(here.rules().await.is_err());
     }
 }
