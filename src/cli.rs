@@ -21,6 +21,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::{Environment, Flags, Settings, Sources};
 use crate::server::{Carrier, LoadSettings};
+use crate::text::display;
 
 pub use logging::log;
 
@@ -82,7 +83,8 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:#}", self.error)
+        // It may quote a server or a file of a repository.
+        formatter.write_str(&display::escape(&format!("{:#}", self.error)))
     }
 }
 

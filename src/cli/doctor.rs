@@ -14,6 +14,7 @@ use super::Outcome;
 use crate::config::{Environment, ModelSettings, Settings, Sources};
 use crate::model::{Endpoint, Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec};
 use crate::session;
+use crate::text::display;
 
 /// A window below this holds the instructions and little else.
 const SMALL_WINDOW: u64 = 16_384;
@@ -91,9 +92,9 @@ impl Report {
                 Verdict::Bad => ("✗", "31"),
             };
             let sign = if out.is_terminal() { format!("\x1b[{color}m{sign}\x1b[0m") } else { sign.to_owned() };
-            writeln!(out, "{sign} {:<14} {}", finding.check, finding.found)?;
+            writeln!(out, "{sign} {:<14} {}", finding.check, display::escape(&finding.found))?;
             if let Some(advice) = &finding.advice {
-                writeln!(out, "{:17}→ {}", "", advice.replace('\n', &format!("\n{:19}", "")))?;
+                writeln!(out, "{:17}→ {}", "", display::escape(advice).replace('\n', &format!("\n{:19}", "")))?;
             }
         }
         self.findings.push(finding);

@@ -203,14 +203,39 @@ impl Terminal {
         tokio::task::spawn_blocking(move || {
             let mut answer = String::new();
             let read = io::stdin().read_line(&mut answer);
-            let permission = match (read, answer.trim()) {
-                (Ok(_), "y" | "yes") => Permission::AllowOnce,
-                (Ok(_), "a" | "always") if rule.is_some() => Permission::AllowAlways(Grant::offered(Scope::Session)),
-                (Ok(_), "p" | "project") if rule.is_some() => Permission::AllowAlways(Grant::offered(Scope::Project)),
-                _ => Permission::Reject,
-            };
+            let permission = read.map_or(Permission::Reject, |_| understood(&answer, rule.is_some()));
             let _turn_gone = reply.send(permission);
         });
         Ok(())
+    }
+}
+
+/// Only a clear yes to what was offered is a yes.
+fn understood(answer: &str, may_remember: bool) -> Permission {
+    let (word, rule) = answer.trim().split_once(' ').map_or((answer.trim(), None), |(word, rule)| (word, Some(rule)));
+    let grant = |scope| Permission::AllowAlways(Grant { scope, rule: rule.map(|rule| rule.trim().to_owned()) });
+    match (word, rule) {
+        ("y" | "yes", None) => Permission::AllowOnce,
+        ("a" | "always", _) if may_remember => grant(Scope::Session),
+        ("p" | "project", _) if may_remember => grant(Scope::Project),
+        _ => Permission::Reject,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_not_a_clear_yes_is_no() {
+        let check = |answer: &str, expected: Permission| assert_eq!(understood(answer, true), expected, "{answer:?}");
+        let grant = |scope, rule: Option<&str>| Permission::AllowAlways(Grant { scope, rule: rule.map(str::to_owned) });
+        check("y\n", Permission::AllowOnce);
+        check("a\n", grant(Scope::Session, None));
+        check("p edit_file(src/**)\n", grant(Scope::Project, Some("edit_file(src/**)")));
+        for answer in ["", "\n", "n", "yes please", "sure", "A"] {
+            check(answer, Permission::Reject);
+        }
+        assert_eq!(understood("a", false), Permission::Reject, "it was not offered");
     }
 }

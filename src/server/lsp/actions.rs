@@ -104,14 +104,15 @@ impl Server {
 
     pub(in crate::server) fn execute(&mut self, params: lsp::ExecuteCommandParams) -> Answer<Value> {
         let mut arguments = params.arguments.unwrap_or_default().into_iter().map(json_of);
-        let (first, second) = (arguments.next().unwrap_or_default(), arguments.next());
+        let first = arguments.next().unwrap_or_default();
         match params.command.as_str() {
             "tandem.ask" => self.ask(first)?,
             "tandem.cancel" => self.plain_cancel(),
             "tandem.allow" => self.answer_question(first.as_str(), Permission::AllowOnce)?,
             "tandem.allowAlways" => {
-                let scope = if second == Some(json!(PROJECT)) { Scope::Project } else { Scope::Session };
-                self.answer_question(first.as_str(), Permission::AllowAlways(Grant::offered(scope)))?;
+                let scope = if arguments.next() == Some(json!(PROJECT)) { Scope::Project } else { Scope::Session };
+                let rule = arguments.next().and_then(|rule| rule.as_str().map(str::to_owned));
+                self.answer_question(first.as_str(), Permission::AllowAlways(Grant { scope, rule }))?;
             }
             "tandem.reject" => self.answer_question(first.as_str(), Permission::Reject)?,
             "tandem.undo" => self.review_by_command(first, Review::Reject(Selection::default()))?,
