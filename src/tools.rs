@@ -130,8 +130,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// What no result may hold.
     pub secrets: Redactor,
-    /// The files that were shown, resolved; `None` until it is decided that the call may run, with these alone.
-    pub decided: Option<Arc<[PathBuf]>>,
+    /// What was shown; `None` until it is decided that the call may do this and nothing else.
+    pub decided: Option<Arc<Preview>>,
 }
 
 impl ToolContext {
@@ -154,13 +154,24 @@ impl ToolContext {
     /// What [`Self::resolve`] does for a path that is resolved already.
     fn check(&self, path: &WorkspacePath) -> Result<(), ToolError> {
         let real = path.real();
-        if self.decided.as_ref().is_none_or(|decided| decided.contains(&real)) {
+        if self.decided.as_ref().is_none_or(|decided| decided.targets.contains(&real)) {
             return Ok(());
         }
         let (name, target) = (path.display(), path.target().display());
         Err(ToolError(format!(
             "{name} leads to {target} now, which is not what was shown; nothing was done. Try again"
         )))
+    }
+
+    /// Whether `line` is the command line that was decided about, where and as held as it was shown.
+    ///
+    /// # Errors
+    /// When it is another one.
+    pub fn check_command(&self, line: &CommandLine) -> Result<(), ToolError> {
+        if self.decided.as_ref().is_none_or(|decided| decided.command.as_deref() == Some(line)) {
+            return Ok(());
+        }
+        Err(ToolError("the command would run otherwise than it was shown; nothing was done. Try again".to_owned()))
     }
 }
 

@@ -4,6 +4,8 @@
 //! decided by whoever holds the other end. No answer is no. What may run then is what was shown: the context that comes
 //! back lets the tool touch these files alone.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 
 use super::event::{AgentEvent, Permission};
@@ -22,7 +24,7 @@ pub(super) async fn ask(
     let kind = work.tool.kind();
     let preview = work.tool.preview(context, &work.arguments).await.map_err(|ToolError(why)| why)?;
     steps.event(AgentEvent::ToolPreview { call_id: call_id.to_owned(), kind, preview: preview.clone() }).await;
-    let decided = preview.targets.as_slice().into();
+    let decided = Arc::new(preview.clone());
     let (reply, answer) = oneshot::channel();
     let question = AgentEvent::PermissionRequested {
         call_id: call_id.to_owned(),

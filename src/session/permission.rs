@@ -15,7 +15,7 @@ mod rule;
 use std::path::{Path, PathBuf};
 
 pub use rule::Rule;
-use rule::{NETWORK, of_path, of_words};
+use rule::{COMMAND, NETWORK, of_path, of_words};
 
 use crate::config::Mode;
 use crate::tools::{CommandLine, Preview, ToolKind};
@@ -202,6 +202,8 @@ impl Policy {
         let is_held = facts.command.as_ref().is_some_and(|line| line.sandboxed && !line.network);
         let is_free = match facts.kind {
             ToolKind::Edit => matches!(mode, Mode::Edit | Mode::Auto),
+            // Looking after what runs already.
+            ToolKind::Execute if facts.command.is_none() && facts.tool == COMMAND => true,
             ToolKind::Execute => mode == Mode::Auto && is_held,
             kind => kind.is_read_only(),
         };

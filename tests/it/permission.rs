@@ -419,17 +419,32 @@ impl Tool for Pretend {
         context: &'a ToolContext,
         arguments: &'a Value,
     ) -> BoxFuture<'a, Result<Preview, ToolError>> {
-        let line = CommandLine {
-            command: arguments["command"].as_str().unwrap().to_owned(),
-            cwd: context.workspace.roots()[0].real().to_owned(),
-            sandboxed: arguments["sandboxed"] != false,
-            network: arguments["network"] == true,
-        };
+        let line = line(context, arguments);
         async { Ok(Preview { command: Some(Box::new(line)), ..Preview::default() }) }.boxed()
     }
 
-    fn run<'a>(&'a self, _: &'a ToolContext, _: &'a Value) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        async { Ok(ToolOutput::default()) }.boxed()
+    fn run<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async {
+            let line = line(context, arguments);
+            context.check_command(&line)?;
+            let unheld = CommandLine { sandboxed: !line.sandboxed, ..line };
+            assert!(context.check_command(&unheld).is_err(), "never silently out of the sandbox");
+            Ok(ToolOutput::default())
+        }
+        .boxed()
+    }
+}
+
+fn line(context: &ToolContext, arguments: &Value) -> CommandLine {
+    CommandLine {
+        command: arguments["command"].as_str().unwrap().to_owned(),
+        cwd: context.workspace.roots()[0].real().to_owned(),
+        sandboxed: arguments["sandboxed"] != false,
+        network: arguments["network"] == true,
     }
 }
 

@@ -46,7 +46,8 @@ fn modes_decide_when_no_rule_does() {
     let none = Policy::default();
     let read = facts("read_file", ToolKind::Read);
     let other = facts("search_issues", ToolKind::Other);
-    let unknown = facts("run_command", ToolKind::Execute);
+    let unknown = facts("other", ToolKind::Execute);
+    let job = facts("run_command", ToolKind::Execute);
     let careful = Facts { cautious: true, ..facts("read_file", ToolKind::Read) };
     let unheld = with(run("make"), |line| line.sandboxed = false);
     let reaching = with(run("make"), |line| line.network = true);
@@ -58,6 +59,7 @@ fn modes_decide_when_no_rule_does() {
         (unheld, ["forbid", "ask", "ask", "ask"]),
         (reaching, ["forbid", "ask", "ask", "ask"]),
         (unknown, ["forbid", "ask", "ask", "ask"]),
+        (job, ["forbid", "allow", "allow", "allow"]),
         (other, ["forbid", "ask", "ask", "ask"]),
         (careful, ["ask", "ask", "ask", "ask"]),
     ] {
