@@ -18,13 +18,13 @@ pub(super) const REJECT: &str = "Reject";
 /// The choices that remember, with their option ids, from narrow to wide.
 const ALWAYS: [(&str, Scope); 2] = [("allow_always", Scope::Session), ("allow_always_project", Scope::Project)];
 
-/// What a choice that remembers says: the very rule it adds, and for how long.
+/// What a choice that remembers says: for how long (first, because menus cut), and the very rule it adds.
 pub(super) fn always(rule: &str, scope: Scope) -> String {
     let place = match scope {
-        Scope::Session => "in this session",
-        Scope::Project => "in this project",
+        Scope::Session => "session",
+        Scope::Project => "project",
     };
-    format!("Allow {} {place}", display::escape_line(rule))
+    format!("Always ({place}): {}", display::escape_line(rule))
 }
 
 impl Server {

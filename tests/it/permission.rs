@@ -84,7 +84,7 @@ fn always_names_its_rule_and_holds_as_long_as_it_says() {
     let id = client.prompt(&session, "go");
     let first = question(&mut client);
     assert_eq!(options(&first), ["allow_once", "allow_always", "allow_always_project", "reject_once"]);
-    assert!(visible(&first).contains("Allow write_file(a.txt) in this session"), "{first:#}");
+    assert!(visible(&first).contains("Always (session): write_file(a.txt)"), "{first:#}");
     assert_eq!(first["params"]["options"][1]["_meta"]["tandem"]["rule"], "write_file(a.txt)");
     choose(&mut client, &first, "allow_always");
     let other = question(&mut client);

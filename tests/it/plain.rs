@@ -133,12 +133,12 @@ fn always_names_its_rule_on_the_button_and_takes_an_edited_one_by_command() {
     edit_until(&mut client, &uri, &mut text, |text| text.contains("*Allow*"));
     let question = client.next("window/showMessageRequest");
     let offered: Vec<_> = question["params"]["actions"].as_array().unwrap().iter().map(|it| &it["title"]).collect();
-    let session = "Allow write_file(a.rs) in this session";
-    assert_eq!(offered, ["Reject", "Allow", session, "Allow write_file(a.rs) in this project"]);
+    let session = "Always (session): write_file(a.rs)";
+    assert_eq!(offered, ["Reject", "Allow", session, "Always (project): write_file(a.rs)"]);
     client.respond(&question, json!({ "title": session }));
     edit_until(&mut client, &uri, &mut text, |text| text.contains("Create src/b.rs"));
     let offered = actions(&mut client, &uri, 1);
-    let project = offered.iter().find(|action| action["title"] == "tandem: Allow write_file(src/b.rs) in this project");
+    let project = offered.iter().find(|action| action["title"] == "tandem: Always (project): write_file(src/b.rs)");
     assert_eq!(project.unwrap()["command"]["arguments"], json!(["c3", "project"]));
     command(&mut client, "tandem.allowAlways", json!(["c3", "session", "write_file(src/*)"]));
     edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));

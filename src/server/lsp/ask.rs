@@ -46,6 +46,9 @@ impl Server {
             let _ = write!(block, "\n```diff\n{}```\n", display::escape(&change));
         }
         block.push_str("\n> Answer with a code action: *Allow* or *Reject*.");
+        if let Some(rule) = &rule {
+            let _ = write!(block, " *Always* adds the rule `{}`.", display::escape_line(rule));
+        }
         if let Some(chat) = self.plain.chat(id) {
             chat.block(&block);
         }
