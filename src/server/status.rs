@@ -4,6 +4,7 @@ use super::Server;
 use crate::agent::event::ToolKind;
 use crate::config::Settings;
 use crate::protocol::ext;
+use crate::text::display;
 
 impl Server {
     /// Tells how a session is, with something to read.
@@ -35,8 +36,9 @@ impl Server {
 
     /// Says what is wrong with the configuration, once for each new problem.
     pub(super) fn show_problems(&mut self, settings: &Settings) {
-        let rules = crate::session::rule_problems(settings).into_iter().map(|rule| format!("permissions: {rule}"));
-        for text in settings.problems.iter().map(ToString::to_string).chain(rules) {
+        for problem in settings.problems.iter().chain(&crate::session::rule_problems(settings)) {
+            // A repository's file is quoted here.
+            let text = display::escape(&problem.to_string()).into_owned();
             tracing::warn!("{text}");
             if self.told.insert(text.clone()) && self.carrier == super::Carrier::Lsp {
                 self.show_message(crate::protocol::lsp::MessageType::Warning, &text);

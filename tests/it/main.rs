@@ -20,6 +20,7 @@ mod lifecycle;
 #[cfg(unix)]
 mod mcp;
 mod network;
+mod permission;
 mod plain;
 #[cfg(unix)]
 mod process;
