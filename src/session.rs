@@ -23,11 +23,12 @@ pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Limits, Step, Turn, run_turn};
 use crate::config::Mode;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
-use crate::tools::{Tool, ToolContext};
+use crate::tools::process::{Shell, Surroundings};
+use crate::tools::{Live, Tool, ToolContext};
 use crate::workspace::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
-pub use connect::{NoProvider, provider, rule_problems, setup};
+pub use connect::{NoProvider, provider, rule_problems, setup, surroundings};
 use permission::{Facts, Policy, Verdict};
 
 /// Names a conversation.
@@ -56,6 +57,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Where the texts before its changes are stored; `None`: nowhere.
     pub checkpoints: Option<PathBuf>,
+    /// What is around the commands it runs.
+    pub surroundings: Surroundings,
 }
 
 /// What can be asked of a session.
@@ -134,6 +137,7 @@ struct Actor {
     model: Result<Model, NoProvider>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
+    shell: Shell,
     mode: Mode,
     policy: Policy,
     limits: Limits,
@@ -160,6 +164,7 @@ impl Actor {
             model: setup.provider.map(|provider| Model::new(provider, &setup.workspace, &setup.tools)),
             workspace: setup.workspace,
             tools: setup.tools,
+            shell: Shell::new(setup.surroundings),
             mode: setup.mode,
             policy: setup.policy,
             limits: setup.limits,
@@ -223,6 +228,7 @@ impl Actor {
             drop(running.steps);
             let _ended = running.task.await;
         }
+        self.shell.end().await;
     }
 
     /// With nothing configured, a model server that runs on this machine is taken: also one that was started only now.
@@ -276,7 +282,12 @@ impl Actor {
             preamble: preamble.clone(),
             history: self.history.clone(),
             tools: Arc::clone(&self.tools),
-            context: ToolContext { workspace: self.workspace.clone(), cancel: cancel.clone() },
+            context: ToolContext {
+                workspace: self.workspace.clone(),
+                cancel: cancel.clone(),
+                shell: self.shell.clone(),
+                live: Live::default(),
+            },
             limits: self.limits,
         };
         let (sender, steps) = mpsc::channel(STEPS);

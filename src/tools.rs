@@ -12,9 +12,12 @@ mod files;
 mod glob;
 mod grep;
 mod list_files;
+mod live;
 pub mod partial;
 mod pattern;
+pub mod process;
 mod read_file;
+mod run_command;
 mod typed;
 mod update_plan;
 mod write_file;
@@ -26,6 +29,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use self::live::Live;
+use self::process::Shell;
 pub use self::typed::TypedTool;
 use crate::workspace::{FileError, PathError, Workspace};
 
@@ -52,6 +57,7 @@ pub fn all(editing: Editing) -> Arc<[Arc<dyn Tool>]> {
         Arc::new(grep::Grep),
         edit,
         Arc::new(write_file::WriteFile),
+        Arc::new(run_command::RunCommand),
         Arc::new(update_plan::UpdatePlan),
     ])
 }
@@ -124,6 +130,18 @@ pub struct ToolContext {
     pub workspace: Workspace,
     /// Cancelled when the person cancels the turn, or the call alone.
     pub cancel: CancellationToken,
+    /// The commands of the session.
+    pub shell: Shell,
+    /// What the call says while it runs.
+    pub live: Live,
+}
+
+impl ToolContext {
+    /// A context without a session around it: commands run as they are.
+    #[must_use]
+    pub fn new(workspace: Workspace, cancel: CancellationToken) -> Self {
+        Self { workspace, cancel, shell: Shell::default(), live: Live::default() }
+    }
 }
 
 /// What a call is going to do, as the person sees it.

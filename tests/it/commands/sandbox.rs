@@ -1,0 +1,1 @@
+//! What a command in a sandbox can do and cannot.
