@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use self::job::{Ended, Job};
 pub(super) use self::output::Output;
 pub use self::sandbox::Sandbox;
-use self::sandbox::{Confined, Invocation, Places, Scratch};
+use self::sandbox::{Confined, Input, Invocation, Places, Scratch};
 use super::{CommandLine, Live, ToolError};
 use crate::workspace::{Guard, Workspace};
 
@@ -251,16 +251,13 @@ impl Surroundings {
 
     /// What starts `argv` by way of the [`supervisor`].
     fn supervised(&self, restriction: Option<String>, argv: Vec<OsString>) -> io::Result<Invocation> {
-        let Some(program) = self.program.clone() else {
-            let mut argv = argv.into_iter();
-            let program = argv.next().filter(|_| restriction.is_none()).ok_or(io::ErrorKind::Unsupported)?;
-            return Ok(Invocation { program: program.into(), arguments: argv.collect(), input: None });
-        };
+        let missing = "it is not known which program this is";
+        let program = self.program.clone().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, missing))?;
         let mut arguments = vec![OsString::from("sandbox-exec")];
         arguments.extend(restriction.into_iter().flat_map(|json| ["--restrict".into(), OsString::from(json)]));
         arguments.push("--".into());
         arguments.extend(argv);
-        Ok(Invocation { program, arguments, input: None })
+        Ok(Invocation { program, arguments, input: Input::Lifeline })
     }
 }
 

@@ -49,7 +49,10 @@ impl TypedTool for ReadFile {
             }
         };
         if arguments.path.starts_with(OUTPUT) {
-            return Ok(Preview { title: format!("Read {}{lines}", escape_line(&arguments.path)), ..Preview::default() });
+            return Ok(Preview {
+                title: format!("Read {}{lines}", escape_line(&arguments.path)),
+                ..Preview::default()
+            });
         }
         let path = context.workspace.resolve(&arguments.path)?;
         Ok(preview(format!("Read {}{lines}", named(&context.workspace, &path)), &path, arguments.offset))

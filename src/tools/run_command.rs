@@ -62,6 +62,12 @@ impl TypedTool for RunCommand {
         }
         let line = command_line(context, &arguments).await?;
         let mut title = format!("Run `{}`", escape_line(&line.command));
+        if !line.sandboxed {
+            title.push_str(" (without a sandbox)");
+        }
+        if line.network {
+            title.push_str(" (with the network)");
+        }
         let old = unsaved(context).await;
         if !old.is_empty() {
             title = format!("{title} (without what is unsaved in {})", old.join(", "));
@@ -186,13 +192,7 @@ async fn after(limit: Option<Duration>) {
 
 /// How it ended, after its output.
 fn last_words(ended: &Ended) -> String {
-    let how = match ended.status {
-        None => "it ended, nobody knows how".to_owned(),
-        Some(status) => match status.code() {
-            Some(code) => format!("exit code {code}"),
-            None => status.to_string(),
-        },
-    };
+    let how = ended.code().map_or_else(|| "it ended, nobody knows how".to_owned(), |code| format!("exit code {code}"));
     let mut words = format!("[{how}, {:.1} s]\n", ended.ran.as_secs_f64());
     for note in &ended.notes {
         words.push_str(&format!("[{note}]\n"));

@@ -46,9 +46,8 @@ impl Guard {
     pub fn pins(&self) -> Pins {
         let mut pins = Pins::default();
         for (root, survey) in &self.0 {
-            let absolute = |paths: &BTreeSet<PathBuf>| -> Vec<_> {
-                paths.iter().map(|path| root.real().join(path)).collect()
-            };
+            let absolute =
+                |paths: &BTreeSet<PathBuf>| -> Vec<_> { paths.iter().map(|path| root.real().join(path)).collect() };
             pins.fixed.extend(absolute(&survey.repositories));
             pins.read_only.extend(absolute(&survey.units));
             pins.sockets.extend(absolute(&survey.sockets));

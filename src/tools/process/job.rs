@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::sandbox::Input;
 use super::{Output, Prepared, command};
 use crate::tools::Live;
 use crate::workspace::Guard;
@@ -32,11 +33,22 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// Its exit; `None` where that was not to be learned.
-    pub status: Option<ExitStatus>,
+    status: Option<ExitStatus>,
     /// How long it ran.
     pub ran: Duration,
     /// What was put right after it, for the model.
     pub notes: Vec<String>,
+}
+
+impl Ended {
+    /// Its exit code, as shells count: 128 and the signal where one ended it.
+    pub fn code(&self) -> Option<i32> {
+        #[cfg(unix)]
+        let signal = self.status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
+        #[cfg(not(unix))]
+        let signal = None::<i32>;
+        self.status?.code().or(signal.map(|signal| 128 + signal))
+    }
 }
 
 impl Job {
@@ -75,9 +87,10 @@ pub(super) fn spawn(
     let mut command = command(&invocation.program);
     command.args(invocation.arguments).env_clear().envs(variables).current_dir(cwd);
     command.stdout(writer.try_clone()?).stderr(writer);
-    command.stdin(invocation.input.map_or_else(Stdio::piped, Stdio::from));
-    #[cfg(unix)]
-    command.process_group(0);
+    command.stdin(match invocation.input {
+        Input::File(file) => file.into(),
+        Input::Lifeline => Stdio::piped(),
+    });
     let begun = Instant::now();
     let mut child = command.spawn()?;
     // It holds this process's copies of the pipe.
@@ -108,15 +121,6 @@ async fn tend(mut child: Child, lifeline: Option<ChildStdin>, stop: &Cancellatio
         if let Ok(status) = tokio::time::timeout(PATIENCE, child.wait()).await {
             return status.ok();
         }
-    }
-    kill(&mut child).await
-}
-
-async fn kill(child: &mut Child) -> Option<ExitStatus> {
-    #[cfg(unix)]
-    if let Some(group) = child.id().and_then(|pid| rustix::process::Pid::from_raw(pid.try_into().ok()?)) {
-        // It may have ended by itself in this moment.
-        let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
     child.kill().await.ok()?;
     child.wait().await.ok()

@@ -184,7 +184,8 @@ fn unnamed(folder: Option<&Path>) -> io::Result<File> {
 
 impl Kept {
     fn add(&mut self, text: &str) {
-        let room = if self.tail.is_empty() { text.floor_char_boundary(KEPT.saturating_sub(self.head.len())) } else { 0 };
+        let room =
+            if self.tail.is_empty() { text.floor_char_boundary(KEPT.saturating_sub(self.head.len())) } else { 0 };
         let (head, rest) = text.split_at(room);
         self.head.push_str(head);
         self.tail.push_str(rest);

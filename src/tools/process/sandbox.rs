@@ -69,8 +69,15 @@ pub(super) struct Confined<'a> {
 pub(super) struct Invocation {
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
-    /// Its standard input; without one it is a lifeline: when that is closed, the whole tree ends.
-    pub input: Option<File>,
+    pub input: Input,
+}
+
+/// The standard input of what is started.
+#[derive(Debug)]
+pub(super) enum Input {
+    File(File),
+    /// A pipe: when it is closed, the whole tree ends.
+    Lifeline,
 }
 
 /// What Landlock is told.
@@ -106,11 +113,7 @@ impl Sandbox {
                 Err(why) => lacking.push(format!("bubblewrap does not work here: {why}")),
             },
         }
-        let works = match surroundings.program {
-            Some(_) => landlock::probe(),
-            None => Err(io::Error::other("there is no program to start commands with")),
-        };
-        match works {
+        match landlock::probe() {
             Ok(()) => Self { level: Level::Landlock, lacking },
             Err(why) => {
                 lacking.push(format!("Landlock does not work here: {why}"));
@@ -157,8 +160,10 @@ impl Sandbox {
 
     /// Whether it can hold a command that may change these folders: what must stay hidden must not be in them.
     pub(super) fn holds(&self, roots: &[Arc<Root>], home: Option<&Path>) -> bool {
-        let within = |inner: &Path, root: &Arc<Root>| inner.canonicalize().is_ok_and(|inner| inner.starts_with(root.real()));
-        let is_home = |root: &Arc<Root>| home.is_some_and(|home| home.canonicalize().is_ok_and(|home| home == root.real()));
+        let within =
+            |inner: &Path, root: &Arc<Root>| inner.canonicalize().is_ok_and(|inner| inner.starts_with(root.real()));
+        let is_home =
+            |root: &Arc<Root>| home.is_some_and(|home| home.canonicalize().is_ok_and(|home| home == root.real()));
         let too_wide = |root: &Arc<Root>| is_home(root) || within(Path::new("/usr"), root);
         match self.level {
             Level::None => false,
@@ -208,9 +213,8 @@ impl Sandbox {
 /// The places of Landlock: it cannot except anything from what it allows.
 #[cfg(target_os = "linux")]
 fn restriction(confined: &Confined<'_>) -> io::Result<Restriction> {
-    const DEVICES: [&str; 8] = [
-        "/dev/full", "/dev/null", "/dev/ptmx", "/dev/pts", "/dev/random", "/dev/shm", "/dev/urandom", "/dev/zero",
-    ];
+    const DEVICES: [&str; 8] =
+        ["/dev/full", "/dev/null", "/dev/ptmx", "/dev/pts", "/dev/random", "/dev/shm", "/dev/urandom", "/dev/zero"];
     let Places { system, home, secrets } = confined.places;
     let (split, whole): (Vec<&PathBuf>, _) =
         system.iter().partition(|place| secrets.iter().any(|secret| secret.starts_with(place)));

@@ -21,6 +21,10 @@ pub struct Args {
     argv: Vec<OsString>,
 }
 
+/// What a shell calls the end by `SIGKILL`.
+#[cfg(unix)]
+const KILLED: u8 = 137;
+
 /// Runs the command to its end and gives its exit code; 128 and the signal where one ended it.
 ///
 /// # Errors
@@ -38,13 +42,14 @@ pub fn run(args: Args) -> io::Result<u8> {
     std::thread::spawn(move || {
         let _until_closed = io::stdin().read_to_end(&mut Vec::new());
         tree::end(pid);
-        std::process::exit(137);
+        std::process::exit(KILLED.into());
     });
     let status = loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((ended, status))) if ended == pid => break status,
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            // The other thread has seen to all of them.
+            Err(_) => return Ok(KILLED),
         }
     };
     tree::end(pid);
@@ -52,13 +57,19 @@ pub fn run(args: Args) -> io::Result<u8> {
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
 }
 
-/// Runs the command to its end.
+/// Runs the command to its end and gives its exit code.
 ///
 /// # Errors
 /// When it cannot be started.
 #[cfg(not(unix))]
 pub fn run(args: Args) -> io::Result<u8> {
-    let status = start(args)?.wait()?;
+    let mut child = start(args)?;
+    let pid = child.id().to_string();
+    std::thread::spawn(move || {
+        let _until_closed = io::stdin().read_to_end(&mut Vec::new());
+        let _gone = Command::new("taskkill").args(["/T", "/F", "/PID", &pid]).status();
+    });
+    let status = child.wait()?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
 }
 
@@ -110,7 +121,8 @@ mod tree {
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            if let Some((state, parent)) = std::fs::read_to_string(entry.path().join("stat")).ok().as_deref().and_then(stat)
+            if let Some((state, parent)) =
+                std::fs::read_to_string(entry.path().join("stat")).ok().as_deref().and_then(stat)
                 && state != "Z"
             {
                 children.entry(parent).or_default().push(pid);

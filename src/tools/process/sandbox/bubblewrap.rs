@@ -12,7 +12,7 @@ use rustix::fs::MemfdFlags;
 
 use super::places::Places;
 use super::seccomp::{self, Sockets};
-use super::{Confined, Invocation};
+use super::{Confined, Input, Invocation};
 
 /// The namespaces, and no way back: no capabilities, no terminal, no life after the server's.
 const ALONE: [&str; 9] = [
@@ -68,7 +68,7 @@ pub(super) fn invocation(program: &Path, confined: &Confined<'_>, argv: &[OsStri
     }
     arguments.extend([OsString::from("--chdir"), confined.cwd.into(), OsString::from("--")]);
     arguments.extend_from_slice(argv);
-    Ok(Invocation { program: "/bin/sh".into(), arguments, input: Some(filter()?) })
+    Ok(Invocation { program: "/bin/sh".into(), arguments, input: Input::File(filter()?) })
 }
 
 fn filter() -> io::Result<File> {

@@ -5,7 +5,19 @@ use std::path::{Path, PathBuf};
 
 /// The system.
 const SYSTEM: [&str; 14] = [
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap", "/sys",
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/gnu",
+    "/snap",
+    "/sys",
     "/run/current-system",
 ];
 /// How names are resolved, where `/etc/resolv.conf` leads elsewhere.
@@ -91,7 +103,12 @@ impl Places {
             secrets: SYSTEM_SECRETS.iter().map(PathBuf::from).filter(|place| place.exists()).collect(),
         };
         if let Some(home) = home {
-            places.home = TOOLS.iter().chain(FETCHED.iter().filter(|_| !network)).map(PathBuf::from).filter(|place| home.join(place).exists()).collect();
+            places.home = TOOLS
+                .iter()
+                .chain(FETCHED.iter().filter(|_| !network))
+                .map(PathBuf::from)
+                .filter(|place| home.join(place).exists())
+                .collect();
         }
         for folder in std::env::split_paths(path) {
             places.add_tools(&folder, home, write);
@@ -111,7 +128,8 @@ impl Places {
             }
             return;
         }
-        let holds_more = |place: &Path| home.into_iter().chain(write.iter().map(PathBuf::as_path)).any(|p| p.starts_with(place));
+        let holds_more =
+            |place: &Path| home.into_iter().chain(write.iter().map(PathBuf::as_path)).any(|p| p.starts_with(place));
         let whole = folder.parent().filter(|parent| parent.components().count() > 2 && !holds_more(parent));
         self.system.insert(match whole {
             Some(whole) if folder.ends_with("bin") => whole.to_owned(),

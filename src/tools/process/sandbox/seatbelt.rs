@@ -78,7 +78,10 @@ mod tests {
         });
         let at = |text: &str| profile.find(text).unwrap_or_else(|| panic!("{text} is not in {profile}"));
         let real = root.real().display();
-        assert!(at(&format!("(allow file-read* file-write* (subpath \"{real}\"))")) < at(&format!("(deny file-write* (subpath \"{real}/.git/hooks\"))")));
+        assert!(
+            at(&format!("(allow file-read* file-write* (subpath \"{real}\"))"))
+                < at(&format!("(deny file-write* (subpath \"{real}/.git/hooks\"))"))
+        );
         at("(deny file-read* file-write* (subpath \"/home/me/\\\"state\"))");
         assert!(profile.ends_with("(allow network* (local ip \"localhost:*\"))"));
     }
