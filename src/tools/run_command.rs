@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::process::{Ended, Job};
 use super::{CommandLine, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::display::escape_line;
+use crate::workspace::WorkspacePath;
 
 /// How long a job in the background is watched before the model goes on.
 const WATCHED: Duration = Duration::from_secs(1);
@@ -121,7 +122,7 @@ async fn command_line(context: &ToolContext, arguments: &Arguments) -> Result<Co
 
 /// The files whose unsaved text a command will not see.
 async fn unsaved(context: &ToolContext) -> Vec<String> {
-    context.workspace.unsaved().await.iter().map(|path| path.display()).collect()
+    context.workspace.unsaved().await.iter().map(WorkspacePath::display).collect()
 }
 
 async fn start(context: &ToolContext, arguments: &Arguments) -> Result<String, ToolError> {
@@ -129,16 +130,15 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<String, T
     let old = context.workspace.save().await;
     let mut report = String::new();
     if !old.is_empty() {
-        let names: Vec<_> = old.iter().map(|path| path.display()).collect();
+        let names: Vec<_> = old.iter().map(WorkspacePath::display).collect();
         report = format!("[unsaved in the editor, so the command sees an older text: {}]\n", names.join(", "));
     }
     let live = (!arguments.background).then(|| context.live.clone());
     let job = context.shell.start(&context.workspace, &line, live).await?;
     if arguments.background {
         context.shell.keep(&job)?;
-        report.push_str(&format!("[job {}]\n", job.id));
         let more = look_after(context, &job, Action::Read, WATCHED).await?;
-        return Ok(report + &more);
+        return Ok(format!("{report}[job {}]\n{more}", job.id));
     }
     let limit = arguments.timeout_s.map(Duration::from_secs).or(context.shell.timeout());
     let end = async {
@@ -152,7 +152,7 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<String, T
         Ok(ended) => Ok(report + &line_end(job.output.take()) + &last_words(&ended)),
         Err(why) => {
             let ended = job.stop().await;
-            let notes: String = ended.notes.iter().map(|note| format!("[{note}]\n")).collect();
+            let notes = in_brackets(&ended.notes);
             Err(ToolError(format!("{report}{}[{why}]\n{notes}", line_end(job.output.take()))))
         }
     }
@@ -193,11 +193,11 @@ async fn after(limit: Option<Duration>) {
 /// How it ended, after its output.
 fn last_words(ended: &Ended) -> String {
     let how = ended.code().map_or_else(|| "it ended, nobody knows how".to_owned(), |code| format!("exit code {code}"));
-    let mut words = format!("[{how}, {:.1} s]\n", ended.ran.as_secs_f64());
-    for note in &ended.notes {
-        words.push_str(&format!("[{note}]\n"));
-    }
-    words
+    format!("[{how}, {:.1} s]\n{}", ended.ran.as_secs_f64(), in_brackets(&ended.notes))
+}
+
+fn in_brackets(notes: &[String]) -> String {
+    notes.iter().fold(String::new(), |all, note| all + "[" + note + "]\n")
 }
 
 fn line_end(mut text: String) -> String {

@@ -110,14 +110,13 @@ impl Output {
                 None => format!("; read_file reads it all: `{}`", self.name),
                 Some(why) => format!("; not all of it is kept: {why}"),
             };
-            head.push_str(&format!("\n[… {skipped} bytes left out{whole} …]\n"));
+            head = format!("{head}\n[… {skipped} bytes left out{whole} …]\n");
         }
         head.push_str(&tail);
-        if state.invalid > 0 {
-            head.push_str(&format!("\n[{} bytes were not UTF-8 and are shown as \u{fffd}]\n", state.invalid));
-            state.invalid = 0;
+        match std::mem::take(&mut state.invalid) {
+            0 => head,
+            invalid => format!("{head}\n[{invalid} bytes were not UTF-8 and are shown as \u{fffd}]\n"),
         }
-        head
     }
 
     /// Waits until there is something to take, or nothing more comes.
@@ -234,7 +233,8 @@ mod tests {
 
     #[test]
     fn beginning_and_end_of_a_flood_are_kept_and_all_of_it_is_in_the_file() {
-        let lines: String = (1..=200_000).map(|line| format!("line {line} é\n")).collect();
+        let lines: Vec<_> = (1..=200_000).map(|line| format!("line {line} é\n")).collect();
+        let lines = lines.concat();
         let output = said(&lines);
         let memory = |output: &Output| {
             let state = output.state();
