@@ -119,10 +119,15 @@ impl Cli {
     }
 }
 
-/// The end of a command that either works or fails.
+/// The end of a command that either works or fails. Who stops reading what it prints has seen enough.
 fn done(result: anyhow::Result<()>) -> Outcome {
-    result?;
-    Ok(ExitCode::SUCCESS)
+    let enough = |error: &anyhow::Error| {
+        error.downcast_ref().is_some_and(|error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe)
+    };
+    match result {
+        Err(error) if !enough(&error) => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// The settings of a process with this environment, for every connection and workspace anew.

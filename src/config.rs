@@ -9,6 +9,7 @@
 //! nobody else reads the environment; a key is never part of a tree, only the name of its variable is.
 
 mod environment;
+pub mod keyring;
 mod layer;
 mod mode;
 mod model;

@@ -183,11 +183,15 @@ impl Listener<'_> {
     async fn close(mut self, end: Result<(), ModelError>, schedule: &mut Schedule) -> Answer {
         let cancelled = self.turn.context.cancel.is_cancelled();
         let collector = std::mem::replace(&mut self.collector, Collector::new(self.taken));
+        let cut = end.as_ref().err().cloned();
         let Collected { message, usage, finish, outcome, .. } = collector.finish(end);
         let end = match outcome {
             _ if cancelled => End::Stop,
             Outcome::Error(error) => End::Failed(error),
-            Outcome::Truncated => End::Failed(truncated()),
+            // Of nothing, nothing is kept: then the words say what was tried.
+            Outcome::Truncated => {
+                End::Failed(cut.filter(|_| message == AssistantMessage::default()).unwrap_or_else(truncated))
+            }
             Outcome::Ok => match finish {
                 Some(Finish::Length) => End::Length,
                 Some(Finish::ContentFilter) => End::Filtered,

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::environment::{Environment, Proxy};
+use super::keyring;
 use super::layer::{nearest, overlay};
 use super::options::{
     Api, BaseUrl, CommandLine, LimitOptions, ModelOptions, Options, Prices, ProviderOptions, without_password,
@@ -100,7 +101,7 @@ impl fmt::Display for KeySource {
             Self::None => formatter.write_str("no key"),
             Self::Variable { name, .. } => write!(formatter, "environment variable {name}"),
             Self::Command(command) => {
-                write!(formatter, "output of `{}`", command.words().join(" "))
+                write!(formatter, "output of `{command}`")
             }
             Self::Missing { name } => {
                 write!(formatter, "environment variable {name}, which is not set")
@@ -244,9 +245,10 @@ impl Choice<'_> {
         let well_known = row.map(|row| row.key_variable).filter(|name| !name.is_empty());
         let variable = wanted.or(provider.api_key_env.as_deref()).or(well_known).map(str::to_owned);
         let set = variable.as_deref().and_then(|name| self.environment.get(name));
-        match (variable, set, &provider.api_key_command) {
+        let kept = || provider.api_key_keyring.as_deref().map(keyring::lookup);
+        match (variable, set, provider.api_key_command.clone().or_else(kept)) {
             (Some(name), Some(value), _) => KeySource::Variable { name, value: value.into() },
-            (_, _, Some(command)) => KeySource::Command(command.clone()),
+            (_, _, Some(command)) => KeySource::Command(command),
             (Some(name), None, None) if !local => KeySource::Missing { name },
             _ => KeySource::None,
         }

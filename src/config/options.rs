@@ -3,6 +3,7 @@
 //! The documentation of the fields is what `tandem config schema` shows.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
@@ -51,6 +52,8 @@ pub struct ProviderOptions {
     pub api_key_env: Option<String>,
     /// A program that prints the key, with its arguments.
     pub api_key_command: Option<CommandLine>,
+    /// The service the key is kept under in the system's keyring (Linux: Secret Service, macOS: Keychain).
+    pub api_key_keyring: Option<String>,
     /// More HTTP headers.
     pub headers: BTreeMap<String, String>,
     /// A PEM file of further certificate authorities.
@@ -215,10 +218,21 @@ pub(super) fn without_password(text: &str) -> String {
 pub struct CommandLine(Vec<String>);
 
 impl CommandLine {
+    /// A program and its arguments, known to be one.
+    pub(super) fn of(words: &[&str]) -> Self {
+        Self(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+
     /// The words; the first one is the program.
     #[must_use]
     pub fn words(&self) -> &[String] {
         &self.0
+    }
+}
+
+impl fmt::Display for CommandLine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.join(" "))
     }
 }
 

@@ -11,6 +11,9 @@ use serde_json::Value;
 use super::{Endpoint, ErrorCode, ModelError};
 use words::Words;
 
+/// What stands between a cause and what to do about it.
+const WAY: &str = " — ";
+
 /// An error of an HTTP status.
 pub(super) fn of_status(endpoint: &Endpoint, status: u16, body: &str) -> ModelError {
     let words = words::read(body);
@@ -84,7 +87,7 @@ pub(super) fn no_stream(endpoint: &Endpoint, body: &str) -> ModelError {
 pub(super) fn network(endpoint: &Endpoint, why: &str) -> ModelError {
     let Endpoint { provider, base_url, .. } = endpoint;
     let message =
-        format!("cannot reach {provider} at {base_url}: {why} — check that it runs and that base-url is right");
+        format!("cannot reach {provider} at {base_url}: {why}{WAY}check that it runs and that base-url is right");
     ModelError { code: ErrorCode::Network, message, status: None, retryable: true }
 }
 
@@ -116,5 +119,10 @@ fn way_out(endpoint: &Endpoint, status: Option<u16>, words: &Words) -> String {
         (500..=599, _) => "the fault is the server's: try again later, or choose another model".to_owned(),
         _ => return String::new(),
     };
-    format!(" — {way}")
+    format!("{WAY}{way}")
+}
+
+/// What went wrong, without the way out: enough for somebody who only has to wait.
+pub(super) fn cause(message: &str) -> &str {
+    message.split_once(WAY).map_or(message, |(cause, _)| cause)
 }

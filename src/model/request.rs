@@ -132,7 +132,7 @@ impl Request {
         }
         self.waited += wait;
         self.phase = Phase::Wait(wait);
-        Ok(ModelEvent::Retry { attempt: self.tries, wait, reason: error.message })
+        Ok(ModelEvent::Retry { attempt: self.tries, wait, reason: fault::cause(&error.message).to_owned() })
     }
 
     /// Goes on by one wait, answer or read; `false` when there is nothing left.

@@ -36,15 +36,20 @@ pub(super) struct Client {
 impl Client {
     /// Whether the editor's process, where it named one, is still there.
     pub fn is_alive(&self) -> bool {
-        #[cfg(unix)]
-        if let Some(id) = self.process_id {
-            return i32::try_from(id)
-                .ok()
-                .and_then(rustix::process::Pid::from_raw)
-                .is_none_or(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH));
-        }
-        true
+        self.process_id.is_none_or(runs)
     }
+}
+
+#[cfg(unix)]
+fn runs(id: u32) -> bool {
+    let id = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    id.is_none_or(|id| rustix::process::test_kill_process(id) != Err(rustix::io::Errno::SRCH))
+}
+
+/// Elsewhere the end of the input tells.
+#[cfg(not(unix))]
+fn runs(_id: u32) -> bool {
+    true
 }
 
 impl Server {

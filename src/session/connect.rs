@@ -92,11 +92,12 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
         KeySource::Variable { value, .. } => Key::Value(value.clone()),
         KeySource::Command(command) => Key::Command(command.words().to_vec()),
         KeySource::Missing { name } => {
+            let provider = &model.provider;
             let message = format!(
-                "{} needs a key: set the environment variable {name}, or have it printed by a program, such as your \
-                 system's keyring, with `api-key-command = {}` in config.toml",
+                "{} needs a key: set the environment variable {name}, or keep it in your system's keyring \
+                 (`{}`) and name it in config.toml: `[providers.{provider}]` with `api-key-keyring = \"{provider}\"`",
                 model.name(),
-                keyring(&model.provider)
+                config::keyring::store(provider)
             );
             return Err(NoProvider { message, code: ErrorCode::Auth, unset: false });
         }
@@ -127,16 +128,6 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
             between: model.idle_timeout,
         },
     })
-}
-
-/// The command that prints a key kept in the system's keyring.
-fn keyring(provider: &str) -> String {
-    let words: &[&str] = if cfg!(target_os = "macos") {
-        &["security", "find-generic-password", "-w", "-s", provider]
-    } else {
-        &["secret-tool", "lookup", "service", provider]
-    };
-    format!("{words:?}")
 }
 
 /// The first model of a server that runs on this machine.

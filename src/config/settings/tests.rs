@@ -108,6 +108,23 @@ fn the_environment_alone_is_enough() {
 }
 
 #[test]
+fn a_key_can_stay_in_the_systems_keyring() {
+    let check = |config: &str, variables: &[(&str, &str)], expected: &str| {
+        let config = format!("model = \"openai/gpt\"\n[providers.openai]\n{config}");
+        let settings = user(&config, variables);
+        assert_eq!(settings.problems, [], "{config}");
+        let key = settings.model.as_ref().unwrap().key.to_string();
+        assert_eq!(key, expected, "{config}");
+    };
+    let kept = "api-key-keyring = \"work\"";
+    let lookup = format!("output of `{}`", crate::config::keyring::lookup("work"));
+    assert!(lookup.contains("work"), "{lookup}");
+    check(kept, &[], &lookup);
+    check(kept, &[("OPENAI_API_KEY", "sk-1")], "environment variable OPENAI_API_KEY");
+    check(&format!("{kept}\napi-key-command = [\"pass\"]"), &[], "output of `pass`");
+}
+
+#[test]
 fn a_provider_of_the_users_own_has_all_its_switches() {
     let settings = user(
         r#"

@@ -58,16 +58,15 @@ struct Data<'a> {
     index: Index,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
-    message: Option<Message>,
-    content_block: Option<Value>,
-    usage: Option<Value>,
+    // What comes once a block or an answer is looked into when it comes: a delta, which comes all the time, stays small.
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content_block: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -102,9 +101,9 @@ impl Decoder {
         match parsed.kind.plain() {
             "message_start" => {
                 self.blocks.clear();
-                self.usage(parsed.message.and_then(|message| message.usage).as_ref(), out);
+                self.usage(&value(parsed.message)["usage"], out);
             }
-            "content_block_start" => self.start(parsed.index.0, parsed.content_block.unwrap_or_default(), out),
+            "content_block_start" => self.start(parsed.index.0, value(parsed.content_block), out),
             "content_block_delta" => {
                 if let Some(delta) = parsed.delta {
                     self.delta(parsed.index.0, &delta, out);
@@ -112,7 +111,7 @@ impl Decoder {
             }
             "content_block_stop" => self.stop(parsed.index.0, out),
             "message_delta" => {
-                self.usage(parsed.usage.as_ref(), out);
+                self.usage(&value(parsed.usage), out);
                 self.finish(parsed.delta.as_ref().map_or("", |delta| delta.stop_reason.plain()), out);
             }
             "message_stop" => self.done = true,
@@ -203,10 +202,10 @@ impl Decoder {
         out.push(ModelEvent::Finish(finish));
     }
 
-    fn usage(&mut self, usage: Option<&Value>, out: &mut Batch) {
-        let Some(usage) = usage.filter(|usage| usage.is_object()) else {
+    fn usage(&mut self, usage: &Value, out: &mut Batch) {
+        if !usage.is_object() {
             return;
-        };
+        }
         let tokens = &mut self.tokens;
         for (number, pointer) in [
             (&mut tokens.fresh, "/input_tokens"),
@@ -226,4 +225,8 @@ impl Decoder {
             cost: tokens.cost,
         }));
     }
+}
+
+fn value(raw: Option<&RawValue>) -> Value {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
