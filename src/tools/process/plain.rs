@@ -3,18 +3,17 @@
 
 use std::borrow::Cow;
 
-use anstream::adapter::StripStr;
+use anstyle_parse::{DefaultCharAccumulator, Parser, Perform};
 
 use crate::text::display;
 
 /// Turns bytes into text, one piece after the other.
 #[derive(Debug, Default)]
 pub(super) struct Plain {
-    escapes: StripStr,
+    terminal: Parser<DefaultCharAccumulator>,
+    screen: Screen,
     /// The beginning of a character whose rest is still to come.
     cut: Vec<u8>,
-    /// The last character was a carriage return: a line feed after it ends the same line.
-    after_return: bool,
     /// Bytes that were no UTF-8.
     pub invalid: u64,
 }
@@ -53,24 +52,42 @@ impl Plain {
     }
 
     fn clean(&mut self, text: &str) -> String {
-        let mut clean = String::with_capacity(text.len());
-        for piece in self.escapes.strip_next(text) {
-            for character in piece.chars() {
-                match character {
-                    '\n' if self.after_return => {}
-                    // A progress bar draws over itself: here every state is a line.
-                    '\r' | '\n' => clean.push('\n'),
-                    '\t' => clean.push('\t'),
-                    control if control.is_control() => {}
-                    character => clean.push(character),
-                }
-                self.after_return = character == '\r';
-            }
+        for byte in text.bytes() {
+            self.terminal.advance(&mut self.screen, byte);
         }
+        let clean = std::mem::take(&mut self.screen.text);
         match display::escape(&clean) {
             Cow::Borrowed(_) => clean,
             Cow::Owned(escaped) => escaped,
         }
+    }
+}
+
+/// What a terminal would print; it takes no other order.
+#[derive(Debug, Default)]
+struct Screen {
+    text: String,
+    /// The last character was a carriage return: a line feed after it ends the same line.
+    after_return: bool,
+}
+
+impl Perform for Screen {
+    fn print(&mut self, character: char) {
+        if !character.is_control() {
+            self.text.push(character);
+        }
+        self.after_return = false;
+    }
+
+    fn execute(&mut self, byte: u8) {
+        match byte {
+            b'\n' if self.after_return => {}
+            // A progress bar draws over itself: here every state is a line.
+            b'\r' | b'\n' => self.text.push('\n'),
+            b'\t' => self.text.push('\t'),
+            _ => {}
+        }
+        self.after_return = byte == b'\r';
     }
 }
 
