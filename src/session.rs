@@ -24,11 +24,12 @@ pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Limits, Step, Turn, run_turn};
 use crate::config::Mode;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
+use crate::tools::process::{Shell, Surroundings};
 use crate::tools::{Redactor, Tool, ToolContext};
 use crate::workspace::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
-pub use connect::{NoProvider, provider, remembered, rule_problems, setup};
+pub use connect::{NoProvider, provider, remembered, rule_problems, setup, surroundings};
 use permission::Policy;
 use permission::remembered::Remembered;
 use questions::Questions;
@@ -63,6 +64,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Where the texts before its changes are stored; `None`: nowhere.
     pub checkpoints: Option<PathBuf>,
+    /// What is around the commands it runs.
+    pub surroundings: Surroundings,
 }
 
 /// What can be asked of a session.
@@ -140,6 +143,7 @@ struct Actor {
     model: Result<Model, NoProvider>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
+    shell: Shell,
     mode: Mode,
     policy: Policy,
     remembered: Option<Remembered>,
@@ -168,6 +172,7 @@ impl Actor {
             model: setup.provider.map(|provider| Model::new(provider, &setup.workspace, &setup.tools)),
             workspace: setup.workspace,
             tools: setup.tools,
+            shell: Shell::new(setup.surroundings),
             mode: setup.mode,
             policy: setup.policy,
             remembered: setup.remembered,
@@ -234,6 +239,7 @@ impl Actor {
             drop(running.steps);
             let _ended = running.task.await;
         }
+        self.shell.end().await;
     }
 
     /// With nothing configured, a model server that runs on this machine is taken: also one that was started only now.
@@ -289,6 +295,7 @@ impl Actor {
             tools: Arc::clone(&self.tools),
             context: ToolContext {
                 secrets: self.secrets.clone(),
+                shell: self.shell.clone(),
                 ..ToolContext::new(self.workspace.clone(), cancel.clone())
             },
             limits: self.limits,

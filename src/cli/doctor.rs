@@ -15,6 +15,7 @@ use crate::config::{Environment, ModelSettings, Settings, Sources};
 use crate::model::{Endpoint, Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec};
 use crate::session;
 use crate::text::display;
+use crate::tools::process::Sandbox;
 
 /// A window below this holds the instructions and little else.
 const SMALL_WINDOW: u64 = 16_384;
@@ -72,6 +73,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         report.add(finding)?;
     }
     report.add(state_folder(settings.state_dir.as_deref()))?;
+    report.add(sandbox(&Sandbox::find(&session::surroundings(&settings)).await))?;
     model(&settings, &mut report).await?;
     report.end()
 }
@@ -147,6 +149,25 @@ fn state_folder(folder: Option<&Path>) -> Finding {
     match tried {
         Ok(_) => Finding::good("state folder", folder.display().to_string()),
         Err(error) => Finding::warning("state folder", format!("{}: {error}", folder.display()), advice),
+    }
+}
+
+/// What holds commands.
+fn sandbox(sandbox: &Sandbox) -> Finding {
+    let lacking = sandbox.lacking().join("; ");
+    match sandbox.name() {
+        Some(name) if lacking.is_empty() => Finding::good("sandbox", name),
+        Some(name) => Finding::warning(
+            "sandbox",
+            format!("{name}, because {lacking}"),
+            "commands are held, but protected files are put back after a command rather than kept from it, and it has \
+             no loopback network: install bubblewrap (apt install bubblewrap, dnf install bubblewrap)",
+        ),
+        None => Finding::warning(
+            "sandbox",
+            format!("none: {lacking}"),
+            "every command is asked about, in every mode; on Linux install bubblewrap and allow user namespaces",
+        ),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The process environment and the platform's folders, as a value: read once, passed on, made up in tests.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +8,47 @@ use std::sync::Arc;
 use etcetera::BaseStrategy as _;
 
 use super::options::without_password;
+
+/// What commands of the model get of the environment: where programs are and how a person reads. No name that could hold
+/// a secret is among them.
+const FOR_COMMANDS: [&str; 36] = [
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "CC",
+    "CFLAGS",
+    "CONDA_PREFIX",
+    "CXX",
+    "CXXFLAGS",
+    "DOTNET_ROOT",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GOPATH",
+    "GOROOT",
+    "HOME",
+    "JAVA_HOME",
+    "LANG",
+    "LANGUAGE",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "LOGNAME",
+    "NODE_PATH",
+    "NVM_DIR",
+    "PATH",
+    "PKG_CONFIG_PATH",
+    "PNPM_HOME",
+    "PYENV_ROOT",
+    "PYTHONPATH",
+    "RUSTFLAGS",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "RUST_BACKTRACE",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+];
 
 /// What the process was started with. Cheap to clone.
 #[derive(Clone, Default)]
@@ -22,6 +63,8 @@ struct Inner {
     config: Option<PathBuf>,
     /// Our own folder for what is kept between runs.
     state: Option<PathBuf>,
+    /// This program.
+    program: Option<PathBuf>,
 }
 
 impl Environment {
@@ -35,7 +78,7 @@ impl Environment {
         let platform = folders.as_ref().map(etcetera::BaseStrategy::config_dir);
         let config = platform.as_ref().map(|folder| folder.join("tandem"));
         let state = folders.map(|folders| folders.state_dir().unwrap_or_else(|| folders.data_dir()).join("tandem"));
-        Self(Arc::new(Inner { variables, platform, config, state }))
+        Self(Arc::new(Inner { variables, platform, config, state, program: this_program() }))
     }
 
     /// One that is made up: these variables, and the folders `config`, `state` and `platform` inside `home`.
@@ -47,7 +90,35 @@ impl Environment {
             platform: Some(home.join("platform")),
             config: Some(home.join("config")),
             state: Some(home.join("state")),
+            program: None,
         }))
+    }
+
+    /// The same with `program` as this program.
+    #[must_use]
+    pub fn with_program(self, program: &Path) -> Self {
+        let Inner { variables, platform, config, state, .. } = &*self.0;
+        Self(Arc::new(Inner {
+            variables: variables.clone(),
+            platform: platform.clone(),
+            config: config.clone(),
+            state: state.clone(),
+            program: Some(program.to_owned()),
+        }))
+    }
+
+    /// This program, to be started again.
+    #[must_use]
+    pub fn program(&self) -> Option<&Path> {
+        self.0.program.as_deref()
+    }
+
+    /// The variables that commands of the model get.
+    #[must_use]
+    pub fn for_commands(&self) -> BTreeMap<String, String> {
+        let given = |name: &str| FOR_COMMANDS.contains(&name) || name.starts_with("LC_");
+        let variables = self.0.variables.iter().filter(|(name, _)| given(name));
+        variables.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// A variable; an empty one counts as unset.
@@ -98,6 +169,12 @@ pub(super) fn is_secret(name: &str) -> bool {
     let parts =
         ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "AUTHORIZATION", "COOKIE"];
     !is_place && (parts.iter().any(|part| name.contains(part)) || name.split('_').any(|word| word == "KEY"))
+}
+
+/// This program, also after another version was put in its place.
+fn this_program() -> Option<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Some(running.to_owned()) } else { std::env::current_exe().ok() }
 }
 
 /// A proxy the environment names.

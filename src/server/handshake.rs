@@ -65,8 +65,9 @@ impl Server {
             folders: handshake.folders(),
         };
         let label = handshake.client_info.as_ref().is_some_and(|client| client.name.contains("Code"));
+        let saves = handshake.can("experimental.tandem._meta.save");
         self.documents = Documents::new(encoding);
-        self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), label));
+        self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), label, saves));
         self.options = handshake.initialization_options;
         self.phase = Phase::Serving;
         let mut capabilities = json!({

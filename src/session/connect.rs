@@ -1,11 +1,14 @@
 //! From settings to the parts of a session: the endpoint of the model, the rules, the limits.
 
+use std::path::Path;
+
 use super::permission::remembered::Remembered;
 use super::permission::{Policy, Rule};
 use super::{SessionId, Setup};
 use crate::agent::Limits;
 use crate::config::{self, KeySource, ModelSettings, Problem, Settings};
 use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
+use crate::tools::process::Surroundings;
 use crate::tools::{self, Editing, Redactor};
 use crate::workspace::Workspace;
 
@@ -44,6 +47,20 @@ pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup 
             parallel: settings.limits.parallel as usize,
         },
         checkpoints: settings.state_dir.as_ref().map(|state| state.join("checkpoints")),
+        surroundings: surroundings(settings),
+    }
+}
+
+/// What is around the commands of a session.
+#[must_use]
+pub fn surroundings(settings: &Settings) -> Surroundings {
+    let environment = settings.environment();
+    Surroundings {
+        variables: environment.for_commands(),
+        program: environment.program().map(Path::to_owned),
+        state: settings.state_dir.clone(),
+        hidden: settings.state_dir.clone().into_iter().chain(settings.config_file()).collect(),
+        timeout: Some(settings.limits.command_timeout),
     }
 }
 

@@ -11,6 +11,8 @@ mod acp;
 mod cancel;
 #[cfg(unix)]
 mod cli;
+#[cfg(unix)]
+mod commands;
 mod driver;
 mod editing;
 mod faults;

@@ -14,6 +14,7 @@ use tandem::server::Carrier;
 use tandem::session::permission::Policy;
 use tandem::session::{Command, Prompt, Session, Setup};
 use tandem::text::Encoding;
+use tandem::tools::process::Surroundings;
 use tandem::tools::{CommandLine, Preview, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 use tandem::workspace::{Documents, NoEditor, Root, Workspace};
 use tokio_util::sync::CancellationToken;
@@ -465,6 +466,7 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
         secrets: Redactor::default(),
         limits: Limits { iterations: 100, tokens: None, cost: None, parallel: 4 },
         checkpoints: None,
+        surroundings: Surroundings::default(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

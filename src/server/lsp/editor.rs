@@ -1,24 +1,32 @@
 //! `workspace/applyEdit`: how an edit reaches an open buffer.
 
+use std::time::Duration;
+
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
+use crate::protocol::ext::Save;
 use crate::protocol::lsp;
 use crate::rpc::Peer;
 use crate::server::documents::wire_range;
 use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
+
+/// An editor that formats on save takes its time; one that asks its person something is not waited for.
+const SAVING: Duration = Duration::from_secs(5);
 
 /// The editor at the other end of a language client.
 pub(in crate::server) struct LspEditor {
     peer: Peer,
     /// Whether edits carry a label: some editors show it in their undo list, others print it over the text.
     label: bool,
+    /// Whether it saves documents when asked to.
+    saves: bool,
 }
 
 impl LspEditor {
-    pub fn new(peer: Peer, label: bool) -> Self {
-        Self { peer, label }
+    pub fn new(peer: Peer, label: bool, saves: bool) -> Self {
+        Self { peer, label, saves }
     }
 }
 
@@ -46,5 +54,12 @@ impl Editor for LspEditor {
             })
         }
         .boxed()
+    }
+    fn save(&self, uris: Vec<String>) -> BoxFuture<'_, bool> {
+        if !self.saves {
+            return ready(false).boxed();
+        }
+        let answer = self.peer.request("_tandem/save", &Save { uris });
+        async move { tokio::time::timeout(SAVING, answer).await.is_ok_and(|answer| answer.is_ok()) }.boxed()
     }
 }
