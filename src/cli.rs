@@ -22,6 +22,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use crate::config::{Environment, Flags, Settings, Sources};
 use crate::server::{Carrier, LoadSettings};
 use crate::text::display;
+use crate::tools::process::supervisor;
 
 pub use logging::log;
 
@@ -59,6 +60,9 @@ enum Command {
     Completions(completions::Args),
     /// Print a manual page
     Man(man::Args),
+    /// Start a command for the server (it calls itself)
+    #[command(hide = true)]
+    SandboxExec(supervisor::Args),
 }
 
 /// Why a command failed, and the exit code that says so.
@@ -115,6 +119,7 @@ impl Cli {
             Command::Init(args) => done(init::run(&args, &environment, &mut io::stdout())),
             Command::Config(args) => done(config::run(&args, &environment, &mut io::stdout())),
             Command::Completions(args) => done(completions::run(&args, &mut Self::command(), &mut io::stdout())),
+            Command::SandboxExec(args) => Ok(ExitCode::from(supervisor::run(args)?)),
             Command::Man(args) => done(man::run(&args, Self::command(), &mut io::stdout())),
         }
     }

@@ -26,11 +26,14 @@ pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Limits, Step, Turn};
 use crate::config::Mode;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
+use crate::tools::process::Shell;
 use crate::tools::{Redactor, Tool, ToolContext, mcp};
 use crate::workspace::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
-pub use connect::{NoProvider, Setup, Start, mcp_servers, new_id, provider, remembered, rule_problems, setup};
+pub use connect::{
+    NoProvider, Setup, Start, mcp_servers, new_id, provider, remembered, rule_problems, setup, surroundings,
+};
 use permission::Policy;
 use permission::remembered::Remembered;
 use questions::Questions;
@@ -122,6 +125,7 @@ struct Actor {
     tools: Arc<[Arc<dyn Tool>]>,
     servers: mcp::Servers,
     patience: Duration,
+    shell: Shell,
     mode: Mode,
     policy: Policy,
     remembered: Option<Remembered>,
@@ -160,6 +164,7 @@ impl Actor {
             tools: setup.tools,
             servers: setup.servers,
             patience: setup.patience,
+            shell: Shell::new(setup.surroundings),
             mode: setup.mode,
             policy: setup.policy,
             remembered: setup.remembered,
@@ -243,6 +248,7 @@ impl Actor {
         }
         self.write().await;
         self.journal.synced().await;
+        self.shell.end().await;
         self.servers.close().await;
     }
 
@@ -336,6 +342,7 @@ impl Actor {
             tools: Arc::clone(&self.tools),
             context: ToolContext {
                 secrets: self.secrets.clone(),
+                shell: self.shell.clone(),
                 ..ToolContext::new(self.workspace.clone(), cancel.clone())
             },
             limits: self.limits,

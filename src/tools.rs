@@ -14,10 +14,13 @@ mod files;
 mod glob;
 mod grep;
 mod list_files;
+mod live;
 pub mod mcp;
 pub mod partial;
 mod pattern;
+pub mod process;
 mod read_file;
+mod run_command;
 mod typed;
 mod update_plan;
 mod write_file;
@@ -30,6 +33,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use self::live::Live;
+use self::process::Shell;
 pub use self::typed::TypedTool;
 pub use crate::text::Redactor;
 pub use crate::text::display::is_deceptive;
@@ -58,6 +63,7 @@ pub fn all(editing: Editing) -> Arc<[Arc<dyn Tool>]> {
         Arc::new(grep::Grep),
         edit,
         Arc::new(write_file::WriteFile),
+        Arc::new(run_command::RunCommand),
         Arc::new(update_plan::UpdatePlan),
     ])
 }
@@ -137,6 +143,10 @@ pub struct ToolContext {
     pub workspace: Workspace,
     /// Cancelled when the person cancels the turn, or the call alone.
     pub cancel: CancellationToken,
+    /// The commands of the session.
+    pub shell: Shell,
+    /// What the call says while it runs.
+    pub live: Live,
     /// What no result may hold.
     pub secrets: Redactor,
     /// What was shown; `None` until it is decided that the call may do this and nothing else.
@@ -144,10 +154,17 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// What a call works with before anything is decided about it.
+    /// What a call works with before anything is decided about it, and without a session around it.
     #[must_use]
     pub fn new(workspace: Workspace, cancel: CancellationToken) -> Self {
-        Self { workspace, cancel, secrets: Redactor::default(), decided: None }
+        Self {
+            workspace,
+            cancel,
+            shell: Shell::default(),
+            live: Live::default(),
+            secrets: Redactor::default(),
+            decided: None,
+        }
     }
 
     /// The file called `name`: once it is decided that the call may run, only one it was decided about.

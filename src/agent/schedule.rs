@@ -5,6 +5,7 @@
 //! no new call starts, and a changing call that already runs is let finish (it looks at the token itself).
 
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,10 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use super::ask::ask;
 use super::event::{AgentEvent, ExecutionResult};
 use super::steps::Steps;
-use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tools::{Live, Tool, ToolContext, ToolError, ToolOutput};
+
+/// How long after a piece of a running call's output the next one is shown.
+const OUTPUT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A call on its way to its result.
 #[derive(Clone)]
@@ -240,7 +244,11 @@ async fn execute(
         })
         .await;
     let begun = Instant::now();
-    let answer = work.tool.run(&context, &work.arguments).await;
+    let context = ToolContext { live: Live::default(), ..context };
+    let answer = tokio::select! {
+        answer = work.tool.run(&context, &work.arguments) => answer,
+        never = tell_live(&call.id, &context.live, &steps) => match never {},
+    };
     drop(place);
     let (mut result, plan) = match answer {
         Ok(ToolOutput { content, diffs, locations, plan }) => {
@@ -250,6 +258,15 @@ async fn execute(
     };
     context.secrets.clean(&mut result.content);
     Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }
+}
+
+/// Passes on what a running call says, not more often than a person can see.
+async fn tell_live(call_id: &str, live: &Live, steps: &Steps) -> Infallible {
+    loop {
+        let content = live.next().await;
+        steps.event(AgentEvent::ToolOutput { call_id: call_id.to_owned(), content }).await;
+        tokio::time::sleep(OUTPUT_INTERVAL).await;
+    }
 }
 
 fn millis(duration: Duration) -> f64 {

@@ -16,6 +16,7 @@ use crate::model::{Endpoint, Instructions, Message, ModelError, ModelEvent, Mode
 use crate::session;
 use crate::text::display;
 use crate::tools::mcp;
+use crate::tools::process::Sandbox;
 
 /// A window below this holds the instructions and little else.
 const SMALL_WINDOW: u64 = 16_384;
@@ -76,6 +77,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     for server in session::mcp_servers(&settings, &workspaces) {
         report.add(mcp_server(&server).await)?;
     }
+    report.add(sandbox(&Sandbox::find(&session::surroundings(&settings)).await))?;
     model(&settings, &mut report).await?;
     report.end()
 }
@@ -174,6 +176,25 @@ async fn mcp_server(server: &mcp::Server) -> Finding {
             "mcp",
             format!("`{name}` {why}"),
             format!("check [mcp.{name}] in config.toml; a program gets no environment but `env` and such as PATH"),
+        ),
+    }
+}
+
+/// What holds commands.
+fn sandbox(sandbox: &Sandbox) -> Finding {
+    let lacking = sandbox.lacking().join("; ");
+    match sandbox.name() {
+        Some(name) if lacking.is_empty() => Finding::good("sandbox", name),
+        Some(name) => Finding::warning(
+            "sandbox",
+            format!("{name}, because {lacking}"),
+            "commands are held, but protected files are put back after a command rather than kept from it, and it has \
+             no loopback network: install bubblewrap (apt install bubblewrap, dnf install bubblewrap)",
+        ),
+        None => Finding::warning(
+            "sandbox",
+            format!("none: {lacking}"),
+            "every command is asked about, in every mode; on Linux install bubblewrap and allow user namespaces",
         ),
     }
 }

@@ -142,6 +142,12 @@ impl Settings {
         Self::new(environment, merged, problems)
     }
 
+    /// What the process was started with.
+    #[must_use]
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
     fn new(environment: &Environment, merged: Merged, mut problems: Vec<Problem>) -> Self {
         let options: Options =
             serde_json::from_value(merged.tree.clone()).expect("layers that are valid alone are valid together");

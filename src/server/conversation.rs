@@ -36,6 +36,8 @@ pub(super) struct Conversation {
     message: Arc<TextSource>,
     thought: Arc<TextSource>,
     answers: u64,
+    /// What the running call said.
+    said: updates::Said,
     /// Who reads along.
     pub reader: Reader,
 }
@@ -261,6 +263,10 @@ impl Server {
                     send(&self.peer, id, acp::SessionUpdate::UsageUpdate(update));
                 }
             }
+            AgentEvent::ToolOutput { call_id, content } if reader == Reader::Client => {
+                let update = conversation.said.more(call_id, &content);
+                send(&self.peer, id, update);
+            }
             AgentEvent::Done { termination_reason, .. } => self.turn_ended(id, termination_reason),
             event => match reader {
                 Reader::Client => self.update(id, event),
@@ -345,6 +351,7 @@ impl Conversation {
             message: source(TextKind::AgentMessageChunk),
             thought: source(TextKind::AgentThoughtChunk),
             answers: 0,
+            said: updates::Said::default(),
             reader,
             session: Session::start(setup, server.events.clone(), &server.end),
         }

@@ -74,6 +74,29 @@ pub(crate) fn project(event: AgentEvent) -> Option<Projected> {
     Some(Projected::Update(Box::new(update)))
 }
 
+/// What the running call of a conversation has said, as far as it is shown: an update replaces what was there, so each
+/// carries the end of it all.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    call_id: String,
+    tail: String,
+}
+
+impl Said {
+    /// What is to be sent when a call says more.
+    pub fn more(&mut self, call_id: String, piece: &str) -> acp::SessionUpdate {
+        if self.call_id != call_id {
+            *self = Self { call_id, tail: String::new() };
+        }
+        self.tail.push_str(piece);
+        let cut = self.tail.ceil_char_boundary(self.tail.len().saturating_sub(SHOWN));
+        if cut > 0 {
+            self.tail.replace_range(..cut, "…");
+        }
+        change(self.call_id.clone(), fields().content(vec![content(&self.tail)]))
+    }
+}
+
 /// Text is shown as it is unless it would deceive: then it is escaped.
 fn text(chunk: Chunk, content: String) -> Projected {
     let escaped = match display::escape(&content) {
@@ -127,11 +150,16 @@ fn executed(result: ExecutionResult) -> acp::ToolCallUpdateFields {
 }
 
 fn shown(text: &str) -> acp::ToolCallContent {
-    let cut = text.floor_char_boundary(SHOWN);
-    let (head, rest) = text.split_at(cut);
-    let head = display::escape(head);
-    let text = if rest.is_empty() { head.into_owned() } else { format!("{head}\n… ({} bytes more)", rest.len()) };
-    acp::ToolCallContent::from(acp::ContentBlock::from(text))
+    if text.len() <= SHOWN {
+        return content(text);
+    }
+    let (head, rest) = text.split_at(text.floor_char_boundary(SHOWN / 2));
+    let (middle, tail) = rest.split_at(rest.ceil_char_boundary(rest.len() - SHOWN / 2));
+    content(&format!("{head}\n… ({} bytes more)\n{tail}", middle.len()))
+}
+
+fn content(text: &str) -> acp::ToolCallContent {
+    acp::ToolCallContent::from(acp::ContentBlock::from(display::escape(text).into_owned()))
 }
 
 fn diffs(diffs: Vec<FileDiff>) -> Vec<acp::ToolCallContent> {

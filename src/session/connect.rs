@@ -1,6 +1,6 @@
 //! From settings to the parts of a session: the endpoint of the model, the rules, the limits.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use super::{SessionId, store};
 use crate::agent::Limits;
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
 use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
+use crate::tools::process::Surroundings;
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
 use crate::workspace::Workspace;
 
@@ -57,6 +58,8 @@ pub struct Setup {
     pub journal: Option<PathBuf>,
     /// How it begins.
     pub start: Start,
+    /// What is around the commands it runs.
+    pub surroundings: Surroundings,
 }
 
 /// How a conversation begins.
@@ -109,6 +112,20 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         checkpoints: settings.state_dir.as_ref().map(|state| state.join("checkpoints")),
         journal: settings.state_dir.as_deref().map(store::folder),
         start,
+        surroundings: surroundings(settings),
+    }
+}
+
+/// What is around the commands of a session.
+#[must_use]
+pub fn surroundings(settings: &Settings) -> Surroundings {
+    let environment = settings.environment();
+    Surroundings {
+        variables: environment.for_commands(),
+        program: environment.program().map(Path::to_owned),
+        state: settings.state_dir.clone(),
+        hidden: settings.state_dir.clone().into_iter().chain(settings.config_file()).collect(),
+        timeout: Some(settings.limits.command_timeout),
     }
 }
 

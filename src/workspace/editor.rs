@@ -35,6 +35,12 @@ pub trait Editor: Send + Sync {
         let _ = scope;
         ready(None).boxed()
     }
+
+    /// Saves the open documents with these URIs (`_tandem/save`); `false` where it cannot be asked to.
+    fn save(&self, uris: Vec<String>) -> BoxFuture<'_, bool> {
+        let _ = uris;
+        ready(false).boxed()
+    }
 }
 
 /// A change of one open document, its ranges in the encoding negotiated for [`super::Documents`].

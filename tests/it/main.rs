@@ -11,6 +11,8 @@ mod acp;
 mod cancel;
 #[cfg(unix)]
 mod cli;
+#[cfg(unix)]
+mod commands;
 mod diagnostics;
 mod driver;
 mod editing;

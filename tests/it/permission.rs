@@ -16,6 +16,7 @@ use tandem::session::permission::Policy;
 use tandem::session::{Command, Prompt, Session, Setup, Start};
 use tandem::text::Encoding;
 use tandem::tools::mcp::Servers;
+use tandem::tools::process::Surroundings;
 use tandem::tools::{CommandLine, Preview, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 use tandem::workspace::{Documents, NoEditor, Root, Workspace};
 use tokio_util::sync::CancellationToken;
@@ -471,6 +472,7 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
         start: Start::New,
         servers: Servers::new(Vec::new(), Duration::ZERO),
         patience: Duration::ZERO,
+        surroundings: Surroundings::default(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
