@@ -65,7 +65,8 @@ impl Server {
             folders: handshake.folders(),
         };
         let label = handshake.client_info.as_ref().is_some_and(|client| client.name.contains("Code"));
-        let saves = handshake.can("experimental.tandem._meta.save");
+        let more = handshake.capability("experimental.tandem._meta");
+        let saves = more.is_some_and(|more| more["tandem.save"] == true);
         self.documents = Documents::new(encoding);
         self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), label, saves));
         self.options = handshake.initialization_options;

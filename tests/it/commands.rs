@@ -326,7 +326,7 @@ fn files_that_are_unsaved_are_named() {
 fn an_editor_that_saves_is_asked_to() {
     let stage = Stage::new(Level::Best, &[run("cat a.rs")]);
     stage.world.write("a.rs", "saved\n");
-    let mut client = stage.client_with(json!({ "experimental": { "tandem": { "_meta": { "save": true } } } }));
+    let mut client = stage.client_with(json!({ "experimental": { "tandem": { "_meta": { "tandem.save": true } } } }));
     client.open(&stage.world.uri("a.rs"), "typed\n");
     let session = client.session(&stage.world);
     let prompt = client.prompt(&session, "go");

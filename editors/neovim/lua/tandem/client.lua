@@ -72,7 +72,13 @@ end
 ---@return table capabilities Neovim's own plus the opt-in to the session methods
 local function capabilities()
   return vim.tbl_deep_extend('force', vim.lsp.protocol.make_client_capabilities(), {
-    experimental = { tandem = { fs = { readTextFile = false, writeTextFile = false }, terminal = false } },
+    experimental = {
+      tandem = {
+        fs = { readTextFile = false, writeTextFile = false },
+        terminal = false,
+        _meta = { ['tandem.save'] = true },
+      },
+    },
   })
 end
 
@@ -88,6 +94,18 @@ local handlers = {
   end,
   ['session/request_permission'] = function(_, params)
     return require('tandem.session').on_permission(params)
+  end,
+  ['_tandem/save'] = function(_, params)
+    for _, uri in ipairs(params.uris) do
+      local bufnr = vim.uri_to_bufnr(uri)
+      if api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified then
+        -- One that cannot be written stays modified, which the server sees.
+        pcall(api.nvim_buf_call, bufnr, function()
+          vim.cmd('silent update')
+        end)
+      end
+    end
+    return vim.NIL
   end,
   ['_tandem/status'] = function(_, params, context)
     require('tandem.session').on_status(params, context.client_id)
