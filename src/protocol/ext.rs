@@ -61,7 +61,8 @@ pub struct Failure {
 }
 
 /// `_tandem/save`, a request of the server: these open documents are to be saved, because a command is about to read
-/// files. Sent to a client with `experimental.tandem._meta.save`; answered when it is done, with anything.
+/// files. Sent to a client that says
+/// `"tandem.save": true` in `experimental.tandem._meta`; answered when it is done, with anything.
 #[derive(Debug, Clone, Serialize)]
 pub struct Save {
     /// The documents.

@@ -27,6 +27,7 @@ pub(super) use self::output::Output;
 pub use self::sandbox::Sandbox;
 use self::sandbox::{Confined, Input, Invocation, Places, Scratch};
 use super::{CommandLine, Live, ToolError};
+use crate::workspace::guard::with_repositories;
 use crate::workspace::{Guard, Workspace};
 
 /// The outputs of so many commands can be read again.
@@ -212,11 +213,12 @@ impl Shared {
             return Ok(Prepared { invocation, variables, cwd, guard: None, scratch: None, _scratch: None });
         };
         let scratch = self.scratch()?;
-        let guard = Guard::new(workspace.roots());
+        let roots = with_repositories(workspace.roots());
+        let guard = Guard::new(&roots);
         let home = surroundings.home();
-        let write: Vec<PathBuf> = workspace.roots().iter().map(|root| root.real().to_owned()).collect();
+        let write: Vec<PathBuf> = roots.iter().map(|root| root.real().to_owned()).collect();
         let confined = Confined {
-            roots: workspace.roots(),
+            roots: &roots,
             pins: &guard.pins(),
             hidden: &surroundings.hidden,
             home: home.as_deref(),

@@ -34,6 +34,14 @@ pub struct Pins {
     pub sockets: Vec<PathBuf>,
 }
 
+/// The roots and the repositories they are worktrees of: what a command works on.
+#[must_use]
+pub fn with_repositories(roots: &[Arc<Root>]) -> Vec<Arc<Root>> {
+    let linked = roots.iter().filter_map(|root| git::linked(root)).filter_map(|path| Root::open(&path).ok());
+    let linked = linked.filter(|linked| !roots.iter().any(|root| linked.real().starts_with(root.real())));
+    roots.iter().cloned().chain(linked.map(Arc::new)).collect()
+}
+
 impl Guard {
     /// Looks at the roots. Blocks.
     #[must_use]

@@ -1,6 +1,10 @@
 //! What makes git run a program: parts of a repository's own folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::Dir;
+
+use crate::workspace::Root;
 
 /// The parts of a repository that name programs to run.
 pub(super) const PARTS: [&str; 4] = ["config", "config.worktree", "hooks", "info/attributes"];
@@ -28,6 +32,19 @@ const SETTINGS: [(&str, &[&str]); 6] = [
     ("init", &["defaultbranch"]),
     ("extensions", &["objectformat", "refstorage"]),
 ];
+
+/// The repository that the folder `root` is a worktree of, where that lies elsewhere: the repository has to know the
+/// worktree too, so that no file in the workspace can name just any folder.
+pub(super) fn linked(root: &Root) -> Option<PathBuf> {
+    let named = root.dir().read_to_string(".git").ok()?;
+    let own = Path::new(named.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let folder = Dir::open_ambient_dir(&own, cap_std::ambient_authority()).ok()?;
+    let back = folder.read_to_string("gitdir").ok()?;
+    if Path::new(back.trim()).canonicalize().ok()? != root.real().join(".git") {
+        return None;
+    }
+    own.join(folder.read_to_string("commondir").ok()?.trim()).canonicalize().ok()
+}
 
 /// Whether git runs nothing because of this part of a repository.
 pub(super) fn is_inert(path: &Path, content: &[u8]) -> bool {

@@ -67,7 +67,7 @@ impl Survey {
     fn list(&mut self, dir: &Dir, folder: PathBuf, ahead: &mut VecDeque<PathBuf>) {
         let entries: Vec<DirEntry> = entries(dir, &folder);
         let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
-        if !folder.as_os_str().is_empty() && git::MARKS.iter().all(|name| has(name)) {
+        if git::MARKS.iter().all(|name| has(name)) {
             self.repository(dir, &folder, ahead);
             return;
         }

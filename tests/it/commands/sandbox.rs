@@ -199,6 +199,30 @@ fn everyday_work_works() {
 }
 
 #[test]
+fn a_worktree_commits_into_its_repository_and_runs_nothing_new_there() {
+    for level in HOLDING {
+        let folder = tempfile::tempdir().unwrap();
+        let main = folder.path().canonicalize().unwrap();
+        let commit =
+            "git add -A && git -c user.name=a -c user.email=a@b commit -qm second && git log --oneline | wc -l";
+        let evil = format!(
+            "echo evil > {0}/.git/hooks/pre-commit; echo evil >> {0}/.git/config; echo x > {0}/new",
+            main.display()
+        );
+        let stage = stage(level, &[(commit, ""), (&evil, "")]);
+        git(&main, &["init", "-q"]);
+        git(&main, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first"]);
+        let root = stage.world.path();
+        git(&main, &["worktree", "add", "-q", "-f", "-b", "side", root.to_str().unwrap()]);
+        stage.world.write("a", "1");
+        let config = std::fs::read_to_string(main.join(".git/config")).unwrap();
+        check_all(&stage, &[(commit, "2\n"), (&evil, "")]);
+        assert_eq!(std::fs::read_to_string(main.join(".git/config")).unwrap(), config, "{level:?}");
+        assert!(!main.join(".git/hooks/pre-commit").exists() && !main.join("new").exists(), "{level:?}");
+    }
+}
+
+#[test]
 fn crates_are_built_and_tested_offline() {
     for level in HOLDING {
         let stage = Stage::new(level, &[json!({ "command": "cargo test --offline 2>&1", "timeout_s": 120 })]);
