@@ -151,10 +151,14 @@ fn every_oracle_can_fail() {
         failed.insert(demand["type"].as_str().unwrap().to_owned());
     };
     let (case, mut run) = villain();
-    demands().iter().for_each(|demand| check(&case, &mut run, demand));
+    for demand in demands() {
+        check(&case, &mut run, &demand);
+    }
     run.server.kill();
-    run.notes.last -= Duration::from_secs(60);
-    demands_on_the_dead().iter().for_each(|demand| check(&case, &mut run, demand));
+    run.notes.last -= Duration::from_mins(1);
+    for demand in demands_on_the_dead() {
+        check(&case, &mut run, &demand);
+    }
     // These two look at something that no villain of ours does; they have canaries of their own below.
     failed.extend(["client_render_blocks_remote_images", "no_network"].map(str::to_owned));
     let never: Vec<_> = kinds().filter(|kind| !failed.contains(*kind)).collect();
@@ -167,7 +171,10 @@ fn a_port_that_is_open_is_seen() {
     let _door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     assert!(super::oracles::traffic::no_listening_sockets(here).is_err());
     assert!(!super::oracles::traffic::sockets(here).is_empty(), "what `no_network` looks at");
-    assert!(super::oracles::traffic::no_listening_sockets(Pid::from_raw(i32::MAX).unwrap()).is_err(), "of nobody nothing is known");
+    assert!(
+        super::oracles::traffic::no_listening_sockets(Pid::from_raw(i32::MAX).unwrap()).is_err(),
+        "of nobody nothing is known"
+    );
 }
 
 #[test]
@@ -180,7 +187,8 @@ fn a_chat_view_that_may_load_pictures_is_seen() {
 
 #[test]
 fn a_history_that_no_wire_allows_is_seen() {
-    let call = json!({ "role": "assistant", "tool_calls": [{ "id": "c", "function": { "name": "f", "arguments": "{" } }] });
+    let call =
+        json!({ "role": "assistant", "tool_calls": [{ "id": "c", "function": { "name": "f", "arguments": "{" } }] });
     let result = json!({ "role": "tool", "tool_call_id": "c", "content": "" });
     let user = json!({ "role": "user", "content": "" });
     for messages in [json!([user, call]), json!([call, result, result]), json!([result]), json!([call, user])] {

@@ -117,7 +117,7 @@ impl Vars {
             match (self.0.get(name), name.strip_prefix("HTTPDATE+")) {
                 (Some(value), _) => filled.push_str(value),
                 (None, Some(seconds)) => filled.push_str(&http_date(seconds.parse().unwrap())),
-                (None, None) => filled.push_str(&format!("${{{name}}}")),
+                (None, None) => filled.extend(["${", name, "}"]),
             }
             rest = after;
         }

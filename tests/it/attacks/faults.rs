@@ -254,6 +254,9 @@ pub fn stop_and_continue(run: &mut Run, case: &Case) {
 /// The files of the scene that are left of writing, by their names.
 pub fn litter(scene: &Scene) -> Vec<String> {
     let all = [scene.place("WS"), scene.place("STATE")].map(|top| everything(&top)).concat();
-    let named = all.iter().map(|path| path.display().to_string());
-    named.filter(|path| path.rsplit('/').next().is_some_and(|name| name.starts_with(".tandem-") || name.ends_with(".tmp"))).collect()
+    let is_litter = |path: &&PathBuf| {
+        let begins = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".tandem-"));
+        begins || path.extension().is_some_and(|extension| extension == "tmp")
+    };
+    all.iter().filter(is_litter).map(|path| path.display().to_string()).collect()
 }

@@ -89,7 +89,7 @@ impl Run {
         if case.input["kind"] == "mcp_child_env_dump" {
             let dump = scene.base().join("mcp.env");
             let shell = format!("env > {} 2>&1; exec cat", dump.display());
-            scene.configure(&format!("[mcp.dump]\ncommand = [\"sh\", \"-c\", {shell:?}]\n"))?;
+            scene.configure(&format!("[mcp.dump]\ncommand = [\"sh\", \"-c\", {shell:?}]\n"));
         }
         let carrier = case.input["carrier"].as_str().unwrap_or("lsp");
         let server = Server::start(scene, carrier, model.port, case)?;
@@ -116,7 +116,8 @@ impl Run {
     pub fn open(&mut self, case: &Case) {
         self.session = self.server.session();
         let kind = case.input["kind"].as_str().unwrap_or_default();
-        let usual = if case.input["policy"] == "auto" || kind == "model" || kind.starts_with("kill") { "auto" } else { "ask" };
+        let usual =
+            if case.input["policy"] == "auto" || kind == "model" || kind.starts_with("kill") { "auto" } else { "ask" };
         let mode = case.input["mode"].as_str().unwrap_or(usual);
         if let Some(session) = self.session.clone().filter(|_| mode != "default") {
             let set = json!({ "sessionId": session, "modeId": mode });
@@ -168,7 +169,8 @@ impl Run {
 
     /// Cancels so long after the first tool began.
     fn cancel_when_running(&mut self, turn: &mut Turn, time: Duration) {
-        let begun = |heard: &Heard| heard.update("tool_call_update").is_some_and(|update| update["status"] == "in_progress");
+        let begun =
+            |heard: &Heard| heard.update("tool_call_update").is_some_and(|update| update["status"] == "in_progress");
         let over = |heard: &Heard| heard.is_answer() && heard.message["id"] == *turn.id;
         self.server.wait(PATIENCE, |heard| heard.iter().any(|heard| begun(heard) || over(heard)).then_some(()));
         std::thread::sleep(time);
@@ -266,7 +268,9 @@ impl Run {
                     format!("Content-Length: {}\r\n\r\n{body}", body.len())
                 };
                 self.notes.last = Instant::now();
-                server.bytes((first..first + step["count"].as_u64().unwrap_or(1)).map(body).collect::<String>().as_bytes());
+                server.bytes(
+                    (first..first + step["count"].as_u64().unwrap_or(1)).map(body).collect::<String>().as_bytes(),
+                );
             }
             "wait_id" => {
                 let fits = |heard: &Heard| heard.is_answer() && heard.message["id"] == *value;

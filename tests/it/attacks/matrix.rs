@@ -80,7 +80,9 @@ fn kill(call: &str, n: u64) -> Done<(bool, Vec<String>)> {
     run.model.forget();
     run.restart(&case)?;
     run.session = run.server.session();
-    run.model.add(json!({ "reply": "calls", "calls": [{ "name": "write", "args": { "path": "0.txt", "content": "again" } }] }));
+    run.model.add(
+        json!({ "reply": "calls", "calls": [{ "name": "write", "args": { "path": "0.txt", "content": "again" } }] }),
+    );
     run.open(&case);
     run.converse("again", |_, _| {});
     if std::fs::read_to_string(run.scene.place("WS").join("0.txt")).ok().as_deref() != Some("again") {

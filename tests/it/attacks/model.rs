@@ -224,7 +224,7 @@ impl Reply {
         let body = body.unwrap_or_else(|| json!({ "error": { "message": format!("injected {status}") } }).to_string());
         let mut head = format!("HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\nconnection: close\r\n");
         for (name, value) in step["headers"].as_object().into_iter().flatten() {
-            head += &format!("{name}: {}\r\n", value.as_str().unwrap_or_default());
+            head.extend([name, ": ", value.as_str().unwrap_or_default(), "\r\n"]);
         }
         self.stream.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes())
     }
@@ -289,7 +289,8 @@ impl Reply {
     }
 
     fn head(&mut self, more: &str) -> std::io::Result<()> {
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close";
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close";
         self.stream.write_all(format!("{head}\r\n{more}\r\n").as_bytes())
     }
 
@@ -308,8 +309,27 @@ fn harmless(count: u64) -> Vec<Call> {
 /// Words of a script that will not be known when it is played.
 pub fn check(script: &[Value]) -> super::case::Done {
     const KEYS: [&str; 21] = [
-        "reply", "text", "delay_ms", "cancel_after_events", "cancel_after_ms", "bom", "omit_done", "encoding", "status",
-        "body", "headers", "times", "redirect", "to", "close", "refuse", "mb", "events", "sse", "n", "name",
+        "reply",
+        "text",
+        "delay_ms",
+        "cancel_after_events",
+        "cancel_after_ms",
+        "bom",
+        "omit_done",
+        "encoding",
+        "status",
+        "body",
+        "headers",
+        "times",
+        "redirect",
+        "to",
+        "close",
+        "refuse",
+        "mb",
+        "events",
+        "sse",
+        "n",
+        "name",
     ];
     for key in script.iter().filter_map(Value::as_object).flat_map(|step| step.keys()) {
         if !KEYS.contains(&key.as_str()) && !["arguments", "shuffle", "before", "calls"].contains(&key.as_str()) {

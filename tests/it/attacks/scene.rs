@@ -202,11 +202,13 @@ impl Scene {
             }
             "allow_rule" => {
                 let (tool, _) = super::tools::ours(&text("tool"), &Value::Null);
-                self.configure(&format!("[permissions]\nallow = [{:?}]\n", format!("{tool}({})", text("pattern"))))
+                self.configure(&format!("[permissions]\nallow = [{:?}]\n", format!("{tool}({})", text("pattern"))));
+                Ok(())
             }
             "approve_mcp" => {
                 let command: Vec<Value> = op["command"].as_array().cloned().unwrap_or_default();
-                self.configure(&format!("[mcp.{}]\ncommand = {}\n", text("name"), Value::from(command)))
+                self.configure(&format!("[mcp.{}]\ncommand = {}\n", text("name"), Value::from(command)));
+                Ok(())
             }
             "provider" => {
                 self.state().base_url = Some(text("base_url"));
@@ -222,15 +224,18 @@ impl Scene {
                 built(name, symlink(self.place("WS"), link))
             }
             "preplant_tmp_symlinks" => self.plant(&self.base().join("home/tmp")),
-            "tcp_listener" | "udp_listener" | "unix_listener" => self.listen(name, &text("name")),
+            "tcp_listener" | "udp_listener" | "unix_listener" => {
+                self.listen(name, &text("name"));
+                Ok(())
+            }
             "bg_swap" => self.swap(&text("a"), &text("b_symlink_to"), &text("name")),
             other => unknown("setup operation", other),
         }
     }
 
-    pub fn configure(&self, toml: &str) -> Done {
+    /// Adds to the user's configuration.
+    pub fn configure(&self, toml: &str) {
         self.state().config.push_str(toml);
-        Ok(())
     }
 
     fn many_files(&self, count: u64) -> Done {
@@ -251,7 +256,8 @@ impl Scene {
             return Err(Trouble::NotBuilt("fill: the file system is not small".to_owned()));
         };
         let size = filler.metadata().map_or(0, |found| found.len());
-        let _shorter = std::fs::OpenOptions::new().write(true).open(&filler).map(|file| file.set_len(size - (leave_kb << 10)));
+        let _shorter =
+            std::fs::OpenOptions::new().write(true).open(&filler).map(|file| file.set_len(size - (leave_kb << 10)));
         if error.kind() == std::io::ErrorKind::StorageFull { Ok(()) } else { built("fill", Err(error)) }
     }
 
@@ -284,7 +290,9 @@ impl Scene {
         built("preplant_tmp_symlinks", std::fs::create_dir_all(&out))?;
         for place in [folder.to_owned(), self.place("WS")] {
             for number in 0..16 {
-                for name in [format!("tandem-{number}"), format!(".tandem-{number}-0.tmp"), format!("a.txt.tmp{number}")] {
+                for name in
+                    [format!("tandem-{number}"), format!(".tandem-{number}-0.tmp"), format!("a.txt.tmp{number}")]
+                {
                     built("preplant_tmp_symlinks", symlink(out.join("planted"), place.join(name)))?;
                 }
             }
@@ -293,7 +301,7 @@ impl Scene {
     }
 
     /// Opens a port and notes who comes.
-    fn listen(&self, kind: &str, name: &str) -> Done {
+    fn listen(&self, kind: &str, name: &str) {
         let contacts = Arc::new(Mutex::new(Vec::new()));
         let notes = Arc::clone(&contacts);
         match kind {
@@ -329,7 +337,6 @@ impl Scene {
             }
         }
         self.state().contacts.insert(name.to_owned(), contacts);
-        Ok(())
     }
 
     fn swap(&self, real: &str, target: &str, name: &str) -> Done {
@@ -393,9 +400,7 @@ pub fn run(program: &str, arguments: &[&str]) -> Done {
     let done = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     match done {
         Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => {
-            Err(Trouble::NotBuilt(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim())))
-        }
+        Ok(output) => Err(Trouble::NotBuilt(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim()))),
         Err(error) => Err(Trouble::NotBuilt(format!("{program}: {error}"))),
     }
 }

@@ -107,6 +107,7 @@ impl Server {
         if !["openai-chat", "anthropic"].contains(&wire) {
             return unknown("wire", wire);
         }
+        let policy = Policy::of(case)?;
         let log = std::fs::File::options().create(true).append(true).open(scene.stderr()).unwrap();
         let mut command = scene.command(if carrier == "ndjson" { "acp" } else { carrier }, model, wire);
         super::faults::preload(&mut command, scene, case)?;
@@ -117,7 +118,7 @@ impl Server {
             state: Mutex::default(),
             changed: Condvar::new(),
             framed: carrier == "lsp",
-            policy: Policy::of(case)?,
+            policy,
             on_ask: case.input["on_ask"].clone(),
             scene: Arc::clone(scene),
             mouth,

@@ -36,7 +36,8 @@ impl Wire {
             Self::Chat => words.iter().map(|word| chat(&json!({ "content": word }), None)).collect(),
             Self::Anthropic => {
                 let block = json!({ "type": "text", "text": "" });
-                let mut events = vec![event(&json!({ "type": "content_block_start", "index": 0, "content_block": block }))];
+                let mut events =
+                    vec![event(&json!({ "type": "content_block_start", "index": 0, "content_block": block }))];
                 events.extend(words.iter().map(|word| {
                     let delta = json!({ "type": "text_delta", "text": word });
                     event(&json!({ "type": "content_block_delta", "index": 0, "delta": delta }))
@@ -49,7 +50,8 @@ impl Wire {
 
     /// Calls, each in two fragments; `interleave` mixes the fragments of all, the last call first.
     pub fn calls(self, calls: &[Call], interleave: bool) -> Vec<String> {
-        let mut parts: Vec<[String; 3]> = calls.iter().enumerate().map(|(index, call)| self.call(index, call)).collect();
+        let mut parts: Vec<[String; 3]> =
+            calls.iter().enumerate().map(|(index, call)| self.call(index, call)).collect();
         if !interleave || self == Self::Anthropic {
             return parts.into_iter().flatten().collect();
         }

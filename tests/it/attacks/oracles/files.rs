@@ -35,12 +35,16 @@ pub fn ask(run: &Run, kind: &str, oracle: &Value) -> Found {
         "absent" => must(!path.exists() && !path.is_symlink(), || format!("{} is there: {}", path.display(), shown())),
         "unchanged" => must(bytes == run.scene.snapshot(path), || format!("{} is now {}", path.display(), shown())),
         "file_is" => must(bytes == Some(text(&oracle["text"])), || format!("it is {}", shown())),
-        "file_is_one_of" => must(bytes.as_ref().is_some_and(|bytes| list("texts").iter().any(|one| text(one) == *bytes)), || {
-            format!("it is {}", shown())
-        }),
+        "file_is_one_of" => {
+            must(bytes.as_ref().is_some_and(|bytes| list("texts").iter().any(|one| text(one) == *bytes)), || {
+                format!("it is {}", shown())
+            })
+        }
         "bytes_are" => must(bytes == oracle["b64"].as_str().map(base64), || format!("they are {bytes:?}")),
         "bytes_one_of" => must(
-            bytes.as_ref().is_some_and(|bytes| list("b64").iter().any(|one| one.as_str().map(base64).as_ref() == Some(bytes))),
+            bytes
+                .as_ref()
+                .is_some_and(|bytes| list("b64").iter().any(|one| one.as_str().map(base64).as_ref() == Some(bytes))),
             || format!("they are {bytes:?}"),
         ),
         "file_lines" => {
@@ -113,8 +117,9 @@ fn preview_is_written(run: &Run) -> Found {
 fn modes_private(scene: &Scene) -> Found {
     let all = everything(&scene.place("STATE"));
     for path in all.iter().filter(|path| path.exists()) {
-        let mode = path.metadata().map_err(|error| error.to_string())?.permissions().mode() & 0o777;
-        must(mode & 0o077 == 0, || format!("{} has mode {mode:o}", path.display()))?;
+        let mode = path.metadata().map_err(|error| error.to_string())?.permissions().mode();
+        let of_others = mode & 0o077;
+        must(of_others == 0, || format!("{} has mode {mode:o}", path.display()))?;
     }
     must(all.iter().any(|path| path.is_file()), || "nothing was kept, so that says nothing".to_owned())
 }

@@ -55,7 +55,8 @@ pub fn ask(run: &mut Run, case: &Case, kind: &str, oracle: &Value) -> Found {
         "rpc_error" | "rpc_error_any_id" | "rpc_reply_any" => rpc_error(run, kind, oracle),
         "no_reply" => {
             alive(run)?;
-            let replies: Vec<Value> = run.server.heard().into_iter().filter(is_stray).map(|heard| heard.message).collect();
+            let replies: Vec<Value> =
+                run.server.heard().into_iter().filter(is_stray).map(|heard| heard.message).collect();
             must(replies.is_empty(), || format!("{replies:?}"))
         }
         "initialize_then_works" => {
@@ -99,13 +100,19 @@ fn alive(run: &mut Run) -> Found {
 
 fn all_answered(run: &mut Run, case: &Case, oracle: &Value) -> Found {
     let count = usize::try_from(oracle["count"].as_u64().unwrap_or(0)).unwrap();
-    let paused = case.input["steps"].as_array().into_iter().flatten().filter_map(|step| step["pause_reading_ms"].as_u64());
-    let limit = Duration::from_millis(oracle["within_ms"].as_u64().unwrap_or(2000)).max(Duration::from_millis(paused.sum::<u64>()));
+    let paused =
+        case.input["steps"].as_array().into_iter().flatten().filter_map(|step| step["pause_reading_ms"].as_u64());
+    let limit = Duration::from_millis(oracle["within_ms"].as_u64().unwrap_or(2000))
+        .max(Duration::from_millis(paused.sum::<u64>()));
     let left = (run.notes.last + limit).saturating_duration_since(Instant::now());
     let found = run.server.wait(left, |heard| {
-        (heard.len() >= count).then(|| heard.iter().filter(|heard| is_stray(heard)).count()).filter(|found| *found >= count)
+        (heard.len() >= count)
+            .then(|| heard.iter().filter(|heard| is_stray(heard)).count())
+            .filter(|found| *found >= count)
     });
-    must(found == Some(count), || format!("late: {} answers", run.server.heard().iter().filter(|heard| is_stray(heard)).count()))
+    must(found == Some(count), || {
+        format!("late: {} answers", run.server.heard().iter().filter(|heard| is_stray(heard)).count())
+    })
 }
 
 fn replies(run: &mut Run, oracle: &Value) -> Found {
@@ -150,7 +157,11 @@ fn starts(run: &mut Run) -> Found {
 
 fn load(run: &mut Run, session: &str) -> Option<Value> {
     let cwd = run.scene.roots()[0].clone();
-    run.server.call("session/load", json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }), Duration::from_secs(10))
+    run.server.call(
+        "session/load",
+        json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }),
+        Duration::from_secs(10),
+    )
 }
 
 /// What was acknowledged is there again. A session killed before that may be unknown, and then it is in no list.
@@ -191,7 +202,9 @@ fn history(run: &mut Run) -> Found {
     let before = run.model.hits().len();
     next(run)?;
     let hits = run.model.hits();
-    let Some(hit) = hits.get(before..).and_then(<[_]>::last) else { return Err("there was no next request".to_owned()) };
+    let Some(hit) = hits.get(before..).and_then(<[_]>::last) else {
+        return Err("there was no next request".to_owned());
+    };
     let request: Value = serde_json::from_str(&hit.body).map_err(|error| format!("{error}: {}", short(&hit.body)))?;
     let wrong = hit.wire.mistakes(&request);
     must(wrong.is_empty(), || format!("{wrong:?}"))

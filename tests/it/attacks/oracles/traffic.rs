@@ -45,7 +45,8 @@ pub fn ask(run: &Run, kind: &str, oracle: &Value) -> Found {
         }
         "no_network" => {
             let model = format!(":{:04X}", run.notes.port);
-            let strangers: Vec<String> = sockets(run.server.pid).into_iter().filter(|line| !line.contains(&model)).collect();
+            let strangers: Vec<String> =
+                sockets(run.server.pid).into_iter().filter(|line| !line.contains(&model)).collect();
             must(strangers.is_empty(), || format!("{strangers:?}"))
         }
         "no_listening_sockets" => no_listening_sockets(run.server.pid),

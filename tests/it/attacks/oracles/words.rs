@@ -87,7 +87,8 @@ pub fn ask(notes: &Notes, kind: &str, oracle: &Value) -> Found {
         "tool_result_error" => {
             let seen: Vec<_> = results(notes).collect();
             let wanted = text("contains").to_lowercase();
-            let fits = |(status, words): &(String, String)| status == "failed" && words.to_lowercase().contains(&wanted);
+            let fits =
+                |(status, words): &(String, String)| status == "failed" && words.to_lowercase().contains(&wanted);
             must(seen.iter().any(fits), || short(&format!("{seen:?}")))
         }
         "user_error_mentions" => {
@@ -143,7 +144,10 @@ fn visible(question: &Value) -> String {
     let call = &question["toolCall"];
     let mut seen = vec![call["title"].as_str().unwrap_or_default()];
     for content in call["content"].as_array().into_iter().flatten() {
-        seen.extend([&content["content"]["text"], &content["path"], &content["newText"]].map(|v| v.as_str().unwrap_or_default()));
+        seen.extend(
+            [&content["content"]["text"], &content["path"], &content["newText"]]
+                .map(|v| v.as_str().unwrap_or_default()),
+        );
     }
     let list = |value: &'static str, of: &'static str, from: &Value| -> Vec<String> {
         let all = from[value].as_array().into_iter().flatten();
@@ -174,7 +178,8 @@ fn progress(notes: &Notes) -> Found {
         let between: Vec<&Heard> = notes.heard.iter().filter(|heard| heard.at >= from && heard.at <= to).collect();
         !told(&between).is_empty()
     };
-    let in_silence = times.windows(2).find(|pair| pair[1] - pair[0] > Duration::from_secs(2) && !is_told(pair[0], pair[1]));
+    let in_silence =
+        times.windows(2).find(|pair| pair[1] - pair[0] > Duration::from_secs(2) && !is_told(pair[0], pair[1]));
     must(in_silence.is_none(), || format!("{:?} in silence", in_silence.map(|pair| pair[1] - pair[0])))
 }
 
