@@ -223,9 +223,10 @@ async fn execute(
         Ok(work) => work,
         Err(why) => return Outcome::failed(call.id, call.name, why),
     };
-    if let Err(why) = ask(&call.id, &call.name, &work, &context, &steps).await {
-        return Outcome::failed(call.id, call.name, why);
-    }
+    let context = match ask(&call.id, &call.name, &work, &context, &steps).await {
+        Ok(context) => context,
+        Err(why) => return Outcome::failed(call.id, call.name, why),
+    };
     let place = match &places {
         Some(places) => places.acquire().await.ok(),
         None => None,
@@ -241,12 +242,13 @@ async fn execute(
     let begun = Instant::now();
     let answer = work.tool.run(&context, &work.arguments).await;
     drop(place);
-    let (result, plan) = match answer {
+    let (mut result, plan) = match answer {
         Ok(ToolOutput { content, diffs, locations, plan }) => {
             (ExecutionResult { content, is_error: false, diffs, locations }, plan)
         }
         Err(ToolError(why)) => (ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() }, None),
     };
+    context.secrets.clean(&mut result.content);
     Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }
 }
 

@@ -95,7 +95,7 @@ impl Play {
             provider,
             history: vec![Arc::new(Entry { message, encoded })],
             tools,
-            context: ToolContext { workspace, cancel: cancel.clone() },
+            context: ToolContext::new(workspace, cancel.clone()),
             limits,
         };
         let (sender, steps) = mpsc::channel(64);

@@ -14,6 +14,7 @@ use super::Outcome;
 use crate::config::{Environment, ModelSettings, Settings, Sources};
 use crate::model::{Endpoint, Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec};
 use crate::session;
+use crate::text::display;
 use crate::tools::mcp;
 
 /// A window below this holds the instructions and little else.
@@ -95,9 +96,9 @@ impl Report {
                 Verdict::Bad => ("✗", "31"),
             };
             let sign = if out.is_terminal() { format!("\x1b[{color}m{sign}\x1b[0m") } else { sign.to_owned() };
-            writeln!(out, "{sign} {:<14} {}", finding.check, finding.found)?;
+            writeln!(out, "{sign} {:<14} {}", finding.check, display::escape(&finding.found))?;
             if let Some(advice) = &finding.advice {
-                writeln!(out, "{:17}→ {}", "", advice.replace('\n', &format!("\n{:19}", "")))?;
+                writeln!(out, "{:17}→ {}", "", display::escape(advice).replace('\n', &format!("\n{:19}", "")))?;
             }
         }
         self.findings.push(finding);
@@ -124,9 +125,11 @@ impl Report {
 
 fn configuration(settings: &Settings) -> Vec<Finding> {
     let rules = session::rule_problems(settings);
-    let problems = settings.problems.iter().map(ToString::to_string).chain(rules);
-    let mut findings: Vec<_> = problems
-        .map(|problem| Finding::warning("configuration", problem, "correct it; until then it is ignored"))
+    let mut findings: Vec<_> = settings
+        .problems
+        .iter()
+        .chain(&rules)
+        .map(|problem| Finding::warning("configuration", problem.to_string(), "correct it; until then it is ignored"))
         .collect();
     if findings.is_empty() {
         let found = match settings.config_file() {

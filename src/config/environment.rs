@@ -98,6 +98,11 @@ impl Environment {
         self.0.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// The values of the variables that are named like secrets.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.0.variables.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.as_str())
+    }
+
     /// The proxy for a URL of this scheme, by the names that programs have agreed on.
     pub(super) fn proxy(&self, scheme: &str) -> Option<Proxy> {
         let of_scheme = if scheme == "https" { ["HTTPS_PROXY", "https_proxy"] } else { ["HTTP_PROXY", "http_proxy"] };
@@ -136,6 +141,15 @@ impl Environment {
     }
 }
 
+/// Whether the value of a variable or header of this name is likely to be a secret: `*_KEY`, `*TOKEN*`, but no file's name.
+pub(super) fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase().replace('-', "_");
+    let is_place = ["FILE", "PATH", "DIR", "URL", "ENV", "COMMAND", "SOCK"].iter().any(|end| name.ends_with(end));
+    let parts =
+        ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "AUTHORIZATION", "COOKIE"];
+    !is_place && (parts.iter().any(|part| name.contains(part)) || name.split('_').any(|word| word == "KEY"))
+}
+
 /// A proxy the environment names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxy {
@@ -162,5 +176,23 @@ impl fmt::Display for Proxy {
 impl fmt::Debug for Environment {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Environment").field("config", &self.0.config).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_the_names_of_their_variables() {
+        let check = |name: &str, expected: bool| assert_eq!(is_secret(name), expected, "{name}");
+        for name in
+            ["OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "x-api-key", "Authorization"]
+        {
+            check(name, true);
+        }
+        for name in ["KEYBOARD", "SSH_AUTH_SOCK", "TOKEN_FILE", "SECRETS_DIR", "MONKEY", "PATH", "USER-AGENT"] {
+            check(name, false);
+        }
     }
 }

@@ -244,11 +244,11 @@ impl Server {
             }
             AgentEvent::IterationStart { .. } => conversation.next_answer(),
             AgentEvent::Error { message, code, status, retryable } => {
-                conversation.failure = Some(failure(message, code, status, retryable));
+                conversation.failure = Some(failure(&message, code, status, retryable));
             }
-            AgentEvent::PermissionRequested { call_id, kind, preview, reply: Some(reply), .. } => match reader {
-                Reader::Client => self.ask_permission(id, &call_id, kind, preview, reply),
-                Reader::ChatFile => self.plain_ask(id, &call_id, &preview, reply),
+            AgentEvent::PermissionRequested { call_id, kind, preview, rule, reply: Some(reply), .. } => match reader {
+                Reader::Client => self.ask_permission(id, &call_id, kind, (*preview, rule), reply),
+                Reader::ChatFile => self.plain_ask(id, &call_id, &preview, rule, reply),
             },
             AgentEvent::PermissionResolved { call_id, .. } => {
                 if reader == Reader::ChatFile {

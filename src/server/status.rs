@@ -5,6 +5,7 @@ use super::documents::path_of;
 use crate::agent::event::ToolKind;
 use crate::config::Settings;
 use crate::protocol::ext;
+use crate::text::display;
 use crate::workspace::Root;
 
 impl Server {
@@ -37,8 +38,9 @@ impl Server {
 
     /// Says what is wrong with the configuration, once for each new problem.
     pub(super) fn show_problems(&mut self, settings: &Settings) {
-        let rules = crate::session::rule_problems(settings).into_iter().map(|rule| format!("permissions: {rule}"));
-        for text in settings.problems.iter().map(ToString::to_string).chain(rules) {
+        for problem in settings.problems.iter().chain(&crate::session::rule_problems(settings)) {
+            // A repository's file is quoted here.
+            let text = display::escape(&problem.to_string()).into_owned();
             tracing::warn!("{text}");
             if self.told.insert(text.clone()) && self.carrier == super::Carrier::Lsp {
                 self.show_message(crate::protocol::lsp::MessageType::Warning, &text);

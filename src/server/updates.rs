@@ -61,14 +61,14 @@ pub(crate) fn project(event: AgentEvent) -> Option<Projected> {
         }
         AgentEvent::Retry { wait_ms, reason, .. } => {
             let seconds = wait_ms.div_ceil(1000);
-            return Some(Projected::Remark(format!("{reason}; next try in {seconds} s")));
+            return Some(remark(&format!("{reason}; next try in {seconds} s")));
         }
         AgentEvent::LoopDetected { tool_name, consecutive_count, action } => {
             let text = format!("{tool_name} was called {consecutive_count} times with the same result: {action}");
-            return Some(Projected::Remark(text));
+            return Some(remark(&text));
         }
-        AgentEvent::Notice { message } => return Some(Projected::Remark(message)),
-        AgentEvent::Compaction { summary } => return Some(Projected::Remark(summary)),
+        AgentEvent::Notice { message } => return Some(remark(&message)),
+        AgentEvent::Compaction { summary } => return Some(remark(&summary)),
         _ => return None,
     };
     Some(Projected::Update(Box::new(update)))
@@ -83,9 +83,19 @@ fn text(chunk: Chunk, content: String) -> Projected {
     Projected::Text { chunk, text: escaped.unwrap_or(content) }
 }
 
+fn remark(text: &str) -> Projected {
+    Projected::Remark(display::escape(text).into_owned())
+}
+
 /// What a permission question shows: the call as it will happen.
 pub(crate) fn question(call_id: &str, kind: ToolKind, preview: Preview) -> acp::ToolCallUpdate {
-    let fields = previewed(kind, preview).status(acp::ToolCallStatus::Pending);
+    let description = preview.description().join("\n");
+    let mut content: Vec<acp::ToolCallContent> = Vec::new();
+    if !description.is_empty() {
+        content.push(acp::ContentBlock::from(description).into());
+    }
+    content.extend(diffs(preview.diffs.clone()));
+    let fields = previewed(kind, preview).status(acp::ToolCallStatus::Pending).content(content);
     acp::ToolCallUpdate::new(call_id.to_owned(), fields)
 }
 

@@ -36,7 +36,7 @@ impl TypedTool for ReadFile {
     const EXAMPLE: &'static str = r#"{"path": "src/main.rs", "offset": 1, "limit": 200}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
-        let path = context.workspace.resolve(&arguments.path)?;
+        let path = context.resolve(&arguments.path)?;
         let lines = match (arguments.offset, arguments.limit) {
             (None, None) => String::new(),
             (offset, None) => format!(" from line {}", offset.unwrap_or(1)),
@@ -49,7 +49,7 @@ impl TypedTool for ReadFile {
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        let path = context.workspace.resolve(&arguments.path)?;
+        let path = context.resolve(&arguments.path)?;
         let name = shown(&context.workspace, &path.absolute());
         let file = match unless_cancelled(context, context.workspace.read(&path)).await? {
             Ok(file) => file,

@@ -24,7 +24,7 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         let root = Arc::new(Root::open(folder.path()).unwrap());
         let workspace = Workspace::new(vec![root], Documents::new(Encoding::Utf16), Arc::new(NoEditor));
-        let place = Self { folder, context: ToolContext { workspace, cancel: CancellationToken::new() } };
+        let place = Self { folder, context: ToolContext::new(workspace, CancellationToken::new()) };
         for (name, text) in files {
             place.write(name, text.as_bytes());
         }

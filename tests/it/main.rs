@@ -22,6 +22,7 @@ mod lifecycle;
 #[cfg(unix)]
 mod mcp;
 mod network;
+mod permission;
 mod plain;
 #[cfg(unix)]
 mod process;
