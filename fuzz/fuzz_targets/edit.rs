@@ -38,7 +38,9 @@ fn one(text: &str, edit: &Replacement, found: Option<Strategy>) {
     if hits > 1 {
         assert_eq!(found, None, "one of {hits} was taken");
     }
-    if hits == 1 && found.is_some() {
+    // Half a CRLF is never a place by itself.
+    let cuts_a_line_break = edit.old_text.starts_with('\n') || edit.old_text.ends_with('\r');
+    if hits == 1 && found.is_some() && !cuts_a_line_break {
         assert_eq!(found, Some(Strategy::Exact), "something else than what is there was taken");
     }
 }
