@@ -25,7 +25,7 @@ use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Limits, Step, Turn};
 use crate::config::Mode;
-use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
+use crate::model::{AssistantMessage, ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
 use crate::tools::process::Shell;
 use crate::tools::{Redactor, Tool, ToolContext, mcp};
 use crate::workspace::Workspace;
@@ -47,6 +47,9 @@ pub type SessionId = Arc<str>;
 const MAILBOX: usize = 32;
 /// Steps that may wait between a turn and its session.
 const STEPS: usize = 32;
+/// What stands in the history where a turn ended without an answer: many chat templates refuse a conversation in which
+/// the roles do not take turns.
+const UNANSWERED: &str = "(no answer: the request failed or was cancelled)";
 
 /// What can be asked of a session.
 #[derive(Debug)]
@@ -323,6 +326,13 @@ impl Actor {
         }
         for message in self.kept.drain(..) {
             let encoded = provider.encode(&message);
+            self.history.push(Arc::new(Entry { message, encoded }));
+        }
+        if self.history.last().is_some_and(|last| !matches!(last.message, Message::Assistant(_))) {
+            let message =
+                Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
+            let encoded = provider.encode(&message);
+            self.journal.message(&message);
             self.history.push(Arc::new(Entry { message, encoded }));
         }
         let words = prompt.words();

@@ -8,6 +8,8 @@
 )]
 
 mod acp;
+#[cfg(target_os = "linux")]
+mod attacks;
 mod cancel;
 #[cfg(unix)]
 mod cli;
