@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::event::{AgentEvent, ExecutionResult, Permission, Termination};
+use super::event::{AgentEvent, ExecutionResult, GO_ON, Permission, Termination};
 use super::{Entry, Limits, Step, Turn, run_turn};
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
@@ -72,6 +72,10 @@ struct Play {
     ends: Vec<(String, ExecutionResult, f64, f64)>,
     entries: Vec<Arc<Entry>>,
     notices: Vec<String>,
+    /// What it was asked whether the turn goes on, and how often it says yes.
+    pauses: Vec<String>,
+    patience: usize,
+    cancel_at_pause: bool,
     done: Option<Termination>,
     turn: JoinHandle<()>,
 }
@@ -109,6 +113,9 @@ impl Play {
             ends: Vec::new(),
             entries: Vec::new(),
             notices: Vec::new(),
+            pauses: Vec::new(),
+            patience: 0,
+            cancel_at_pause: false,
             done: None,
             turn: tokio::spawn(run_turn(turn, sender)),
         }
@@ -153,6 +160,16 @@ impl Play {
             AgentEvent::ToolExecutionEnd { call_id, result, wait_ms, execute_duration_ms, .. } => {
                 self.log.push(format!("end {call_id}"));
                 self.ends.push((call_id, result, wait_ms, execute_duration_ms));
+            }
+            AgentEvent::PermissionRequested { name, preview, reply: Some(reply), .. } if name == GO_ON => {
+                assert!(preview.caution.is_some(), "no mode and no rule may answer this");
+                self.pauses.push(preview.title);
+                if self.cancel_at_pause {
+                    self.cancel.cancel();
+                }
+                let yes = self.pauses.len() <= self.patience;
+                let answer = if yes { Permission::AllowOnce } else { Permission::Reject };
+                assert!(reply.send(answer).is_ok() || self.cancel_at_pause);
             }
             AgentEvent::PermissionRequested { reply: Some(reply), .. } => reply.send(Permission::AllowOnce).unwrap(),
             AgentEvent::TextDelta { content } => self.log.push(content),
@@ -318,12 +335,39 @@ async fn a_cost_limit_without_prices_is_no_silent_promise() {
     assert_eq!(play.notices.len(), 1, "once a turn is enough");
 }
 
+fn circles(rounds: u32) -> Value {
+    (0..rounds).map(|n| json!([call_with(&format!("c{n}"), "look", &json!({ "n": 1 }))])).collect()
+}
+
 #[tokio::test]
-async fn a_model_that_goes_in_circles_is_stopped() {
-    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": 1 }))]);
-    let mut play = Play::free((0..9).map(round).collect(), Limits::default());
+async fn a_model_that_goes_in_circles_is_stopped_unless_the_person_lets_it_go_on() {
+    let mut play = Play::free(circles(20), Limits::default());
+    play.patience = 2;
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
-    assert!(play.log.contains(&"loop 4".to_owned()), "{:?}", play.log);
+    let loops = play.log.iter().filter(|line| *line == "loop 4").count();
+    assert_eq!((play.model.requests().len(), loops), (12, 3), "counted anew after each yes: {:?}", play.log);
+    let asked = "Go on? The turn stopped because the model made the same call with the same result 4 times in a row";
+    assert_eq!(play.pauses, [asked; 3]);
+}
+
+#[tokio::test]
+async fn a_limit_counts_anew_once_the_person_said_yes() {
+    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n }))]);
+    // The rehearsal counts 120 tokens a request.
+    let limits = Limits { tokens: Some(240), ..Limits::default() };
+    let mut play = Play::free((0..9).map(round).collect(), limits);
+    play.patience = 1;
+    assert_eq!(play.end().await, Termination::MaxTurnRequests);
+    assert_eq!(play.model.requests().len(), 4);
+    assert_eq!(play.pauses, ["Go on? The turn stopped after 240 tokens (limits.tokens)"; 2]);
+}
+
+#[tokio::test]
+async fn a_question_that_is_cancelled_with_its_turn_ends_as_cancelled() {
+    let mut play = Play::free(circles(9), Limits::default());
+    play.cancel_at_pause = true;
+    assert_eq!(play.end().await, Termination::Cancelled);
+    assert_eq!(play.model.requests().len(), 4);
 }
 
 #[tokio::test]

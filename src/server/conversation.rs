@@ -11,7 +11,7 @@ use super::documents::path_of;
 use super::updates::{self, Chunk, Projected};
 use super::wire::{attachment, broken, config_options, failure, modes, parse_mode, stop_reason};
 use super::{Carrier, Server};
-use crate::agent::event::{AgentEvent, Termination, Usage};
+use crate::agent::event::{AgentEvent, GO_ON, Termination, Usage};
 use crate::config::Mode;
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
@@ -28,6 +28,8 @@ pub(super) struct Conversation {
     /// The prompt that waits for its turn's end.
     prompt: Option<Responder>,
     failure: Option<ResponseError>,
+    /// The question whether the turn goes on, while it is open: a call of ours, not of the model's.
+    pause: Option<String>,
     /// How many tokens the model reads at once, where that is known.
     window: Option<u64>,
     /// US dollars so far, where prices are known.
@@ -237,11 +239,20 @@ impl Server {
             AgentEvent::Error { message, code, status, retryable } => {
                 conversation.failure = Some(failure(message, code, status, retryable));
             }
-            AgentEvent::PermissionRequested { call_id, kind, preview, reply: Some(reply), .. } => match reader {
-                Reader::Client => self.ask_permission(id, &call_id, kind, preview, reply),
+            AgentEvent::PermissionRequested { call_id, name, kind, preview, reply: Some(reply), .. } => match reader {
+                Reader::Client => {
+                    if name == GO_ON {
+                        conversation.pause = Some(call_id.clone());
+                        send(&self.peer, id, updates::pause(&call_id, &preview));
+                    }
+                    self.ask_permission(id, &call_id, kind, preview, reply);
+                }
                 Reader::ChatFile => self.plain_ask(id, &call_id, &preview, reply),
             },
             AgentEvent::PermissionResolved { call_id, .. } => {
+                if conversation.pause.take_if(|pause| *pause == call_id).is_some() {
+                    send(&self.peer, id, updates::paused(call_id.clone()));
+                }
                 if reader == Reader::ChatFile {
                     self.plain_answered(id, &call_id);
                 }
@@ -331,6 +342,7 @@ impl Conversation {
             no_model: setup.provider.as_ref().err().map(|why| why.message.clone()),
             prompt: None,
             failure: None,
+            pause: None,
             window: None,
             cost: None,
             message: source(TextKind::AgentMessageChunk),

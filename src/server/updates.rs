@@ -89,6 +89,18 @@ pub(crate) fn question(call_id: &str, kind: ToolKind, preview: Preview) -> acp::
     acp::ToolCallUpdate::new(call_id.to_owned(), fields)
 }
 
+/// The question whether a turn goes on, as a call: clients show no question without one.
+pub(crate) fn pause(call_id: &str, preview: &Preview) -> acp::SessionUpdate {
+    let title = display::escape_line(&preview.title).into_owned();
+    let call = acp::ToolCall::new(call_id.to_owned(), title).kind(acp::ToolKind::Think);
+    acp::SessionUpdate::ToolCall(call.status(acp::ToolCallStatus::Pending))
+}
+
+/// That question was answered.
+pub(crate) fn paused(call_id: String) -> acp::SessionUpdate {
+    change(call_id, fields().status(acp::ToolCallStatus::Completed))
+}
+
 fn fields() -> acp::ToolCallUpdateFields {
     acp::ToolCallUpdateFields::new()
 }

@@ -25,4 +25,5 @@ mod program;
 mod prompt;
 mod schema;
 mod streaming;
+mod turns;
 mod undo;
