@@ -1,5 +1,6 @@
 //! The `session/*` methods: between the wire's sessions and ours.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::documents::path_of;
 use super::updates::{self, Chunk, Projected};
 use super::wire::{attachment, broken, config_options, failure, modes, parse_mode, stop_reason};
 use super::{Carrier, Server};
-use crate::agent::event::{AgentEvent, GO_ON, Termination, Usage};
+use crate::agent::event::{AgentEvent, FileDiff, GO_ON, Termination, Usage};
 use crate::config::Mode;
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
@@ -30,6 +31,8 @@ pub(super) struct Conversation {
     failure: Option<ResponseError>,
     /// The question whether the turn goes on, while it is open: a call of ours, not of the model's.
     pause: Option<String>,
+    /// What running calls are about to change: a call that fails keeps its diff.
+    proposed: HashMap<String, Vec<FileDiff>>,
     /// How many tokens the model reads at once, where that is known.
     window: Option<u64>,
     /// US dollars so far, where prices are known.
@@ -272,8 +275,16 @@ impl Server {
     }
 
     fn update(&mut self, id: &SessionId, event: AgentEvent) {
-        let Some(conversation) = self.conversations.get(id) else { return };
-        match updates::project(event) {
+        let Some(conversation) = self.conversations.get_mut(id) else { return };
+        let proposed = match &event {
+            AgentEvent::ToolPreview { call_id, preview, .. } if !preview.diffs.is_empty() => {
+                conversation.proposed.insert(call_id.clone(), preview.diffs.clone());
+                None
+            }
+            AgentEvent::ToolExecutionEnd { call_id, .. } => conversation.proposed.remove(call_id),
+            _ => None,
+        };
+        match updates::project(event, proposed.unwrap_or_default()) {
             Some(Projected::Text { chunk, text }) => {
                 let source = match chunk {
                     Chunk::Message => &conversation.message,
@@ -343,6 +354,7 @@ impl Conversation {
             prompt: None,
             failure: None,
             pause: None,
+            proposed: HashMap::new(),
             window: None,
             cost: None,
             message: source(TextKind::AgentMessageChunk),

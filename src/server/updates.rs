@@ -39,8 +39,9 @@ pub(crate) enum Chunk {
     Thought,
 }
 
-/// What an event is for a client; `None` when it is nothing to it.
-pub(crate) fn project(event: AgentEvent) -> Option<Projected> {
+/// What an event is for a client; `None` when it is nothing to it. `proposed` is what the call it ends was about to
+/// change: content is replaced as a whole, and what was refused is still to be seen.
+pub(crate) fn project(event: AgentEvent, proposed: Vec<FileDiff>) -> Option<Projected> {
     let update = match event {
         AgentEvent::TextDelta { content } => return Some(text(Chunk::Message, content)),
         AgentEvent::ReasoningDelta { content } => {
@@ -55,7 +56,7 @@ pub(crate) fn project(event: AgentEvent) -> Option<Projected> {
         AgentEvent::ToolExecutionStart { call_id, .. } => {
             change(call_id, fields().status(acp::ToolCallStatus::InProgress))
         }
-        AgentEvent::ToolExecutionEnd { call_id, result, .. } => change(call_id, executed(result)),
+        AgentEvent::ToolExecutionEnd { call_id, result, .. } => change(call_id, executed(result, proposed)),
         AgentEvent::Plan { entries } => {
             acp::SessionUpdate::Plan(acp::Plan::new(entries.iter().map(plan_entry).collect()))
         }
@@ -118,13 +119,19 @@ fn previewed(kind: ToolKind, preview: Preview) -> acp::ToolCallUpdateFields {
     if preview.diffs.is_empty() { fields } else { fields.content(diffs(preview.diffs)) }
 }
 
-fn executed(result: ExecutionResult) -> acp::ToolCallUpdateFields {
+fn executed(result: ExecutionResult, proposed: Vec<FileDiff>) -> acp::ToolCallUpdateFields {
     let status = if result.is_error { acp::ToolCallStatus::Failed } else { acp::ToolCallStatus::Completed };
     let mut fields = fields().status(status);
     if !result.locations.is_empty() {
         fields = fields.locations(locations(result.locations));
     }
-    let content = if result.diffs.is_empty() { vec![shown(&result.content)] } else { diffs(result.diffs) };
+    let content = if result.is_error {
+        diffs(proposed).into_iter().chain([shown(&result.content)]).collect()
+    } else if result.diffs.is_empty() {
+        vec![shown(&result.content)]
+    } else {
+        diffs(result.diffs)
+    };
     fields.content(content)
 }
 
