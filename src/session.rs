@@ -7,6 +7,7 @@
 mod checkpoint;
 mod connect;
 mod permission;
+mod store;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -29,6 +30,8 @@ use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
 pub use connect::{NoProvider, provider, rule_problems, setup};
 use permission::{Facts, Policy, Verdict};
+use store::Journal;
+pub use store::{Listed, Sessions, StoreError};
 
 /// Names a conversation.
 pub type SessionId = Arc<str>;
@@ -56,6 +59,31 @@ pub struct Setup {
     pub limits: Limits,
     /// Where the texts before its changes are stored; `None`: nowhere.
     pub checkpoints: Option<PathBuf>,
+    /// Where its journal is; `None`: nowhere.
+    pub journal: Option<PathBuf>,
+    /// How it begins.
+    pub start: Start,
+}
+
+/// How a conversation begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// Empty.
+    New,
+    /// As it was kept, under the same name: [`AgentEvent::Resumed`] tells when it is there, [`AgentEvent::Error`] why not.
+    Resume,
+    /// The same, shown again before.
+    Replay,
+}
+
+/// A name no other conversation has: when it began, in which process, and a count.
+#[must_use]
+pub fn new_id() -> SessionId {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{:x}-{:x}-{count}", now.as_millis(), std::process::id()).into()
 }
 
 /// What can be asked of a session.
@@ -138,8 +166,14 @@ struct Actor {
     policy: Policy,
     limits: Limits,
     history: Vec<Arc<Entry>>,
+    /// What was kept of it and waits for a model to be encoded for.
+    kept: Vec<Message>,
     turns: u64,
+    /// What it is to be called, until that was told.
+    title: Option<String>,
     checkpoints: Checkpoints,
+    journal: Journal,
+    start: Start,
     /// What the person did since the last message, for the model.
     remarks: Vec<String>,
     running: Option<Running>,
@@ -155,6 +189,8 @@ impl Actor {
         undoable: watch::Sender<Option<Undoable>>,
         end: CancellationToken,
     ) -> Self {
+        let id = Arc::clone(&setup.id);
+        let folders = setup.workspace.roots().iter().map(|root| root.path().to_owned()).collect();
         Self {
             id: setup.id,
             model: setup.provider.map(|provider| Model::new(provider, &setup.workspace, &setup.tools)),
@@ -164,8 +200,12 @@ impl Actor {
             policy: setup.policy,
             limits: setup.limits,
             history: Vec::new(),
+            kept: Vec::new(),
             turns: 0,
+            title: None,
             checkpoints: Checkpoints::new(setup.checkpoints, undoable),
+            journal: Journal::new(setup.journal, id, folders),
+            start: setup.start,
             remarks: Vec::new(),
             running: None,
             outgoing: VecDeque::new(),
@@ -177,6 +217,9 @@ impl Actor {
     async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         let mut batch = Vec::with_capacity(STEPS);
         let (events, end) = (self.events.clone(), self.end.clone());
+        if self.start != Start::New {
+            self.resume().await;
+        }
         self.look_for_a_model().await;
         let provider = self.model.as_ref().ok().map(|model| model.provider.clone());
         let warming = provider.map(|provider| tokio::spawn(async move { provider.warm().await }));
@@ -191,10 +234,14 @@ impl Actor {
                     Some(Command::Prompt(prompt)) => {
                         self.settle().await;
                         self.look_for_a_model().await;
-                        self.prompt(prompt);
+                        self.prompt(prompt).await;
                     }
                     Some(Command::Cancel) => self.cancel(),
-                    Some(Command::SetMode(mode)) => self.mode = mode,
+                    Some(Command::SetMode(mode)) => {
+                        self.mode = mode;
+                        self.journal.mode(mode);
+                        self.write().await;
+                    }
                     Some(Command::Review(review, reply)) => {
                         self.settle().await;
                         let reviewed = end.run_until_cancelled(self.review(review)).await;
@@ -212,6 +259,10 @@ impl Actor {
                     for step in batch.drain(..) {
                         self.step(step).await;
                     }
+                    self.write().await;
+                    if self.running.as_ref().is_some_and(|running| running.done) {
+                        self.journal.sync().await;
+                    }
                 },
             }
         }
@@ -222,6 +273,38 @@ impl Actor {
             running.cancel.cancel();
             drop(running.steps);
             let _ended = running.task.await;
+        }
+        self.write().await;
+        self.journal.synced().await;
+    }
+
+    /// Takes the conversation up where its journal ends.
+    async fn resume(&mut self) {
+        let kept = match self.journal.open().await {
+            Ok(kept) => kept,
+            Err(problem) => return self.fail(problem.to_string(), ErrorCode::InvalidRequest),
+        };
+        self.mode = kept.mode.unwrap_or(self.mode);
+        self.turns = kept.turns;
+        self.kept = kept.messages;
+        let texts = self.checkpoints.texts().await;
+        self.checkpoints.restore(store::changes(&kept.records, &texts).await);
+        if self.start == Start::Replay {
+            self.outgoing.extend(store::events(kept.records, &texts).await);
+        }
+        let title = kept.head.map(|head| head.title).unwrap_or_default();
+        self.outgoing.push_back(AgentEvent::Resumed { title, mode: self.mode.name().to_owned(), cost: kept.cost });
+        if kept.unreadable > 0 {
+            let message = format!("{} lines of this conversation's journal were damaged and left out", kept.unreadable);
+            self.outgoing.push_back(AgentEvent::Notice { message });
+        }
+        self.write().await;
+    }
+
+    /// Writes what the journal has noted, before anybody is told of it.
+    async fn write(&mut self) {
+        if let Err(message) = self.journal.flush().await {
+            self.outgoing.push_front(AgentEvent::Notice { message });
         }
     }
 
@@ -256,7 +339,7 @@ impl Actor {
         Ok(reviewed)
     }
 
-    fn prompt(&mut self, mut prompt: Prompt) {
+    async fn prompt(&mut self, mut prompt: Prompt) {
         let Model { provider, preamble } = match &self.model {
             Ok(model) => model,
             Err(NoProvider { message, code, .. }) => return self.fail(message.clone(), *code),
@@ -264,11 +347,18 @@ impl Actor {
         if self.running.is_some() {
             return self.fail("a turn is running: wait for its end or cancel it".to_owned(), ErrorCode::Internal);
         }
+        for message in self.kept.drain(..) {
+            let encoded = provider.encode(&message);
+            self.history.push(Arc::new(Entry { message, encoded }));
+        }
+        let words = prompt.words();
         prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
         let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
         let encoded = provider.encode(&message);
-        self.history.push(Arc::new(Entry { message, encoded }));
         self.turns += 1;
+        self.title = (self.turns == 1).then(|| store::title(&words));
+        self.journal.prompt(words, &message);
+        self.history.push(Arc::new(Entry { message, encoded }));
         let cancel = self.end.child_token();
         let turn = Turn {
             id: format!("{}-{}", self.id, self.turns),
@@ -279,6 +369,7 @@ impl Actor {
             context: ToolContext { workspace: self.workspace.clone(), cancel: cancel.clone() },
             limits: self.limits,
         };
+        self.write().await;
         let (sender, steps) = mpsc::channel(STEPS);
         let task = tokio::spawn(run_turn(turn, sender));
         self.running = Some(Running { steps, task, cancel, asked: HashMap::new(), done: false });
@@ -286,15 +377,20 @@ impl Actor {
 
     async fn step(&mut self, step: Step) {
         match step {
-            Step::Entry(entry) => self.history.push(entry),
+            Step::Entry(entry) => {
+                self.journal.message(&entry.message);
+                self.history.push(entry);
+            }
             Step::Event(event) => {
+                self.journal.event(&event);
                 if let AgentEvent::ToolExecutionEnd { result, .. } = &event {
                     let problem = self.checkpoints.record(&self.id, self.turns, &result.diffs).await;
                     self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }));
                 }
-                if let Some(event) = self.consider(event) {
-                    self.outgoing.push_back(event);
-                }
+                let title = self.title.take_if(|_| matches!(event, AgentEvent::TurnStart { .. }));
+                let event = self.consider(event);
+                self.outgoing.extend(event);
+                self.outgoing.extend(title.map(|title| AgentEvent::SessionTitle { title }));
             }
         }
     }
@@ -352,6 +448,7 @@ impl Actor {
         let Ok(Model { provider, .. }) = &self.model else { return };
         if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(&entry.message)) {
             let encoded = provider.encode(&results);
+            self.journal.message(&results);
             self.history.push(Arc::new(Entry { message: results, encoded }));
         }
     }

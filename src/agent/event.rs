@@ -29,6 +29,25 @@ pub enum AgentEvent {
         /// Messages in the request.
         message_count: usize,
     },
+    /// A conversation that was kept goes on.
+    Resumed {
+        /// The beginning of its first prompt.
+        title: String,
+        /// Its mode.
+        mode: String,
+        /// US dollars so far, where prices were known.
+        cost: Option<f64>,
+    },
+    /// What the conversation is called.
+    SessionTitle {
+        /// The beginning of its first prompt.
+        title: String,
+    },
+    /// Something the person said, as it is shown again.
+    UserMessage {
+        /// The words.
+        content: String,
+    },
     /// Text of the answer.
     TextDelta {
         /// The text.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use super::schedule::Outcome;
-use crate::model::AssistantMessage;
+use crate::model::ToolCall;
 
 /// How often the same round (or the same pair of rounds, or the same words) may come before the person is asked.
 const PATIENCE: u32 = 4;
@@ -44,17 +44,17 @@ impl fmt::Display for Circles {
 
 impl Guard {
     /// Notes an answer with its results; tells what goes in circles once that is too often.
-    pub fn note(&mut self, answer: &AssistantMessage, outcomes: &[Outcome]) -> Option<Circles> {
+    pub fn note(&mut self, words: &str, calls: &[ToolCall], outcomes: &[Outcome]) -> Option<Circles> {
         let round = (!outcomes.is_empty()).then(|| {
             let mut hasher = DefaultHasher::new();
-            for (call, outcome) in answer.calls.iter().zip(outcomes) {
+            for (call, outcome) in calls.iter().zip(outcomes) {
                 call.name.hash(&mut hasher);
                 format!("{:?}", call.arguments).hash(&mut hasher);
                 outcome.result.content.hash(&mut hasher);
             }
             hasher.finish()
         });
-        let words = answer.text.trim();
+        let words = words.trim();
         let words = (!words.is_empty()).then(|| {
             let mut hasher = DefaultHasher::new();
             words.hash(&mut hasher);
@@ -95,7 +95,7 @@ impl Track {
 mod tests {
     use super::*;
     use crate::agent::event::ExecutionResult;
-    use crate::model::{Arguments, ToolCall};
+    use crate::model::Arguments;
     use std::time::Duration;
 
     /// The first round that is too many, and what is seen in it. Each is a call, its result and the words before it.
@@ -113,8 +113,7 @@ mod tests {
                 wait: Duration::ZERO,
                 ran: Duration::ZERO,
             };
-            let answer = AssistantMessage { text: (*text).into(), calls: [call].into(), ..AssistantMessage::default() };
-            guard.note(&answer, &[outcome]).map(|circles| (index, circles.kind))
+            guard.note(text, &[call], &[outcome]).map(|circles| (index, circles.kind))
         })
     }
 

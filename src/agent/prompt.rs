@@ -24,6 +24,16 @@ impl Prompt {
         Self { parts: vec![Attachment::Text(text.into())], focus: None }
     }
 
+    /// What the person wrote, without what came along.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let words = self.parts.iter().filter_map(|part| match part {
+            Attachment::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        words.collect::<Vec<_>>().join("\n")
+    }
+
     /// Whether there is nothing to answer.
     #[must_use]
     pub fn is_blank(&self) -> bool {

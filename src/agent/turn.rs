@@ -11,7 +11,7 @@ use super::event::{AgentEvent, GO_ON, Termination};
 use super::guard::Guard;
 use super::schedule::{Outcome, Schedule};
 use super::steps::{Entry, Step, Steps};
-use crate::model::{ErrorCode, Message, ModelError, ModelRequest, Preamble, Provider, ToolResult, Usage};
+use crate::model::{ErrorCode, Message, ModelError, ModelRequest, Preamble, Provider, ToolCall, ToolResult, Usage};
 use crate::tools::{Tool, ToolContext};
 
 /// What a turn works with.
@@ -185,10 +185,18 @@ impl State {
                 "limits.cost cannot be kept: the provider names no cost, and the model has no prices in config.toml";
             self.steps.event(AgentEvent::Notice { message: message.to_owned() }).await;
         }
+        // What the model said is kept before what it wants is done: nothing happens that the conversation does not tell.
+        let Answer { message, end, .. } = answer;
+        self.final_text.clone_from(&message.text);
+        let calls = message.calls.clone();
+        if !message.text.is_empty() || !calls.is_empty() || !message.refusal.is_empty() {
+            self.push(Message::Assistant(message)).await;
+        }
         let outcomes = schedule.finish().await;
-        let circles = self.guard.note(&answer.message, &outcomes);
+        let circles = self.guard.note(&self.final_text, &calls, &outcomes);
         let tool_calls = outcomes.len();
-        let (end, tool_name) = self.record(answer, outcomes).await;
+        let tool_name = outcomes.last().map(|outcome| outcome.name.clone()).unwrap_or_default();
+        self.record(&calls, outcomes).await;
         self.steps.event(AgentEvent::IterationComplete { iteration, tool_calls }).await;
         if self.turn.context.cancel.is_cancelled() {
             return Ok(Some(Termination::Cancelled));
@@ -231,29 +239,17 @@ impl State {
         self.steps.event(AgentEvent::Usage(usage)).await;
     }
 
-    /// Adds the answer and the results of its calls to the conversation; gives the name of the last tool for messages.
-    async fn record(&mut self, answer: Answer, outcomes: Vec<Outcome>) -> (End, String) {
-        let Answer { message, end, .. } = answer;
-        self.final_text.clone_from(&message.text);
-        let said_something = !message.text.is_empty() || !message.calls.is_empty() || !message.refusal.is_empty();
-        let ids: Vec<String> = message.calls.iter().map(|call| call.id.clone()).collect();
-        if said_something {
-            self.push(Message::Assistant(message)).await;
-        }
-        let tool_name = outcomes.last().map(|outcome| outcome.name.clone()).unwrap_or_default();
-        if !ids.is_empty() {
-            let results = ids
-                .into_iter()
-                .zip(outcomes)
-                .map(|(call_id, outcome)| ToolResult {
-                    call_id,
-                    content: outcome.result.content,
-                    is_error: outcome.result.is_error,
-                })
-                .collect();
+    /// Adds the results of an answer's calls to the conversation.
+    async fn record(&mut self, calls: &[ToolCall], outcomes: Vec<Outcome>) {
+        let result = |(call, outcome): (&ToolCall, Outcome)| ToolResult {
+            call_id: call.id.clone(),
+            content: outcome.result.content,
+            is_error: outcome.result.is_error,
+        };
+        let results: Vec<_> = calls.iter().zip(outcomes).map(result).collect();
+        if !results.is_empty() {
             self.push(Message::Results { results }).await;
         }
-        (end, tool_name)
     }
 
     async fn push(&mut self, message: Message) {

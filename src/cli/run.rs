@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Failure, Outcome};
 use crate::agent::event::{AgentEvent, Permission, Preview, Termination};
 use crate::config::{Environment, Flags, Mode, Settings, Sources};
-use crate::session::{Command, Prompt, Session, setup};
+use crate::session::{Command, Prompt, Session, Start, setup};
 use crate::text::{Encoding, display, unified};
 use crate::workspace::{Documents, NoEditor, Root, Workspace};
 
@@ -53,7 +53,11 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     }
     let workspace = Workspace::new(vec![Arc::new(root)], Documents::new(Encoding::Utf8), Arc::new(NoEditor));
     let (sender, events) = mpsc::channel(EVENTS);
-    let session = Session::start(setup("run".into(), &settings, workspace), sender, &CancellationToken::new());
+    let session = Session::start(
+        setup(crate::session::new_id(), Start::New, &settings, workspace),
+        sender,
+        &CancellationToken::new(),
+    );
     session.send(Command::Prompt(Prompt::text(prompt)))?;
     let reason = follow(&session, events, &mut terminal).await?;
     session.close().await;

@@ -16,7 +16,7 @@ use crate::agent::event::{AgentEvent, FileDiff, GO_ON, Termination, Usage};
 use crate::config::Mode;
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
-use crate::session::{Command, Prompt, Session, SessionId, Undoable};
+use crate::session::{self, Command, Prompt, Session, SessionId, Start, Undoable};
 use crate::workspace::{Editor, Root, Workspace};
 
 /// A session as its client knows it.
@@ -134,9 +134,9 @@ impl Server {
         let folders: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
         let settings = (self.load)(&self.options, &folders);
         self.show_problems(&settings);
-        let id: SessionId = session_id().into();
+        let id = session::new_id();
         let workspace = Workspace::new(roots, self.documents.clone(), self.editor_of(&id));
-        let setup = crate::session::setup(Arc::clone(&id), &settings, workspace);
+        let setup = crate::session::setup(Arc::clone(&id), Start::New, &settings, workspace);
         let conversation = Conversation::new(setup, reader, self);
         self.conversations.insert(Arc::clone(&id), conversation);
         Ok(id)
@@ -392,13 +392,4 @@ fn open_root(folder: &Path) -> Answer<Root> {
         return Err(refused("an absolute path is needed"));
     }
     Root::open(folder).map_err(|problem| refused(&problem.to_string()))
-}
-
-/// A name no other session has: when it began and a count.
-pub(super) fn session_id() -> String {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{:x}-{:x}-{count}", now.as_millis(), std::process::id())
 }

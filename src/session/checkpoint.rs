@@ -17,6 +17,7 @@ use crate::tools::FileDiff;
 use crate::workspace::{Change, edit};
 pub use review::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection};
 use store::Store;
+pub(super) use store::{Texts, address};
 
 /// So many bytes of text are remembered; the turns before are settled.
 const MEMORY: usize = 64 * 1024 * 1024;
@@ -77,6 +78,27 @@ impl Checkpoints {
         self.forget_oldest();
         self.publish();
         problem
+    }
+
+    /// Remembers what turns of an earlier process changed.
+    pub fn restore(&mut self, changed: Vec<(u64, Vec<FileDiff>)>) {
+        for (turn, diffs) in changed {
+            if self.entries.last().is_none_or(|entry| entry.origin != Origin::Turn(turn)) {
+                self.push(Origin::Turn(turn), Vec::new());
+            }
+            if let Some(entry) = self.entries.last_mut() {
+                for diff in &diffs {
+                    entry.add(diff);
+                }
+            }
+        }
+        self.forget_oldest();
+        self.publish();
+    }
+
+    /// The texts that are kept.
+    pub async fn texts(&mut self) -> Texts {
+        self.store.texts().await
     }
 
     fn push(&mut self, origin: Origin, changes: Vec<FileDiff>) {

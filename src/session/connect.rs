@@ -1,7 +1,7 @@
 //! From settings to the parts of a session: the endpoint of the model, the rules, the limits.
 
 use super::permission::Policy;
-use super::{SessionId, Setup};
+use super::{SessionId, Setup, Start, store};
 use crate::agent::Limits;
 use crate::config::{self, KeySource, ModelSettings, Settings};
 use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
@@ -24,7 +24,7 @@ pub struct NoProvider {
 
 /// A session on `workspace` as the settings want it.
 #[must_use]
-pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup {
+pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Workspace) -> Setup {
     let rules = &settings.permissions;
     Setup {
         id,
@@ -40,6 +40,8 @@ pub fn setup(id: SessionId, settings: &Settings, workspace: Workspace) -> Setup 
             parallel: settings.limits.parallel as usize,
         },
         checkpoints: settings.state_dir.as_ref().map(|state| state.join("checkpoints")),
+        journal: settings.state_dir.as_deref().map(store::folder),
+        start,
     }
 }
 

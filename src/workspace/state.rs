@@ -1,12 +1,15 @@
 //! Folders of tandem's own, such as those of chat files and of before-images: their person's alone to read, and every
 //! file in them whole or not there.
 
-use std::io;
+pub mod log;
+
+use std::io::{self, Read as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::Root;
 use super::disk::{self, blocking};
+use log::{Log, LogError, Opened};
 
 /// A folder of tandem's own. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -21,12 +24,15 @@ pub struct Retention {
     pub bytes: u64,
 }
 
-/// A file as pruning sees it.
-#[derive(Debug, PartialEq, Eq)]
-struct Found {
-    name: String,
-    bytes: u64,
-    written: SystemTime,
+/// A file of the folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was last written.
+    pub written: SystemTime,
 }
 
 impl StateFolder {
@@ -46,6 +52,14 @@ impl StateFolder {
         .await
     }
 
+    /// Opens the folder `path`, which is there.
+    ///
+    /// # Errors
+    /// When it is not, or cannot be opened.
+    pub async fn existing(path: PathBuf) -> io::Result<Self> {
+        blocking(move || Ok(Self(std::sync::Arc::new(Root::open(&path)?)))).await
+    }
+
     /// Writes the file `name`.
     ///
     /// # Errors
@@ -55,6 +69,58 @@ impl StateFolder {
         blocking(move || disk::write_private(root.dir(), name.as_ref(), &bytes)).await
     }
 
+    /// The first `limit` bytes of the file `name`, as text.
+    ///
+    /// # Errors
+    /// When it is not there or cannot be read.
+    pub async fn read(&self, name: &str, limit: u64) -> io::Result<String> {
+        let (root, name) = (self.0.clone(), name.to_owned());
+        blocking(move || {
+            let mut bytes = Vec::new();
+            root.dir().open(name)?.take(limit).read_to_end(&mut bytes)?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        })
+        .await
+    }
+
+    /// Its files, the last written first.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub async fn list(&self) -> io::Result<Vec<Found>> {
+        let root = self.0.clone();
+        let mut files = blocking(move || files(&root)).await?;
+        files.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| b.name.cmp(&a.name)));
+        Ok(files)
+    }
+
+    /// Removes the file `name`.
+    ///
+    /// # Errors
+    /// When it is not there or the system would not do it.
+    pub async fn remove(&self, name: &str) -> io::Result<()> {
+        let (root, name) = (self.0.clone(), name.to_owned());
+        blocking(move || root.dir().remove_file(name)).await
+    }
+
+    /// Begins the log `name`.
+    ///
+    /// # Errors
+    /// When it is there already or cannot be made.
+    pub async fn create_log(&self, name: &str) -> io::Result<Log> {
+        let (root, name) = (self.0.clone(), name.to_owned());
+        blocking(move || log::create(root.dir(), &name)).await
+    }
+
+    /// Opens the log `name` to go on with it.
+    ///
+    /// # Errors
+    /// When it is not there, cannot be read, or another process holds it.
+    pub async fn open_log(&self, name: &str) -> Result<Opened, LogError> {
+        let (root, name) = (self.0.clone(), name.to_owned());
+        blocking(move || log::open(root.dir(), &name)).await
+    }
+
     /// Removes what is too old or too much.
     ///
     /// # Errors
@@ -62,20 +128,24 @@ impl StateFolder {
     pub async fn prune(&self, retention: Retention) -> io::Result<()> {
         let root = self.0.clone();
         blocking(move || {
-            let mut files = Vec::new();
-            for entry in root.dir().entries()?.flatten() {
-                let (Ok(name), Ok(found)) = (entry.file_name().into_string(), entry.metadata()) else { continue };
-                if let (true, Ok(written)) = (found.is_file(), found.modified()) {
-                    files.push(Found { name, bytes: found.len(), written: written.into_std() });
-                }
-            }
-            for file in outdated(files, SystemTime::now(), retention) {
+            for file in outdated(files(&root)?, SystemTime::now(), retention) {
                 let _stays = root.dir().remove_file(file.name);
             }
             Ok(())
         })
         .await
     }
+}
+
+fn files(root: &Root) -> io::Result<Vec<Found>> {
+    let mut files = Vec::new();
+    for entry in root.dir().entries()?.flatten() {
+        let (Ok(name), Ok(found)) = (entry.file_name().into_string(), entry.metadata()) else { continue };
+        if let (true, Ok(written)) = (found.is_file(), found.modified()) {
+            files.push(Found { name, bytes: found.len(), written: written.into_std() });
+        }
+    }
+    Ok(files)
 }
 
 /// The files that go.

@@ -90,7 +90,7 @@ impl Server {
         let Some(state) = (self.load)(&self.options, &[]).state_dir else {
             return Err(error(ErrorCode::InternalError, "there is no folder for chat files; set TANDEM_STATE_DIR"));
         };
-        let name = format!("{}.tandem.md", crate::server::conversation::session_id());
+        let name = format!("{}.tandem.md", crate::session::new_id());
         let folder = state.join("chats");
         let path = folder.join(&name);
         let Ok(uri) = url::Url::from_file_path(&path).map(String::from) else {

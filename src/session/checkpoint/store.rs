@@ -1,4 +1,4 @@
-//! The texts as they were before each turn, in the state folder: what a person can go back to when nothing else is left.
+//! The texts as they were before and after each change, in the state folder: what a person can go back to when nothing else is left.
 //!
 //! A text is stored once, named by its SHA-256. Beside the texts is a list a turn, `SESSION-TURN.json`, that says which
 //! text was whose.
@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -53,6 +54,11 @@ impl Store {
         })
     }
 
+    /// The texts, to be read.
+    pub async fn texts(&mut self) -> Texts {
+        Texts(self.images().await.ok().flatten().map(|images| images.folder.clone()))
+    }
+
     async fn images(&mut self) -> std::io::Result<Option<&mut Images>> {
         if let Self::Closed(path) = self {
             let folder = StateFolder::open(path.clone()).await?;
@@ -60,6 +66,17 @@ impl Store {
             *self = Self::Open(Images { folder, stored: HashSet::new() });
         }
         Ok(if let Self::Open(images) = self { Some(images) } else { None })
+    }
+}
+
+/// The texts that are kept, to be read.
+#[derive(Debug)]
+pub(in crate::session) struct Texts(Option<StateFolder>);
+
+impl Texts {
+    /// The text of this address, if it is still there.
+    pub async fn get(&self, address: &str) -> Option<Arc<str>> {
+        Some(self.0.as_ref()?.read(address, RETENTION.bytes).await.ok()?.into())
     }
 }
 
@@ -71,7 +88,8 @@ impl Images {
                 Some(text) => Some(self.store(text).await?),
                 None => None,
             };
-            files.push(json!({ "path": change.path, "before": before }));
+            let after = self.store(&change.new_text).await?;
+            files.push(json!({ "path": change.path, "before": before, "after": after }));
         }
         let list = json!({ "session": session, "turn": turn, "files": files }).to_string();
         self.folder.write(&format!("{session}-{turn}.json"), list.into_bytes()).await
@@ -88,7 +106,8 @@ impl Images {
     }
 }
 
-fn address(text: &str) -> String {
+/// What a text is called.
+pub(in crate::session) fn address(text: &str) -> String {
     let mut address = String::with_capacity(64);
     for byte in ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref() {
         write!(address, "{byte:02x}").expect("writing to a string cannot fail");

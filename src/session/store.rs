@@ -1,0 +1,217 @@
+//! The journal of a conversation: everything needed to go on with it after its process, in the state folder.
+//!
+//! One file a conversation, one record a line, only ever appended to. A record is written before what it tells is
+//! acknowledged to anybody: the prompt before the model gets it, an answer before its tools' results go back, everything
+//! of a turn before the turn's end is told. Written means handed to the system, which survives `kill -9`; at the end of
+//! a turn the file is also synced, beside the work, so that a power failure costs the running turn at most.
+//! One process holds a journal at a time. A journal that cannot be written is said once and costs nothing else.
+
+mod list;
+mod load;
+mod record;
+mod replay;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use tokio::task::JoinHandle;
+
+pub(super) use self::list::folder;
+pub use self::list::{Listed, Sessions, StoreError};
+use self::load::Kept;
+use self::record::{Call, Change, Head, Record, VERSION};
+pub(super) use self::replay::{changes, events};
+use super::SessionId;
+use super::checkpoint::address;
+use crate::agent::event::{AgentEvent, Preview, ToolKind};
+use crate::config::Mode;
+use crate::model::Message;
+use crate::workspace::StateFolder;
+use crate::workspace::state::log::{Log, LogError};
+
+/// The most characters of a title.
+const TITLE: usize = 80;
+
+/// The journal of one conversation.
+#[derive(Debug)]
+pub(super) struct Journal {
+    place: Place,
+    id: SessionId,
+    folders: Vec<PathBuf>,
+    /// Lines that wait to be written.
+    pending: Vec<u8>,
+    /// What the model has thought since its last message.
+    thought: String,
+    /// Calls that have been shown and have not ended.
+    shown: HashMap<String, (ToolKind, Preview)>,
+    syncing: Option<JoinHandle<()>>,
+}
+
+/// Where it is.
+#[derive(Debug)]
+enum Place {
+    /// In this folder, once there is something to write.
+    Folder(PathBuf),
+    /// Open.
+    Open(Log),
+    /// There is none, or it failed: that was said.
+    Nowhere,
+}
+
+impl Journal {
+    /// The journal of a conversation that begins; nothing is written before its first prompt.
+    pub fn new(folder: Option<PathBuf>, id: SessionId, folders: Vec<PathBuf>) -> Self {
+        Self {
+            place: folder.map_or(Place::Nowhere, Place::Folder),
+            id,
+            folders,
+            pending: Vec::new(),
+            thought: String::new(),
+            shown: HashMap::new(),
+            syncing: None,
+        }
+    }
+
+    /// Opens the journal of a conversation that was kept, and goes on with it.
+    pub async fn open(&mut self) -> Result<Kept, StoreError> {
+        let Place::Folder(folder) = &self.place else { return Err(StoreError::Unknown(self.id.to_string())) };
+        let (log, kept) = list::open(folder, &self.id).await?;
+        self.place = Place::Open(log);
+        Record::Opened { pid: std::process::id() }.write(&mut self.pending);
+        if let Some(message) = kept.repair.clone() {
+            Record::Message { message }.write(&mut self.pending);
+        }
+        Ok(kept)
+    }
+
+    /// Notes a prompt: the person's words, and what the model is sent.
+    pub fn prompt(&mut self, text: String, message: &Message) {
+        if let Place::Folder(_) = self.place {
+            let head =
+                Head { version: VERSION, id: self.id.to_string(), folders: self.folders.clone(), title: title(&text) };
+            Record::Session(head).write(&mut self.pending);
+            Record::Opened { pid: std::process::id() }.write(&mut self.pending);
+        }
+        self.note(&Record::Prompt { text, message: message.clone() });
+    }
+
+    /// Notes an answer or results.
+    pub fn message(&mut self, message: &Message) {
+        if !self.thought.is_empty() {
+            let text = std::mem::take(&mut self.thought);
+            self.note(&Record::Thought { text });
+        }
+        self.note(&Record::Message { message: message.clone() });
+    }
+
+    /// Notes the mode from here on.
+    pub fn mode(&mut self, mode: Mode) {
+        if matches!(self.place, Place::Open(_)) {
+            self.note(&Record::Mode { mode });
+        }
+    }
+
+    /// Notes what has to be shown again.
+    pub fn event(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::ReasoningDelta { content } => self.thought.push_str(content),
+            AgentEvent::ToolPreview { call_id, kind, preview } => {
+                let preview = Preview { diffs: Vec::new(), ..preview.clone() };
+                self.shown.insert(call_id.clone(), (*kind, preview));
+            }
+            AgentEvent::ToolExecutionEnd { call_id, name, result, .. } => {
+                let shown = self.shown.remove(call_id);
+                let (kind, preview) = shown.unwrap_or_else(|| (ToolKind::Other, Preview::default()));
+                let changes = result.diffs.iter().map(|diff| Change {
+                    path: diff.path.clone(),
+                    before: diff.old_text.as_deref().map(address),
+                    after: address(&diff.new_text),
+                });
+                let call = Call {
+                    id: call_id.clone(),
+                    title: if preview.title.is_empty() { name.clone() } else { preview.title },
+                    kind,
+                    locations: if result.locations.is_empty() { preview.locations } else { result.locations.clone() },
+                    changes: changes.collect(),
+                };
+                self.note(&Record::Call(call));
+            }
+            AgentEvent::Plan { entries } => self.note(&Record::Plan { entries: entries.clone() }),
+            AgentEvent::Done { usage, .. } => self.note(&Record::End { usage: *usage }),
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, record: &Record) {
+        if !matches!(self.place, Place::Nowhere) {
+            record.write(&mut self.pending);
+        }
+    }
+
+    /// Writes what was noted. Fails once at most, in words for the person.
+    pub async fn flush(&mut self) -> Result<(), String> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let lines = std::mem::take(&mut self.pending);
+        let written = match self.log().await {
+            Ok(Some(log)) => log.append(lines).await,
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        written.map_err(|error| {
+            self.place = Place::Nowhere;
+            format!("this conversation cannot be kept ({error}): it works, and is gone when tandem ends")
+        })
+    }
+
+    async fn log(&mut self) -> std::io::Result<Option<&Log>> {
+        if let Place::Folder(path) = &self.place {
+            let folder = StateFolder::open(path.clone()).await?;
+            self.place = Place::Open(folder.create_log(&list::file_name(&self.id)).await?);
+        }
+        Ok(if let Place::Open(log) = &self.place { Some(log) } else { None })
+    }
+
+    /// Makes what was written survive the machine, beside whatever comes next.
+    pub async fn sync(&mut self) {
+        self.synced().await;
+        if let Place::Open(log) = &self.place {
+            let log = log.clone();
+            self.syncing = Some(tokio::spawn(async move {
+                if let Err(error) = log.sync().await {
+                    tracing::warn!("a journal could not be synced: {error}");
+                }
+            }));
+        }
+    }
+
+    /// Waits for the sync under way.
+    pub async fn synced(&mut self) {
+        if let Some(syncing) = self.syncing.take() {
+            let _told = syncing.await;
+        }
+    }
+}
+
+/// The beginning of the first line that says something.
+pub(super) fn title(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let mut title: String = line.chars().take(TITLE).collect();
+    if title.len() < line.len() {
+        title.push('…');
+    }
+    title
+}
+
+impl From<LogError> for StoreError {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Held { text } => Self::Held(load::load(&text).ok().and_then(|kept| kept.pid)),
+            LogError::Io(error) => Self::Io(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! The conversations that were kept, found without reading more of them than their beginnings.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::load::{self, Kept, TooNew};
+use super::record::{Head, Record};
+use crate::workspace::StateFolder;
+use crate::workspace::state::log::{Log, LogError};
+
+/// More than the first line of any journal.
+const HEAD: u64 = 16 * 1024;
+const ENDING: &str = ".jsonl";
+
+/// The journals in a state folder.
+#[derive(Debug, Clone)]
+pub struct Sessions(PathBuf);
+
+/// A conversation in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub id: String,
+    /// Its workspace folders, the first one first.
+    pub folders: Vec<PathBuf>,
+    /// The beginning of its first prompt.
+    pub title: String,
+    /// When something was said in it last.
+    pub updated: SystemTime,
+}
+
+/// Why a conversation cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is none of that name.
+    #[error("there is no session `{0}`; `tandem sessions list` shows those that are kept")]
+    Unknown(String),
+    /// Another process goes on with it.
+    #[error("the session is open in another tandem{}; close it there first", pid(*.0))]
+    Held(Option<u32>),
+    /// It was written by a version that does something this one does not know.
+    #[error("the session was written by a newer tandem (journal version {0}); update this one")]
+    TooNew(u32),
+    /// Nothing of it can be read.
+    #[error("the journal of session `{0}` cannot be read: its first line is damaged")]
+    Damaged(String),
+    /// The system would not do it.
+    #[error("the session cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+fn pid(pid: Option<u32>) -> String {
+    pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}
+
+impl Sessions {
+    /// The journals of the state folder `state`.
+    #[must_use]
+    pub fn new(state: &Path) -> Self {
+        Self(folder(state))
+    }
+
+    /// One page, the last used first: those after `after` (the first page: `None`), of workspace folder `cwd` alone if
+    /// one is given. With it comes whether there are more.
+    ///
+    /// # Errors
+    /// When the folder cannot be read; one that is not there is an empty one.
+    pub async fn page(&self, cwd: Option<&Path>, after: Option<&str>, size: usize) -> io::Result<(Vec<Listed>, bool)> {
+        let folder = match StateFolder::existing(self.0.clone()).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), false)),
+            folder => folder?,
+        };
+        let mut page = Vec::new();
+        let mut files = folder.list().await?.into_iter();
+        if let Some(after) = after {
+            let after = file_name(after);
+            let _skipped = files.by_ref().find(|file| file.name == after);
+        }
+        for file in files {
+            let Some(id) = file.name.strip_suffix(ENDING) else { continue };
+            let Some(head) = head(&folder, &file.name).await.filter(|head| head.id == id) else { continue };
+            if cwd.is_some_and(|cwd| head.folders.first().is_none_or(|folder| folder != cwd)) {
+                continue;
+            }
+            if page.len() == size {
+                return Ok((page, true));
+            }
+            page.push(Listed { id: head.id, folders: head.folders, title: head.title, updated: file.written });
+        }
+        Ok((page, false))
+    }
+
+    /// Removes a conversation.
+    ///
+    /// # Errors
+    /// When there is none of that name, or a process has it open.
+    pub async fn remove(&self, id: &str) -> Result<(), StoreError> {
+        let _held = open(&self.0, id).await?;
+        Ok(StateFolder::existing(self.0.clone()).await?.remove(&file_name(id)).await?)
+    }
+}
+
+async fn head(folder: &StateFolder, name: &str) -> Option<Head> {
+    let text = folder.read(name, HEAD).await.ok()?;
+    match serde_json::from_str(text.lines().next()?).ok()? {
+        Record::Session(head) => Some(head),
+        _ => None,
+    }
+}
+
+/// Where the journals are.
+pub(in crate::session) fn folder(state: &Path) -> PathBuf {
+    state.join("sessions")
+}
+
+pub(super) fn file_name(id: &str) -> String {
+    format!("{id}{ENDING}")
+}
+
+/// Opens a journal of `folder`.
+pub(super) async fn open(folder: &Path, id: &str) -> Result<(Log, Kept), StoreError> {
+    let unknown = || StoreError::Unknown(id.to_owned());
+    let is_name = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if !is_name {
+        return Err(unknown());
+    }
+    let opened = async { StateFolder::existing(folder.to_owned()).await?.open_log(&file_name(id)).await };
+    let opened = opened.await.map_err(|error| match error {
+        LogError::Io(error) if error.kind() == io::ErrorKind::NotFound => unknown(),
+        error => error.into(),
+    })?;
+    let mut kept = load::load(&opened.text).map_err(|TooNew(version)| StoreError::TooNew(version))?;
+    if kept.head.is_none() {
+        return Err(StoreError::Damaged(id.to_owned()));
+    }
+    kept.unreadable += usize::from(opened.cut);
+    Ok((opened.log, kept))
+}

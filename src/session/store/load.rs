@@ -1,0 +1,120 @@
+//! From the lines of a journal to a conversation that can go on. Pure.
+//!
+//! Invariant: every call has exactly one result, in order, whatever the last process was doing when it ended.
+
+use std::collections::HashSet;
+
+use super::record::{Head, Record, VERSION};
+use crate::agent::prompt;
+use crate::config::Mode;
+use crate::model::{Message, ToolResult};
+
+/// A conversation as it was kept.
+#[derive(Debug, Default)]
+pub(in crate::session) struct Kept {
+    pub head: Option<Head>,
+    /// Everything after the head, in order.
+    pub records: Vec<Record>,
+    /// What the model has been told.
+    pub messages: Vec<Message>,
+    /// The results that were missing at its end: part of `messages`, but not yet of the journal.
+    pub repair: Option<Message>,
+    pub mode: Option<Mode>,
+    /// How many prompts there were.
+    pub turns: u64,
+    /// US dollars, where prices were known.
+    pub cost: Option<f64>,
+    /// Who opened it last.
+    pub pid: Option<u32>,
+    /// Lines that could not be read.
+    pub unreadable: usize,
+}
+
+/// A journal of a version this program does not know.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::session) struct TooNew(pub u32);
+
+/// Reads the lines of a journal.
+pub(super) fn load(text: &str) -> Result<Kept, TooNew> {
+    let mut kept = Kept::default();
+    for line in text.lines() {
+        match serde_json::from_str::<Record>(line) {
+            Ok(Record::Session(head)) if head.version > VERSION => return Err(TooNew(head.version)),
+            Ok(record) => kept.take(record),
+            Err(_) => kept.unreadable += 1,
+        }
+    }
+    kept.close();
+    Ok(kept)
+}
+
+impl Kept {
+    fn take(&mut self, record: Record) {
+        match &record {
+            Record::Session(head) => self.head = Some(head.clone()),
+            Record::Opened { pid } => self.pid = Some(*pid),
+            Record::Prompt { message, .. } => {
+                self.turns += 1;
+                self.push(message.clone());
+            }
+            Record::Message { message } => self.push(message.clone()),
+            Record::Mode { mode } => self.mode = Some(*mode),
+            Record::End { usage } => {
+                if let Some(cost) = usage.cost {
+                    *self.cost.get_or_insert_default() += cost;
+                }
+            }
+            Record::Thought { .. } | Record::Call(_) | Record::Plan { .. } | Record::Unknown => {}
+        }
+        self.records.push(record);
+    }
+
+    fn push(&mut self, message: Message) {
+        match &message {
+            // What answers no call (its line was lost) would not be taken by any provider.
+            Message::Results { results } if !self.owed().is_some_and(|owed| answers(&owed, results)) => {
+                self.unreadable += 1;
+            }
+            Message::Results { .. } => self.messages.push(message),
+            _ => {
+                self.messages.extend(self.missing());
+                self.messages.push(message);
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.repair = self.missing();
+        self.messages.extend(self.repair.clone());
+    }
+
+    /// The calls of the last message, when it is an answer with calls.
+    fn owed(&self) -> Option<Vec<String>> {
+        let Some(Message::Assistant(answer)) = self.messages.last() else { return None };
+        Some(answer.calls.iter().map(|call| call.id.clone()).collect())
+    }
+
+    /// The results the last message waits for. A call that is known to have ended is told from one that may not have begun.
+    fn missing(&self) -> Option<Message> {
+        let mut missing = prompt::missing_results(self.messages.last()?)?;
+        let ended = self.records.iter().filter_map(|record| match record {
+            Record::Call(call) => Some(call.id.as_str()),
+            _ => None,
+        });
+        let ended: HashSet<&str> = ended.collect();
+        if let Message::Results { results } = &mut missing {
+            for result in results {
+                let why = if ended.contains(result.call_id.as_str()) { RAN } else { STOPPED };
+                why.clone_into(&mut result.content);
+            }
+        }
+        Some(missing)
+    }
+}
+
+const RAN: &str = "it ran, but tandem was stopped before its result was kept: look at the state before you repeat it";
+const STOPPED: &str = "tandem was stopped before it ended: look at the state before you repeat it";
+
+fn answers(owed: &[String], results: &[ToolResult]) -> bool {
+    owed.iter().eq(results.iter().map(|result| &result.call_id))
+}

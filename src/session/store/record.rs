@@ -1,0 +1,111 @@
+//! What stands in a journal: one record a line, as JSON.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Mode;
+use crate::model::{Message, Usage};
+use crate::tools::{Location, PlanEntry, ToolKind};
+
+/// The version this program writes, and the highest it reads.
+pub(super) const VERSION: u32 = 1;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(in crate::session) enum Record {
+    /// The first line.
+    Session(Head),
+    /// A process goes on with it.
+    Opened {
+        /// Which.
+        pid: u32,
+    },
+    /// The person said something.
+    Prompt {
+        /// Their words.
+        text: String,
+        /// What the model was sent: the words and what came with them.
+        message: Message,
+    },
+    /// What the model thought before the next message.
+    Thought {
+        /// The words that were shown.
+        text: String,
+    },
+    /// The model's answer, or the results of its calls.
+    Message {
+        /// As it stands in the conversation.
+        message: Message,
+    },
+    /// A call ended.
+    Call(Call),
+    /// The plan, whole.
+    Plan {
+        /// Its steps.
+        entries: Vec<PlanEntry>,
+    },
+    /// The mode from here on.
+    Mode {
+        /// Which.
+        mode: Mode,
+    },
+    /// The turn ended.
+    End {
+        /// All its tokens.
+        usage: Usage,
+    },
+    /// Written by a version that knew more; nothing that has to be understood.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What a list of conversations shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::session) struct Head {
+    /// Of the format.
+    pub version: u32,
+    /// The conversation's name.
+    pub id: String,
+    /// The workspace folders, the first one first.
+    pub folders: Vec<PathBuf>,
+    /// The beginning of the first prompt.
+    pub title: String,
+}
+
+/// How a call is shown again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::session) struct Call {
+    /// The call's id.
+    pub id: String,
+    /// What it did, in words.
+    pub title: String,
+    /// Its tool's kind.
+    pub kind: ToolKind,
+    /// The places it touched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locations: Vec<Location>,
+    /// What it changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+}
+
+/// A change of a file; the texts are kept beside the journals, by their address.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::session) struct Change {
+    /// Absolute.
+    pub path: PathBuf,
+    /// `None` for a file that did not exist.
+    pub before: Option<String>,
+    /// The text afterwards.
+    pub after: String,
+}
+
+impl Record {
+    /// Adds its line to `lines`.
+    pub fn write(&self, lines: &mut Vec<u8>) {
+        serde_json::to_writer(&mut *lines, self).expect("a record is always JSON");
+        lines.push(b'\n');
+    }
+}

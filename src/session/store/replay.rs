@@ -1,0 +1,121 @@
+//! A conversation that was kept, as the events it was made of: who shows events can show it again.
+
+use std::collections::HashMap;
+
+use super::record::{Call, Record};
+use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult, FileDiff, Preview, ToolKind};
+use crate::model::{Arguments, AssistantMessage, Message, ToolResult};
+use crate::session::checkpoint::Texts;
+
+/// The changes of a turn, by the turn's number.
+pub(in crate::session) type Changed = Vec<(u64, Vec<FileDiff>)>;
+
+/// What each turn changed, as far as the texts are still there.
+pub(in crate::session) async fn changes(records: &[Record], texts: &Texts) -> Changed {
+    let (mut turn, mut changed) = (0, Changed::new());
+    for record in records {
+        match record {
+            Record::Prompt { .. } => turn += 1,
+            Record::Call(call) if !call.changes.is_empty() => changed.push((turn, diffs(call, texts).await)),
+            _ => {}
+        }
+    }
+    changed
+}
+
+/// The events that show the conversation.
+pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> Vec<AgentEvent> {
+    let calls = records.iter().filter_map(|record| match record {
+        Record::Call(call) => Some((call.id.clone(), call.clone())),
+        _ => None,
+    });
+    let mut replay = Replay { calls: calls.collect(), names: HashMap::new(), begun: false, events: Vec::new() };
+    for record in records {
+        match record {
+            Record::Prompt { text, .. } => replay.events.push(AgentEvent::UserMessage { content: text }),
+            Record::Thought { text } => {
+                replay.begin();
+                replay.events.push(AgentEvent::ReasoningDelta { content: text });
+            }
+            Record::Message { message: Message::Assistant(answer) } => replay.answer(answer),
+            Record::Message { message: Message::Results { results } } => {
+                for result in results {
+                    replay.result(result, texts).await;
+                }
+            }
+            Record::Plan { entries } => replay.events.push(AgentEvent::Plan { entries }),
+            _ => {}
+        }
+    }
+    replay.events
+}
+
+struct Replay {
+    calls: HashMap<String, Call>,
+    names: HashMap<String, String>,
+    /// A thought has begun the next answer.
+    begun: bool,
+    events: Vec<AgentEvent>,
+}
+
+impl Replay {
+    fn begin(&mut self) {
+        self.begun = true;
+        self.events.push(AgentEvent::IterationStart { iteration: 1, message_count: 0 });
+    }
+
+    fn answer(&mut self, answer: AssistantMessage) {
+        if !std::mem::take(&mut self.begun) {
+            self.begin();
+            self.begun = false;
+        }
+        for content in [answer.text, answer.refusal] {
+            if !content.is_empty() {
+                self.events.push(AgentEvent::TextDelta { content });
+            }
+        }
+        for (index, call) in answer.calls.into_iter().enumerate() {
+            self.names.insert(call.id.clone(), call.name.clone());
+            let (id, name) = (call.id.clone(), call.name.clone());
+            let kind = self.calls.get(&id).map_or(ToolKind::Other, |call| call.kind);
+            self.events.push(AgentEvent::ToolCallStart { index, id, name, kind });
+            let (arguments, raw) = match call.arguments {
+                Arguments::Object(object) => (object.into(), None),
+                Arguments::Unparsable(raw) => (serde_json::Value::Null, Some(raw)),
+            };
+            let call = CompleteCall { id: call.id, name: call.name, arguments, raw };
+            self.events.push(AgentEvent::ToolCallComplete { call });
+        }
+    }
+
+    async fn result(&mut self, result: ToolResult, texts: &Texts) {
+        let ToolResult { call_id, content, is_error } = result;
+        let mut shown = ExecutionResult { content, is_error, ..ExecutionResult::default() };
+        if let Some(call) = self.calls.remove(&call_id) {
+            shown.diffs = diffs(&call, texts).await;
+            shown.locations.clone_from(&call.locations);
+            let preview = Preview { title: call.title, locations: call.locations, ..Preview::default() };
+            self.events.push(AgentEvent::ToolPreview { call_id: call_id.clone(), kind: call.kind, preview });
+        }
+        let name = self.names.remove(&call_id).unwrap_or_default();
+        let end = AgentEvent::ToolExecutionEnd { call_id, name, result: shown, wait_ms: 0.0, execute_duration_ms: 0.0 };
+        self.events.push(end);
+    }
+}
+
+/// What a call changed; nothing where a text is not kept any more.
+async fn diffs(call: &Call, texts: &Texts) -> Vec<FileDiff> {
+    let mut diffs = Vec::new();
+    for change in &call.changes {
+        let Some(new_text) = texts.get(&change.after).await else { continue };
+        let old_text = match &change.before {
+            None => None,
+            Some(before) => match texts.get(before).await {
+                None => continue,
+                old_text => old_text,
+            },
+        };
+        diffs.push(FileDiff { path: change.path.clone(), old_text, new_text });
+    }
+    diffs
+}

@@ -1,0 +1,250 @@
+#![expect(clippy::disallowed_methods, reason = "tests look at the files themselves")]
+
+use serde_json::{Map, json};
+
+use super::load::{TooNew, load};
+use super::*;
+use crate::agent::event::{ExecutionResult, FileDiff, Termination, Usage};
+use crate::model::{Arguments, AssistantMessage, Part, ToolCall, ToolResult};
+use crate::session::checkpoint::Checkpoints;
+
+fn user(text: &str) -> Message {
+    Message::User { parts: vec![Part::Text { text: text.to_owned() }] }
+}
+
+fn answer(calls: &[&str]) -> Message {
+    let call = |id: &&str| ToolCall {
+        id: (*id).to_owned(),
+        name: "edit_file".to_owned(),
+        arguments: Arguments::Object(Map::new()),
+    };
+    let calls = calls.iter().map(call).collect();
+    Message::Assistant(AssistantMessage { text: "well".to_owned(), calls, ..AssistantMessage::default() })
+}
+
+fn results(ids: &[&str]) -> Message {
+    let result = |id: &&str| ToolResult { call_id: (*id).to_owned(), content: "ok".to_owned(), is_error: false };
+    Message::Results { results: ids.iter().map(result).collect() }
+}
+
+fn ended(id: &str, diffs: Vec<FileDiff>) -> AgentEvent {
+    let result = ExecutionResult { content: "ok".to_owned(), diffs, ..ExecutionResult::default() };
+    let (call_id, name) = (id.to_owned(), "edit_file".to_owned());
+    AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms: 0.0, execute_duration_ms: 0.0 }
+}
+
+fn done() -> AgentEvent {
+    AgentEvent::Done {
+        final_text: String::new(),
+        termination_reason: Termination::EndTurn,
+        iterations: 1,
+        usage: Usage { cost: Some(0.5), ..Usage::default() },
+    }
+}
+
+fn journal(home: &std::path::Path, id: &str) -> Journal {
+    Journal::new(Some(folder(home)), id.into(), vec!["/w".into()])
+}
+
+/// A conversation of one turn with one call.
+async fn keep(home: &std::path::Path, id: &str) {
+    let mut journal = journal(home, id);
+    journal.prompt("  \nplease\nmore".to_owned(), &user("please (and what came along)"));
+    journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
+    journal.message(&answer(&["a"]));
+    journal.event(&ended("a", Vec::new()));
+    journal.message(&results(&["a"]));
+    journal.event(&done());
+    journal.flush().await.unwrap();
+    journal.sync().await;
+    journal.synced().await;
+}
+
+#[tokio::test]
+async fn a_conversation_goes_on_where_it_ended() {
+    let home = tempfile::tempdir().unwrap();
+    keep(home.path(), "s1").await;
+    let mut again = journal(home.path(), "s1");
+    let kept = again.open().await.unwrap();
+    assert_eq!(kept.messages, [user("please (and what came along)"), answer(&["a"]), results(&["a"])]);
+    assert_eq!((kept.turns, kept.cost, kept.unreadable, kept.repair), (1, Some(0.5), 0, None));
+    again.mode(Mode::Edit);
+    again.prompt("go on".to_owned(), &user("go on"));
+    again.flush().await.unwrap();
+    drop(again);
+    let kept = journal(home.path(), "s1").open().await.unwrap();
+    assert_eq!((kept.turns, kept.mode, kept.messages.len()), (2, Some(Mode::Edit), 4));
+}
+
+#[tokio::test]
+async fn what_is_shown_again_is_what_was_shown() {
+    let home = tempfile::tempdir().unwrap();
+    let mut checkpoints = Checkpoints::new(Some(home.path().join("checkpoints")), tokio::sync::watch::channel(None).0);
+    let diff = FileDiff { path: "/w/a".into(), old_text: Some("1".into()), new_text: "2".into() };
+    checkpoints.record("s", 1, std::slice::from_ref(&diff)).await;
+    let mut journal = journal(home.path(), "s");
+    journal.prompt("do it".to_owned(), &user("do it"));
+    journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
+    journal.message(&answer(&["a"]));
+    let preview = Preview { title: "Edit a".to_owned(), ..Preview::default() };
+    journal.event(&AgentEvent::ToolPreview { call_id: "a".to_owned(), kind: ToolKind::Edit, preview });
+    journal.event(&ended("a", vec![diff.clone()]));
+    journal.message(&results(&["a"]));
+    journal.flush().await.unwrap();
+    drop(journal);
+    let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
+    let texts = checkpoints.texts().await;
+    assert_eq!(changes(&kept.records, &texts).await, [(1, vec![diff])]);
+    let events = events(kept.records, &texts).await;
+    let events: Vec<_> = events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
+    let kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    let expected = [
+        "user_message",
+        "iteration_start",
+        "reasoning_delta",
+        "text_delta",
+        "tool_call_start",
+        "tool_call_complete",
+        "tool_preview",
+        "tool_execution_end",
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(events[4]["kind"], "edit");
+    assert_eq!(events[6]["preview"]["title"], "Edit a");
+    assert_eq!(events[7]["result"]["diffs"], json!([{ "path": "/w/a", "old_text": "1", "new_text": "2" }]));
+}
+
+#[track_caller]
+fn repaired(records: &[Record], expected: &[Message]) {
+    let mut lines = Vec::new();
+    for record in records {
+        record.write(&mut lines);
+    }
+    let kept = load(std::str::from_utf8(&lines).unwrap()).unwrap();
+    let shape = |message: &Message| match message {
+        Message::Results { results } => {
+            results.iter().map(|result| result.call_id.clone()).collect::<Vec<_>>().join(",")
+        }
+        Message::User { .. } => "user".to_owned(),
+        Message::Assistant(_) => "assistant".to_owned(),
+    };
+    let shapes = |messages: &[Message]| messages.iter().map(shape).collect::<Vec<_>>();
+    assert_eq!(shapes(&kept.messages), shapes(expected));
+}
+
+#[test]
+fn every_call_has_exactly_one_result() {
+    let prompt = || Record::Prompt { text: String::new(), message: user("x") };
+    let message = |message: Message| Record::Message { message };
+    let (calls, both) = (answer(&["a", "b"]), results(&["a", "b"]));
+    let whole = [user("x"), calls.clone(), both.clone()];
+    repaired(&[prompt(), message(calls.clone()), message(both.clone())], &whole);
+    repaired(&[prompt(), message(calls.clone())], &whole);
+    repaired(&[prompt(), message(calls.clone()), message(results(&["a"]))], &whole);
+    repaired(&[prompt(), message(calls.clone()), message(both.clone()), message(both.clone())], &whole);
+    repaired(&[prompt(), message(both.clone())], &[user("x")]);
+    let then = [user("x"), calls.clone(), both, user("x")];
+    repaired(&[prompt(), message(calls), prompt()], &then);
+}
+
+#[test]
+fn a_call_that_ended_is_told_from_one_that_may_not_have() {
+    let call = |id: &str| Call {
+        id: id.to_owned(),
+        title: String::new(),
+        kind: ToolKind::Edit,
+        locations: Vec::new(),
+        changes: Vec::new(),
+    };
+    let mut lines = Vec::new();
+    Record::Message { message: answer(&["a", "b"]) }.write(&mut lines);
+    Record::Call(call("a")).write(&mut lines);
+    let kept = load(std::str::from_utf8(&lines).unwrap()).unwrap();
+    let Some(Message::Results { results }) = kept.repair else { panic!("{kept:?}") };
+    assert!(results[0].content.starts_with("it ran"), "{results:?}");
+    assert!(results[1].content.starts_with("tandem was stopped"), "{results:?}");
+}
+
+#[test]
+fn damaged_lines_cost_only_themselves_and_newer_formats_are_refused() {
+    let mut lines = b"{\"type\":\"prompt\",\"text\":\"a\",\"mess\n{\"type\":\"later\",\"x\":1}\n".to_vec();
+    Record::Prompt { text: "b".to_owned(), message: user("b") }.write(&mut lines);
+    let kept = load(std::str::from_utf8(&lines).unwrap()).unwrap();
+    assert_eq!((kept.messages, kept.unreadable), (vec![user("b")], 1));
+    let head = Head { version: VERSION + 1, id: "s".to_owned(), folders: Vec::new(), title: String::new() };
+    let mut lines = Vec::new();
+    Record::Session(head).write(&mut lines);
+    assert_eq!(load(std::str::from_utf8(&lines).unwrap()).unwrap_err(), TooNew(VERSION + 1));
+}
+
+#[tokio::test]
+async fn half_a_line_is_cut_off_and_told() {
+    let home = tempfile::tempdir().unwrap();
+    keep(home.path(), "s").await;
+    let path = folder(home.path()).join("s.jsonl");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    text.push_str("{\"type\":\"message\",\"mes");
+    std::fs::write(&path, text).unwrap();
+    let mut again = journal(home.path(), "s");
+    let kept = again.open().await.unwrap();
+    assert_eq!((kept.messages.len(), kept.unreadable), (3, 1));
+    again.flush().await.unwrap();
+    drop(again);
+    assert_eq!(journal(home.path(), "s").open().await.unwrap().unreadable, 0);
+}
+
+#[tokio::test]
+async fn one_process_holds_a_journal_and_others_learn_which() {
+    let home = tempfile::tempdir().unwrap();
+    keep(home.path(), "s").await;
+    let mut first = journal(home.path(), "s");
+    first.open().await.unwrap();
+    let second = journal(home.path(), "s").open().await.unwrap_err();
+    assert!(second.to_string().contains(&format!("process {}", std::process::id())), "{second}");
+    assert!(Sessions::new(home.path()).remove("s").await.is_err());
+    drop(first);
+    Sessions::new(home.path()).remove("s").await.unwrap();
+    assert!(matches!(journal(home.path(), "s").open().await, Err(StoreError::Unknown(_))));
+    for name in ["", "../s", "a/b", "nope"] {
+        assert!(matches!(journal(home.path(), name).open().await, Err(StoreError::Unknown(_))), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn lists_come_in_pages_the_last_used_first() {
+    let home = tempfile::tempdir().unwrap();
+    let sessions = Sessions::new(home.path());
+    assert_eq!(sessions.page(None, None, 2).await.unwrap(), (Vec::new(), false));
+    let times = [("a", 1), ("b", 3), ("c", 2)];
+    for (id, second) in times {
+        keep(home.path(), id).await;
+        let file = std::fs::File::options().append(true).open(folder(home.path()).join(format!("{id}.jsonl"))).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(second)).unwrap();
+    }
+    let ids = |page: &[Listed]| page.iter().map(|listed| listed.id.clone()).collect::<Vec<_>>();
+    let (page, more) = sessions.page(None, None, 2).await.unwrap();
+    assert_eq!((ids(&page), more), (vec!["b".to_owned(), "c".to_owned()], true));
+    assert_eq!((page[0].title.as_str(), page[0].folders.as_slice()), ("please", &[PathBuf::from("/w")][..]));
+    let (page, more) = sessions.page(None, Some("c"), 2).await.unwrap();
+    assert_eq!((ids(&page), more), (vec!["a".to_owned()], false));
+    let (page, _) = sessions.page(Some("/elsewhere".as_ref()), None, 9).await.unwrap();
+    assert_eq!(page, []);
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_is_told_once() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("sessions"), "a file").unwrap();
+    let mut journal = journal(home.path(), "s");
+    journal.prompt("x".to_owned(), &user("x"));
+    assert!(journal.flush().await.unwrap_err().contains("cannot be kept"));
+    journal.message(&answer(&[]));
+    assert_eq!(journal.flush().await, Ok(()));
+}
+
+#[test]
+fn titles_are_one_short_line() {
+    assert_eq!(title("\n  Fix the build  \nplease"), "Fix the build");
+    assert_eq!(title(&"é".repeat(100)).chars().count(), TITLE + 1);
+    assert_eq!(title(" "), "");
+}
