@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::event::{AgentEvent, Permission, Termination};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
-use crate::agent::{Entry, Limits, Step, Turn, run_turn};
+use crate::agent::{Entry, Limits, Steer, Step, Turn, run_turn};
 use crate::config::Mode;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
 use crate::tools::{Tool, ToolContext};
@@ -40,6 +40,8 @@ pub type SessionId = Arc<str>;
 const MAILBOX: usize = 32;
 /// Steps that may wait between a turn and its session.
 const STEPS: usize = 32;
+/// Messages that may wait to join a turn.
+const STEERING: usize = 8;
 
 /// What a session is made of.
 pub struct Setup {
@@ -91,6 +93,8 @@ pub fn new_id() -> SessionId {
 pub enum Command {
     /// Start a turn. The caller makes sure that none runs; one that does is an error event.
     Prompt(Prompt),
+    /// Say something to the running turn; told when it has joined, dropped when no turn takes it.
+    Steer(Prompt, oneshot::Sender<()>),
     /// Stop the turn, if one runs.
     Cancel,
     /// Change the mode, also of a running turn.
@@ -152,6 +156,7 @@ struct Running {
     steps: mpsc::Receiver<Step>,
     task: JoinHandle<()>,
     cancel: CancellationToken,
+    steering: mpsc::Sender<Steer>,
     /// What it asked and nobody answered yet.
     asked: HashMap<String, Facts>,
     done: bool,
@@ -236,6 +241,7 @@ impl Actor {
                         self.look_for_a_model().await;
                         self.prompt(prompt).await;
                     }
+                    Some(Command::Steer(prompt, joined)) => self.steer(prompt, joined),
                     Some(Command::Cancel) => self.cancel(),
                     Some(Command::SetMode(mode)) => {
                         self.mode = mode;
@@ -323,6 +329,15 @@ impl Actor {
         }
     }
 
+    fn steer(&self, prompt: Prompt, joined: oneshot::Sender<()>) {
+        if let Some(running) = &self.running {
+            let words = prompt.words();
+            let parts = prompt::render(prompt, self.mode == Mode::Plan);
+            // What the turn does not take is dropped, which tells the asker.
+            let _not_taken = running.steering.try_send(Steer { words, parts, joined });
+        }
+    }
+
     /// Who has heard `Done` may come again before the turn's task is quite gone.
     async fn settle(&mut self) {
         if self.running.as_ref().is_some_and(|running| running.done) {
@@ -360,6 +375,7 @@ impl Actor {
         self.journal.prompt(words, &message);
         self.history.push(Arc::new(Entry { message, encoded }));
         let cancel = self.end.child_token();
+        let (said, steering) = mpsc::channel(STEERING);
         let turn = Turn {
             id: format!("{}-{}", self.id, self.turns),
             provider: provider.clone(),
@@ -368,11 +384,12 @@ impl Actor {
             tools: Arc::clone(&self.tools),
             context: ToolContext { workspace: self.workspace.clone(), cancel: cancel.clone() },
             limits: self.limits,
+            steering,
         };
         self.write().await;
         let (sender, steps) = mpsc::channel(STEPS);
         let task = tokio::spawn(run_turn(turn, sender));
-        self.running = Some(Running { steps, task, cancel, asked: HashMap::new(), done: false });
+        self.running = Some(Running { steps, task, cancel, steering: said, asked: HashMap::new(), done: false });
     }
 
     async fn step(&mut self, step: Step) {

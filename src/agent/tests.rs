@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::event::{AgentEvent, ExecutionResult, GO_ON, Permission, Termination};
-use super::{Entry, Limits, Step, Turn, run_turn};
+use super::{Entry, Limits, Steer, Step, Turn, run_turn};
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
 use crate::text::Encoding;
@@ -66,6 +66,7 @@ struct Play {
     look: Arc<Semaphore>,
     change: Arc<Semaphore>,
     cancel: CancellationToken,
+    steering: mpsc::Sender<Steer>,
     steps: mpsc::Receiver<Step>,
     /// What happened to calls, in short.
     log: Vec<String>,
@@ -93,6 +94,7 @@ impl Play {
         let encoded = provider.encode(&message);
         let workspace = Workspace::new(Vec::new(), Documents::new(Encoding::Utf16), Arc::new(NoEditor));
         let cancel = CancellationToken::new();
+        let (steering, said) = mpsc::channel(8);
         let turn = Turn {
             id: "t".into(),
             preamble: provider.preamble(&Instructions { system: "Be brief.".into(), tools: [].into() }),
@@ -101,6 +103,7 @@ impl Play {
             tools,
             context: ToolContext { workspace, cancel: cancel.clone() },
             limits,
+            steering: said,
         };
         let (sender, steps) = mpsc::channel(64);
         Self {
@@ -108,6 +111,7 @@ impl Play {
             look,
             change,
             cancel,
+            steering,
             steps,
             log: Vec::new(),
             ends: Vec::new(),
@@ -368,6 +372,36 @@ async fn a_question_that_is_cancelled_with_its_turn_ends_as_cancelled() {
     play.cancel_at_pause = true;
     assert_eq!(play.end().await, Termination::Cancelled);
     assert_eq!(play.model.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn what_is_said_meanwhile_joins_after_the_current_tools_and_keeps_the_turn_going() {
+    let rounds =
+        json!([[call("a", "look")], [{ "text": "so be it" }, { "gate": "last" }], [{ "text": "that too" }], []]);
+    let mut play = Play::new(rounds, Limits::default());
+    let mut joined = Vec::new();
+    let mut say = |play: &Play, words: &str| {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let parts = vec![Part::Text { text: words.into() }];
+        play.steering.try_send(Steer { words: words.into(), parts, joined: sender }).unwrap();
+        joined.push(receiver);
+    };
+    play.until("start a").await;
+    say(&play, "not there");
+    play.look.add_permits(1);
+    play.model.waiting_at("last").await;
+    say(&play, "and the other one");
+    play.model.open("last");
+    assert_eq!(play.end().await, Termination::EndTurn);
+    let requests = play.model.requests();
+    let last = |n: usize| requests[n]["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(last(1).contains("not there"), "{}", last(1));
+    assert!(last(2).contains("and the other one"), "an answer that would have been the last is not: {}", last(2));
+    assert_eq!(requests.len(), 3);
+    assert!(joined.iter_mut().all(|joined| joined.try_recv().is_ok()));
+    let (sender, late) = tokio::sync::oneshot::channel();
+    let _gone = play.steering.try_send(Steer { words: String::new(), parts: Vec::new(), joined: sender });
+    assert!(late.await.is_err(), "who comes too late is told");
 }
 
 #[tokio::test]

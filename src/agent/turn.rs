@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::answer::{Answer, End, listen};
 use super::ask;
@@ -11,7 +11,9 @@ use super::event::{AgentEvent, GO_ON, Termination};
 use super::guard::Guard;
 use super::schedule::{Outcome, Schedule};
 use super::steps::{Entry, Step, Steps};
-use crate::model::{ErrorCode, Message, ModelError, ModelRequest, Preamble, Provider, ToolCall, ToolResult, Usage};
+use crate::model::{
+    ErrorCode, Message, ModelError, ModelRequest, Part, Preamble, Provider, ToolCall, ToolResult, Usage,
+};
 use crate::tools::{Tool, ToolContext};
 
 /// What a turn works with.
@@ -30,6 +32,19 @@ pub struct Turn {
     pub context: ToolContext,
     /// When to stop.
     pub limits: Limits,
+    /// What the person says while it runs.
+    pub steering: mpsc::Receiver<Steer>,
+}
+
+/// A message that joins a running turn.
+#[derive(Debug)]
+pub struct Steer {
+    /// The person's words, as they are shown.
+    pub words: String,
+    /// What the model reads.
+    pub parts: Vec<Part>,
+    /// Told when the message has joined; dropped when the turn ends before.
+    pub joined: oneshot::Sender<()>,
 }
 
 /// When a turn has to stop.
@@ -115,7 +130,9 @@ impl State {
     async fn run(&mut self) -> Result<Termination, ModelError> {
         loop {
             self.iteration += 1;
-            if let Some(reason) = self.iterate().await? {
+            let end = self.iterate().await?;
+            let steered = matches!(end, None | Some(Termination::EndTurn)) && self.join().await;
+            if let Some(reason) = end.filter(|_| !steered) {
                 return Ok(reason);
             }
             if let Some(limit) = self.exhausted()
@@ -124,6 +141,18 @@ impl State {
                 return Ok(reason);
             }
         }
+    }
+
+    /// What the person said meanwhile joins the conversation; tells whether there was any.
+    async fn join(&mut self) -> bool {
+        let mut any = false;
+        while let Ok(Steer { words, parts, joined }) = self.turn.steering.try_recv() {
+            any = true;
+            self.steps.event(AgentEvent::UserMessage { content: words }).await;
+            self.push(Message::User { parts }).await;
+            let _asker_gone = joined.send(());
+        }
+        any
     }
 
     /// The limit that keeps the turn from another request. A request under way is never cut: it is paid for.

@@ -26,6 +26,7 @@ impl Server {
             ("session/set_mode", _) => reply(responder, &params, |params| self.set_mode(&params)),
             ("session/set_config_option", _) => reply(responder, &params, |params| self.set_config_option(&params)),
             ("session/close", _) => reply(responder, &params, |params| self.close_session(&params)),
+            ("_tandem/session/steer", _) => self.steer(responder, &params),
             ("_tandem/review", _) => self.review(responder, &params),
             ("textDocument/codeAction", Carrier::Lsp) => {
                 reply(responder, &params, |params| Ok(self.code_actions(params)));
@@ -84,7 +85,7 @@ impl Server {
 
     fn shutdown(&mut self, responder: Responder) {
         self.phase = Phase::ShutDown;
-        for conversation in self.conversations.values() {
+        for conversation in self.conversations.values_mut() {
             conversation.cancel();
         }
         responder.ok(&Value::Null);
