@@ -7,11 +7,13 @@
 mod checkpoint;
 mod connect;
 mod permission;
+mod servers;
 mod store;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::OptionFuture;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -21,14 +23,14 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::event::{AgentEvent, Permission, Termination};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
-use crate::agent::{Entry, Limits, Steer, Step, Turn, run_turn};
+use crate::agent::{Entry, Limits, Steer, Step, Turn};
 use crate::config::Mode;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
-use crate::tools::{Tool, ToolContext};
+use crate::tools::{Tool, ToolContext, mcp};
 use crate::workspace::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
-pub use connect::{NoProvider, provider, rule_problems, setup};
+pub use connect::{NoProvider, mcp_servers, provider, rule_problems, setup};
 use permission::{Facts, Policy, Verdict};
 use store::Journal;
 pub use store::{Listed, Sessions, StoreError};
@@ -53,6 +55,10 @@ pub struct Setup {
     pub workspace: Workspace,
     /// The tools the model is offered.
     pub tools: Arc<[Arc<dyn Tool>]>,
+    /// Where more tools come from.
+    pub servers: mcp::Servers,
+    /// How long the first prompt waits for them.
+    pub patience: Duration,
     /// The mode it starts in.
     pub mode: Mode,
     /// The rules of the configuration.
@@ -167,6 +173,8 @@ struct Actor {
     model: Result<Model, NoProvider>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
+    servers: mcp::Servers,
+    patience: Duration,
     mode: Mode,
     policy: Policy,
     limits: Limits,
@@ -201,6 +209,8 @@ impl Actor {
             model: setup.provider.map(|provider| Model::new(provider, &setup.workspace, &setup.tools)),
             workspace: setup.workspace,
             tools: setup.tools,
+            servers: setup.servers,
+            patience: setup.patience,
             mode: setup.mode,
             policy: setup.policy,
             limits: setup.limits,
@@ -282,6 +292,7 @@ impl Actor {
         }
         self.write().await;
         self.journal.synced().await;
+        self.servers.close().await;
     }
 
     /// Takes the conversation up where its journal ends.
@@ -388,7 +399,7 @@ impl Actor {
         };
         self.write().await;
         let (sender, steps) = mpsc::channel(STEPS);
-        let task = tokio::spawn(run_turn(turn, sender));
+        let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.patience, sender));
         self.running = Some(Running { steps, task, cancel, steering: said, asked: HashMap::new(), done: false });
     }
 
@@ -489,10 +500,15 @@ struct Model {
 
 impl Model {
     fn new(provider: Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Self {
-        let tools = tools.iter().map(|tool| spec(&**tool)).collect();
-        let preamble = provider.preamble(&Instructions { system: prompt::system(workspace), tools });
+        let preamble = preamble(&provider, workspace, tools);
         Self { provider, preamble }
     }
+}
+
+/// The bytes that open every request with these tools.
+fn preamble(provider: &Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Preamble {
+    let tools = tools.iter().map(|tool| spec(&**tool)).collect();
+    provider.preamble(&Instructions { system: prompt::system(workspace), tools })
 }
 
 /// A tool as the model is told of it.

@@ -7,11 +7,13 @@
 mod apply_patch;
 mod arguments;
 mod changes;
+mod diagnostics;
 mod edit_file;
 mod files;
 mod glob;
 mod grep;
 mod list_files;
+pub mod mcp;
 pub mod partial;
 mod pattern;
 mod read_file;
@@ -54,6 +56,13 @@ pub fn all(editing: Editing) -> Arc<[Arc<dyn Tool>]> {
         Arc::new(write_file::WriteFile),
         Arc::new(update_plan::UpdatePlan),
     ])
+}
+
+/// The tools that can be of use in `workspace`: [`all`], and what only some editors can do.
+#[must_use]
+pub fn offered(editing: Editing, workspace: &Workspace) -> Arc<[Arc<dyn Tool>]> {
+    let diagnostics = workspace.knows_diagnostics().then(|| Arc::new(diagnostics::Diagnostics) as Arc<dyn Tool>);
+    all(editing).iter().cloned().chain(diagnostics).collect()
 }
 
 /// The tool called `name`.

@@ -6,6 +6,7 @@
 
 mod commit;
 pub mod content;
+pub mod diagnostics;
 mod disk;
 pub mod documents;
 pub mod edit;
@@ -27,12 +28,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use content::{Charset, Format, LineEnding};
+use diagnostics::{Diagnostic, Scope};
 pub use documents::{ContentChange, Document, Documents};
 pub use edit::{Change, Replacement, Strategy};
 pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
 pub use error::FileError;
 pub use path::{PathError, Root, WorkspacePath};
-use seen::Seen;
+use seen::{Known, Seen};
 pub use state::StateFolder;
 
 /// The files of one session. Cheap to clone; clones share what the session has read.
@@ -55,6 +57,8 @@ pub struct FileText {
     pub source: Source,
     /// How it is stored: character encoding, byte order mark, line ending.
     pub format: Format,
+    /// Whether the session has read it before and somebody else changed it since, such as a formatter on save.
+    pub changed: bool,
 }
 
 /// Where a text came from.
@@ -141,8 +145,9 @@ impl Workspace {
     /// When there is no such file, it is no text, too large, or cannot be read.
     pub async fn read(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
         let file = self.peek(path).await?;
+        let changed = self.0.seen.known(path, &file.text) == Known::Changed;
         self.0.seen.read(path, &file.text);
-        Ok(file)
+        Ok(FileText { changed, ..file })
     }
 
     /// What `change` would do to the file as it is now. Changes nothing.
@@ -197,9 +202,24 @@ impl Workspace {
         };
         match (self.0.editor.read(&path.absolute()).await, stored) {
             (Some(text), stored) => Ok(FileText::buffered(text.into(), None, stored)),
-            (None, Some((text, format))) => Ok(FileText { text: text.into(), source: Source::Disk, format }),
+            (None, Some((text, format))) => {
+                Ok(FileText { text: text.into(), source: Source::Disk, format, changed: false })
+            }
             (None, None) => Err(FileError::NotFound(path.display())),
         }
+    }
+
+    /// Whether the editor can tell of problems.
+    #[must_use]
+    pub fn knows_diagnostics(&self) -> bool {
+        self.0.editor.knows_diagnostics()
+    }
+
+    /// The problems the editor shows in files of the workspace; `None` where it cannot tell.
+    pub async fn diagnostics(&self, scope: &Scope) -> Option<Vec<Diagnostic>> {
+        let mut found = self.0.editor.diagnostics(scope).await?;
+        found.retain(|one| self.resolve_path(&one.path).is_ok());
+        Some(found)
     }
 
     async fn stored(&self, path: &WorkspacePath) -> Result<(String, Format), FileError> {
@@ -214,6 +234,6 @@ impl FileText {
         let unsaved = stored.as_ref().is_none_or(|(saved, _)| **saved != *text);
         let stored = stored.map(|(_, format)| format).unwrap_or_default();
         let format = Format { line_ending: LineEnding::of(&text), ..stored };
-        Self { text, source: Source::Buffer { version, unsaved }, format }
+        Self { text, source: Source::Buffer { version, unsaved }, format, changed: false }
     }
 }

@@ -14,6 +14,7 @@ use super::Outcome;
 use crate::config::{Environment, ModelSettings, Settings, Sources};
 use crate::model::{Endpoint, Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec};
 use crate::session;
+use crate::tools::mcp;
 
 /// A window below this holds the instructions and little else.
 const SMALL_WINDOW: u64 = 16_384;
@@ -71,6 +72,9 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         report.add(finding)?;
     }
     report.add(state_folder(settings.state_dir.as_deref()))?;
+    for server in session::mcp_servers(&settings, &workspaces) {
+        report.add(mcp_server(&server).await)?;
+    }
     model(&settings, &mut report).await?;
     report.end()
 }
@@ -144,6 +148,30 @@ fn state_folder(folder: Option<&Path>) -> Finding {
     match tried {
         Ok(_) => Finding::good("state folder", folder.display().to_string()),
         Err(error) => Finding::warning("state folder", format!("{}: {error}", folder.display()), advice),
+    }
+}
+
+/// Starts an MCP server, as the first prompt of a session does.
+async fn mcp_server(server: &mcp::Server) -> Finding {
+    let name = &server.name;
+    match mcp::try_out(server).await {
+        Ok(mcp::Tried { name: title, tools, remarks }) => {
+            let title = title.map(|title| format!(" ({title})")).unwrap_or_default();
+            let found = format!("`{name}`{title} offers {tools} tools");
+            if remarks.is_empty() {
+                return Finding::good("mcp", found);
+            }
+            Finding::warning(
+                "mcp",
+                format!("{found}; it {}", remarks.join("; it ")),
+                "have the server offer less, if you can",
+            )
+        }
+        Err(why) => Finding::warning(
+            "mcp",
+            format!("`{name}` {why}"),
+            format!("check [mcp.{name}] in config.toml; a program gets no environment but `env` and such as PATH"),
+        ),
     }
 }
 

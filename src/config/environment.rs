@@ -1,6 +1,6 @@
 //! The process environment and the platform's folders, as a value: read once, passed on, made up in tests.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +8,48 @@ use std::sync::Arc;
 use etcetera::BaseStrategy as _;
 
 use super::options::without_password;
+
+/// The variables that say where things are and how to show text, on all systems.
+const HARMLESS: [&str; 38] = [
+    "APPDATA",
+    "COMSPEC",
+    "HOME",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LANG",
+    "LANGUAGE",
+    "LOCALAPPDATA",
+    "LOGNAME",
+    "NODE_EXTRA_CA_CERTS",
+    "PATH",
+    "PATHEXT",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "PROGRAMFILES(X86)",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "SystemRoot",
+    "TEMP",
+    "TERM",
+    "TMP",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "USERNAME",
+    "USERPROFILE",
+    "WINDIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_DIRS",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_DIRS",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+    "windir",
+];
 
 /// What the process was started with. Cheap to clone.
 #[derive(Clone, Default)]
@@ -63,6 +105,14 @@ impl Environment {
         let (variable, url) = variables.find_map(|name| Some((name, self.get(name)?)))?;
         let except = self.get("NO_PROXY").or_else(|| self.get("no_proxy")).unwrap_or_default();
         Some(Proxy { variable, url: url.to_owned(), except: except.to_owned() })
+    }
+
+    /// What a program that works for the model gets to know: where things are and how to show text. Keys are not in it,
+    /// nor is anything whose meaning is not known.
+    pub(super) fn harmless(&self) -> BTreeMap<String, String> {
+        let harmless = |name: &str| HARMLESS.contains(&name) || name.starts_with("LC_");
+        let variables = self.0.variables.iter().filter(|(name, _)| harmless(name));
+        variables.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// The user's configuration file, whether it exists or not; `None` where there is no home folder.

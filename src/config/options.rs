@@ -106,9 +106,10 @@ pub struct LimitOptions {
     pub cost: Option<f64>,
     /// Tools that run side by side.
     pub parallel: Option<NonZeroU32>,
-    /// Seconds a command may run when the model asks for no other time.
+    /// Seconds a command may run when the model asks for no other time, and a tool of an MCP server without a sign of
+    /// progress.
     pub command_timeout: Option<NonZeroU64>,
-    /// Seconds until a connection must stand.
+    /// Seconds until a connection must stand; the first prompt waits as long for MCP servers that start.
     pub connect_timeout: Option<NonZeroU64>,
     /// Seconds until an answer must begin; a local server has no limit unless this sets one.
     pub first_byte_timeout: Option<NonZeroU64>,
@@ -134,8 +135,11 @@ pub struct Permissions {
 pub struct McpOptions {
     /// The program with its arguments.
     pub command: Option<CommandLine>,
-    /// Environment variables for it.
+    /// Environment variables for it. It gets no others but harmless ones such as `PATH`.
     pub env: BTreeMap<String, String>,
+    /// The folder it runs in, your home folder when left out. A relative one is inside the workspace: what such a program
+    /// finds there (`npx` a package, `python -m` a module) is then the repository's before it is yours.
+    pub cwd: Option<PathBuf>,
     /// Where it is reached.
     pub url: Option<BaseUrl>,
     /// HTTP headers for `url`.

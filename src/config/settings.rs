@@ -70,8 +70,10 @@ pub struct Limits {
     pub cost: Option<f64>,
     /// Tools that run side by side.
     pub parallel: u32,
-    /// How long a command may run when the model asks for no other time.
+    /// How long a command may run when the model asks for no other time, and a call of an MCP server without an answer.
     pub command_timeout: Duration,
+    /// How long the first prompt waits for MCP servers.
+    pub connect_timeout: Duration,
 }
 
 /// An MCP server.
@@ -83,6 +85,8 @@ pub enum McpServer {
         command: CommandLine,
         /// Environment variables for it.
         env: BTreeMap<String, String>,
+        /// The folder it runs in, relative to the workspace; `None`: the home folder.
+        cwd: Option<PathBuf>,
     },
     /// A server that is there already.
     Url {
@@ -186,6 +190,12 @@ impl Settings {
         self.environment.config_file()
     }
 
+    /// The environment of a program that works for the model: without keys.
+    #[must_use]
+    pub fn harmless_environment(&self) -> BTreeMap<String, String> {
+        self.environment.harmless()
+    }
+
     /// Every value that is set, with its origin.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
@@ -226,13 +236,14 @@ fn limits(options: &Options) -> Limits {
         cost: limits.cost,
         parallel: limits.parallel.map_or(1, NonZeroU32::get),
         command_timeout: Duration::from_secs(limits.command_timeout.map_or(u64::MAX, NonZeroU64::get)),
+        connect_timeout: Duration::from_secs(limits.connect_timeout.map_or(u64::MAX, NonZeroU64::get)),
     }
 }
 
 fn mcp_server(options: &McpOptions) -> Result<McpServer, &'static str> {
-    let McpOptions { command, env, url, headers } = options.clone();
+    let McpOptions { command, env, cwd, url, headers } = options.clone();
     match (command, url) {
-        (Some(command), None) => Ok(McpServer::Command { command, env }),
+        (Some(command), None) => Ok(McpServer::Command { command, env, cwd }),
         (None, Some(url)) => Ok(McpServer::Url { url: url.as_str().to_owned(), headers }),
         _ => Err("needs either `command` or `url`"),
     }

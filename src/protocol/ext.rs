@@ -2,6 +2,7 @@
 
 use gen_lsp_types::{Range, TextDocumentIdentifier};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// `_tandem/didFocus`: what the person is looking at.
 #[derive(Debug, Clone, Deserialize)]
@@ -142,6 +143,7 @@ pub struct ReviewedFile {
 
 /// A hunk that can be kept or rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ReviewedHunk {
     /// Its name, which stays the same while other hunks of the file are kept, rejected or typed around.
     pub id: usize,
@@ -149,6 +151,8 @@ pub struct ReviewedHunk {
     pub old: Lines,
     /// Its lines in the text as it is now.
     pub new: Lines,
+    /// The text of its `old` lines.
+    pub old_text: String,
     /// A unified diff from the text without it to the text as it is now, with three lines of context.
     pub diff: String,
 }
@@ -160,4 +164,49 @@ pub struct Lines {
     pub start: usize,
     /// How many.
     pub count: usize,
+}
+
+/// `_tandem/diagnostics`, a request of the server: the problems the editor shows. Asked only of clients with
+/// `{"tandem.diagnostics": true}` in the `_meta` of their `experimental.tandem`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DiagnosticsParams {
+    /// In these documents; empty: in all the editor knows.
+    pub uris: Vec<String>,
+    /// They were just changed: the answer comes when the problems of the new text are there and rest, and within 1.5 s
+    /// in any case.
+    pub settled: bool,
+}
+
+/// The answer to [`DiagnosticsParams`].
+#[derive(Debug, Clone, Deserialize)]
+pub struct DiagnosticsResult {
+    /// Those with problems, at least.
+    pub documents: Vec<DocumentDiagnostics>,
+}
+
+/// The problems of a document.
+#[derive(Debug, Clone, Deserialize)]
+pub struct DocumentDiagnostics {
+    /// The document.
+    pub uri: String,
+    /// The problems.
+    pub diagnostics: Vec<Problem>,
+}
+
+/// What is read of an LSP `Diagnostic`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Problem {
+    /// Where.
+    pub range: Range,
+    /// How bad: 1 error, 2 warning, 3 information, 4 hint.
+    #[serde(default)]
+    pub severity: Option<u8>,
+    /// Its name or number.
+    #[serde(default)]
+    pub code: Option<Value>,
+    /// Who says so.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// What is wrong.
+    pub message: Value,
 }

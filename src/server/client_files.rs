@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::protocol::acp;
 use crate::rpc::Peer;
 use crate::session::SessionId;
+use crate::workspace::diagnostics::{Diagnostic, Scope};
 use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
 
 /// Which of the two a client has.
@@ -38,6 +39,14 @@ pub(super) struct SessionEditor {
 impl Editor for SessionEditor {
     fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
         self.documents.apply(edit)
+    }
+
+    fn knows_diagnostics(&self) -> bool {
+        self.documents.knows_diagnostics()
+    }
+
+    fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Diagnostic>>> {
+        self.documents.diagnostics(scope)
     }
 
     fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>> {

@@ -1,6 +1,6 @@
 //! The `session/*` methods: between the wire's sessions and ours.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use super::dispatch::{Answer, error, read};
 use super::documents::path_of;
 use super::turns::Waiting;
 use super::updates::{self, Chunk, Projected};
-use super::wire::{config_options, failure, modes, parse_mode};
+use super::wire::{config_options, failure, mcp_server, modes, parse_mode};
 use super::{Carrier, Server};
 use crate::agent::event::{AgentEvent, FileDiff, GO_ON, Usage};
-use crate::config::Mode;
+use crate::config::{McpServer, Mode};
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Peer, Responder, ResponseError, TextKind, TextSource};
 use crate::session::{self, Command, Session, SessionId, Start, Undoable};
@@ -100,8 +100,9 @@ impl Server {
     pub(super) fn new_session(&mut self, responder: Responder, params: &Params) {
         let started = read::<NewSession>(params).and_then(|request| {
             self.require_acp()?;
+            let servers = request.mcp_servers.into_iter().map(mcp_server).collect::<Answer<_>>()?;
             let roots = std::iter::once(request.cwd).chain(request.additional_directories).collect();
-            self.start_session(roots, Reader::Client)
+            self.start_session(roots, servers, Reader::Client)
         });
         let id = match started {
             Ok(id) => id,
@@ -116,8 +117,14 @@ impl Server {
         self.status(&id, no_model);
     }
 
-    /// Starts a conversation on these folders; the workspace folders of the client join them.
-    pub(super) fn start_session(&mut self, folders: Vec<PathBuf>, reader: Reader) -> Answer<SessionId> {
+    /// Starts a conversation on these folders, with these MCP servers; the workspace folders of the client and the servers
+    /// of the configuration join them.
+    pub(super) fn start_session(
+        &mut self,
+        folders: Vec<PathBuf>,
+        servers: BTreeMap<String, McpServer>,
+        reader: Reader,
+    ) -> Answer<SessionId> {
         let mut roots: Vec<Arc<Root>> = Vec::new();
         let workspace = self.client.folders.iter().filter_map(|uri| path_of(uri));
         let required = folders.len();
@@ -130,8 +137,9 @@ impl Server {
             }
         }
         let folders: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
-        let settings = (self.load)(&self.options, &folders);
+        let mut settings = (self.load)(&self.options, &folders);
         self.show_problems(&settings);
+        settings.mcp.extend(servers);
         let id = session::new_id();
         let workspace = Workspace::new(roots, self.documents.clone(), self.editor_of(&id));
         let setup = crate::session::setup(Arc::clone(&id), Start::New, &settings, workspace);
@@ -321,6 +329,8 @@ struct NewSession {
     cwd: PathBuf,
     #[serde(default)]
     additional_directories: Vec<PathBuf>,
+    #[serde(default)]
+    mcp_servers: Vec<acp::McpServer>,
 }
 
 /// Sends an update of a session.

@@ -28,9 +28,7 @@ impl Server {
             ("session/close", _) => reply(responder, &params, |params| self.close_session(&params)),
             ("_tandem/session/steer", _) => self.steer(responder, &params),
             ("_tandem/review", _) => self.review(responder, &params),
-            ("textDocument/codeAction", Carrier::Lsp) => {
-                reply(responder, &params, |params| Ok(self.code_actions(params)));
-            }
+            ("textDocument/codeAction", Carrier::Lsp) => self.code_actions(responder, &params),
             ("workspace/executeCommand", Carrier::Lsp) => reply(responder, &params, |params| self.execute(params)),
             _ => responder.error(ErrorCode::MethodNotFound, format!("tandem has no method `{method}`")),
         }

@@ -65,8 +65,11 @@ impl Server {
             folders: handshake.folders(),
         };
         let label = handshake.client_info.as_ref().is_some_and(|client| client.name.contains("Code"));
+        let diagnostics = handshake
+            .capability("experimental.tandem")
+            .is_some_and(|tandem| tandem["_meta"]["tandem.diagnostics"] == true);
         self.documents = Documents::new(encoding);
-        self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), label));
+        self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), label, diagnostics));
         self.options = handshake.initialization_options;
         self.phase = Phase::Serving;
         let mut capabilities = json!({
@@ -130,7 +133,8 @@ fn encoding_name(encoding: Encoding) -> &'static str {
 fn acp_answer() -> acp::InitializeResponse {
     let prompt = acp::PromptCapabilities::new().image(true).embedded_context(true);
     let session = acp::SessionCapabilities::new().close(acp::SessionCloseCapabilities::new());
+    let capabilities = acp::AgentCapabilities::new().prompt_capabilities(prompt).session_capabilities(session);
     acp::InitializeResponse::new(acp::ProtocolVersion::V1)
-        .agent_capabilities(acp::AgentCapabilities::new().prompt_capabilities(prompt).session_capabilities(session))
+        .agent_capabilities(capabilities.mcp_capabilities(acp::McpCapabilities::new().http(true)))
         .agent_info(acp::Implementation::new("tandem", env!("CARGO_PKG_VERSION")).title("tandem".to_owned()))
 }

@@ -5,6 +5,7 @@ mod actions;
 mod ask;
 mod chat;
 mod editor;
+mod hunks;
 mod plain;
 
 pub(super) use actions::{ACTION_KINDS, COMMANDS};

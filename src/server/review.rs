@@ -1,5 +1,7 @@
 //! `_tandem/review`, and what plain clients have of it: `tandem.undo` and `tandem.keep`.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -15,10 +17,12 @@ use crate::workspace::review::PendingHunk;
 
 /// The argument of `tandem.undo` and `tandem.keep`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 struct Which {
-    #[serde(default)]
     session_id: Option<String>,
+    turn: Option<u64>,
+    path: Option<PathBuf>,
+    hunk: Option<usize>,
 }
 
 impl Server {
@@ -48,15 +52,20 @@ impl Server {
     }
 
     /// Undoes or keeps what a conversation changed, the one that did last unless one is named; tells by a message.
-    pub(super) fn review_by_command(&mut self, argument: Value, review: session::Review) -> Answer<()> {
-        let usage = || error(ErrorCode::InvalidParams, "it takes nothing, or {sessionId?}");
+    pub(super) fn review_by_command(
+        &mut self,
+        argument: Value,
+        review: impl FnOnce(Selection) -> session::Review,
+    ) -> Answer<()> {
+        let usage = || error(ErrorCode::InvalidParams, "it takes nothing, or {sessionId?, turn?, path?, hunk?}");
         let which: Option<Which> = serde_json::from_value(argument).map_err(|_| usage())?;
-        let named = which.unwrap_or_default().session_id.map(SessionId::from);
+        let Which { session_id, turn, path, hunk } = which.unwrap_or_default();
+        let named = session_id.map(SessionId::from);
         let Some(id) = named.or_else(|| Some(self.changed_last()?.0.clone())) else {
             self.show_message(MessageType::Info, "tandem: there is nothing to undo");
             return Ok(());
         };
-        let answer = ask(self.conversation(&id)?, review);
+        let answer = ask(self.conversation(&id)?, review(Selection { turn, path, hunk }));
         let peer = self.peer.clone();
         self.tasks.spawn(async move {
             let (kind, text) = match answer.await {
@@ -76,7 +85,7 @@ impl Server {
     }
 }
 
-fn ask(
+pub(super) fn ask(
     conversation: &Conversation,
     review: session::Review,
 ) -> oneshot::Receiver<Result<session::Reviewed, ReviewError>> {
@@ -100,5 +109,11 @@ fn wire(reviewed: session::Reviewed) -> ext::Reviewed {
 
 fn hunk(hunk: PendingHunk) -> ext::ReviewedHunk {
     let lines = |lines: std::ops::Range<usize>| ext::Lines { start: lines.start + 1, count: lines.len() };
-    ext::ReviewedHunk { id: hunk.id, old: lines(hunk.old_lines), new: lines(hunk.new_lines), diff: hunk.diff }
+    ext::ReviewedHunk {
+        id: hunk.id,
+        old: lines(hunk.old_lines),
+        new: lines(hunk.new_lines),
+        old_text: hunk.old_text,
+        diff: hunk.diff,
+    }
 }

@@ -1,10 +1,12 @@
 //! Between the words of the protocol and ours: prompts, modes, options, ends and failures of turns.
 
+use std::path::PathBuf;
+
 use super::conversation::Conversation;
 use super::dispatch::{Answer, error};
 use super::documents::path_of;
 use crate::agent::event::{ErrorCode as Failure, Termination};
-use crate::config::Mode;
+use crate::config::{CommandLine, McpServer, Mode};
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, ResponseError};
 use crate::session::Attachment;
@@ -33,6 +35,27 @@ fn name_of(uri: &str) -> (String, Option<(u32, u32)>) {
     let first = numbers.next().flatten();
     let last = numbers.next().flatten().or(first);
     (name, first.zip(last))
+}
+
+/// An MCP server of the client, under its name.
+pub(super) fn mcp_server(server: acp::McpServer) -> Answer<(String, McpServer)> {
+    let refused = |name: &str, why: &str| error(ErrorCode::InvalidParams, format!("MCP server `{name}`: {why}"));
+    match server {
+        acp::McpServer::Stdio(server) => {
+            let program = server.command.into_os_string().into_string();
+            let words = program.into_iter().chain(server.args).collect::<Vec<_>>();
+            let command = CommandLine::try_from(words).map_err(|why| refused(&server.name, why))?;
+            let env = server.env.into_iter().map(|variable| (variable.name, variable.value)).collect();
+            // The editor has agreed to the folder together with the program.
+            Ok((server.name, McpServer::Command { command, env, cwd: Some(PathBuf::new()) }))
+        }
+        acp::McpServer::Http(server) => {
+            let headers = server.headers.into_iter().map(|header| (header.name, header.value)).collect();
+            Ok((server.name, McpServer::Url { url: server.url, headers }))
+        }
+        acp::McpServer::Sse(server) => Err(refused(&server.name, "SSE is out of use; tandem takes `http` and stdio")),
+        _ => Err(error(ErrorCode::InvalidParams, "MCP servers are reached by `http` or stdio")),
+    }
 }
 
 pub(super) fn parse_mode(id: &str) -> Answer<Mode> {

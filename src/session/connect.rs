@@ -1,11 +1,13 @@
 //! From settings to the parts of a session: the endpoint of the model, the rules, the limits.
 
+use std::path::PathBuf;
+
 use super::permission::Policy;
 use super::{SessionId, Setup, Start, store};
 use crate::agent::Limits;
-use crate::config::{self, KeySource, ModelSettings, Settings};
+use crate::config::{self, KeySource, McpServer, ModelSettings, Settings};
 use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
-use crate::tools::{self, Editing};
+use crate::tools::{self, Editing, mcp};
 use crate::workspace::Workspace;
 
 /// What the names of models begin with that were trained on patches in the V4A format.
@@ -26,11 +28,17 @@ pub struct NoProvider {
 #[must_use]
 pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Workspace) -> Setup {
     let rules = &settings.permissions;
+    let roots: Vec<_> = workspace.roots().iter().map(|root| root.path().to_owned()).collect();
     Setup {
         id,
         provider: provider(settings),
+        tools: tools::offered(
+            settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model)),
+            &workspace,
+        ),
         workspace,
-        tools: tools::all(settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model))),
+        servers: mcp::Servers::new(mcp_servers(settings, &roots), settings.limits.command_timeout),
+        patience: settings.limits.connect_timeout,
         mode: settings.mode,
         policy: Policy::new(&rules.allow, &rules.ask, &rules.deny).0,
         limits: Limits {
@@ -43,6 +51,33 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         journal: settings.state_dir.as_deref().map(store::folder),
         start,
     }
+}
+
+/// The MCP servers of the settings, for a workspace with these folders.
+///
+/// A program of the configuration runs in the home folder unless its `cwd` says otherwise: in the workspace, the
+/// repository could put another program in its way.
+#[must_use]
+pub fn mcp_servers(settings: &Settings, roots: &[PathBuf]) -> Vec<mcp::Server> {
+    let inherited = settings.harmless_environment();
+    let home = ["HOME", "USERPROFILE"].into_iter().find_map(|name| inherited.get(name)).map(PathBuf::from);
+    let home = home.filter(|home| home.is_dir()).unwrap_or_else(|| PathBuf::from("/"));
+    let way = |server: &McpServer| match server {
+        McpServer::Command { command, env, cwd } => {
+            let mut environment = inherited.clone();
+            environment.extend(env.clone());
+            let workspace = roots.first().unwrap_or(&home);
+            let folder = cwd.as_ref().map_or_else(|| home.clone(), |cwd| workspace.join(cwd));
+            mcp::Way::Command { words: command.words().to_vec(), environment, folder }
+        }
+        McpServer::Url { url, headers } => mcp::Way::Url { url: url.clone(), headers: headers.clone() },
+    };
+    let server = |(name, server): (&String, &McpServer)| mcp::Server {
+        name: name.clone(),
+        way: way(server),
+        roots: roots.to_vec(),
+    };
+    settings.mcp.iter().map(server).collect()
 }
 
 /// How the model of this name is used to change files, whoever serves it (`openai/gpt-5`).

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::arguments::read_partial;
 use super::changes::{explained, file_diff, first_line, report, shown_change, timely};
+use super::diagnostics::with_new_ones;
 use super::files::{cancelled, location, named, shown, unless_cancelled};
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::workspace::patch::{Action, Chunk, FilePatch, parse};
@@ -83,24 +84,30 @@ impl TypedTool for ApplyPatch {
         for file in &files {
             file.propose(context).await?;
         }
-        let mut done = Changed::new();
-        for file in &files {
-            let ended = if context.cancel.is_cancelled() {
-                Err(cancelled())
-            } else {
-                timely(context, file.commit(context, &mut done)).await
-            };
-            match ended {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => {
-                    let error = explained(context, &file.path, error).await;
-                    return changed_back(context, done, error).await;
-                }
-                Err(stopped) => return unfinished(context, &done, stopped),
-            }
-        }
-        Ok(output(context, &done, ""))
+        let paths: Vec<_> = files.iter().map(|file| &file.path).collect();
+        with_new_ones(context, &paths, apply(context, &files)).await
     }
+}
+
+/// Does it, file by file; when one fails, the ones before are changed back.
+async fn apply(context: &ToolContext, files: &[Planned]) -> Result<ToolOutput, ToolError> {
+    let mut done = Changed::new();
+    for file in files {
+        let ended = if context.cancel.is_cancelled() {
+            Err(cancelled())
+        } else {
+            timely(context, file.commit(context, &mut done)).await
+        };
+        match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                let error = explained(context, &file.path, error).await;
+                return changed_back(context, done, error).await;
+            }
+            Err(stopped) => return unfinished(context, &done, stopped),
+        }
+    }
+    Ok(output(context, &done, ""))
 }
 
 /// The files of a patch, each once.

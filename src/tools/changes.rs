@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use super::diagnostics::with_new_ones;
 use super::files::{cancelled, did_you_mean, location, named, preview, shown, unless_cancelled};
 use super::{FileDiff, Preview, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{Change, FileChange, FileError, Strategy, WorkspacePath};
@@ -46,15 +47,18 @@ pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) ->
     if context.cancel.is_cancelled() {
         return Err(cancelled());
     }
-    match timely(context, context.workspace.commit(&path, &change)).await? {
-        Ok(change) => Ok(ToolOutput {
-            content: report(&shown(&context.workspace, &path.absolute()), &change),
-            locations: vec![location(path.absolute(), first_line(&change))],
-            diffs: vec![file_diff(&path, &change)],
-            plan: None,
-        }),
-        Err(error) => Err(explained(context, &path, error).await),
-    }
+    let done = async {
+        match timely(context, context.workspace.commit(&path, &change)).await? {
+            Ok(change) => Ok(ToolOutput {
+                content: report(&shown(&context.workspace, &path.absolute()), &change),
+                locations: vec![location(path.absolute(), first_line(&change))],
+                diffs: vec![file_diff(&path, &change)],
+                plan: None,
+            }),
+            Err(error) => Err(explained(context, &path, error).await),
+        }
+    };
+    with_new_ones(context, &[&path], done).await
 }
 
 /// What `change` gives, which ends soon once the call is cancelled.

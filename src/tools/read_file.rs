@@ -78,7 +78,10 @@ impl TypedTool for ReadFile {
 fn head(file: &FileText) -> String {
     let stored = (file.format != Format::default()).then(|| file.format.to_string());
     let unsaved = matches!(file.source, Source::Buffer { unsaved: true, .. });
-    let facts = stored.into_iter().chain(unsaved.then(|| "unsaved changes in the editor".to_owned()));
+    let facts = stored
+        .into_iter()
+        .chain(unsaved.then(|| "unsaved changes in the editor".to_owned()))
+        .chain(file.changed.then(|| "changed by somebody else since you last read it".to_owned()));
     let facts = facts.collect::<Vec<_>>().join("; ");
     if facts.is_empty() { facts } else { format!("[{facts}]\n") }
 }

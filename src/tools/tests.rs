@@ -92,7 +92,8 @@ fn the_list_is_small_and_in_fixed_order() {
 #[test]
 fn examples_are_correct_calls() {
     let both = [all(Editing::Replacements), all(Editing::Patches)].concat();
-    for tool in &both {
+    let diagnostics: Arc<dyn Tool> = Arc::new(super::diagnostics::Diagnostics);
+    for tool in both.iter().chain([&diagnostics]) {
         let schema = tool.parameters();
         assert!(jsonschema::meta::is_valid(&schema), "{schema}");
         let error = futures_util::FutureExt::now_or_never(tool.run(&Place::new(&[]).context, &Value::Null));
@@ -118,6 +119,19 @@ async fn read_file_shows_numbered_lines() {
     let preview = place.preview("read_file", json!({"path": "src/main.rs", "offset": 2, "limit": 5})).await.unwrap();
     assert_eq!(preview.title, "Read src/main.rs lines 2–6");
     assert_eq!(preview.locations[0].path, absolute);
+}
+
+#[tokio::test]
+async fn read_file_says_what_somebody_else_changed() {
+    let place = Place::new(&[("a", "one\n")]);
+    place.check("read_file", json!({"path": "a"}), "1\tone\n").await;
+    place.run("edit_file", json!({"path": "a", "edits": [{"old_text": "one", "new_text": "two"}]})).await.unwrap();
+    place.check("read_file", json!({"path": "a"}), "1\ttwo\n").await;
+    place.write("a", b"two;\n");
+    place
+        .check("read_file", json!({"path": "a"}), "[changed by somebody else since you last read it]\n1\ttwo;\n")
+        .await;
+    place.check("read_file", json!({"path": "a"}), "1\ttwo;\n").await;
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
 
+use super::diagnostics::{Diagnostic, Scope};
 use crate::text::Range;
 
 /// The editor's side of reading and writing. Methods not implemented say "not mine": the disk is used instead.
@@ -21,6 +22,17 @@ pub trait Editor: Send + Sync {
     /// Writes `text` to `path` by way of the editor (ACP `fs/write_text_file`); `None` where it cannot.
     fn write<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
         let _ = (path, text);
+        ready(None).boxed()
+    }
+
+    /// Whether [`Self::diagnostics`] can tell anything.
+    fn knows_diagnostics(&self) -> bool {
+        false
+    }
+
+    /// The problems the editor shows; `None` where it cannot tell.
+    fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Diagnostic>>> {
+        let _ = scope;
         ready(None).boxed()
     }
 }

@@ -22,6 +22,8 @@ pub struct PendingHunk {
     pub old_lines: Range<usize>,
     /// Its lines in the text as it is now.
     pub new_lines: Range<usize>,
+    /// The text of its old lines.
+    pub old_text: String,
     /// As a unified diff.
     pub diff: String,
     /// The text without it; `None`: no file at all.
@@ -64,12 +66,13 @@ fn id(hunk: &LineHunk) -> usize {
 
 fn shown(id: usize, without: &str, now: &str, rejected: Option<Arc<str>>) -> PendingHunk {
     let hunks = line_hunks(without, now);
-    let span = |lines: fn(&LineHunk) -> &Range<usize>| {
-        let (first, last) = (hunks.first().map(lines), hunks.last().map(lines));
-        first.map_or(0, |lines| lines.start)..last.map_or(0, |lines| lines.end)
+    let span = |part: fn(&LineHunk) -> &Range<usize>| {
+        let (first, last) = (hunks.first().map(part), hunks.last().map(part));
+        first.map_or(0, |range| range.start)..last.map_or(0, |range| range.end)
     };
     let (old_lines, new_lines) = (span(|hunk| &hunk.old_lines), span(|hunk| &hunk.new_lines));
-    PendingHunk { id, old_lines, new_lines, diff: unified(without, now, CONTEXT), rejected }
+    let old_text = without.get(span(|hunk| &hunk.old)).unwrap_or_default().to_owned();
+    PendingHunk { id, old_lines, new_lines, old_text, diff: unified(without, now, CONTEXT), rejected }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ Standard library and tmux only. Each test has its own project, its own Helix and
 to $TANDEM_TEST_OUT. The last line is `N passed, N failed`.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -153,6 +154,52 @@ def rejected_edit_changes_nothing():
         told = model.requests()[1]["messages"][-1]
         assert told["role"] == "tool" and "said no" in told["content"], told
         assert helix.read("src/lib.rs") == CODE
+
+
+@contextlib.contextmanager
+def reviewed_session(*more):
+    """A session whose first turn changed `add` and the line above it, in a file that is open and shown."""
+    edits = [{"old_text": "Adds two", "new_text": "Sums two"}, {"old_text": "a + b", "new_text": "a - b"}]
+    edit = {"path": "src/lib.rs", "edits": edits}
+    call = {"call": {"id": "call_1", "name": "edit_file", "arguments": edit}}
+    with session("notes.tandem.md", [call], [{"text": "There you are."}], *more) as (model, helix):
+        helix.insert("geo", "Subtract, please.")
+        helix.command("w")
+        helix.shows(r"Allow\* or")
+        helix.answer(r"Allow(?! for)")
+        helix.shows("There you are.")
+        helix.command("open src/lib.rs")
+        helix.shows("Sums two")
+        yield model, helix
+
+
+@test
+def changed_hunk_is_rejected_at_the_cursor_and_the_model_is_told():
+    with reviewed_session([{"text": "I see."}]) as (model, helix):
+        helix.insert("ggO", "// typed since")
+        helix.type("4gg")
+        helix.action("Reject this change")
+        helix.shows(r"a \+ b")
+        helix.shows("Sums two")
+        helix.shows("// typed since")
+        helix.command("open notes.tandem.md")
+        helix.insert("geo", "And now?")
+        helix.command("w")
+        helix.shows("I see.")
+        assert "the user rejected this change of yours in src/lib.rs" in question(model.requests()[2])
+
+
+@test
+def last_turn_is_undone_and_brought_back():
+    with reviewed_session() as (_, helix):
+        helix.action("Undo the last turn")
+        helix.shows("Adds two")
+        helix.shows(r"a \+ b")
+        helix.action("Undo the undo")
+        helix.shows("Sums two")
+        helix.shows(r"a - b")
+        helix.action("Keep the changes")
+        helix.shows("there is nothing to undo any more")
 
 
 @test

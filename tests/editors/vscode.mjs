@@ -3,12 +3,13 @@
 //   node tests/editors/vscode.mjs [--code-server DIR] [--vsix FILE] [--tandem BIN] [--out DIR]
 //
 // Each option has its variable, which tests/run sets: CODE_SERVER (with out/node/entry.js; beside it playwright-core, or PLAYWRIGHT_CORE),
-// TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). Needs the Node of tests/editors/get-node24.sh. The last line is `N passed, N failed`.
+// TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). TANDEM_TEST_ONLY is a pattern for the names of checks; most stand on earlier ones. Needs the Node of tests/editors/get-node24.sh. The last line is `N passed, N failed`.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Model } from "./vscode/model.mjs";
+import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
 import { Workbench } from "./vscode/workbench.mjs";
 
 const FILE = "src/price.ts";
@@ -57,12 +58,16 @@ async function inTheWorkbench() {
   await check("allowed, it lands in the unsaved buffer; the disk is untouched", allowEdit);
   await check("one undo takes it back and leaves what was typed", undoEdit);
   await check("stop ends the model's stream at once, and the next prompt works", stopAndGoOn);
+  await check("a message sent while a turn runs follows it", queueMessage);
   await check("edit selection from the refactor menu; rejected, nothing changes", rejectEdit);
   await check("a question is announced while the chat is hidden, and a command answers it", hiddenQuestion);
   await check("the conversation survives hiding the view", hideAndShow);
   await check("a killed server: the chat says so, and trying again starts it anew", killedServer);
   await check("links are asked about, and open nothing outside the workspace", links);
   await check("in mode edit nothing is asked", editMode);
+  for (const [name, body] of reviewChecks({ bench, model, picture })) {
+    await check(name, body);
+  }
   await check("a new session starts empty", newSession);
   await check("the content policy was never broken", noPolicyBreach);
 }
@@ -187,6 +192,18 @@ async function stopAndGoOn() {
   await bench.idle();
 }
 
+async function queueMessage() {
+  await model.script([{ text: "First" }, { gate: "queue" }, { text: " things first." }], [{ text: "Second things second." }]);
+  await bench.say("One.");
+  await model.state("gate:queue");
+  await bench.say("Two.");
+  await bench.chat.locator(".composer .chip.queued", { hasText: "Next: Two." }).waitFor();
+  await model.open("queue");
+  await bench.chat.locator(".answer", { hasText: "Second things second." }).waitFor();
+  await bench.chat.locator(".composer .chip.queued").waitFor({ state: "detached" });
+  await bench.idle();
+}
+
 async function rejectEdit() {
   const edit = { path: FILE, edits: [{ old_text: " EUR", new_text: " USD" }] };
   await model.script([{ call: { id: "call_4", name: "edit_file", arguments: edit } }], [{ text: "As you wish." }]);
@@ -278,6 +295,9 @@ function noPolicyBreach() {
 }
 
 async function check(name, body) {
+  if (!new RegExp(process.env.TANDEM_TEST_ONLY ?? "").test(name)) {
+    return;
+  }
   try {
     await body();
     passed++;
@@ -302,7 +322,7 @@ function withTyped(text) {
 function startBench() {
   const hidden = Object.keys(process.env).filter((name) => /_API_KEY$|^TANDEM_/.test(name));
   const env = { ...Object.fromEntries(hidden.map((name) => [name, undefined])), XDG_CONFIG_HOME: undefined, XDG_STATE_HOME: undefined };
-  return Workbench.start({ ...options, files: { [FILE]: SAVED, "README.md": "# A shop\n" }, env });
+  return Workbench.start({ ...options, files: { [FILE]: SAVED, [CART]: CART_TEXT, "README.md": "# A shop\n" }, env });
 }
 
 function readOptions() {

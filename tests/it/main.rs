@@ -11,11 +11,14 @@ mod acp;
 mod cancel;
 #[cfg(unix)]
 mod cli;
+mod diagnostics;
 mod driver;
 mod editing;
 mod faults;
 mod house;
 mod lifecycle;
+#[cfg(unix)]
+mod mcp;
 mod network;
 mod plain;
 #[cfg(unix)]

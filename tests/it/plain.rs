@@ -197,3 +197,50 @@ fn without_a_model_the_chat_file_says_how_to_get_one() {
     edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
     assert!(text.contains("TANDEM_BASE_URL") && text.contains("config.toml"), "{text}");
 }
+
+#[test]
+fn a_changed_hunk_is_kept_or_rejected_by_a_code_action_at_the_cursor() {
+    let edits = json!([{ "old_text": "a\n", "new_text": "A\n" }, { "old_text": "i\n", "new_text": "I\n" }]);
+    let call = json!({ "call": { "id": "c1", "name": "edit_file", "arguments": { "path": "a.rs", "edits": edits } } });
+    let world = World::new(json!([[call], [{ "text": "Done." }]]));
+    world.write("a.rs", "a\nb\nc\nd\ne\nf\ng\nh\ni\n");
+    let mut client = plain(&world);
+    let (chat, code) = (world.uri("notes.tandem.md"), world.uri("a.rs"));
+    let mut text = "Change it.\n".to_owned();
+    client.open(&chat, &text);
+    save(&mut client, &chat);
+    edit_until(&mut client, &chat, &mut text, |text| text.contains("*Allow*"));
+    assert!(!titles(&actions(&mut client, &code, 1)).contains(&"tandem: Reject this change"), "not while it runs");
+    command(&mut client, "tandem.allow", json!([]));
+    edit_until(&mut client, &chat, &mut text, |text| text.ends_with("## You\n\n"));
+    assert_eq!(actions(&mut client, &code, 2), Vec::<Value>::new(), "nothing for automatic requests");
+
+    let offered = actions(&mut client, &code, 1);
+    assert_eq!(titles(&offered)[..2], ["tandem: Keep this change", "tandem: Reject this change"]);
+    assert_eq!(
+        titles(&offered).iter().filter(|title| title.contains("this change")).count(),
+        2,
+        "the hunk at the cursor"
+    );
+    command(&mut client, "tandem.undo", offered[1]["command"]["arguments"].clone());
+    let message = client.find(|message| message["params"]["message"] == "tandem: rejected in a.rs");
+    assert_eq!(message["method"], "window/showMessage");
+    assert_eq!(world.read("a.rs"), "a\nb\nc\nd\ne\nf\ng\nh\nI\n");
+    assert!(!titles(&actions(&mut client, &code, 1)).contains(&"tandem: Keep this change"), "it is settled");
+}
+
+#[test]
+fn what_the_editor_shows_of_a_selection_goes_along_with_the_question() {
+    let world = World::new(json!([]));
+    let mut client = plain(&world);
+    let uri = world.uri("a.rs");
+    client.open(&uri, "fn f() {}\n");
+    let at = json!({ "line": 0, "character": 3 });
+    let diagnostic = json!({ "range": { "start": at, "end": at }, "message": "never used", "severity": 2 });
+    let params = json!({ "textDocument": { "uri": uri }, "range": { "start": at, "end": at },
+        "context": { "diagnostics": [diagnostic], "triggerKind": 1 } });
+    let answer = client.call("textDocument/codeAction", params);
+    let explain = answer["result"].as_array().unwrap().iter().find(|action| action["title"] == "tandem: Explain this");
+    let prompt = explain.unwrap()["command"]["arguments"][0]["prompt"].as_str().unwrap();
+    assert!(prompt.ends_with("The editor shows here:\n- line 1: never used"), "{prompt}");
+}

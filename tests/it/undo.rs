@@ -204,6 +204,7 @@ fn hunks_are_kept_and_rejected_one_by_one_after_more_typing() {
     let file = &listed["result"]["turns"][0]["files"][0];
     assert_eq!(file["path"], json!(world.path().join("a.rs")));
     assert_eq!(file["hunks"][1]["new"], json!({ "start": 5, "count": 1 }));
+    assert_eq!(file["hunks"][1]["oldText"], "e\n");
 
     world.write("a.rs", "mine\nA\nb\nc\nd\nE\nf\ng\nh\nI, mine\n");
     let path = world.path().join("a.rs");
@@ -376,4 +377,21 @@ fn without_a_state_folder_it_is_said_once_and_undo_works() {
     assert_eq!(client.seen.iter().filter(warned).count(), 1, "{:#?}", client.seen);
     undo(&mut client, &session);
     assert_eq!(world.read("a.rs"), "two\n");
+}
+
+#[test]
+fn turns_that_stand_on_each_other_are_taken_back_the_last_first() {
+    let world = world(&[edit("a.rs", &[("one", "ONE"), ("three", "THREE")]), edit("a.rs", &[("ONE", "First")])]);
+    world.write("a.rs", "one\ntwo\nthree\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    turn(&mut client, &session);
+    let refused = review(&mut client, &session, "reject", json!({ "turn": 1 }));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("the same lines"), "{refused}");
+    let left = review(&mut client, &session, "reject", json!({ "turn": 2 }));
+    assert_eq!(world.read("a.rs"), "ONE\ntwo\nTHREE\n", "{left}");
+    let left = review(&mut client, &session, "reject", json!({ "turn": 1 }));
+    assert_eq!(world.read("a.rs"), "one\ntwo\nthree\n", "{left}");
+    assert_eq!(left["result"]["turns"], json!([]));
 }

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable, Writable } from 'node:stream';
-import { environment, finish, load, tandem, test, withFolder } from './harness.mjs';
+import { environment, finish, load, peers, tandem, test, withFolder } from './harness.mjs';
 
 const acp = await load('@agentclientprotocol/sdk');
 const { agent, client } = acp.methods;
@@ -17,11 +17,14 @@ const write = { name: 'write_file', arguments: JSON.stringify({ path: 'new.txt',
 model
   .on({ userMessage: 'write new.txt', hasToolResult: false }, { content: 'Writing.', toolCalls: [write] })
   .on({ userMessage: 'write new.txt', hasToolResult: true }, { content: 'Written, I hope.' })
+  .on({ userMessage: 'add', hasToolResult: false }, { toolCalls: [{ name: 'everything__get-sum', arguments: '{"a":19,"b":23}' }] })
+  .on({ userMessage: 'add', hasToolResult: true }, { content: 'Added.' })
   .onMessage('for ever', { content: 'on and on '.repeat(1000) }, { latency: 20 });
 await model.start();
 
-// talk FOLDER ANSWER BODY: runs an agent and a client that answers questions with the option of that kind.
-async function talk(folder, answer, body) {
+// talk FOLDER ANSWER BODY SERVERS: runs an agent and a client that answers questions with the option of that kind and
+// brings these MCP servers along.
+async function talk(folder, answer, body, mcpServers = []) {
   const settings = { TANDEM_BASE_URL: `${model.url}/v1`, TANDEM_MODEL: 'gpt-4o' };
   const env = environment(path.join(folder, '.home'), settings);
   const child = spawn(tandem, ['acp'], { stdio: ['pipe', 'pipe', 'inherit'], env });
@@ -43,7 +46,7 @@ async function talk(folder, answer, body) {
     const hello = await agentSide.request(agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities });
     assert.equal(hello.agentInfo.name, 'tandem');
     assert.equal(hello.protocolVersion, acp.PROTOCOL_VERSION);
-    const { sessionId } = await agentSide.request(agent.session.new, { cwd: folder, mcpServers: [] });
+    const { sessionId } = await agentSide.request(agent.session.new, { cwd: folder, mcpServers });
     await body(agentSide, sessionId, heard);
   });
   child.stdin.end();
@@ -79,6 +82,19 @@ await test('acp sdk: a prompt is cancelled', () => withFolder((folder) =>
     await agentSide.notify(agent.session.cancel, { sessionId });
     assert.equal((await answer).stopReason, 'cancelled');
   })));
+
+await test('acp sdk: an MCP server of the client adds up', () => withFolder((folder) => {
+  const index = path.join(peers, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
+  const everything = { name: 'everything', command: process.execPath, args: [index, 'stdio'], env: [] };
+  return talk(folder, 'allow_once', async (agentSide, sessionId, heard) => {
+    const { stopReason } = await agentSide.request(agent.session.prompt, prompt(sessionId, 'add 19 and 23'));
+    assert.equal(stopReason, 'end_turn');
+    assert.equal(heard.questions[0].toolCall.title, 'everything: get-sum {"a":19,"b":23}');
+    const last = heard.updates.filter((update) => update.toolCallId && update.status).at(-1);
+    assert.equal(last.status, 'completed');
+    assert.match(last.content[0].content.text, /42/);
+  }, [everything]);
+}));
 
 await model.stop();
 finish();

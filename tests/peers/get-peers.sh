@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# get-peers.sh: model servers and ACP clients that others wrote, from npm and PyPI. No compiler is needed.
+# get-peers.sh: model servers, ACP clients and an MCP server that others wrote, from npm and PyPI. No compiler is needed.
 # Prints its folder: node_modules/, and python/ with a virtual environment.
 . "$(dirname "$0")/../editors/common.sh"
 
-NPM=(@copilotkit/aimock@1.43.0 openai-mock-api@0.4.0 @agentclientprotocol/sdk@2.4.0)
+NPM=(@copilotkit/aimock@1.43.0 openai-mock-api@0.4.0 @agentclientprotocol/sdk@2.4.0 @modelcontextprotocol/server-everything@2026.8.31)
 PYPI=(agent-client-protocol==0.12.1)
 DEST=$CACHE/peers
 environment=$("$(dirname "$0")/../editors/get-node24.sh")

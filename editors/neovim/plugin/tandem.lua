@@ -29,8 +29,14 @@ for name, modes in pairs({
   allow = { 'n' },
   reject = { 'n' },
   new = { 'n' },
+  undo = { 'n' },
+  review = { 'n' },
+  keep = { 'n' },
+  reject_hunk = { 'n' },
+  next_hunk = { 'n' },
+  prev_hunk = { 'n' },
 }) do
-  vim.keymap.set(modes, ('<Plug>(tandem-%s)'):format(name), function()
+  vim.keymap.set(modes, ('<Plug>(tandem-%s)'):format((name:gsub('_', '-'))), function()
     require('tandem')[name]()
   end, { desc = 'tandem: ' .. name })
 end

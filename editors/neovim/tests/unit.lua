@@ -188,6 +188,18 @@ t.test('the output of a call folds, of a failed one it does not', function()
   t.equal(render.tool(call).fold, false)
 end)
 
+t.test('a command that runs shows the last lines of its output, unfolded', function()
+  local lines = vim.fn.range(1, 30)
+  local content = { { type = 'content', content = { type = 'text', text = table.concat(lines, '\n') } } }
+  local call = { toolCallId = '1', title = 'make', kind = 'execute', status = 'in_progress', content = content }
+  local rendered = render.tool(call)
+  t.equal(rendered.fold, false)
+  t.equal(vim.list_slice(rendered.lines, 2, 4), { '```', '…', '23' })
+  t.equal(rendered.lines[#rendered.lines - 1], '30')
+  call.status = 'completed'
+  t.equal({ render.tool(call).fold, #render.tool(call).lines }, { true, 33 })
+end)
+
 t.test('a question shows the keys of its answers', function()
   local rendered = render.tool({ toolCallId = '1', title = 'Edit a' }, {
     { optionId = 'n', name = 'Reject', kind = 'reject_once' },
@@ -530,7 +542,7 @@ t.test('the help has every subcommand, setting, event and function under its tag
   for name in pairs(require('tandem')) do
     t.contains(tags, ('tandem.%s()\t'):format(name))
   end
-  for _, event in ipairs({ 'TurnStart', 'TurnEnd', 'Update', 'Permission' }) do
+  for _, event in ipairs({ 'TurnStart', 'TurnEnd', 'Update', 'Permission', 'Review' }) do
     t.contains(tags, 'Tandem' .. event .. '\t')
   end
   for _, map in ipairs(api.nvim_get_keymap('n')) do

@@ -12,21 +12,27 @@ import {
   type Selection,
   type TextDocument,
 } from "vscode";
+import { contains } from "./hunks";
+import type { Hunk, Review } from "./review";
 
-export function registerActions(): Disposable {
+export function registerActions(review: Review): Disposable {
   const selector = [{ scheme: "file" }, { scheme: "untitled" }];
-  return languages.registerCodeActionsProvider(selector, new Actions(), {
+  return languages.registerCodeActionsProvider(selector, new Actions(review), {
     providedCodeActionKinds: [CodeActionKind.QuickFix, CodeActionKind.RefactorRewrite],
   });
 }
 
 class Actions implements CodeActionProvider {
+  constructor(private readonly review: Review) {}
+
   provideCodeActions(document: TextDocument, range: Range | Selection, context: CodeActionContext): CodeAction[] {
     if (context.triggerKind !== CodeActionTriggerKind.Invoke) {
       return [];
     }
     const fixes = context.diagnostics.map((diagnostic) => fix(document, diagnostic));
-    return range.isEmpty ? fixes : [...fixes, ...onSelection()];
+    const decisions = this.review.of(document.uri).filter(({ hunk }) => contains(hunk, range.start.line));
+    const first = [...decisions.flatMap(onHunk), ...fixes];
+    return range.isEmpty ? first : [...first, ...onSelection()];
   }
 }
 
@@ -35,6 +41,16 @@ function fix(document: TextDocument, diagnostic: Diagnostic): CodeAction {
   action.diagnostics = [diagnostic];
   action.command = { command: "tandem.fix", title: action.title, arguments: [document.uri, diagnostic] };
   return action;
+}
+
+function onHunk(hunk: Hunk): CodeAction[] {
+  return [["Keep This Change", "tandem.keepChange"] as const, ["Reject This Change", "tandem.rejectChange"] as const].map(
+    ([title, command]) => {
+      const action = new CodeAction(title, CodeActionKind.QuickFix);
+      action.command = { command, title, arguments: [hunk] };
+      return action;
+    },
+  );
 }
 
 function onSelection(): CodeAction[] {

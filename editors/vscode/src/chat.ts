@@ -110,6 +110,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "detach":
         this.attachments = this.attachments.filter((_, index) => index !== message.index);
         return this.stateChanged();
+      case "unqueue":
+        return this.session.unqueue(message.index);
       case "open":
         return openLocation(message.location);
       case "showDiff":
@@ -124,9 +126,6 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private async send(text: string): Promise<void> {
-    if (this.session.isRunning) {
-      return;
-    }
     const attachments = this.attachments;
     this.attachments = [];
     await this.session.prompt(text, attachments);

@@ -1,12 +1,17 @@
 /** Puts the parts together. Activated by the chat view or a command; the server starts with the first of them. */
 import { commands, type ExtensionContext, window, workspace } from "vscode";
 import { registerActions } from "./actions";
+import { Before } from "./before";
+import { Changes } from "./changes";
 import { ChatView } from "./chat";
 import { registerCommands } from "./commands";
 import { followFocus } from "./focus";
+import { Marks } from "./marks";
 import { Preview } from "./preview";
+import { Review } from "./review";
 import { Server } from "./server";
 import { Session } from "./session";
+import { registerReviewCommands } from "./reviewing";
 import { showStatus } from "./status";
 
 let server: Server | undefined;
@@ -16,17 +21,25 @@ export function activate({ extensionUri, secrets, subscriptions }: ExtensionCont
   server = new Server(log, secrets);
   const session = new Session(server);
   const preview = new Preview(session);
+  const review = new Review(session);
+  const before = new Before(review);
   const chat = new ChatView(extensionUri, session, preview);
   subscriptions.push(
     log,
     session,
     preview,
     chat,
-    showStatus(session),
+    review,
+    before,
+    new Changes(review),
+    new Marks(review),
+    showStatus(session, review),
     followFocus(server),
-    registerActions(),
+    registerActions(review),
     ...registerCommands({ server, session, chat, log }),
+    ...registerReviewCommands(review, before),
     session.onChange(() => setContext(session)),
+    review.onChange(() => void commands.executeCommand("setContext", "tandem.hasChanges", review.count > 0)),
     secrets.onDidChange(() => void renewServer(session)),
     workspace.onDidChangeConfiguration((event) => {
       const concerns = ["model", "baseUrl", "api", "mode", "server"].some((key) => event.affectsConfiguration(`tandem.${key}`));

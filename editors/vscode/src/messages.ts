@@ -95,6 +95,8 @@ export interface ChatState {
   /** Tokens in the context, of how many. */
   readonly usage?: { readonly used: number; readonly size: number };
   readonly attachments: readonly string[];
+  /** Messages that are sent when the running turn has ended. */
+  readonly queued: readonly string[];
 }
 
 export type ToView =
@@ -111,6 +113,7 @@ export type FromView =
   | { readonly type: "pick"; readonly what: "mode" | "model"; readonly value: string }
   | { readonly type: "attach" }
   | { readonly type: "detach"; readonly index: number }
+  | { readonly type: "unqueue"; readonly index: number }
   | { readonly type: "open"; readonly location: Location }
   | { readonly type: "showDiff"; readonly id: number; readonly index: number }
   | { readonly type: "link"; readonly href: string }

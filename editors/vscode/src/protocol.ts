@@ -2,7 +2,7 @@
  * What goes over the wire besides plain LSP: the session methods of the Agent Client Protocol v1, names and shapes unchanged, and tandem's own
  * `_tandem/…`. Mirrors `src/protocol` of the server; only what this extension uses is listed, and unknown updates are ignored.
  */
-import { NotificationType, RequestType, type Range } from "vscode-languageclient/node";
+import { type Diagnostic, NotificationType, RequestType, type Range } from "vscode-languageclient/node";
 
 export interface TextBlock {
   readonly type: "text";
@@ -119,6 +119,57 @@ export interface StatusParams {
   readonly message?: string | null;
 }
 
+/** Some lines of a text, counted from 1. */
+export interface Lines {
+  readonly start: number;
+  readonly count: number;
+}
+
+export interface ReviewedHunk {
+  /** Stays the same while other hunks of the file are kept, rejected or typed around. */
+  readonly id: number;
+  readonly old: Lines;
+  readonly new: Lines;
+  /** The text of its `old` lines. */
+  readonly oldText: string;
+  readonly diff: string;
+}
+
+export interface ReviewedFile {
+  readonly path: string;
+  readonly created: boolean;
+  readonly hunks: readonly ReviewedHunk[];
+}
+
+export interface ReviewedTurn {
+  readonly turn: number;
+  readonly files: readonly ReviewedFile[];
+}
+
+/** What is pending now, and what was done. */
+export interface Reviewed {
+  readonly turns: readonly ReviewedTurn[];
+  readonly message?: string;
+}
+
+export interface ReviewParams {
+  readonly action: "list" | "keep" | "reject";
+  readonly turn?: number;
+  readonly path?: string;
+  readonly hunk?: number;
+}
+
+export interface DiagnosticsParams {
+  /** Empty: all the editor knows. */
+  readonly uris: readonly string[];
+  /** They were just changed. */
+  readonly settled: boolean;
+}
+
+export interface DiagnosticsResult {
+  readonly documents: readonly { readonly uri: string; readonly diagnostics: readonly Diagnostic[] }[];
+}
+
 /** What a failed prompt carries besides its message. */
 export interface FailureData {
   readonly code?: string;
@@ -148,6 +199,9 @@ export const setConfigOption = new RequestType<
   void
 >("session/set_config_option");
 export const requestPermission = new RequestType<PermissionParams, PermissionResult, void>("session/request_permission");
+
+export const review = new RequestType<OfSession & ReviewParams, Reviewed, void>("_tandem/review");
+export const diagnostics = new RequestType<DiagnosticsParams, DiagnosticsResult, void>("_tandem/diagnostics");
 
 export const cancel = new NotificationType<OfSession>("session/cancel");
 export const update = new NotificationType<UpdateParams>("session/update");

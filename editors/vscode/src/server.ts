@@ -11,6 +11,7 @@ import {
   State,
   type StaticFeature,
 } from "vscode-languageclient/node";
+import { diagnostics } from "./diagnostics";
 import { StartError } from "./failure";
 import { environment, findServer, type Settings } from "./launch";
 import * as protocol from "./protocol";
@@ -111,6 +112,7 @@ export class Server implements Disposable {
     client.registerFeature(sessionMethods);
     client.onNotification(protocol.update, (params) => this.updated.fire(params));
     client.onNotification(protocol.status, (status) => this.statusChanged.fire(status));
+    client.onRequest(protocol.diagnostics, (params, token) => diagnostics(client, params, token));
     client.onRequest(protocol.requestPermission, (params, token) => this.askPermission(params, token));
     client.onDidChangeState(({ oldState, newState }) => {
       if (newState === State.Stopped && oldState === State.Running) {
@@ -125,7 +127,7 @@ export class Server implements Disposable {
 /** Tells the server that this client speaks the session methods; files stay with the server and the LSP document sync. */
 const sessionMethods: StaticFeature = {
   fillClientCapabilities(capabilities) {
-    const tandem = { fs: { readTextFile: false, writeTextFile: false }, terminal: false };
+    const tandem = { fs: { readTextFile: false, writeTextFile: false }, terminal: false, _meta: { "tandem.diagnostics": true } };
     capabilities.experimental = { ...(capabilities.experimental as object | undefined), tandem };
   },
   initialize: () => undefined,

@@ -32,6 +32,7 @@ export class Session implements Disposable {
   private current: string | undefined;
   private running = false;
   private lastTurn: Turn | undefined;
+  private queued: Turn[] = [];
   private readonly questions = new Map<number, { options: readonly protocol.PermissionOption[]; answer: Answer }>();
   private modes: protocol.SessionModes | undefined;
   private configOptions: readonly protocol.ConfigOption[] = [];
@@ -43,6 +44,8 @@ export class Session implements Disposable {
   private readonly grew = new EventEmitter<void>();
   private readonly asked = new EventEmitter<string>();
   private readonly replaced = new EventEmitter<void>();
+  private readonly ended = new EventEmitter<string>();
+  private readonly forgotten = new EventEmitter<void>();
   /** `state` changed, and perhaps the transcript. */
   readonly onChange = this.changed.event;
   /** The transcript changed; often. */
@@ -51,6 +54,10 @@ export class Session implements Disposable {
   readonly onQuestion = this.asked.event;
   /** The transcript is another one. */
   readonly onReplace = this.replaced.event;
+  /** A turn ended; what was asked. */
+  readonly onTurnEnd = this.ended.event;
+  /** The server's session is gone, and with it what could be undone. */
+  readonly onForget = this.forgotten.event;
   private readonly subscriptions: Disposable[];
 
   constructor(private readonly server: Server) {
@@ -73,6 +80,7 @@ export class Session implements Disposable {
       phase: this.phase(),
       message: this.problem?.text ?? this.status?.message ?? "",
       remedies: this.problem?.remedies ?? [],
+      queued: this.queued.map(({ text }) => text),
       ...(modes && { modes }),
       ...(models && { models: { current: models.currentValue, choices: models.options } }),
       ...(this.usage && { usage: this.usage }),
@@ -90,10 +98,11 @@ export class Session implements Disposable {
     this.changed.fire();
   }
 
-  /** Runs a turn to its end; failures end up in the transcript. */
+  /** Runs a turn to its end, or lets it follow the one that runs; failures end up in the transcript. */
   async prompt(text: string, attachments: readonly Attachment[]): Promise<void> {
     if (this.running) {
-      return;
+      this.queued.push({ text, attachments });
+      return this.changed.fire();
     }
     this.transcript.ask(
       text,
@@ -114,12 +123,23 @@ export class Session implements Disposable {
     await this.run(this.lastTurn);
   }
 
+  unqueue(index: number): void {
+    this.queued.splice(index, 1);
+    this.changed.fire();
+  }
+
   async stop(): Promise<void> {
     this.answerAll();
     const sessionId = await this.id?.catch(() => undefined);
     if (this.running && sessionId !== undefined) {
       await this.server.notify(protocol.cancel, { sessionId });
     }
+  }
+
+  /** Looks at what turns changed, keeps it or takes it back; `undefined` before the first turn. */
+  async review(params: protocol.ReviewParams): Promise<protocol.Reviewed | undefined> {
+    const sessionId = this.current;
+    return sessionId === undefined ? undefined : this.server.request(protocol.review, { sessionId, ...params });
   }
 
   answer(id: number, optionId: string): void {
@@ -149,6 +169,7 @@ export class Session implements Disposable {
     this.forgetSession();
     this.transcript = new Transcript();
     this.lastTurn = undefined;
+    this.queued = [];
     this.replaced.fire();
     const sessionId = await old?.catch(() => undefined);
     if (sessionId !== undefined) {
@@ -175,6 +196,8 @@ export class Session implements Disposable {
     this.grew.dispose();
     this.asked.dispose();
     this.replaced.dispose();
+    this.ended.dispose();
+    this.forgotten.dispose();
   }
 
   private async run(turn: Turn): Promise<void> {
@@ -190,16 +213,30 @@ export class Session implements Disposable {
       transcript.finish();
       if (ending !== undefined) {
         transcript.notice(ending);
+        this.dropQueue();
       }
     } catch (error) {
       const failed = failure(error);
       this.problem = error instanceof StartError ? failed : undefined;
       transcript.finish();
       transcript.fail(failed.text, failed.remedies);
+      this.dropQueue();
     } finally {
       this.answerAll();
       this.running = false;
       this.changed.fire();
+      this.ended.fire(turn.text);
+    }
+    const next = this.queued.shift();
+    if (next !== undefined) {
+      await this.prompt(next.text, next.attachments);
+    }
+  }
+
+  /** What was meant to follow a turn that did not go well is not sent behind the person's back. */
+  private dropQueue(): void {
+    for (const { text } of this.queued.splice(0)) {
+      this.transcript.notice(`Not sent: ${text}`);
     }
   }
 
@@ -304,6 +341,7 @@ export class Session implements Disposable {
     this.current = undefined;
     this.status = undefined;
     this.usage = undefined;
+    this.forgotten.fire();
   }
 
   private phase(): Phase {

@@ -45,9 +45,12 @@ export class Composer {
     }
   }
 
-  draw({ phase, attachments, modes, models, usage }: ChatState): void {
+  draw({ phase, attachments, queued, modes, models, usage }: ChatState): void {
     this.isBusy = phase === "running" || phase === "waiting";
-    this.chips.set(attachments, () => attachments.map((label, index) => this.chip(label, index)));
+    this.chips.set({ attachments, queued }, () => [
+      ...queued.map((text, index) => this.queuedChip(text, index)),
+      ...attachments.map((label, index) => this.chip(label, index)),
+    ]);
     this.pickers.set({ modes, models, usage }, () => [
       modes && this.picker("mode", "Mode", modes),
       models && this.picker("model", "Model", models),
@@ -60,6 +63,11 @@ export class Composer {
         ),
     ]);
     this.action.set(this.isBusy, () => [this.isBusy ? this.stopButton() : this.sendButton()]);
+  }
+
+  private queuedChip(text: string, index: number): HTMLElement {
+    const remove = iconButton("close", `Do not send ${visible(text)}`, () => this.send({ type: "unqueue", index }));
+    return h("span", { class: "chip queued", title: visible(text) }, h("span", { class: "words" }, `Next: ${visible(text)}`), remove);
   }
 
   private chip(label: string, index: number): HTMLElement {
@@ -112,7 +120,7 @@ export class Composer {
 
   private submit(): void {
     const text = this.input.value.trim();
-    if (text === "" || this.isBusy) {
+    if (text === "") {
       return;
     }
     this.input.value = "";

@@ -121,6 +121,9 @@ const statusIcons: Record<ToolStatus, { name: IconName; says: string }> = {
   failed: { name: "close", says: "failed" },
 };
 
+/** As much of a running command's output is shown. */
+const LIVE_LINES = 12;
+
 class ToolView implements ItemView {
   readonly element = h("section", { class: "tool" });
   private readonly head = new Slot("tool-head");
@@ -150,9 +153,10 @@ class ToolView implements ItemView {
     this.element.setAttribute("aria-label", visible(item.title));
     this.head.set({ ...head, asking, counts, hasBody: this.hasBody(), open: this.isOpen() }, () => this.drawHead(counts));
     this.body.element.hidden = !this.isOpen();
-    this.body.set({ diffs, output }, () => [
+    const shown = this.isLive() ? lastLines(output, LIVE_LINES) : output;
+    this.body.set({ diffs, shown }, () => [
       ...diffs.map((diff, index) => diffTable(diff, diffs.length > 1 && this.drawPath(diff, index))),
-      output !== "" && h("pre", { class: "output", tabindex: "0" }, visible(output)),
+      shown !== "" && h("pre", { class: "output", tabindex: "0" }, visible(shown)),
     ]);
     this.question.element.hidden = !asking;
     this.question.set(question, () => (question ? this.drawQuestion(question) : []));
@@ -164,10 +168,14 @@ class ToolView implements ItemView {
     return this.item.diffs.length > 0 || this.item.output !== "";
   }
 
-  /** Diffs and what is asked about are shown; other output is folded until the person opens it. */
+  /** Diffs, what is asked about and what a command says while it runs are shown; other output is folded until the person opens it. */
   private isOpen(): boolean {
     const { diffs, question } = this.item;
-    return this.hasBody() && !(this.folded ?? (diffs.length === 0 && question === undefined));
+    return this.hasBody() && !(this.folded ?? (diffs.length === 0 && question === undefined && !this.isLive()));
+  }
+
+  private isLive(): boolean {
+    return this.item.toolKind === "execute" && this.item.status === "in_progress";
   }
 
   private drawHead({ added, removed }: { added: number; removed: number }): Child[] {
@@ -223,6 +231,11 @@ class ToolView implements ItemView {
       h("div", { class: "buttons", role: "group", "aria-label": "tandem asks for permission" }, ...options.map(button)),
     ];
   }
+}
+
+function lastLines(text: string, count: number): string {
+  const lines = text.trimEnd().split("\n");
+  return lines.length <= count ? text : ["…", ...lines.slice(-count)].join("\n");
 }
 
 function sum(diffs: readonly DiffView[], what: "added" | "removed"): number {

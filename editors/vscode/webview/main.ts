@@ -38,7 +38,9 @@ const composer = new Composer(send, {
 });
 let following = true;
 document.body.append(scroller, jump, composer.element);
-new ResizeObserver(() => (following ? toEnd() : scrolled())).observe(content);
+const resized = new ResizeObserver(() => (following ? toEnd() : scrolled()));
+resized.observe(content);
+resized.observe(scroller);
 
 let queue: ToView[] = [];
 addEventListener("message", ({ data }: MessageEvent<ToView>) => {

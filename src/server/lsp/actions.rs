@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::chat;
 use crate::agent::event::Permission;
 use crate::protocol::lsp;
-use crate::rpc::ErrorCode;
+use crate::rpc::{ErrorCode, Params, Responder};
 use crate::server::Server;
-use crate::server::dispatch::{Answer, error};
-use crate::session::{Attachment, Prompt, Review, Selection, Undoable};
+use crate::server::dispatch::{Answer, error, read};
+use crate::session::{Attachment, Prompt, Review, Undoable};
 use crate::text::display;
 
 /// The kinds of our code actions.
@@ -35,6 +35,8 @@ const EDIT: &str = "Edit this selection. Where its comments give instructions (s
                     what it does.";
 /// More diagnostics than this make a menu unreadable.
 const FIXES: usize = 3;
+/// More diagnostics than this are not told with a question.
+const DIAGNOSTICS: usize = 10;
 
 /// The argument of `tandem.ask`.
 #[derive(Debug, Deserialize)]
@@ -47,10 +49,25 @@ struct Ask {
 }
 
 impl Server {
-    pub(in crate::server) fn code_actions(&mut self, params: lsp::CodeActionParams) -> Vec<Value> {
+    /// Answers `textDocument/codeAction`, but for automatic requests with nothing.
+    pub(in crate::server) fn code_actions(&mut self, responder: Responder, params: &Params) {
+        let params = match read::<lsp::CodeActionParams>(params) {
+            Ok(params) => params,
+            Err(error) => return responder.respond(Err(error)),
+        };
         if params.context.trigger_kind == Some(lsp::CodeActionTriggerKind::Automatic) || self.client.speaks_acp {
-            return Vec::new();
+            return responder.ok(&[(); 0]);
         }
+        let on_hunks = self.hunk_actions(&params.text_document.uri.0, params.range);
+        let others = self.actions(params);
+        self.tasks.spawn(async move {
+            let mut actions = on_hunks.await;
+            actions.extend(others);
+            responder.ok(&actions);
+        });
+    }
+
+    fn actions(&self, params: lsp::CodeActionParams) -> Vec<Value> {
         let uri = params.text_document.uri.0;
         let mut actions = self.question_actions();
         if self.plain_is_running() {
@@ -107,8 +124,8 @@ impl Server {
             "tandem.allow" => self.answer_question(first.as_str(), Permission::AllowOnce)?,
             "tandem.allowAlways" => self.answer_question(first.as_str(), Permission::AllowAlways)?,
             "tandem.reject" => self.answer_question(first.as_str(), Permission::Reject)?,
-            "tandem.undo" => self.review_by_command(first, Review::Reject(Selection::default()))?,
-            "tandem.keep" => self.review_by_command(first, Review::Keep(Selection::default()))?,
+            "tandem.undo" => self.review_by_command(first, Review::Reject)?,
+            "tandem.keep" => self.review_by_command(first, Review::Keep)?,
             other => {
                 let message = format!("there is no command `{other}`; there are {}", COMMANDS.join(", "));
                 return Err(error(ErrorCode::InvalidParams, message));
@@ -184,10 +201,22 @@ fn selection_actions(uri: &str, range: &lsp::Range, diagnostics: &[lsp::Diagnost
             ask(&title, "quickfix", &format!("Fix this diagnostic: {text}"), &diagnostic.range)
         })
         .collect();
-    actions.push(ask("tandem: Ask about this", "refactor", ABOUT, range));
-    actions.push(ask("tandem: Explain this", "refactor", EXPLAIN, range));
-    actions.push(ask("tandem: Edit this", "refactor", EDIT, range));
+    for (title, prompt) in
+        [("tandem: Ask about this", ABOUT), ("tandem: Explain this", EXPLAIN), ("tandem: Edit this", EDIT)]
+    {
+        actions.push(ask(title, "refactor", &with_diagnostics(prompt, diagnostics), range));
+    }
     actions
+}
+
+/// What the editor shows of a selection goes along with the question: a plain client cannot be asked for it later.
+fn with_diagnostics(prompt: &str, diagnostics: &[lsp::Diagnostic]) -> String {
+    let shown = diagnostics.iter().take(DIAGNOSTICS).map(|diagnostic| {
+        let text = plain_text(diagnostic);
+        format!("\n- line {}: {}", diagnostic.range.start.line + 1, display::escape_line(text.trim()))
+    });
+    let shown: String = shown.collect();
+    if shown.is_empty() { prompt.to_owned() } else { format!("{prompt}\n\nThe editor shows here:{shown}") }
 }
 
 /// The message of a diagnostic, which newer clients may send as marked-up text.
@@ -197,7 +226,7 @@ fn plain_text(diagnostic: &lsp::Diagnostic) -> String {
     text.to_owned()
 }
 
-fn action(title: &str, kind: &str, command: &str, arguments: &Value) -> Value {
+pub(super) fn action(title: &str, kind: &str, command: &str, arguments: &Value) -> Value {
     json!({
         "title": title,
         "kind": kind,

@@ -1,12 +1,14 @@
-//! `workspace/applyEdit`: how an edit reaches an open buffer.
+//! What an editor does for us: `workspace/applyEdit`, by which an edit reaches an open buffer, and
+//! `_tandem/diagnostics`, by which we learn of the problems it shows.
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
-use crate::protocol::lsp;
+use crate::protocol::{ext, lsp};
 use crate::rpc::Peer;
-use crate::server::documents::wire_range;
+use crate::server::documents::{path_of, wire_range};
+use crate::workspace::diagnostics::{Diagnostic, Scope, Severity};
 use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
 
 /// The editor at the other end of a language client.
@@ -14,11 +16,13 @@ pub(in crate::server) struct LspEditor {
     peer: Peer,
     /// Whether edits carry a label: some editors show it in their undo list, others print it over the text.
     label: bool,
+    /// Whether it answers `_tandem/diagnostics`.
+    diagnostics: bool,
 }
 
 impl LspEditor {
-    pub fn new(peer: Peer, label: bool) -> Self {
-        Self { peer, label }
+    pub fn new(peer: Peer, label: bool, diagnostics: bool) -> Self {
+        Self { peer, label, diagnostics }
     }
 }
 
@@ -47,4 +51,47 @@ impl Editor for LspEditor {
         }
         .boxed()
     }
+
+    fn knows_diagnostics(&self) -> bool {
+        self.diagnostics
+    }
+
+    fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Diagnostic>>> {
+        if !self.diagnostics {
+            return ready(None).boxed();
+        }
+        let params = ext::DiagnosticsParams { uris: scope.uris.clone(), settled: scope.settled };
+        let answer = self.peer.request("_tandem/diagnostics", &params);
+        async move {
+            let answer = answer.await.inspect_err(|error| tracing::warn!("_tandem/diagnostics: {error}")).ok()?;
+            let read = serde_json::from_value::<ext::DiagnosticsResult>(answer);
+            let result = read.inspect_err(|error| tracing::warn!("_tandem/diagnostics: {error}")).ok()?;
+            Some(result.documents.into_iter().flat_map(problems).collect())
+        }
+        .boxed()
+    }
+}
+
+/// The problems of a document. What is no file is none of ours.
+fn problems(document: ext::DocumentDiagnostics) -> Vec<Diagnostic> {
+    let Some(path) = path_of(&document.uri) else { return Vec::new() };
+    let problem = |found: ext::Problem| Diagnostic {
+        path: path.clone(),
+        line: found.range.start.line + 1,
+        severity: match found.severity {
+            Some(1) | None => Severity::Error,
+            Some(2) => Severity::Warning,
+            Some(3) => Severity::Information,
+            Some(_) => Severity::Hint,
+        },
+        source: [found.source, found.code.as_ref().map(word)].into_iter().flatten().collect::<Vec<_>>().join(" "),
+        message: word(&found.message),
+    };
+    document.diagnostics.into_iter().map(problem).collect()
+}
+
+/// A code may be a number, a message marked-up text.
+fn word(value: &Value) -> String {
+    let text = value.as_str().or_else(|| value["value"].as_str());
+    text.map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -228,7 +228,8 @@ impl Entry {
                 Some(index) => files.remove(index),
                 None => Restored::look(workspace, &change.path).await?,
             };
-            let target = before(change, file.target.clone()).await?;
+            let target = before(change, file.target.clone()).await;
+            let target = target.map_err(|why| ReviewError(format!("{}: {why}", file.path.display())))?;
             files.push(file.to(target)?);
         }
         Ok(files)
@@ -257,9 +258,9 @@ impl Restored {
     }
 }
 
-/// What a file that is `now` so was before `change`. What has been typed since stays.
-async fn before(change: &FileDiff, now: Option<Arc<str>>) -> Result<Option<Arc<str>>, ReviewError> {
-    let refused = |why: &str| Err(ReviewError(format!("{}: {why}", change.path.display())));
+/// What a file that is `now` so was before `change`. What has been typed since stays; an error says why it cannot.
+async fn before(change: &FileDiff, now: Option<Arc<str>>) -> Result<Option<Arc<str>>, String> {
+    let refused = |why: &str| Err(why.to_owned());
     let Some(before) = change.old_text.clone() else {
         return match now {
             Some(now) if now != change.new_text => {

@@ -71,7 +71,7 @@ end
 
 ---@param edit lsp.TextDocumentEdit
 ---@param encoding string
----@param turn integer
+---@param turn? integer
 local function apply_to_document(edit, encoding, turn)
   local bufnr = vim.uri_to_bufnr(edit.textDocument.uri)
   vim.fn.bufload(bufnr)
@@ -80,14 +80,14 @@ local function apply_to_document(edit, encoding, turn)
   end, edit.edits)
   api.nvim_buf_call(bufnr, function()
     local block = blocks[bufnr]
-    if block and block.turn == turn and block.tick == vim.b.changedtick then
+    if turn and block and block.turn == turn and block.tick == vim.b.changedtick then
       vim.cmd('silent! undojoin')
     else
       break_undo()
     end
     util.apply_text_edits(edits, bufnr, encoding)
     break_undo()
-    blocks[bufnr] = { turn = turn, tick = vim.b.changedtick }
+    blocks[bufnr] = turn and { turn = turn, tick = vim.b.changedtick } or nil
   end)
 end
 
@@ -107,7 +107,7 @@ end
 --- Applies all of a workspace edit or nothing of it.
 ---@param params lsp.ApplyWorkspaceEditParams
 ---@param encoding string the client's position encoding
----@param turn integer edits of the same turn share an undo block
+---@param turn? integer edits of the same turn share an undo block; those of no turn (a review) never do
 ---@return lsp.ApplyWorkspaceEditResult
 function M.apply(params, encoding, turn)
   local changes = changes_of(params.edit)

@@ -95,9 +95,11 @@ function Chat:show_state()
   if not (self.buf and api.nvim_buf_is_loaded(self.buf)) then
     return
   end
+  local queued = #(self.session.queue or {})
+  local hint = hints[self.session.state] .. (queued > 0 and (' · %d queued'):format(queued) or '')
   api.nvim_buf_clear_namespace(self.buf, state_decor, 0, -1)
   api.nvim_buf_set_extmark(self.buf, state_decor, self.text:input_row() - 1, 0, {
-    virt_text = { { 'You   ', 'TandemUser' }, { hints[self.session.state], 'TandemDim' } },
+    virt_text = { { 'You   ', 'TandemUser' }, { hint, 'TandemDim' } },
     virt_text_pos = 'overlay',
   })
 end
@@ -290,8 +292,9 @@ end
 function Chat:submit()
   local text = self:transcript()
   local question = text:input_text()
-  if question ~= '' and self.session:prompt(question) then
+  if question ~= '' then
     text:set_input('')
+    self.session:prompt(question)
   end
 end
 

@@ -13,6 +13,8 @@ local has_method_calls = vim.fn.has('nvim-0.11') == 1
 local ready = {}
 ---@type table<string, tandem.ClientCallback[]> who waits for a starting client, by root
 local waiting = {}
+---@type table<string, integer> ids of starting clients by root
+local starting = {}
 local watching = false
 
 ---@param root string
@@ -20,7 +22,7 @@ local watching = false
 ---@param problem? string
 local function answer(root, client, problem)
   local callbacks = waiting[root] or {}
-  waiting[root] = nil
+  waiting[root], starting[root] = nil, nil
   for _, callback in ipairs(callbacks) do
     callback(client, problem)
   end
@@ -72,7 +74,13 @@ end
 ---@return table capabilities Neovim's own plus the opt-in to the session methods
 local function capabilities()
   return vim.tbl_deep_extend('force', vim.lsp.protocol.make_client_capabilities(), {
-    experimental = { tandem = { fs = { readTextFile = false, writeTextFile = false }, terminal = false } },
+    experimental = {
+      tandem = {
+        fs = { readTextFile = false, writeTextFile = false },
+        terminal = false,
+        _meta = { ['tandem.diagnostics'] = true },
+      },
+    },
   })
 end
 
@@ -80,7 +88,8 @@ end
 local handlers = {
   ['workspace/applyEdit'] = function(_, params, context)
     local client = assert(vim.lsp.get_client_by_id(context.client_id))
-    local turn = require('tandem.session').get(client.config.root_dir).turns
+    local session = require('tandem.session').get(client.config.root_dir)
+    local turn = session.state ~= 'idle' and session.turns or nil
     return require('tandem.apply').apply(params, client.offset_encoding, turn)
   end,
   ['session/update'] = function(_, params)
@@ -88,6 +97,10 @@ local handlers = {
   end,
   ['session/request_permission'] = function(_, params)
     return require('tandem.session').on_permission(params)
+  end,
+  ['_tandem/diagnostics'] = function(_, params, context)
+    local client = assert(vim.lsp.get_client_by_id(context.client_id))
+    return require('tandem.diagnostics').answer(params, client.offset_encoding)
   end,
   ['_tandem/status'] = function(_, params, context)
     require('tandem.session').on_status(params, context.client_id)
@@ -137,7 +150,9 @@ function M.on_exit(code, signal, id)
     end
   end
   for root in pairs(waiting) do
-    answer(root, nil, why)
+    if not starting[root] or starting[root] == id then -- others start on
+      answer(root, nil, why)
+    end
   end
 end
 
@@ -177,7 +192,8 @@ function M.ensure(root, callback)
   end
   waiting[root] = { callback }
   M.watch_buffers()
-  if not start(root) then
+  starting[root] = start(root)
+  if not starting[root] then
     answer(root, nil, 'the server does not start; see :Tandem log')
   end
 end

@@ -7,6 +7,24 @@ local M = {}
 ---@field range? boolean takes a range
 ---@field argument? boolean takes an argument
 
+---@param message string
+local function complain(message)
+  require('tandem.say')(message, vim.log.levels.ERROR)
+end
+
+local scopes = { 'hunk', 'file', 'all' }
+
+--- What `keep` and `reject` are about.
+---@param rest string
+---@param use fun(scope?: 'hunk'|'file'|'all')
+local function with_scope(rest, use)
+  local scope = vim.trim(rest)
+  if scope ~= '' and not vim.list_contains(scopes, scope) then
+    return complain(('%q is none of %s'):format(scope, table.concat(scopes, ', ')))
+  end
+  use(scope ~= '' and scope or nil)
+end
+
 ---@type table<string, tandem.Subcommand>
 local subcommands = {
   ask = {
@@ -32,6 +50,24 @@ local subcommands = {
       require('tandem').mode(rest)
     end,
   },
+  keep = {
+    argument = true,
+    complete = function()
+      return scopes
+    end,
+    run = function(rest)
+      with_scope(rest, require('tandem').keep)
+    end,
+  },
+  reject = {
+    argument = true,
+    complete = function()
+      return scopes
+    end,
+    run = function(rest)
+      with_scope(rest, require('tandem').reject)
+    end,
+  },
   health = {
     run = function()
       vim.cmd.checkhealth('tandem')
@@ -39,17 +75,12 @@ local subcommands = {
   },
 }
 
-for _, name in ipairs({ 'chat', 'stop', 'allow', 'reject', 'new', 'log' }) do
+for _, name in ipairs({ 'chat', 'stop', 'allow', 'new', 'log', 'undo', 'review' }) do
   subcommands[name] = {
     run = function()
       require('tandem')[name]()
     end,
   }
-end
-
----@param message string
-local function complain(message)
-  require('tandem.say')(message, vim.log.levels.ERROR)
 end
 
 --- Runs `:[range]Tandem {args}`.

@@ -67,7 +67,11 @@ local function check_server()
     local attached = vim.tbl_count(running.attached_buffers)
     health.ok(('server for %s (client %d, %d buffers, %s)'):format(root, running.id, attached, running.offset_encoding))
   end
-  check_model(require('tandem.session').at(vim.api.nvim_get_current_buf()))
+  local session = require('tandem.session').at(vim.api.nvim_get_current_buf())
+  if session and #session.review.changes > 0 then
+    health.info(session.review:count() .. ' to review: :Tandem review')
+  end
+  check_model(session)
 end
 
 function M.check()

@@ -114,9 +114,44 @@ function M.allow_always()
   answer('allow_always')
 end
 
---- Answers the pending permission question.
-function M.reject()
-  answer('reject_once', 'reject_always')
+--- Answers the pending permission question; without one, rejects a change that was made.
+---@param scope? 'hunk'|'file'|'all' default: the hunk under the cursor; given, no question is answered
+function M.reject(scope)
+  if not scope and require('tandem.permission').pending() then
+    return answer('reject_once', 'reject_always')
+  end
+  session().review:decide('reject', scope or 'hunk')
+end
+
+--- Keeps a change that was made: it is not listed any more.
+---@param scope? 'hunk'|'file'|'all' default: the hunk under the cursor
+function M.keep(scope)
+  session().review:decide('keep', scope or 'hunk')
+end
+
+--- Rejects the hunk under the cursor, whatever is being asked.
+function M.reject_hunk()
+  M.reject('hunk')
+end
+
+--- Takes back what the last turn changed, closed files included; again: brings it back.
+function M.undo()
+  session().review:undo()
+end
+
+--- Shows what turns changed: a quickfix list, and the old text above the new; again: hides it.
+function M.review()
+  session().review:toggle()
+end
+
+--- Goes to the next change to review.
+function M.next_hunk()
+  session().review:jump(1)
+end
+
+--- Goes to the previous change to review.
+function M.prev_hunk()
+  session().review:jump(-1)
 end
 
 --- Begins a new conversation.

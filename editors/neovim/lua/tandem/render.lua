@@ -14,6 +14,7 @@ local M = {}
 ---@field fold boolean
 
 M.max_diff_lines = 400
+M.max_live_lines = 8
 
 local diff = vim.text and vim.text.diff or vim.diff
 
@@ -108,11 +109,22 @@ local function capped(lines, limit)
   return kept
 end
 
+---@param lines string[]
+---@param count integer
+---@return string[]
+local function last(lines, count)
+  if #lines <= count then
+    return lines
+  end
+  return vim.list_extend({ '…' }, vim.list_slice(lines, #lines - count + 1))
+end
+
 --- What stands under a tool call's title: its diffs and its output.
 ---@param content tandem.ToolContent[]
+---@param live boolean whether more output is to come: its last lines are shown
 ---@return tandem.Rendered body
 ---@return { [1]: string, [2]?: string }[] summary what stands behind the title
-local function tool_body(content)
+local function tool_body(content, live)
   local body = { lines = {}, marks = {}, fold = false } ---@type tandem.Rendered
   local added, removed, diffs, output = 0, 0, 0, 0
   for _, item in ipairs(content) do
@@ -123,13 +135,13 @@ local function tool_body(content)
     elseif item.type == 'content' and item.content.type == 'text' and vim.trim(item.content.text) ~= '' then
       local lines = M.split(item.content.text)
       output = output + #lines
-      add_fenced(body, '', lines)
+      add_fenced(body, '', live and last(lines, M.max_live_lines) or lines)
     end
   end
   if diffs > 0 then
     return body, { { '  ' }, { '+' .. added, 'TandemAdd' }, { ' ' }, { '−' .. removed, 'TandemDelete' } }
   elseif output > 0 then
-    body.fold = true
+    body.fold = not live
     return body, { { '  ' }, { output == 1 and '1 line' or output .. ' lines', 'TandemDim' } }
   end
   return body, {}
@@ -155,7 +167,8 @@ end
 ---@param options? tandem.PermissionOption[] when it is being asked for
 ---@return tandem.Rendered
 function M.tool(call, options)
-  local body, summary = tool_body(call.content or {})
+  local live = call.kind == 'execute' and call.status == 'in_progress'
+  local body, summary = tool_body(call.content or {}, live)
   local title = (call.title or call.kind or 'tool'):gsub('%s+', ' ')
   local out = { lines = {}, marks = {}, fold = body.fold and call.status ~= 'failed' } ---@type tandem.Rendered
   add_line(out, vim.list_extend({ { title, 'TandemTool' } }, summary))

@@ -16,7 +16,9 @@ local status = require('tandem.status')
 ---@field modes { id: string, name: string }[]
 ---@field usage? { used: integer, size: integer }
 ---@field chat tandem.Chat
----@field private connection? vim.lsp.Client
+---@field review tandem.Review
+---@field queue { text: string, selection?: tandem.Selection }[] what is asked when the running turn has ended
+---@field connection? vim.lsp.Client
 ---@field private opening? tandem.OpenCallback[]
 ---@field private stopping? boolean
 local Session = {}
@@ -34,8 +36,9 @@ local by_root = {}
 function M.get(root)
   local session = by_root[root]
   if not session then
-    session = setmetatable({ root = root, state = 'idle', turns = 0, modes = {} }, Session)
+    session = setmetatable({ root = root, state = 'idle', turns = 0, modes = {}, queue = {} }, Session)
     session.chat = require('tandem.chat').new(session)
+    session.review = require('tandem.review').new(session)
     by_root[root] = session
   end
   return session
@@ -123,14 +126,14 @@ function Session:open(callback)
   end)
 end
 
---- Asks. A turn must not be running.
+--- Asks, when the running turn has ended.
 ---@param text string
 ---@param selection? tandem.Selection
----@return boolean accepted
 function Session:prompt(text, selection)
   if self.state ~= 'idle' then
-    say('still at work: wait, or :Tandem stop', vim.log.levels.WARN)
-    return false
+    table.insert(self.queue, { text = text, selection = selection })
+    say('asked when this turn has ended')
+    return status.changed(self)
   end
   self.turns, self.stopping = self.turns + 1, false
   self:enter('running')
@@ -146,7 +149,19 @@ function Session:prompt(text, selection)
       self:finish(err, result)
     end)
   end)
-  return true
+end
+
+--- Asks what was queued; what was meant to follow a turn that did not go well is not asked behind the user's back.
+---@param went_well boolean
+function Session:ask_next(went_well)
+  if went_well and self.queue[1] then
+    local next = table.remove(self.queue, 1)
+    return self:prompt(next.text, next.selection)
+  end
+  for _, dropped in ipairs(self.queue) do
+    self.chat:line('Not sent: ' .. dropped.text, 'TandemNotice')
+  end
+  self.queue = {}
 end
 
 ---@param state 'idle'|'running'|'waiting'
@@ -166,11 +181,26 @@ function Session:finish(err, result)
   client.reload(self.root)
   self:enter('idle')
   self.chat:end_turn(err and err.message, result and result.stopReason)
+  self:look_at_changes()
   if err then
     say(err.message, vim.log.levels.ERROR)
   end
   local reason = result and result.stopReason
   status.event('TandemTurnEnd', self, { stop_reason = reason, error = err and err.message })
+  self:ask_next(reason == 'end_turn')
+end
+
+--- Marks what the turn changed, and says how to review it.
+function Session:look_at_changes()
+  if not self.id then
+    return
+  end
+  local before = #self.review.changes
+  self.review:refresh(function()
+    if #self.review.changes > before and self.state == 'idle' then
+      self.chat:line(self.review:count() .. ' to review: :Tandem review', 'TandemDim')
+    end
+  end)
 end
 
 --- Stops the running turn; its end is announced by the server's answer.
@@ -212,6 +242,7 @@ function Session:reset()
     client.request(self.connection, 'session/close', { sessionId = self.id }, function() end)
   end
   self.id, self.usage = nil, nil
+  self.review:forget()
   self.chat:clear()
   status.changed(self)
 end
@@ -219,6 +250,7 @@ end
 ---@param why string
 function Session:on_server_exit(why)
   self.id, self.connection = nil, nil
+  self.review:forget()
   self:opened(why)
   self:finish({ message = why })
 end

@@ -14,6 +14,7 @@ function M.describe(session)
   if session.usage and (session.usage.size or 0) > 0 then
     parts[#parts + 1] = ('%d %%'):format(math.floor(100 * session.usage.used / session.usage.size + 0.5))
   end
+  parts[#parts + 1] = #session.review.changes > 0 and session.review:count() or nil
   return table.concat(parts, ' · ')
 end
 
@@ -37,7 +38,7 @@ function M.changed(session)
   vim.cmd('redrawstatus!')
 end
 
----@param name 'TandemTurnStart'|'TandemTurnEnd'|'TandemUpdate'|'TandemPermission'
+---@param name 'TandemTurnStart'|'TandemTurnEnd'|'TandemUpdate'|'TandemPermission'|'TandemReview'
 ---@param session tandem.Session
 ---@param data? table
 function M.event(name, session, data)

@@ -24,9 +24,11 @@ M.highlights = {
   TandemRunning = 'DiagnosticInfo',
   TandemDone = 'DiagnosticOk',
   TandemFailed = 'DiagnosticError',
+  TandemReviewAdd = 'DiffAdd',
+  TandemReviewDelete = 'DiffDelete',
 }
 
-local function define_highlights()
+function M.define_highlights()
   for group, link in pairs(M.highlights) do
     api.nvim_set_hl(0, group, { link = link, default = true })
   end
@@ -114,7 +116,7 @@ end
 ---@param root string
 ---@return integer buf
 function M.create_buffer(root)
-  define_highlights()
+  M.define_highlights()
   local buf = api.nvim_create_buf(false, true)
   api.nvim_buf_set_name(buf, 'tandem://' .. root)
   vim.b[buf].tandem_root = root

@@ -1,0 +1,113 @@
+--- Marks what is to be reviewed in the buffers: signs beside it, and on request the old text above the new.
+--- The extmarks move with what is typed, and so tell where a hunk is by now.
+local api = vim.api
+local hunks = api.nvim_create_namespace('tandem.review')
+local signs = api.nvim_create_namespace('tandem.review.signs')
+
+local M = {}
+
+---@param path string
+---@return integer? bufnr
+local function loaded(path)
+  local bufnr = vim.fn.bufnr('^' .. vim.fn.escape(path, '[]{}*?,\\^$') .. '$')
+  return bufnr ~= -1 and api.nvim_buf_is_loaded(bufnr) and bufnr or nil
+end
+
+---@param text string
+---@return string[]
+local function lines_of(text)
+  return text == '' and {} or vim.split((text:gsub('\r?\n$', '')), '\r?\n')
+end
+
+---@param change tandem.Change
+---@param bufnr integer
+---@return table[] virtual lines with what was there before
+local function old_lines(change, bufnr)
+  local tab = (' '):rep(vim.bo[bufnr].tabstop)
+  return vim.tbl_map(function(line)
+    local text = line:gsub('\t', tab)
+    return { { text .. (' '):rep(vim.o.columns - vim.fn.strdisplaywidth(text)), 'TandemReviewDelete' } }
+  end, lines_of(change.hunk.oldText))
+end
+
+--- Scrolls what stands above the first line into the windows that begin with it, where it would not be seen.
+---@param bufnr integer
+---@param count integer lines
+local function reveal_above(bufnr, count)
+  for _, win in ipairs(vim.fn.win_findbuf(bufnr)) do
+    api.nvim_win_call(win, function()
+      if vim.fn.line('w0') == 1 then
+        vim.fn.winrestview({ topfill = count })
+      end
+    end)
+  end
+end
+
+--- Marks a hunk where the server says it is.
+---@param change tandem.Change
+---@param bufnr integer
+---@param open boolean
+local function draw(change, bufnr, open)
+  local count = api.nvim_buf_line_count(bufnr)
+  local first = math.min(change.hunk.new.start - 1, count)
+  local last = math.min(first + change.hunk.new.count, count)
+  local removed, beyond = last == first, first == count
+  local row = beyond and count - 1 or first
+  change.mark = api.nvim_buf_set_extmark(bufnr, hunks, row, 0, {
+    end_row = math.max(last, row),
+    end_col = 0,
+    hl_group = open and not removed and 'TandemReviewAdd' or nil,
+    hl_eol = true,
+    virt_lines = open and old_lines(change, bufnr) or nil,
+    virt_lines_above = not beyond,
+    priority = 90,
+  })
+  if open and row == 0 and not beyond then
+    reveal_above(bufnr, #lines_of(change.hunk.oldText))
+  end
+  for line = row, math.max(last - 1, row) do
+    api.nvim_buf_set_extmark(bufnr, signs, line, 0, {
+      sign_text = removed and (beyond and '▁' or '▔') or '▎',
+      sign_hl_group = removed and 'TandemDelete' or 'TandemAdd',
+      priority = 9,
+    })
+  end
+end
+
+--- Takes the marks out of the buffers of these changes.
+---@param changes tandem.Change[]
+function M.clear(changes)
+  for _, change in ipairs(changes) do
+    local bufnr = loaded(change.path)
+    if bufnr then
+      api.nvim_buf_clear_namespace(bufnr, hunks, 0, -1)
+      api.nvim_buf_clear_namespace(bufnr, signs, 0, -1)
+    end
+  end
+end
+
+--- Marks hunks in the buffers that are loaded.
+---@param changes tandem.Change[]
+---@param open boolean whether the old text is shown
+function M.draw(changes, open)
+  require('tandem.window').define_highlights()
+  for _, change in ipairs(changes) do
+    local bufnr = loaded(change.path)
+    change.mark = nil
+    if bufnr then
+      draw(change, bufnr, open)
+    end
+  end
+end
+
+--- Where a hunk is by now: the zero-based first row, and the one after the last.
+---@param change tandem.Change
+---@return integer first, integer last
+function M.rows(change)
+  local bufnr = change.mark and loaded(change.path)
+  local found = bufnr and api.nvim_buf_get_extmark_by_id(bufnr, hunks, change.mark, { details = true }) or {}
+  local first = found[1] or change.hunk.new.start - 1
+  return first, math.max(found[3] and found[3].end_row or 0, first + math.min(change.hunk.new.count, 1))
+end
+
+return M

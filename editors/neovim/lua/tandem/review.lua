@@ -1,0 +1,287 @@
+--- What the turns of a session changed, hunk by hunk: marks in the buffers, a quickfix list, keep and reject.
+--- The server knows what is pending; this is its latest word.
+local client = require('tandem.client')
+local marks = require('tandem.marks')
+local say = require('tandem.say')
+local status = require('tandem.status')
+
+local api = vim.api
+
+---@class tandem.Lines
+---@field start integer 1-based
+---@field count integer
+
+---@class tandem.ReviewedHunk as the server lists it
+---@field id integer
+---@field old tandem.Lines
+---@field new tandem.Lines
+---@field oldText string
+---@field diff string
+
+---@class tandem.Change a hunk, and where it is
+---@field turn integer
+---@field path string
+---@field created boolean
+---@field hunk tandem.ReviewedHunk
+---@field mark? integer extmark in the file's buffer, when that is loaded
+
+---@class tandem.Review
+---@field private session tandem.Session
+---@field changes tandem.Change[] by file and line
+---@field private open boolean whether the old text is shown
+---@field private list? integer id of the quickfix list
+local Review = {}
+Review.__index = Review
+
+---@param session tandem.Session
+---@return tandem.Review
+function Review.new(session)
+  local review = setmetatable({ session = session, changes = {}, open = false }, Review)
+  api.nvim_create_autocmd('BufReadPost', {
+    desc = 'tandem: mark what is to be reviewed in files that are opened later',
+    callback = function(event)
+      if #review:of_buffer(event.buf) > 0 then
+        review:draw()
+      end
+    end,
+  })
+  return review
+end
+
+---@param bufnr integer
+---@return tandem.Change[]
+function Review:of_buffer(bufnr)
+  local path = vim.fs.normalize(api.nvim_buf_get_name(bufnr))
+  return vim.tbl_filter(function(change)
+    return vim.fs.normalize(change.path) == path
+  end, self.changes)
+end
+
+function Review:draw()
+  marks.clear(self.changes)
+  marks.draw(self.changes, self.open)
+  self:fill_list()
+end
+
+--- What a hunk does: its first new line that is not blank, else the first that it removed.
+---@param change tandem.Change
+---@return string
+local function summary(change)
+  local lines = vim.split(change.hunk.diff, '\n', { plain = true })
+  local function first(pattern)
+    return vim.iter(lines):find(function(line)
+      return line:find(pattern) ~= nil
+    end)
+  end
+  local line = first('^%+%s*%S') or first('^-') or ''
+  return ('+%d -%d  %s'):format(change.hunk.new.count, change.hunk.old.count, vim.trim(line:sub(2)))
+end
+
+--- Whether the quickfix list that is shown is ours.
+---@return boolean
+function Review:has_list()
+  return self.list ~= nil and vim.fn.getqflist({ id = 0 }).id == self.list
+end
+
+--- Brings the quickfix list up to date, if there is one.
+function Review:fill_list()
+  if not self:has_list() then
+    return
+  end
+  local items = vim.tbl_map(function(change)
+    return { filename = change.path, lnum = marks.rows(change) + 1, text = summary(change) }
+  end, self.changes)
+  vim.fn.setqflist({}, 'r', { id = self.list, items = items })
+  if #items == 0 then
+    vim.cmd.cclose()
+  end
+end
+
+--- How many changes are pending, in words; an empty string when there are none.
+---@return string
+function Review:count()
+  local count = #self.changes
+  return count == 0 and '' or ('%d change%s'):format(count, count == 1 and '' or 's')
+end
+
+---@param result { turns: table[], message?: string }
+function Review:take(result)
+  marks.clear(self.changes)
+  self.changes = {}
+  for _, turn in ipairs(result.turns) do
+    for _, file in ipairs(turn.files) do
+      for _, hunk in ipairs(file.hunks) do
+        local change = { turn = turn.turn, path = file.path, created = file.created, hunk = hunk }
+        table.insert(self.changes, change)
+      end
+    end
+  end
+  table.sort(self.changes, function(a, b)
+    if a.path ~= b.path then
+      return a.path < b.path
+    end
+    return a.hunk.new.start < b.hunk.new.start
+  end)
+  self.open = self.open and #self.changes > 0
+  self:draw()
+  status.changed(self.session)
+  status.event('TandemReview', self.session, { changes = #self.changes })
+end
+
+--- Forgets everything: the conversation is over.
+function Review:forget()
+  self:take({ turns = {} })
+end
+
+---@param params table
+---@param callback fun(result?: table)
+function Review:request(params, callback)
+  local session = self.session
+  if not (session.id and session.connection) then
+    say('nothing was changed yet')
+    return callback(nil)
+  end
+  params.sessionId = session.id
+  client.request(session.connection, '_tandem/review', params, function(err, result)
+    if err then
+      say(err.message, vim.log.levels.WARN)
+      return callback(nil)
+    end
+    self:take(result)
+    callback(result)
+  end)
+end
+
+--- Asks the server what is pending.
+---@param callback? fun()
+function Review:refresh(callback)
+  self:request({ action = 'list' }, function(result)
+    if result and callback then
+      callback()
+    end
+  end)
+end
+
+--- Does it, and what is next then, up to the first that is refused; says what came of it.
+---@param action 'keep'|'reject'
+---@param selection table
+---@param next? fun(): table?
+function Review:act(action, selection, next)
+  self:request(vim.tbl_extend('force', { action = action }, selection), function(result)
+    if not result then
+      return self.session.id and self:refresh()
+    end
+    local following = next and next()
+    if following and following.turn < selection.turn then
+      return self:act(action, following, next)
+    end
+    client.reload(self.session.root)
+    say(result.message)
+  end)
+end
+
+--- Takes back what was changed last; again: brings it back.
+function Review:undo()
+  self:act('reject', {})
+end
+
+--- The hunk under the cursor, in its file or in the quickfix list.
+---@return tandem.Change?
+function Review:current()
+  local row = api.nvim_win_get_cursor(0)[1] - 1
+  if vim.bo.buftype == 'quickfix' then
+    return self:has_list() and self.changes[row + 1] or nil
+  end
+  return vim.iter(self:of_buffer(api.nvim_get_current_buf())):find(function(change)
+    local first, last = marks.rows(change)
+    local above = change.hunk.new.count == 0 and 1 or 0
+    return first - above <= row and row < math.max(last, first + 1)
+  end)
+end
+
+--- The last turn that has such a change: it may stand on an earlier one, of which there may be more to see then.
+---@param path? string
+---@return table? selection
+function Review:last_turn(path)
+  local last = 0
+  for _, change in ipairs(self.changes) do
+    if not path or change.path == path then
+      last = math.max(last, change.turn)
+    end
+  end
+  return last > 0 and { turn = last, path = path } or nil
+end
+
+--- Keeps or rejects the hunk under the cursor, all of its file, or everything.
+---@param action 'keep'|'reject'
+---@param scope 'hunk'|'file'|'all'
+function Review:decide(action, scope)
+  local here = scope ~= 'all' and self:current() or nil
+  local path = scope == 'file' and (here and here.path or api.nvim_buf_get_name(0)) or nil
+  local function act(selection, next)
+    if not selection then
+      return say(('no change to %s here'):format(action))
+    end
+    self:act(action, selection, next)
+  end
+  if scope == 'hunk' then
+    return act(here and { turn = here.turn, path = here.path, hunk = here.hunk.id })
+  end
+  local function last()
+    return self:last_turn(path)
+  end
+  self:refresh(function()
+    act(last(), last)
+  end)
+end
+
+--- Shows what is pending: the old text in the buffers and a quickfix list; again: hides it.
+function Review:toggle()
+  self:refresh(function()
+    if #self.changes == 0 then
+      return say('no changes to review')
+    end
+    self.open = not self.open
+    if self.open then
+      vim.fn.setqflist({}, ' ', { title = 'tandem changes' })
+      self.list = vim.fn.getqflist({ id = 0 }).id
+      self:draw()
+      local win = api.nvim_get_current_win()
+      vim.cmd('botright copen ' .. math.min(#self.changes, 10))
+      vim.b.tandem_root = self.session.root -- for the commands that are given in the list
+      api.nvim_set_current_win(win)
+    else
+      self:draw()
+      if self:has_list() then
+        vim.cmd.cclose()
+      end
+    end
+  end)
+end
+
+--- Goes to the next or previous hunk, in the next file when this one has no more.
+---@param step 1|-1
+function Review:jump(step)
+  if #self.changes == 0 then
+    return say('no changes to review')
+  end
+  local path, row = vim.fs.normalize(api.nvim_buf_get_name(0)), api.nvim_win_get_cursor(0)[1] - 1
+  local function is_after(change)
+    local there = vim.fs.normalize(change.path)
+    return there > path or there == path and marks.rows(change) > row
+  end
+  local function is_before(change)
+    local there = vim.fs.normalize(change.path)
+    return there < path or there == path and marks.rows(change) < row
+  end
+  local ordered = step == 1 and self.changes or vim.iter(self.changes):rev():totable()
+  local target = vim.iter(ordered):find(step == 1 and is_after or is_before) or ordered[1]
+  vim.cmd("normal! m'")
+  if vim.fs.normalize(target.path) ~= path then
+    vim.cmd.edit(vim.fn.fnameescape(target.path))
+  end
+  local last = api.nvim_buf_line_count(0)
+  api.nvim_win_set_cursor(0, { math.min(marks.rows(target) + 1, last), 0 })
+end
+
+return Review

@@ -1,0 +1,59 @@
+/** The editor's own diff of a file under review: what was there before the turn on the left, the file itself on the right. */
+import { basename } from "node:path";
+import { commands, type Disposable, EventEmitter, Range, type TextDocumentContentProvider, Uri, workspace } from "vscode";
+import { without } from "./hunks";
+import type { Part, Review } from "./review";
+
+const SCHEME = "tandem-before";
+
+export class Before implements TextDocumentContentProvider, Disposable {
+  private readonly changed = new EventEmitter<Uri>();
+  readonly onDidChange = this.changed.event;
+  private readonly shown = new Map<string, Uri>();
+  private readonly subscriptions: Disposable[];
+
+  constructor(private readonly review: Review) {
+    this.subscriptions = [
+      workspace.registerTextDocumentContentProvider(SCHEME, this),
+      workspace.onDidCloseTextDocument(({ uri }) => this.shown.delete(uri.toString())),
+      review.onChange(() => this.shown.forEach((uri) => this.changed.fire(uri))),
+    ];
+  }
+
+  async show({ turn, file, hunk }: Part): Promise<void> {
+    if (file === undefined) {
+      return;
+    }
+    const path = Uri.file(file.path);
+    const before = Uri.from({ scheme: SCHEME, path: path.path, query: String(turn.turn) });
+    const isThere = await textOf(path).then((text) => text !== undefined);
+    const after = isThere ? path : before.with({ query: "nothing" });
+    const line = hunk && Math.max(0, hunk.new.start - 1);
+    const options = { preview: true, ...(line !== undefined && { selection: new Range(line, 0, line, 0) }) };
+    await commands.executeCommand("vscode.diff", before, after, `${basename(file.path)} (before tandem ↔ now)`, options);
+  }
+
+  async provideTextDocumentContent(uri: Uri): Promise<string> {
+    this.shown.set(uri.toString(), uri);
+    const path = Uri.file(uri.path);
+    const ofTurn = this.review.of(path).filter(({ turn }) => String(turn.turn) === uri.query);
+    const hunks = ofTurn.map(({ hunk }) => hunk);
+    return uri.query === "nothing" ? "" : without((await textOf(path)) ?? "", hunks);
+  }
+
+  dispose(): void {
+    this.changed.dispose();
+    for (const subscription of this.subscriptions) {
+      subscription.dispose();
+    }
+  }
+}
+
+/** As the editor has it, saved or not; `undefined` where there is no such file. */
+async function textOf(path: Uri): Promise<string | undefined> {
+  try {
+    return (await workspace.openTextDocument(path)).getText();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,91 @@
+/** The view of what is to be reviewed: turns, their files, their hunks. */
+import { basename, dirname, relative } from "node:path";
+import {
+  type Disposable,
+  EventEmitter,
+  ThemeIcon,
+  type TreeDataProvider,
+  TreeItem,
+  TreeItemCollapsibleState,
+  type TreeView,
+  Uri,
+  window,
+  workspace,
+} from "vscode";
+import { counted, shape, summary } from "./hunks";
+import type { Part, Review } from "./review";
+import { visible } from "./safe";
+
+export const CHANGES_VIEW = "tandem.changes";
+
+export class Changes implements TreeDataProvider<Part>, Disposable {
+  private readonly changed = new EventEmitter<void>();
+  readonly onDidChangeTreeData = this.changed.event;
+  private readonly view: TreeView<Part>;
+  private readonly subscription: Disposable;
+
+  constructor(private readonly review: Review) {
+    this.view = window.createTreeView(CHANGES_VIEW, { treeDataProvider: this, showCollapseAll: true });
+    this.subscription = review.onChange(() => this.redraw());
+  }
+
+  getChildren(part?: Part): Part[] {
+    if (part === undefined) {
+      return [...this.review.turns].reverse().map((turn) => ({ turn }));
+    }
+    const { turn, file, hunk } = part;
+    if (file === undefined) {
+      return turn.files.map((one) => ({ turn, file: one }));
+    }
+    return hunk === undefined ? file.hunks.map((one) => ({ turn, file, hunk: one })) : [];
+  }
+
+  getTreeItem(part: Part): TreeItem {
+    const { turn, file, hunk } = part;
+    const item = hunk !== undefined ? hunkItem(hunk) : file !== undefined ? fileItem(file) : this.turnItem(turn);
+    item.id = [turn.turn, file?.path, hunk?.id].filter((one) => one !== undefined).join(":");
+    if (file !== undefined) {
+      item.command = { command: "tandem.openChange", title: "Open Change", arguments: [part] };
+    }
+    return item;
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
+    this.view.dispose();
+    this.changed.dispose();
+  }
+
+  private redraw(): void {
+    const { count } = this.review;
+    this.view.badge = count > 0 ? { value: count, tooltip: `${counted(count)} of tandem to review` } : undefined;
+    this.changed.fire();
+  }
+
+  private turnItem(turn: Part["turn"]): TreeItem {
+    const item = new TreeItem(visible(this.review.title(turn)), TreeItemCollapsibleState.Expanded);
+    item.description = counted(turn.files.flatMap(({ hunks }) => hunks).length);
+    item.iconPath = new ThemeIcon("comment");
+    item.contextValue = "turn";
+    return item;
+  }
+}
+
+function fileItem({ path, created }: NonNullable<Part["file"]>): TreeItem {
+  const item = new TreeItem(Uri.file(path), TreeItemCollapsibleState.Expanded);
+  const root = workspace.getWorkspaceFolder(Uri.file(path))?.uri.fsPath;
+  const folder = root === undefined ? dirname(path) : relative(root, dirname(path));
+  item.description = [folder, created && "new"].filter(Boolean).join(" · ");
+  item.iconPath = ThemeIcon.File;
+  item.contextValue = "file";
+  item.accessibilityInformation = { label: `${basename(path)}${created ? ", new file" : ""}` };
+  return item;
+}
+
+function hunkItem(hunk: NonNullable<Part["hunk"]>): TreeItem {
+  const item = new TreeItem(`${hunk.new.start}: ${visible(summary(hunk)) || "blank lines"}`);
+  item.iconPath = new ThemeIcon(`diff-${shape(hunk)}`);
+  item.contextValue = "hunk";
+  item.accessibilityInformation = { label: `${shape(hunk)}, line ${hunk.new.start}: ${visible(summary(hunk))}` };
+  return item;
+}

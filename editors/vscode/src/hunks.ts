@@ -1,0 +1,39 @@
+/** Hunks of a text, as the server lists them. Pure. */
+import type { ReviewedHunk } from "./protocol";
+
+/** The text without these hunks: what was there before. Lines end as they do in the text. */
+export function without(text: string, hunks: readonly ReviewedHunk[]): string {
+  const lines = text.split(/(?<=\n)/);
+  const fromTheEnd = [...hunks].sort((a, b) => b.new.start - a.new.start);
+  for (const { new: now, oldText } of fromTheEnd) {
+    lines.splice(now.start - 1, now.count, oldText);
+  }
+  return lines.join("");
+}
+
+/** Whether a 0-based line is in the hunk; where lines were removed, the one before or after it. */
+export function contains({ new: { start, count } }: ReviewedHunk, line: number): boolean {
+  const first = start - 1;
+  return count === 0 ? line === first || line === first - 1 : line >= first && line < first + count;
+}
+
+/** What a hunk does, in a few words: its first changed line. */
+export function summary({ diff }: ReviewedHunk): string {
+  const changed = diff.split("\n").filter((line) => /^[-+]/.test(line));
+  const line = changed.find((one) => one.startsWith("+") && one.trim() !== "+") ?? changed[0] ?? "";
+  return line.slice(1).trim();
+}
+
+export type Shape = "added" | "removed" | "modified";
+
+export function shape({ old, new: now }: ReviewedHunk): Shape {
+  if (old.count === 0) {
+    return "added";
+  }
+  return now.count === 0 ? "removed" : "modified";
+}
+
+/** `1 change`, `2 changes`. */
+export function counted(count: number): string {
+  return `${count} change${count === 1 ? "" : "s"}`;
+}

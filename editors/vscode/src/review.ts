@@ -1,0 +1,147 @@
+/**
+ * What the turns changed and nobody has kept or rejected yet. The server knows; this is its latest word, asked for again whenever a turn ends,
+ * something is decided, or a changed file is typed in.
+ */
+import { type Disposable, EventEmitter, Uri, window, workspace } from "vscode";
+import { failure } from "./failure";
+import type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, ReviewParams } from "./protocol";
+import type { Session } from "./session";
+
+/** So long after the last keystroke the server is asked where the hunks are now. */
+const REST_MS = 300;
+
+/** What is to be kept or rejected: a turn, a file of it, or a hunk of that. */
+export interface Part {
+  readonly turn: ReviewedTurn;
+  readonly file?: ReviewedFile;
+  readonly hunk?: ReviewedHunk;
+}
+
+export interface Hunk extends Part {
+  readonly file: ReviewedFile;
+  readonly hunk: ReviewedHunk;
+}
+
+export class Review implements Disposable {
+  turns: readonly ReviewedTurn[] = [];
+  /** What was asked, by turn. */
+  private readonly titles = new Map<number, string>();
+  private readonly changed = new EventEmitter<void>();
+  readonly onChange = this.changed.event;
+  private timer: NodeJS.Timeout | undefined;
+  private readonly subscriptions: Disposable[];
+
+  constructor(private readonly session: Session) {
+    this.subscriptions = [
+      session.onTurnEnd((question) => void this.refresh(question)),
+      session.onForget(() => this.forget()),
+      workspace.onDidChangeTextDocument(({ document }) => this.of(document.uri).length > 0 && this.refreshSoon()),
+    ];
+  }
+
+  get count(): number {
+    return this.all().length;
+  }
+
+  /** By turn, file and line. */
+  all(): Hunk[] {
+    return this.turns.flatMap((turn) => turn.files.flatMap((file) => file.hunks.map((hunk) => ({ turn, file, hunk }))));
+  }
+
+  /** In a document, by line. */
+  of(uri: Uri): Hunk[] {
+    const hunks = this.all().filter(({ file }) => Uri.file(file.path).toString() === uri.toString());
+    return hunks.sort((a, b) => a.hunk.new.start - b.hunk.new.start);
+  }
+
+  title(turn: ReviewedTurn): string {
+    return this.titles.get(turn.turn) ?? `Turn ${turn.turn}`;
+  }
+
+  async refresh(question?: string): Promise<void> {
+    const reviewed = await this.session.review({ action: "list" }).catch(() => undefined);
+    if (reviewed === undefined) {
+      return;
+    }
+    for (const { turn } of reviewed.turns) {
+      if (question !== undefined && !this.titles.has(turn)) {
+        this.titles.set(turn, question);
+      }
+    }
+    this.take(reviewed);
+  }
+
+  async keep(part: Part): Promise<void> {
+    await this.decide({ action: "keep", ...named(part) });
+  }
+
+  async reject(part: Part): Promise<void> {
+    await this.decide({ action: "reject", ...named(part) });
+  }
+
+  async keepAll(): Promise<void> {
+    await this.decide({ action: "keep" });
+  }
+
+  /** The last turn first, because it may stand on an earlier one, of which there may be more to see then. */
+  async rejectAll(): Promise<void> {
+    await this.refresh();
+    let before = Number.POSITIVE_INFINITY;
+    for (let last = this.turns.at(-1); last !== undefined && last.turn < before; last = this.turns.at(-1)) {
+      before = last.turn;
+      if (!(await this.decide({ action: "reject", turn: last.turn }))) {
+        return;
+      }
+    }
+  }
+
+  /** Takes back what was changed last, an undo included. */
+  async undo(): Promise<void> {
+    await this.decide({ action: "reject" });
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    this.changed.dispose();
+    for (const subscription of this.subscriptions) {
+      subscription.dispose();
+    }
+  }
+
+  /** Says what came of it; `false` when nothing did. */
+  private async decide(params: ReviewParams): Promise<boolean> {
+    try {
+      const reviewed = await this.session.review(params);
+      if (reviewed === undefined) {
+        void window.showInformationMessage("tandem has changed nothing yet.");
+        return false;
+      }
+      this.take(reviewed);
+      window.setStatusBarMessage(`tandem: ${reviewed.message ?? ""}`, 5000);
+      return true;
+    } catch (error) {
+      void window.showWarningMessage(`tandem: ${failure(error).text}`);
+      await this.refresh();
+      return false;
+    }
+  }
+
+  private take({ turns }: Reviewed): void {
+    this.turns = turns;
+    this.changed.fire();
+  }
+
+  private forget(): void {
+    this.titles.clear();
+    this.take({ turns: [] });
+  }
+
+  private refreshSoon(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.refresh(), REST_MS);
+  }
+}
+
+function named({ turn, file, hunk }: Part): Pick<ReviewParams, "turn" | "path" | "hunk"> {
+  return { turn: turn.turn, ...(file && { path: file.path }), ...(hunk && { hunk: hunk.id }) };
+}

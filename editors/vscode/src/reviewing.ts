@@ -1,0 +1,68 @@
+/** The commands to review with; without an argument they mean the change under the cursor. */
+import { basename } from "node:path";
+import { commands, type Disposable, Selection, TextEditorRevealType, Uri, window } from "vscode";
+import type { Before } from "./before";
+import { CHANGES_VIEW } from "./changes";
+import { currentEditor } from "./context";
+import { contains } from "./hunks";
+import { lines } from "./marks";
+import type { Hunk, Part, Review } from "./review";
+
+export function registerReviewCommands(review: Review, before: Before): Disposable[] {
+  const onPart = (use: (part: Part) => Promise<void>) => async (part?: Part) => {
+    const chosen = part ?? here(review);
+    await (chosen === undefined ? sayNone(review) : use(chosen));
+  };
+  const handlers: Record<string, (...args: never[]) => unknown> = {
+    undoLastTurn: () => review.undo(),
+    reviewChanges: () => reviewChanges(review),
+    keepChange: onPart((part) => review.keep(part)),
+    rejectChange: onPart((part) => review.reject(part)),
+    openChange: onPart((part) => before.show(part)),
+    keepAll: () => review.keepAll(),
+    rejectAll: () => review.rejectAll(),
+    nextChange: () => goTo(review, 1),
+    previousChange: () => goTo(review, -1),
+  };
+  return Object.entries(handlers).map(([name, handler]) => commands.registerCommand(`tandem.${name}`, handler));
+}
+
+async function reviewChanges(review: Review): Promise<void> {
+  await review.refresh();
+  await (review.count === 0 ? sayNone(review) : commands.executeCommand(`${CHANGES_VIEW}.focus`));
+}
+
+function here(review: Review): Hunk | undefined {
+  const editor = currentEditor();
+  return editor && review.of(editor.document.uri).find(({ hunk }) => contains(hunk, editor.selection.active.line));
+}
+
+async function sayNone(review: Review): Promise<void> {
+  const text = review.count === 0 ? "There are no changes of tandem to review." : "There is no change of tandem at the cursor.";
+  void window.showInformationMessage(text);
+}
+
+/** Goes to the next or previous change, in the next file when this one has no more. */
+async function goTo(review: Review, step: 1 | -1): Promise<void> {
+  const at = (path: string, line: number) => ({ path, line });
+  const places = review.all().map((one) => ({ ...at(one.file.path, one.hunk.new.start - 1), one }));
+  const order = (a: { path: string; line: number }, b: typeof a) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1) * step;
+  places.sort(order);
+  const editor = currentEditor();
+  const from = at(editor?.document.uri.fsPath ?? "", editor?.selection.active.line ?? 0);
+  const target = places.find((place) => order(place, from) > 0) ?? places[0];
+  if (target === undefined) {
+    return sayNone(review);
+  }
+  const shown = await window.showTextDocument(Uri.file(target.path)).then(
+    (editor) => editor,
+    () => undefined,
+  );
+  if (shown === undefined) {
+    void window.showWarningMessage(`${basename(target.path)} is not there any more.`);
+    return;
+  }
+  const { start } = lines(shown.document, target.one);
+  shown.selection = new Selection(start, start);
+  shown.revealRange(shown.selection, TextEditorRevealType.InCenterIfOutsideViewport);
+}

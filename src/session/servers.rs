@@ -1,0 +1,50 @@
+//! The tools of MCP servers join a turn before its first request.
+//!
+//! Invariant: the tools of a turn are fixed when it begins. A server that starts too slowly, breaks or changes its tools is
+//! taken up with a later prompt, which changes the beginning of the requests once.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::preamble;
+use crate::agent::event::AgentEvent;
+use crate::agent::{self, Step, Turn};
+use crate::tools::mcp::Joining;
+
+/// A wait as short as this is not worth a word.
+const SILENT: Duration = Duration::from_secs(1);
+
+/// Runs a turn with the tools of the servers too. It waits for servers that were started for it, but not longer than
+/// `patience`, and says so.
+pub(super) async fn run_turn(mut turn: Turn, mut joining: Joining, patience: Duration, steps: mpsc::Sender<Step>) {
+    if !joining.is_empty() {
+        let cancel = turn.context.cancel.clone();
+        let _cancelled = cancel.run_until_cancelled(wait(&mut joining, patience, &steps)).await;
+        let (more, remarks) = joining.offer();
+        for remark in remarks {
+            notice(&steps, remark).await;
+        }
+        if !more.is_empty() {
+            turn.tools = turn.tools.iter().cloned().chain(more).collect();
+            turn.preamble = preamble(&turn.provider, &turn.context.workspace, &turn.tools);
+        }
+    }
+    agent::run_turn(turn, steps).await;
+}
+
+async fn wait(joining: &mut Joining, patience: Duration, steps: &mpsc::Sender<Step>) {
+    if timeout(SILENT.min(patience), joining.settled()).await.is_ok() {
+        return;
+    }
+    notice(steps, format!("waiting for MCP servers that start: {}", joining.starting().join(", "))).await;
+    if timeout(patience.saturating_sub(SILENT), joining.settled()).await.is_err() {
+        let late = joining.starting().join(", ");
+        notice(steps, format!("MCP servers that still start: {late}; their tools join with a later prompt")).await;
+    }
+}
+
+async fn notice(steps: &mpsc::Sender<Step>, message: String) {
+    let _gone = steps.send(Step::Event(AgentEvent::Notice { message })).await;
+}

@@ -1,0 +1,115 @@
+//! `diagnostics`: the problems the editor shows; and what an edit brought of them, told with its result.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::files::{preview, shown, unless_cancelled};
+use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::workspace::diagnostics::{Diagnostic, Scope, Severity, new_ones};
+use crate::workspace::{Workspace, WorkspacePath};
+
+/// So many problems are told at once, and so many after an edit.
+const SHOWN: usize = 50;
+const SHOWN_AFTER_EDIT: usize = 10;
+/// As much of a message is told, in bytes.
+const MESSAGE: usize = 400;
+/// So long an edit's result waits for the problems it brought.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) struct Diagnostics;
+
+/// Where to look.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// File or folder; everywhere when left out.
+    path: Option<String>,
+}
+
+impl TypedTool for Diagnostics {
+    type Arguments = Arguments;
+    const NAME: &'static str = "diagnostics";
+    const DESCRIPTION: &'static str =
+        "List the errors and warnings the editor shows. New ones in a file you edited come with the edit's result.";
+    const KIND: ToolKind = ToolKind::Read;
+    const EXAMPLE: &'static str = r#"{"path": "src/main.rs"}"#;
+
+    async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
+        let Some(path) = wanted(context, arguments)? else {
+            return Ok(Preview { title: "Look at all diagnostics".to_owned(), ..Preview::default() });
+        };
+        Ok(preview(format!("Look at diagnostics of {}", shown(&context.workspace, &path.absolute())), &path, None))
+    }
+
+    async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+        let path = wanted(context, arguments)?;
+        let everywhere = Scope::default();
+        let asked = context.workspace.diagnostics(&everywhere);
+        let Some(mut found) = unless_cancelled(context, asked).await? else {
+            return Err(ToolError("the editor does not answer; go on without".to_owned()));
+        };
+        let mut place = String::new();
+        if let Some(path) = path.map(|path| path.absolute()) {
+            found.retain(|one| one.path.starts_with(&path));
+            place = format!(" in {}", shown(&context.workspace, &path));
+        }
+        let content = match found.len() {
+            0 => format!("The editor shows no problems{place}.\n"),
+            _ => list(&context.workspace, found, SHOWN),
+        };
+        Ok(ToolOutput { content, ..ToolOutput::default() })
+    }
+}
+
+fn wanted(context: &ToolContext, arguments: Arguments) -> Result<Option<WorkspacePath>, ToolError> {
+    Ok(arguments.path.map(|path| context.workspace.resolve(&path)).transpose()?)
+}
+
+/// What `change` of files gives, with the errors and warnings that are new after it. Only files open in the editor are
+/// looked at: its servers look at the others in their own time, if at all.
+pub(super) async fn with_new_ones(
+    context: &ToolContext,
+    paths: &[&WorkspacePath],
+    change: impl Future<Output = Result<ToolOutput, ToolError>>,
+) -> Result<ToolOutput, ToolError> {
+    let workspace = &context.workspace;
+    let open = paths.iter().filter_map(|path| workspace.document(path));
+    let uris: Vec<String> = open.map(|document| document.uri.clone()).collect();
+    let look = async |settled| {
+        let scope = Scope { uris: uris.clone(), settled };
+        let asked = tokio::time::timeout(PATIENCE, workspace.diagnostics(&scope));
+        context.cancel.run_until_cancelled(asked).await?.ok()?
+    };
+    let before = if uris.is_empty() { None } else { look(false).await };
+    let mut output = change.await?;
+    if let Some(before) = before
+        && !output.diffs.is_empty()
+        && let Some(after) = look(true).await
+    {
+        let mut new = new_ones(&before, after);
+        new.retain(|one| one.severity <= Severity::Warning);
+        if !new.is_empty() {
+            output.content.push_str("New problems after this change:\n");
+            output.content.push_str(&list(workspace, new, SHOWN_AFTER_EDIT));
+        }
+    }
+    Ok(output)
+}
+
+/// The worst ones, a line each, and how many more there are.
+fn list(workspace: &Workspace, mut found: Vec<Diagnostic>, limit: usize) -> String {
+    found.sort_by(Diagnostic::order);
+    let mut text = String::new();
+    for Diagnostic { path, line, severity, source, message } in found.iter().take(limit) {
+        let source = if source.is_empty() { String::new() } else { format!(" ({source})") };
+        let message = message.split_at(message.floor_char_boundary(MESSAGE)).0.trim_end().replace('\n', "\n  ");
+        writeln!(text, "{}:{line}: {}: {message}{source}", shown(workspace, path), severity.name())
+            .expect("writing to a string cannot fail");
+    }
+    if found.len() > limit {
+        writeln!(text, "[{} more]", found.len() - limit).expect("writing to a string cannot fail");
+    }
+    text
+}

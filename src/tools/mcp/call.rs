@@ -1,0 +1,278 @@
+//! A tool of a server, as the agent knows it: asked about like everything that may change something (what the server
+//! says about being harmless grants nothing), cut when it says too much, cancelled where it runs.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::exchange::Fault;
+use super::keep::{State, Status};
+use super::line::Line;
+use super::listing::Listed;
+use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+
+/// The most of a result that a model reads, in bytes.
+const LARGEST: usize = 32 << 10;
+/// The most of the arguments that a question shows, in characters.
+const SHOWN: usize = 2000;
+/// How long a call waits for a server that is being started again.
+const AGAIN: Duration = Duration::from_secs(10);
+/// How long telling a server that its answer is not wanted may take.
+const GOODBYE: Duration = Duration::from_millis(500);
+/// A server that only ever reports progress is cut after so many times the limit.
+const PATIENCE: u32 = 10;
+
+/// A tool of a server.
+pub(super) struct McpTool {
+    /// What the model calls it.
+    pub name: String,
+    /// The name of the server.
+    pub server: String,
+    pub listed: Listed,
+    pub status: watch::Receiver<Status>,
+    /// How long a call may go without an answer or a sign of progress.
+    pub limit: Duration,
+}
+
+impl Tool for McpTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self) -> &str {
+        &self.listed.description
+    }
+
+    fn parameters(&self) -> Value {
+        self.listed.schema.clone()
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Other
+    }
+
+    fn preview<'a>(
+        &'a self,
+        _context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<Preview, ToolError>> {
+        std::future::ready(object(arguments).map(|_object| self.shown(arguments))).boxed()
+    }
+
+    fn run<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.call(context, arguments).boxed()
+    }
+}
+
+impl McpTool {
+    /// What is going to be called, and with what.
+    fn shown(&self, arguments: &Value) -> Preview {
+        let arguments = arguments.to_string();
+        let arguments = match arguments.char_indices().nth(SHOWN) {
+            Some((end, _)) => format!("{}… ({} bytes)", arguments.get(..end).unwrap_or_default(), arguments.len()),
+            None => arguments,
+        };
+        Preview { title: format!("{}: {} {arguments}", self.server, self.listed.name), ..Preview::default() }
+    }
+
+    async fn call(&self, context: &ToolContext, arguments: &Value) -> Result<ToolOutput, ToolError> {
+        let arguments = object(arguments)?;
+        let line = tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => return Err(self.cancelled()),
+            line = self.line() => line?,
+        };
+        let id = line.next_id();
+        let params = json!({ "name": self.listed.name, "arguments": arguments, "_meta": id.progress_token() });
+        let unanswered = tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => self.cancelled(),
+            answer = line.request(id, "tools/call", params) => {
+                return answer.map_err(|fault| self.failed(fault)).and_then(|result| understood(&result));
+            }
+            () = silence(line.progress(), self.limit) => self.late(),
+        };
+        let _does_not_listen = timeout(GOODBYE, line.give_up(id)).await;
+        Err(unanswered)
+    }
+
+    /// The way to the server, as soon as it runs.
+    async fn line(&self) -> Result<Line, ToolError> {
+        let mut status = self.status.clone();
+        let settled = status.wait_for(|status| match &status.state {
+            // It broke, and its keeper is about to find out why.
+            State::Running(line) => !line.is_over(),
+            State::GivenUp(_) => true,
+            State::Starting | State::Broken => false,
+        });
+        let state = match timeout(AGAIN, settled).await {
+            Ok(Ok(status)) => status.state.clone(),
+            _ => State::Broken,
+        };
+        match state {
+            State::Running(line) => Ok(line),
+            State::GivenUp(why) => Err(ToolError(format!("the MCP server `{}` {why}; go another way", self.server))),
+            _ => Err(ToolError(format!("the MCP server `{}` is being started; try again later", self.server))),
+        }
+    }
+
+    fn failed(&self, fault: Fault) -> ToolError {
+        let server = &self.server;
+        ToolError(match fault {
+            Fault::Over => format!(
+                "the MCP server `{server}` broke while it ran this; it is started again, and what it did is unknown"
+            ),
+            Fault::Refused(why) => format!("the MCP server `{server}` says: {}", capped(why)),
+            Fault::Unreachable(why) => format!("the MCP server `{server}` cannot be reached: {}", capped(why)),
+        })
+    }
+
+    fn late(&self) -> ToolError {
+        let seconds = self.limit.as_secs();
+        ToolError(format!(
+            "the MCP server `{}` did not answer within {seconds} s (limits.command-timeout)",
+            self.server
+        ))
+    }
+
+    fn cancelled(&self) -> ToolError {
+        ToolError(format!("cancelled by the user; `{}` may have done a part of it", self.server))
+    }
+}
+
+/// What a server takes: an object; no arguments are an empty one.
+fn object(arguments: &Value) -> Result<Map<String, Value>, ToolError> {
+    match arguments {
+        Value::Object(object) => Ok(object.clone()),
+        Value::Null => Ok(Map::new()),
+        _ => Err(ToolError("the arguments have to be an object".to_owned())),
+    }
+}
+
+/// Resolves when there was no sign of progress for `limit`, or nothing but progress for too long.
+async fn silence(mut progress: watch::Receiver<u64>, limit: Duration) {
+    let quiet = async {
+        while let Ok(heard) = timeout(limit, progress.changed()).await {
+            if heard.is_err() {
+                return sleep(limit).await;
+            }
+        }
+    };
+    let _only_progress = timeout(limit.saturating_mul(PATIENCE), quiet).await;
+}
+
+/// The result as text.
+fn understood(answer: &Value) -> Result<ToolOutput, ToolError> {
+    let text = capped(match answer["content"].as_array() {
+        Some(blocks) if !blocks.is_empty() => blocks.iter().map(block).collect::<Vec<_>>().join("\n"),
+        _ => match &answer["structuredContent"] {
+            Value::Null => String::new(),
+            structured => structured.to_string(),
+        },
+    });
+    match (answer["isError"] == true, text.is_empty()) {
+        (true, true) => Err(ToolError("the tool failed without a word".to_owned())),
+        (true, false) => Err(ToolError(text)),
+        (false, true) => Ok(ToolOutput { content: "(the tool gave nothing back)".to_owned(), ..ToolOutput::default() }),
+        (false, false) => Ok(ToolOutput { content: text, ..ToolOutput::default() }),
+    }
+}
+
+/// A piece of a result: text as it is, of everything else what it is.
+fn block(block: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let kilobytes = |data: &Value| (data.as_str().map_or(0, str::len) * 3 / 4).div_ceil(1024);
+    let resource = &block["resource"];
+    match block["type"].as_str() {
+        Some("text") => text(&block["text"]),
+        Some(kind @ ("image" | "audio")) => {
+            format!("[{kind}, {}, {} kB: not shown]", text(&block["mimeType"]), kilobytes(&block["data"]))
+        }
+        Some("resource") if resource["text"].is_string() => {
+            format!("[{}]\n{}", text(&resource["uri"]), text(&resource["text"]))
+        }
+        Some("resource") => format!("[{}, {} kB: not shown]", text(&resource["uri"]), kilobytes(&resource["blob"])),
+        Some("resource_link") => format!("[{} at {}]", text(&block["name"]), text(&block["uri"])),
+        _ => format!("[{block}]"),
+    }
+}
+
+/// The beginning and the end of a text that is too long.
+fn capped(mut text: String) -> String {
+    if text.len() <= LARGEST {
+        return text;
+    }
+    let tail = text.split_off(text.ceil_char_boundary(text.len() - LARGEST / 4));
+    let head = text.floor_char_boundary(LARGEST / 4 * 3);
+    let left_out = text.len() - head;
+    text.truncate(head);
+    let _ = write!(text, "\n… ({left_out} bytes left out; ask for less at once) …\n{tail}");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(result: &Value, expected: Result<&str, &str>) {
+        let understood = understood(result).map(|output| output.content).map_err(|ToolError(why)| why);
+        assert_eq!(understood, expected.map(str::to_owned).map_err(str::to_owned));
+    }
+
+    #[test]
+    fn results_become_text() {
+        let text = |text: &str| json!({ "type": "text", "text": text });
+        check(&json!({ "content": [text("a"), text("b")] }), Ok("a\nb"));
+        check(&json!({ "content": [text("no")], "isError": true }), Err("no"));
+        check(&json!({ "content": [], "isError": true }), Err("the tool failed without a word"));
+        check(&json!({ "content": [] }), Ok("(the tool gave nothing back)"));
+        check(&json!({ "content": [], "structuredContent": { "a": 1 } }), Ok(r#"{"a":1}"#));
+        check(&json!({ "content": [text("a"), { "type": "hologram" }] }), Ok("a\n[{\"type\":\"hologram\"}]"));
+        check(&json!({ "unheard": "of" }), Ok("(the tool gave nothing back)"));
+        let image = json!({ "type": "image", "mimeType": "image/png", "data": "A".repeat(4096) });
+        check(&json!({ "content": [image] }), Ok("[image, image/png, 3 kB: not shown]"));
+        let file = json!({ "type": "resource", "resource": { "uri": "file:///a", "text": "b" } });
+        check(&json!({ "content": [file] }), Ok("[file:///a]\nb"));
+    }
+
+    #[test]
+    fn a_long_result_keeps_its_ends() {
+        let text = capped(format!("head{}tail", "é".repeat(LARGEST)));
+        assert!(text.len() < LARGEST + 100, "{}", text.len());
+        assert!(text.starts_with("head") && text.ends_with("tail"));
+        assert!(text.contains("bytes left out"));
+        assert_eq!(capped("short".to_owned()), "short");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_prolongs_a_call_but_not_for_ever() {
+        use tokio::time::Instant;
+
+        let limit = Duration::from_secs(10);
+        let begun = Instant::now();
+        let (heard, progress) = watch::channel(0);
+        silence(progress, limit).await;
+        assert_eq!(begun.elapsed(), limit, "without progress");
+        let begun = Instant::now();
+        let reporting = async {
+            loop {
+                tokio::time::sleep(limit / 2).await;
+                heard.send_modify(|count| *count += 1);
+            }
+        };
+        tokio::select! {
+            () = silence(heard.subscribe(), limit) => {}
+            () = reporting => {}
+        }
+        assert_eq!(begun.elapsed(), limit * PATIENCE, "with nothing but progress");
+    }
+}

@@ -1,0 +1,104 @@
+//! The program of a server: started with nothing but the environment it is given, ended with its whole tree.
+#![expect(clippy::disallowed_methods, reason = "the one place where programs of MCP servers are started")]
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::bounded::{Bounded, Cut};
+
+/// How long a program may take to end when its input is closed.
+const GRACE: Duration = Duration::from_millis(300);
+/// How much of what it wrote to standard error is kept, in bytes.
+const LAST_WORDS: usize = 2 << 10;
+
+/// A running program. Dropping it kills it and everything it started.
+pub(super) struct Child {
+    process: tokio::process::Child,
+    /// The process group: the program and its children.
+    group: Option<u32>,
+    cut: Cut,
+    last_words: Arc<Mutex<Vec<u8>>>,
+    listening: JoinHandle<()>,
+}
+
+impl Child {
+    /// Starts a program; gives its output and its input too.
+    pub fn start(
+        words: &[String],
+        environment: &BTreeMap<String, String>,
+        folder: &Path,
+    ) -> io::Result<(Self, Bounded<ChildStdout>, ChildStdin)> {
+        let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        command.args(arguments).env_clear().envs(environment).current_dir(folder).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut process = command.spawn()?;
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let output = process.stdout.take().ok_or_else(gone)?;
+        let input = process.stdin.take().ok_or_else(gone)?;
+        let errors = process.stderr.take().ok_or_else(gone)?;
+        let (cut, last_words) = (Cut::default(), Arc::default());
+        let listening = tokio::spawn(listen(errors, Arc::clone(&last_words)));
+        let output = Bounded::new(output, Arc::clone(&cut));
+        let group = process.id();
+        Ok((Self { process, group, cut, last_words, listening }, output, input))
+    }
+
+    /// Why it talks no longer.
+    pub async fn why(&mut self) -> String {
+        if let Some(cut) = self.cut.get() {
+            return format!("was stopped: it {cut}");
+        }
+        let how = match timeout(GRACE, self.process.wait()).await {
+            Ok(Ok(status)) => format!("ended ({status})"),
+            _ => "closed its output".to_owned(),
+        };
+        // What it wrote is there when the pipe is at its end, unless a child of its own holds it open.
+        let _held_open = timeout(GRACE, &mut self.listening).await;
+        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&words);
+        match text.lines().map(str::trim).rfind(|line| !line.is_empty()) {
+            Some(line) => format!("{how}: {line}"),
+            None => how,
+        }
+    }
+
+    /// Waits a moment for it to end by itself, its input being closed; then it is killed.
+    pub async fn stop(mut self) {
+        let _still_there = timeout(GRACE, self.process.wait()).await;
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.listening.abort();
+        #[cfg(unix)]
+        if let Some(group) = self.group.and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
+            let _nobody_left = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// Keeps the end of what a program writes to its standard error; all of it is in the log.
+async fn listen(mut errors: ChildStderr, last_words: Arc<Mutex<Vec<u8>>>) {
+    let mut piece = vec![0; LAST_WORDS];
+    while let Ok(length @ 1..) = errors.read(&mut piece).await {
+        let piece = piece.get(..length).unwrap_or_default();
+        tracing::debug!("an MCP server says: {}", String::from_utf8_lossy(piece));
+        let mut words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.extend_from_slice(piece);
+        let excess = words.len().saturating_sub(LAST_WORDS);
+        words.drain(..excess);
+    }
+}

@@ -1,0 +1,183 @@
+//! Who waits for which answer, and what else a server says. Knows JSON-RPC and nothing of what carries it.
+//!
+//! Invariants: an answer reaches who waits for it or nobody; when the connection is over, everybody who waits or comes
+//! later hears that at once.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+/// The method is unknown, as JSON-RPC numbers it.
+const METHOD_NOT_FOUND: i32 = -32601;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The connection is over.
+    Over,
+    /// The server answered with an error, in its words.
+    Refused(String),
+    /// The server cannot be reached, in words such as `connection refused`.
+    Unreachable(String),
+}
+
+/// The answer to a request.
+pub(super) type Answer = Result<Value, Fault>;
+
+/// One side of a connection.
+pub(super) struct Exchange {
+    waiting: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
+    /// The folders of the workspace, as the protocol has them.
+    roots: Value,
+    /// Told when the server's tools changed.
+    pub changes: Notify,
+    /// Changes with every sign of progress.
+    pub progress: watch::Sender<u64>,
+    /// Cancelled when the connection is over.
+    pub over: CancellationToken,
+}
+
+impl Exchange {
+    /// One that nobody said anything on, in a workspace of these folders.
+    pub fn new(roots: &[PathBuf]) -> Arc<Self> {
+        let (progress, _) = watch::channel(0);
+        let (changes, over) = (Notify::new(), CancellationToken::new());
+        let roots = roots.iter().filter_map(|root| Some(json!({ "uri": Url::from_file_path(root).ok()?.as_str() })));
+        Arc::new(Self { waiting: Mutex::default(), roots: roots.collect(), changes, progress, over })
+    }
+
+    /// Expects an answer until the expectation is dropped.
+    pub fn expect(self: &Arc<Self>, id: u64) -> Expected {
+        let (sender, answer) = oneshot::channel();
+        if !self.over.is_cancelled() {
+            self.waiting().insert(id, sender);
+        }
+        Expected { id, answer, exchange: Arc::clone(self) }
+    }
+
+    /// Takes a message of the server; gives what is to be answered. What makes no sense is nothing to talk about.
+    pub fn take(&self, message: &Value) -> Option<Value> {
+        let id = &message["id"];
+        match (message["method"].as_str(), id) {
+            (Some(method), Value::Null) => self.hear(method),
+            (Some("ping"), id) => return Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
+            (Some("roots/list"), id) => {
+                return Some(json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": self.roots } }));
+            }
+            (Some(method), id) => {
+                let error = json!({ "code": METHOD_NOT_FOUND, "message": format!("tandem has no method `{method}`") });
+                return Some(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+            }
+            (None, id) => {
+                let waiting = id.as_u64().and_then(|id| self.waiting().remove(&id));
+                let _gone = waiting.map(|waiting| waiting.send(answer(message)));
+            }
+        }
+        None
+    }
+
+    fn hear(&self, notification: &str) {
+        match notification {
+            "notifications/tools/list_changed" => self.changes.notify_one(),
+            "notifications/progress" => self.progress.send_modify(|count| *count += 1),
+            _ => tracing::debug!("an MCP server sends {notification}"),
+        }
+    }
+
+    /// The connection is over.
+    pub fn close(&self) {
+        self.over.cancel();
+        self.waiting().clear();
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Answer>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An answer that is waited for.
+pub(super) struct Expected {
+    id: u64,
+    answer: oneshot::Receiver<Answer>,
+    exchange: Arc<Exchange>,
+}
+
+impl Expected {
+    /// The answer, if it is there.
+    pub fn come_by_now(&mut self) -> Option<Answer> {
+        match self.answer.try_recv() {
+            Ok(answer) => Some(answer),
+            Err(oneshot::error::TryRecvError::Closed) => Some(Err(Fault::Over)),
+            Err(oneshot::error::TryRecvError::Empty) => None,
+        }
+    }
+
+    /// Waits for the answer.
+    pub async fn come(&mut self) -> Answer {
+        (&mut self.answer).await.unwrap_or(Err(Fault::Over))
+    }
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        self.exchange.waiting().remove(&self.id);
+    }
+}
+
+fn answer(message: &Value) -> Answer {
+    match (message.get("result"), &message["error"]["message"]) {
+        (Some(result), _) => Ok(result.clone()),
+        (None, Value::String(message)) => Err(Fault::Refused(message.clone())),
+        (None, _) => Err(Fault::Refused("an error without words".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_reach_who_waits_and_nobody_else() {
+        let exchange = Exchange::new(&[]);
+        let (mut one, mut two) = (exchange.expect(1), exchange.expect(2));
+        let take = |message: Value| assert_eq!(exchange.take(&message), None, "{message}");
+        take(json!({ "id": 3, "result": "nobody's" }));
+        take(json!({ "id": "1", "result": "of another type" }));
+        take(json!([7]));
+        take(json!({ "id": 2, "error": { "message": "no" } }));
+        take(json!({ "id": 1, "result": 1 }));
+        take(json!({ "id": 1, "result": "twice" }));
+        assert_eq!(one.come().await, Ok(json!(1)));
+        assert_eq!(two.come().await, Err(Fault::Refused("no".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn the_end_is_heard_by_all() {
+        let exchange = Exchange::new(&[]);
+        let mut before = exchange.expect(1);
+        exchange.close();
+        assert_eq!(before.come().await, Err(Fault::Over));
+        assert_eq!(exchange.expect(2).come().await, Err(Fault::Over));
+    }
+
+    #[test]
+    fn requests_of_a_server_are_answered() {
+        let exchange = Exchange::new(&[PathBuf::from("/a b")]);
+        let check = |method: &str, expected: Value| {
+            let request = json!({ "jsonrpc": "2.0", "id": "s1", "method": method });
+            let answer = exchange.take(&request).unwrap();
+            assert_eq!(
+                (&answer["id"], &answer["result"], &answer["error"]["code"]),
+                (&json!("s1"), &expected["ok"], &expected["code"])
+            );
+        };
+        check("ping", json!({ "ok": {} }));
+        check("roots/list", json!({ "ok": { "roots": [{ "uri": "file:///a%20b" }] } }));
+        check("sampling/createMessage", json!({ "code": -32601 }));
+    }
+}

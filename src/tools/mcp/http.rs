@@ -1,0 +1,232 @@
+//! A server at a URL: [streamable HTTP](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports).
+//!
+//! Invariant: what is configured for one origin is sent to no other, and no secret unencrypted but to this machine.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url, redirect};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::bounded::{LONGEST_LINE, Meter, TOO_LONG};
+use super::events::Events;
+use super::exchange::{Answer, Exchange, Expected, Fault};
+
+/// How long a connection may take to stand.
+const CONNECT: Duration = Duration::from_secs(10);
+/// The pause before a stream of events is asked for again.
+const BETWEEN_STREAMS: Duration = Duration::from_secs(5);
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const EVENTS: &str = "text/event-stream";
+
+/// A server at a URL.
+pub(super) struct Http {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    /// What the server calls this session, if anything.
+    session: OnceLock<HeaderValue>,
+    /// The version of the protocol that was agreed on.
+    version: OnceLock<HeaderValue>,
+}
+
+impl Http {
+    /// A server that was not asked yet; what is wrong with its configuration, as in `MCP server x …`.
+    pub fn new(url: &str, headers: &BTreeMap<String, String>) -> Result<Self, String> {
+        let url = Url::parse(url).map_err(|error| format!("has no valid URL: {error}"))?;
+        let loopback = is_loopback(&url);
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err("has a URL that begins with neither http:// nor https://".to_owned());
+        }
+        if let Some(name) = headers.keys().find(|name| url.scheme() == "http" && !loopback && is_secret(name)) {
+            return Err(format!("would get the header {name} unencrypted: use https"));
+        }
+        // Somebody else in this process may have chosen a provider before: theirs is as good.
+        _ = rustls::crypto::ring::default_provider().install_default();
+        let mut client = Client::builder()
+            .user_agent(concat!("tandem/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT)
+            .redirect(redirect::Policy::custom(same_origin));
+        if loopback {
+            client = client.no_proxy();
+        }
+        let client = client.build().map_err(|error| format!("cannot be reached: {error}"))?;
+        Ok(Self { client, url, headers: read(headers)?, session: OnceLock::new(), version: OnceLock::new() })
+    }
+
+    /// From now on every request says which version was agreed on.
+    pub fn agree(&self, version: &str) {
+        let _said_before = HeaderValue::try_from(version).map(|version| self.version.set(version));
+    }
+
+    /// Sends a request and waits for its answer.
+    pub async fn ask(&self, message: String, exchange: &Exchange, expected: &mut Expected) -> Answer {
+        let response = self.post(message).await.inspect_err(|fault| {
+            if *fault == Fault::Over {
+                exchange.close();
+            }
+        })?;
+        if let Some(session) = response.headers().get(SESSION) {
+            let _named_before = self.session.set(session.clone());
+        }
+        tokio::select! {
+            biased;
+            answer = expected.come() => answer,
+            heard = self.hear(response, exchange) => match (heard, expected.come_by_now()) {
+                (_, Some(answer)) => answer,
+                (Err(fault), None) => Err(fault),
+                // It may come on the stream of events.
+                (Ok(()), None) => expected.come().await,
+            },
+        }
+    }
+
+    /// Sends what has no answer.
+    pub async fn tell(&self, message: String) -> Result<(), Fault> {
+        self.post(message).await.map(drop)
+    }
+
+    /// Hears what the server says unasked, as long as it offers that.
+    pub async fn listen(&self, exchange: Arc<Exchange>) {
+        loop {
+            let request = self.request(Method::GET).header(ACCEPT, EVENTS);
+            match request.send().await {
+                Ok(response) if response.status().is_success() => {
+                    if let Err(fault) = self.hear(response, &exchange).await {
+                        tracing::debug!("an MCP server's events broke off: {fault:?}");
+                    }
+                }
+                Ok(_no_events) => return,
+                Err(error) => tracing::debug!("no events of an MCP server: {error}"),
+            }
+            sleep(BETWEEN_STREAMS).await;
+        }
+    }
+
+    /// Says goodbye.
+    pub async fn leave(&self) {
+        if self.session.get().is_some() {
+            let _goodbye = self.request(Method::DELETE).send().await;
+        }
+    }
+
+    async fn post(&self, message: String) -> Result<Response, Fault> {
+        let request = self.request(Method::POST).header(CONTENT_TYPE, "application/json");
+        let request = request.header(ACCEPT, "application/json, text/event-stream").body(message);
+        let response = request.send().await.map_err(unreachable)?;
+        match response.status() {
+            status if status.is_success() => Ok(response),
+            StatusCode::NOT_FOUND if self.session.get().is_some() => Err(Fault::Over),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Fault::Unreachable(
+                "it wants to know who you are: set `headers = { Authorization = \"Bearer …\" }`".to_owned(),
+            )),
+            status => Err(Fault::Unreachable(format!("HTTP status {status}"))),
+        }
+    }
+
+    fn request(&self, method: Method) -> RequestBuilder {
+        let mut headers = self.headers.clone();
+        for (name, value) in [(SESSION, &self.session), (VERSION, &self.version)] {
+            if let Some(value) = value.get() {
+                headers.insert(name, value.clone());
+            }
+        }
+        self.client.request(method, self.url.clone()).headers(headers)
+    }
+
+    /// Takes all messages of a response.
+    async fn hear(&self, response: Response, exchange: &Exchange) -> Result<(), Fault> {
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let mut events = Events::new(kind.starts_with(EVENTS));
+        let objection = |why: &str| Fault::Unreachable(format!("it {why}"));
+        let mut meter = Meter::new();
+        let mut body = response.bytes_stream();
+        while let Some(piece) = body.next().await {
+            let piece = piece.map_err(unreachable)?;
+            meter.count(&piece).map_err(objection)?;
+            events.feed(&piece);
+            self.take(&mut events, exchange).await;
+            if events.pending() > LONGEST_LINE {
+                return Err(objection(TOO_LONG));
+            }
+        }
+        events.end();
+        self.take(&mut events, exchange).await;
+        Ok(())
+    }
+
+    async fn take(&self, events: &mut Events, exchange: &Exchange) {
+        while let Some(data) = events.next() {
+            let Ok(message) = serde_json::from_slice::<Value>(&data) else { continue };
+            if let Some(answer) = exchange.take(&message) {
+                let _not_taken = Box::pin(self.tell(answer.to_string())).await;
+            }
+        }
+    }
+}
+
+fn read(headers: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
+    let pair = |(name, value): (&String, &String)| {
+        let header = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
+        let (name, mut value) = header.ok_or_else(|| format!("has a header {name:?} that is not valid"))?;
+        value.set_sensitive(true);
+        Ok((name, value))
+    };
+    headers.iter().map(pair).collect()
+}
+
+/// Whether the value of a header of this name is probably one to keep.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["auth", "key", "token", "secret", "cookie"].iter().any(|word| name.contains(word))
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}
+
+/// Follows what keeps method, body and origin.
+fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let keeps = matches!(attempt.status().as_u16(), 307 | 308);
+    let same = attempt.previous().last().is_some_and(|last| last.origin() == attempt.url().origin());
+    if keeps && same && attempt.previous().len() <= 3 { attempt.follow() } else { attempt.stop() }
+}
+
+/// The innermost cause says most.
+fn unreachable(error: reqwest::Error) -> Fault {
+    let error = error.without_url();
+    let causes = std::iter::successors(Some(&error as &dyn Error), |&cause| cause.source());
+    Fault::Unreachable(causes.last().map(ToString::to_string).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_do_not_travel_unencrypted() {
+        let check = |url: &str, header: &str, expected: Option<&str>| {
+            let headers = BTreeMap::from([(header.to_owned(), "x".to_owned())]);
+            let refused = Http::new(url, &headers).err();
+            assert_eq!(refused.as_deref(), expected, "{url} {header}");
+        };
+        let unencrypted = Some("would get the header Authorization unencrypted: use https");
+        check("http://tools.example/mcp", "Authorization", unencrypted);
+        check("http://tools.example/mcp", "X-Team", None);
+        check("http://127.0.0.1:1/mcp", "Authorization", None);
+        check("ftp://tools.example/mcp", "X", Some("has a URL that begins with neither http:// nor https://"));
+        check("https://tools.example/mcp", "a b", Some("has a header \"a b\" that is not valid"));
+    }
+}

@@ -1,0 +1,286 @@
+//! From what a server lists to what a model is told: valid for every provider, and small.
+//!
+//! Invariants: the same list gives the same tools in the same order, whatever order the server has them in; a schema is
+//! an object with properties; the tools of a server cost at most [`LARGEST`] bytes of every request. What is left out is
+//! said.
+
+use serde_json::{Map, Value, json};
+
+use crate::text::display;
+
+/// The longest description, in characters.
+const DESCRIPTION: usize = 500;
+/// A schema longer than this loses the descriptions inside it, in bytes.
+const SCHEMA: usize = 3 << 10;
+/// The most that the tools of one server cost, in bytes.
+const LARGEST: usize = 24 << 10;
+/// The longest name of its own that is called, in bytes.
+const NAME: usize = 128;
+/// What describes a schema and restricts nothing.
+const DESCRIBING: [&str; 6] = ["description", "title", "examples", "default", "$comment", "$schema"];
+/// What no provider takes at the top of a schema.
+const NOT_AT_THE_TOP: [&str; 8] = ["$schema", "$id", "oneOf", "anyOf", "allOf", "not", "enum", "if"];
+
+/// The tools of a server.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Listing {
+    pub tools: Vec<Listed>,
+    /// What was left out, as in `MCP server x …`.
+    pub remarks: Vec<String>,
+}
+
+/// A tool of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Listed {
+    /// The server's own name for it.
+    pub name: String,
+    pub description: String,
+    pub schema: Value,
+}
+
+impl Listing {
+    /// What is offered of the tools of a server, `None` being one that cannot be called.
+    pub fn new(listed: Vec<Option<Listed>>) -> Self {
+        let offered = listed.len();
+        let mut tools: Vec<Listed> = listed.into_iter().flatten().collect();
+        tools.sort_by(|one, other| one.name.cmp(&other.name));
+        let named = tools.len();
+        tools.dedup_by(|one, other| one.name == other.name);
+        let mut remarks = Vec::new();
+        if named < offered {
+            remarks.push(format!("offers {} without a usable name; left out", count(offered - named)));
+        }
+        if tools.len() < named {
+            remarks.push("offers several tools of the same name; the first of each counts".to_owned());
+        }
+        let mut size = 0;
+        let kept = tools.iter().take_while(|tool| {
+            size += tool.size();
+            size <= LARGEST
+        });
+        let left_out = tools.split_off(kept.count());
+        if !left_out.is_empty() {
+            let names: Vec<_> = left_out.iter().map(|tool| display::escape_line(&tool.name)).collect();
+            let names = names.join(", ");
+            let tools = count(left_out.len());
+            let limit = LARGEST >> 10;
+            remarks.push(format!(
+                "offers more than {limit} kB of tools, which every request would carry; {tools} left out: {names}"
+            ));
+        }
+        Self { tools, remarks }
+    }
+}
+
+impl Listed {
+    /// Reads one tool as a server lists it; `None` when it has no name that could be called.
+    pub fn read(mut tool: Value) -> Option<Self> {
+        let name = tool["name"].as_str().filter(|name| !name.is_empty() && name.len() <= NAME)?.to_owned();
+        let described = [&tool["description"], &tool["title"]].into_iter().find_map(Value::as_str);
+        let mut description = described.map_or_else(String::new, brief);
+        let schema = schema(tool["inputSchema"].take()).unwrap_or_else(|| {
+            description.push_str(" (Its arguments are too many to be listed here.)");
+            json!({ "type": "object", "properties": {} })
+        });
+        Some(Self { name, description, schema })
+    }
+
+    /// What it costs in every request, in bytes.
+    fn size(&self) -> usize {
+        self.name.len() + self.description.len() + length(&self.schema)
+    }
+}
+
+fn count(tools: usize) -> String {
+    if tools == 1 { "a tool".to_owned() } else { format!("{tools} tools") }
+}
+
+/// The beginning of a description, with what cannot be seen made visible.
+fn brief(text: &str) -> String {
+    let text = display::escape(text.trim());
+    match text.char_indices().nth(DESCRIPTION) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default().trim_end()),
+        None => text.into_owned(),
+    }
+}
+
+/// A schema that every provider takes; `None` when it is too long even without its descriptions.
+fn schema(value: Value) -> Option<Value> {
+    let mut schema = match value {
+        Value::Object(schema) if schema.get("type").is_none_or(|of| of == "object") => schema,
+        _ => Map::new(),
+    };
+    schema.retain(|key, _| !NOT_AT_THE_TOP.contains(&key.as_str()));
+    schema.insert("type".to_owned(), json!("object"));
+    if !schema.get("properties").is_some_and(Value::is_object) {
+        schema.insert("properties".to_owned(), json!({}));
+    }
+    let names = |required: &Value| required.as_array().is_some_and(|names| names.iter().all(Value::is_string));
+    if !schema.get("required").is_some_and(names) {
+        schema.shift_remove("required");
+    }
+    let mut schema = Value::Object(schema);
+    if length(&schema) > SCHEMA {
+        thin(&mut schema);
+    }
+    (length(&schema) <= SCHEMA).then_some(schema)
+}
+
+/// Takes out what describes, here and in every schema inside.
+fn thin(schema: &mut Value) {
+    let Value::Object(schema) = schema else { return };
+    schema.retain(|key, _| !DESCRIBING.contains(&key.as_str()));
+    for (key, value) in schema {
+        match (key.as_str(), value) {
+            ("properties" | "patternProperties" | "$defs" | "definitions", Value::Object(named)) => {
+                named.values_mut().for_each(thin);
+            }
+            ("oneOf" | "anyOf" | "allOf" | "prefixItems", Value::Array(schemas)) => schemas.iter_mut().for_each(thin),
+            ("items" | "additionalProperties" | "not", schema) => thin(schema),
+            _ => {}
+        }
+    }
+}
+
+fn length(schema: &Value) -> usize {
+    schema.to_string().len()
+}
+
+/// Names for the model: `SERVER__tool`, of the characters and the length that every provider takes, each only once.
+#[derive(Debug, Default)]
+pub(super) struct Names(std::collections::HashSet<String>);
+
+impl Names {
+    /// The longest name, in bytes.
+    const LONGEST: usize = 64;
+
+    /// A name that was not given before.
+    pub fn give(&mut self, server: &str, tool: &str) -> String {
+        let name: String = format!("{server}__{tool}").chars().map(allowed).collect();
+        let fits = |ending: &str| {
+            let room = Self::LONGEST - ending.len();
+            format!("{}{ending}", name.get(..room).unwrap_or(&name))
+        };
+        let mut given = fits("");
+        for number in 2.. {
+            if self.0.insert(given.clone()) {
+                break;
+            }
+            given = fits(&format!("_{number}"));
+        }
+        given
+    }
+}
+
+fn allowed(character: char) -> char {
+    if character.is_ascii_alphanumeric() || matches!(character, '_' | '-') { character } else { '_' }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_valid_and_unique() {
+        let mut names = Names::default();
+        let mut check = |server: &str, tool: &str, expected: &str| assert_eq!(names.give(server, tool), expected);
+        check("git", "log", "git__log");
+        check("git", "log", "git__log_2");
+        check("my git", "größe", "my_git__gr__e");
+        check("git", "log", "git__log_3");
+        let long = "x".repeat(100);
+        check("s", &long, &format!("s__{}", "x".repeat(61)));
+        check("s", &long, &format!("s__{}_2", "x".repeat(59)));
+    }
+
+    fn check_schema(given: &Value, expected: &Value) {
+        assert_eq!(schema(given.clone()).as_ref(), Some(expected), "{given}");
+    }
+
+    #[test]
+    fn schemas_are_objects_with_properties() {
+        let empty = json!({ "type": "object", "properties": {} });
+        check_schema(&Value::Null, &empty);
+        check_schema(&json!("string"), &empty);
+        check_schema(&json!({ "type": "string" }), &empty);
+        check_schema(
+            &json!({ "properties": [], "required": "a", "anyOf": [{}] }),
+            &json!({ "properties": {}, "type": "object" }),
+        );
+        let good =
+            json!({ "type": "object", "properties": { "a": { "type": "string", "enum": ["x"] } }, "required": ["a"] });
+        check_schema(&good, &good);
+    }
+
+    #[test]
+    fn a_long_schema_loses_its_descriptions_first() {
+        let long = "y".repeat(SCHEMA);
+        let property =
+            |description: &Value| json!({ "type": "array", "items": { "type": "string", "description": description } });
+        let given = json!({ "type": "object", "properties": { "description": property(&json!(long)) } });
+        let mut expected = given.clone();
+        expected["properties"]["description"]["items"] = json!({ "type": "string" });
+        check_schema(&given, &expected);
+        assert_eq!(schema(json!({ "properties": { long: {} } })), None);
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        let tool = |name: &str, size: usize| json!({ "name": name, "description": "d".repeat(size) });
+        let list = |tools: Vec<Value>| Listing::new(tools.into_iter().map(Listed::read).collect());
+        let listing = list(vec![tool("b", 1), json!(7), tool("a", 501), tool("b", 2), tool("", 1)]);
+        let described: Vec<_> =
+            listing.tools.iter().map(|tool| (tool.name.as_str(), tool.description.chars().count())).collect();
+        assert_eq!(described, [("a", 501), ("b", 1)]);
+        assert_eq!(
+            listing.remarks,
+            [
+                "offers 2 tools without a usable name; left out",
+                "offers several tools of the same name; the first of each counts",
+            ]
+        );
+        let many = (0..60).map(|number| tool(&format!("t{number:02}"), 500)).collect();
+        let listing = list(many);
+        assert_eq!(listing.tools.len(), 45);
+        assert_eq!(listing.remarks.len(), 1);
+        assert!(
+            listing.remarks[0].ends_with(
+                "15 tools left out: t45, t46, t47, t48, t49, t50, t51, t52, t53, t54, t55, t56, t57, t58, t59"
+            ),
+            "{listing:?}"
+        );
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let words = prop::sample::select(vec![
+            "type",
+            "object",
+            "properties",
+            "required",
+            "description",
+            "items",
+            "name",
+            "anyOf",
+        ]);
+        let leaf =
+            prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), words.clone().prop_map(Value::from)];
+        leaf.prop_recursive(4, 40, 5, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::hash_map(words.clone().prop_map(str::to_owned), inner, 0..5)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        /// Whatever a server says its schema is: the model gets an object with properties.
+        #[test]
+        fn any_schema_becomes_a_valid_one(value in any_value()) {
+            let schema = schema(value).unwrap();
+            prop_assert_eq!(&schema["type"], "object");
+            prop_assert!(schema["properties"].is_object());
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The problems an editor shows in files: those of its language servers and linters. None of our own is started.
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+
+/// A problem in a line of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The file, absolute.
+    pub path: PathBuf,
+    /// The line it begins in, counted from 1.
+    pub line: u32,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Who says so and by which name or number, such as `rustc E0308`; may be empty.
+    pub source: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// How bad a problem is, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// It does not work.
+    Error,
+    /// It may not work.
+    Warning,
+    /// Something to know.
+    Information,
+    /// Something that could be nicer.
+    Hint,
+}
+
+impl Severity {
+    /// In a word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Information => "info",
+            Self::Hint => "hint",
+        }
+    }
+}
+
+/// Which problems an editor is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// In these documents; empty: in all it knows.
+    pub uris: Vec<String>,
+    /// They were just changed: the answer comes when the problems of the new text are there and rest, and soon in any
+    /// case.
+    pub settled: bool,
+}
+
+impl Diagnostic {
+    fn identity(&self) -> (&Path, Severity, &str, &str) {
+        (&self.path, self.severity, &self.source, &self.message)
+    }
+
+    /// The worst first, then by place.
+    #[must_use]
+    pub fn order(&self, other: &Self) -> Ordering {
+        (self.severity, &self.path, self.line).cmp(&(other.severity, &other.path, other.line))
+    }
+}
+
+/// What of `after` was not there `before`. Lines may have moved meanwhile: a problem is the same wherever it stands.
+#[must_use]
+pub fn new_ones(before: &[Diagnostic], mut after: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut known: Vec<_> = before.iter().map(Diagnostic::identity).collect();
+    after.retain(|one| match known.iter().position(|known| *known == one.identity()) {
+        Some(index) => {
+            known.swap_remove(index);
+            false
+        }
+        None => true,
+    });
+    after
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(line: u32, message: &str) -> Diagnostic {
+        let (path, source) = ("/w/a.rs".into(), "rustc".to_owned());
+        Diagnostic { path, line, severity: Severity::Error, source, message: message.to_owned() }
+    }
+
+    #[test]
+    fn what_moved_is_not_new_and_what_came_twice_is_once() {
+        let check = |before: &[Diagnostic], after: &[Diagnostic], expected: &[Diagnostic]| {
+            assert_eq!(new_ones(before, after.to_vec()), expected);
+        };
+        check(&[], &[problem(1, "a")], &[problem(1, "a")]);
+        check(&[problem(1, "a")], &[problem(9, "a")], &[]);
+        check(&[problem(1, "a")], &[problem(1, "a"), problem(2, "a")], &[problem(2, "a")]);
+        check(&[problem(1, "a"), problem(2, "b")], &[problem(2, "c")], &[problem(2, "c")]);
+        check(&[problem(1, "a")], &[], &[]);
+    }
+}

@@ -1,0 +1,303 @@
+--- Review, undo and diagnostics of the plugin, in a real Neovim with the real server.
+local M = {}
+
+local api = vim.api
+
+local before = { 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine' }
+
+--- A call that changes the first and the last line of main.rs.
+local function two_edits()
+  local edits = { { old_text = 'one\n', new_text = 'ONE\n' }, { old_text = 'nine', new_text = 'NINE\nTEN' } }
+  return { call = { id = 'c1', name = 'edit_file', arguments = { path = 'main.rs', edits = edits } } }
+end
+
+--- A language server that finds a problem in every line with "bad": in this process.
+---@return function cmd, fun(): integer looked how many times
+local function bad_word_server()
+  local looked = 0
+  local function cmd(dispatchers)
+    local closing = false
+    local function look(uri, text)
+      local diagnostics = {}
+      for row, line in ipairs(vim.split(text, '\n')) do
+        if line:find('bad', 1, true) then
+          local at = { line = row - 1, character = 0 }
+          table.insert(diagnostics, { range = { start = at, ['end'] = at }, severity = 1, message = 'a bad word: ' .. line })
+        end
+      end
+      looked = looked + 1
+      dispatchers.notification('textDocument/publishDiagnostics', { uri = uri, diagnostics = diagnostics })
+    end
+    return {
+      request = function(method, _, callback)
+        callback(nil, method == 'initialize' and { capabilities = { textDocumentSync = 1 } } or nil)
+        return true, 1
+      end,
+      notify = function(method, params)
+        if method == 'textDocument/didOpen' then
+          vim.schedule(function()
+            look(params.textDocument.uri, params.textDocument.text)
+          end)
+        elseif method == 'textDocument/didChange' then
+          vim.schedule(function()
+            look(params.textDocument.uri, params.contentChanges[1].text)
+          end)
+        end
+        return true
+      end,
+      is_closing = function()
+        return closing
+      end,
+      terminate = function()
+        closing = true
+      end,
+    }
+  end
+  return cmd, function()
+    return looked
+  end
+end
+
+---@param t table the harness
+---@param model tandem.test.Model
+---@param use { project: (fun(name: string): integer, string), wait_idle: fun(), notified: string[], sent_text: fun(request: table): string }
+function M.test(t, model, use)
+  local function session()
+    return require('tandem.session').current()
+  end
+
+  local function lines()
+    return api.nvim_buf_get_lines(0, 0, -1, false)
+  end
+
+  --- A project in which one turn changed two places of the open file.
+  local function changed(name, reply)
+    local buf, folder = use.project('review-' .. name)
+    api.nvim_buf_set_lines(buf, 0, -1, false, before)
+    vim.cmd('silent write')
+    vim.cmd('Tandem mode edit')
+    t.wait('the mode', function()
+      return session().mode == 'edit'
+    end)
+    model:script({ reply or two_edits() }, { { text = 'Changed.' } })
+    vim.cmd('Tandem ask Change it')
+    use.wait_idle()
+    return buf, folder
+  end
+
+  local function wait_changes(count)
+    t.wait(count .. ' changes', function()
+      return #session().review.changes == count
+    end)
+  end
+
+  local function wait_lines(expected)
+    t.wait('the text ' .. table.concat(expected, ' '), function()
+      return vim.deep_equal(lines(), expected)
+    end)
+  end
+
+  ---@return string[] what stands in the sign column, by line
+  local function signs(buf)
+    local found = {}
+    for _, mark in ipairs(api.nvim_buf_get_extmarks(buf, -1, 0, -1, { details = true, type = 'sign' })) do
+      found[#found + 1] = (mark[2] + 1) .. vim.trim(mark[4].sign_text or '')
+    end
+    return found
+  end
+
+  ---@return string[] the old text that is shown
+  local function old_text(buf)
+    local found = {}
+    for _, mark in ipairs(api.nvim_buf_get_extmarks(buf, -1, 0, -1, { details = true })) do
+      for _, line in ipairs(mark[4].virt_lines or {}) do
+        found[#found + 1] = vim.trim(line[1][1])
+      end
+    end
+    return found
+  end
+
+  t.test('what a turn changed is marked, and the chat says how to review it', function()
+    local buf = changed('marked')
+    wait_changes(2)
+    t.equal(signs(buf), { '1▎', '9▎', '10▎' })
+    t.equal(old_text(buf), {}, 'the old text is shown on request')
+    local said = table.concat(api.nvim_buf_get_lines(session().chat.buf, 0, -1, false), '\n')
+    t.contains(said, '2 changes to review: :Tandem review')
+    t.contains(require('tandem').status(), '2 changes')
+  end)
+
+  t.test('review lists the hunks and shows the old text; again hides it', function()
+    local buf = changed('shown')
+    wait_changes(2)
+    local window = api.nvim_get_current_win()
+    vim.cmd('Tandem review')
+    t.wait('the list', function()
+      return vim.fn.getqflist({ title = 0 }).title == 'tandem changes' and #vim.fn.getqflist() == 2
+    end)
+    t.equal(api.nvim_get_current_win(), window, 'the focus stays')
+    local list = vim.fn.getqflist()
+    t.equal({ list[1].lnum, list[2].lnum, list[1].bufnr }, { 1, 9, buf })
+    t.equal(old_text(buf), { 'one', 'nine' })
+    t.equal(vim.fn.winsaveview().topfill, 1, 'the text above the first line is in sight')
+    vim.cmd('Tandem review')
+    t.wait('the list is closed', function()
+      return vim.fn.getqflist({ winid = 0 }).winid == 0
+    end)
+    t.equal(old_text(buf), {})
+  end)
+
+  t.test('the hunk under the cursor is rejected, after typing above it, and the model is told', function()
+    changed('reject')
+    wait_changes(2)
+    api.nvim_buf_set_lines(0, 0, 0, false, { 'mine' })
+    api.nvim_win_set_cursor(0, { 11, 0 })
+    vim.cmd('Tandem reject')
+    local expected = { 'mine', 'ONE', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine' }
+    wait_lines(expected)
+    wait_changes(1)
+    vim.cmd('silent undo')
+    t.equal(lines()[11], 'TEN', 'the rejection is an undo step of its own')
+    vim.cmd('silent redo')
+    t.equal(lines(), expected)
+    model:script({ { text = 'I see.' } })
+    vim.cmd('Tandem ask And now?')
+    use.wait_idle()
+    t.contains(use.sent_text(model:state().requests[1]), 'the user rejected this change of yours in main.rs')
+  end)
+
+  t.test('what is kept is settled, by hunk and all', function()
+    local buf = changed('keep')
+    wait_changes(2)
+    api.nvim_win_set_cursor(0, { 1, 0 })
+    vim.cmd('Tandem keep')
+    wait_changes(1)
+    t.equal(signs(buf), { '9▎', '10▎' })
+    vim.cmd('Tandem keep all')
+    wait_changes(0)
+    t.equal(signs(buf), {})
+    t.equal(lines()[1], 'ONE')
+  end)
+
+  t.test('in the list the entry under the cursor is kept or rejected', function()
+    local buf = changed('list')
+    wait_changes(2)
+    vim.cmd('Tandem review')
+    t.wait('the list', function()
+      return vim.fn.getqflist({ winid = 0 }).winid ~= 0
+    end)
+    vim.cmd('copen 2')
+    api.nvim_win_set_cursor(0, { 2, 0 })
+    vim.cmd('Tandem reject')
+    wait_changes(1)
+    t.equal(#vim.fn.getqflist(), 1)
+    vim.cmd('Tandem keep')
+    wait_changes(0)
+    t.equal(vim.fn.getqflist({ winid = 0 }).winid, 0, 'nothing is left: the list is closed')
+    t.equal({ api.nvim_get_current_buf(), lines()[1], lines()[9] }, { buf, 'ONE', 'nine' })
+  end)
+
+  t.test('maps go from change to change', function()
+    changed('jump')
+    wait_changes(2)
+    vim.keymap.set('n', ']h', '<Plug>(tandem-next-hunk)')
+    vim.keymap.set('n', '[h', '<Plug>(tandem-prev-hunk)')
+    vim.keymap.set('n', '<Space>r', '<Plug>(tandem-reject-hunk)')
+    local function press(keys)
+      api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
+      return api.nvim_win_get_cursor(0)[1]
+    end
+    api.nvim_win_set_cursor(0, { 4, 0 })
+    t.equal({ press(']h'), press(']h'), press('[h'), press('[h') }, { 9, 1, 9, 1 })
+    press('<Space>r')
+    wait_changes(1)
+    t.equal(lines()[1], 'one')
+  end)
+
+  t.test('undo takes a whole turn back, closed files included, and again brings it back', function()
+    local calls = { two_edits(), { call = { id = 'c2', name = 'write_file', arguments = { path = 'new.rs', content = 'new\n' } } } }
+    local _, folder = use.project('review-undo')
+    api.nvim_buf_set_lines(0, 0, -1, false, before)
+    vim.cmd('silent write')
+    vim.cmd('Tandem mode edit')
+    t.wait('the mode', function()
+      return session().mode == 'edit'
+    end)
+    model:script(calls, { { text = 'Changed.' } })
+    vim.cmd('Tandem ask Change it')
+    use.wait_idle()
+    wait_changes(3)
+    t.equal(vim.fn.filereadable(folder .. '/new.rs'), 1)
+    vim.cmd('Tandem undo')
+    wait_lines(before)
+    wait_changes(0)
+    t.equal(vim.fn.filereadable(folder .. '/new.rs'), 0)
+    vim.cmd('Tandem undo')
+    wait_changes(3)
+    t.equal(lines()[1], 'ONE')
+    vim.cmd('Tandem reject all')
+    wait_lines(before)
+  end)
+
+  t.test('rejecting all takes back a turn that another one stands on', function()
+    changed('twice')
+    wait_changes(2)
+    local again = { path = 'main.rs', edits = { { old_text = 'ONE', new_text = 'First' } } }
+    model:script({ { call = { id = 'c3', name = 'edit_file', arguments = again } } }, { { text = 'Again.' } })
+    vim.cmd('Tandem ask Again')
+    use.wait_idle()
+    t.wait('the second turn', function()
+      return lines()[1] == 'First' and #session().review.changes == 2
+    end)
+    vim.cmd('Tandem reject all')
+    wait_lines(before)
+    wait_changes(0)
+  end)
+
+  t.test('with nothing to review it is said', function()
+    use.project('review-nothing')
+    local notified = use.notified
+    for _, command in ipairs({ 'Tandem undo', 'Tandem keep', 'Tandem reject file' }) do
+      local count = #notified
+      vim.cmd(command)
+      t.equal(#notified, count + 1, command)
+    end
+    vim.cmd('Tandem keep everything')
+    t.contains(notified[#notified], 'none of hunk, file, all')
+  end)
+
+  t.test('the model is told of the problems its edit brought, and can ask for all', function()
+    local cmd, looked = bad_word_server()
+    local _, folder = use.project('review-problems')
+    api.nvim_buf_set_lines(0, 0, -1, false, { 'bad from the start', 'good' })
+    vim.cmd('silent write')
+    vim.lsp.start({ name = 'words', cmd = cmd, root_dir = folder })
+    t.wait('the first look', function()
+      return looked() > 0
+    end)
+    vim.cmd('Tandem mode edit')
+    t.wait('the mode', function()
+      return session().mode == 'edit'
+    end)
+    local edit = { path = 'main.rs', edits = { { old_text = 'good', new_text = 'good 😀\nbadly' } } }
+    model:script(
+      { { call = { id = 'c1', name = 'edit_file', arguments = edit } } },
+      { { call = { id = 'c2', name = 'diagnostics', arguments = vim.empty_dict() } } },
+      { { text = 'Oh.' } }
+    )
+    vim.cmd('Tandem ask Improve it')
+    use.wait_idle()
+    local requests = model:state('requests:3').requests
+    local function result(request)
+      return request.messages[#request.messages].content
+    end
+    t.contains(result(requests[2]), 'New problems after this change:\nmain.rs:3: error: a bad word: badly')
+    t.equal(result(requests[2]):find('word: bad from', 1, true), nil, 'old problems are not told')
+    t.contains(result(requests[3]), 'main.rs:1: error: a bad word: bad from the start\nmain.rs:3: error')
+    for _, client in ipairs(vim.lsp.get_clients({ name = 'words' })) do
+      vim.lsp.stop_client(client.id, true)
+    end
+  end)
+end
+
+return M

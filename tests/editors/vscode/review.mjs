@@ -1,0 +1,201 @@
+// Review and undo, as a person does it: the view, the lines above a hunk, the diff editor, the commands; and the problems VS Code shows.
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const CART = "src/cart.ts";
+export const CART_TEXT = `import { type Line, total } from "./price";
+
+/** What somebody is about to buy. */
+export class Cart {
+  private readonly lines: Line[] = [];
+
+  add(line: Line): void {
+    this.lines.push(line);
+  }
+
+  /** How many pieces there are. */
+  get pieces(): number {
+    let pieces = 0;
+    for (const line of this.lines) {
+      pieces = pieces + line.count;
+    }
+    return pieces;
+  }
+
+  get isEmpty(): boolean {
+    return this.lines.length == 0;
+  }
+
+  get total(): number {
+    return total(this.lines);
+  }
+
+  // TODO: remove
+  debug(): void {
+    console.log(this.lines);
+  }
+
+  clear(): void {
+    this.lines.length = 0;
+  }
+}
+`;
+
+const LOOP = `    let pieces = 0;
+    for (const line of this.lines) {
+      pieces = pieces + line.count;
+    }
+    return pieces;
+`;
+const SUM = "    return this.lines.reduce((sum, line) => sum + line.count, 0);\n";
+const DEBUG = `  // TODO: remove
+  debug(): void {
+    console.log(this.lines);
+  }
+
+`;
+const TEST = `import { Cart } from "./cart";
+
+console.assert(new Cart().isEmpty);
+`;
+
+/** One turn that changes three places of a file that is open and makes another. */
+const turn = [
+  { text: "I sum with `reduce`, compare strictly, and remove what was for debugging." },
+  {
+    call: {
+      id: "call_r1",
+      name: "edit_file",
+      arguments: {
+        path: CART,
+        edits: [
+          { old_text: LOOP, new_text: SUM },
+          { old_text: "length == 0", new_text: "length === 0" },
+          { old_text: DEBUG, new_text: "" },
+        ],
+      },
+    },
+  },
+  { call: { id: "call_r2", name: "write_file", arguments: { path: "src/cart.test.ts", content: TEST } } },
+];
+
+const CHANGED = CART_TEXT.replace(LOOP, SUM).replace("length == 0", "length === 0").replace(DEBUG, "");
+
+/** The checks, in order; each is a name and what to do. */
+export function reviewChecks({ bench, model, picture }) {
+  const view = () => bench.page.locator(".pane", { has: bench.page.locator(".pane-header", { hasText: "Changes" }) });
+  const row = (text) => view().locator(".monaco-list-row", { hasText: text });
+  const lens = (text) => bench.editor.locator(".codelens-decoration a", { hasText: text });
+
+  async function ask(...calls) {
+    await bench.openFile("cart.ts");
+    await bench.command("tandem: New Session");
+    await bench.chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
+    await bench.page.locator(".statusbar-item", { hasText: "tandem edit" }).waitFor();
+    await model.reset();
+    await model.script(calls, [{ text: "The cart is tidy, and has a test." }]);
+    await bench.say("Tidy up the cart.");
+    await bench.chat.locator(".answer", { hasText: "has a test" }).waitFor();
+    await bench.idle();
+  }
+
+  async function listed() {
+    await ask(...turn);
+    await row("Tidy up the cart.").waitFor();
+    await row("cart.ts").first().waitFor();
+    await row("return this.lines.reduce").waitFor();
+    await row("cart.test.ts").waitFor();
+    await bench.page.locator(".statusbar-item", { hasText: /tandem edit\s*4/ }).waitFor();
+    await bench.bufferIs(CHANGED);
+    await lens("Keep").first().waitFor();
+    assert.equal(await lens("Reject").count(), 3);
+    await picture("review");
+  }
+
+  async function diff() {
+    await row("return this.lines.reduce").click();
+    const sides = bench.page.locator(".monaco-diff-editor");
+    await sides.locator(".original .view-line", { hasText: "pieces = pieces + line.count" }).waitFor();
+    await sides.locator(".modified .view-line", { hasText: "lines.reduce" }).waitFor();
+    await picture("review-diff");
+    await bench.page.locator(".tab.active", { hasText: "before tandem" }).getByRole("button", { name: /Close/ }).click();
+  }
+
+  async function rejectHunk() {
+    await bench.openFile("cart.ts");
+    await bench.typeAtEndOf("What somebody is about", " Mine.");
+    await bench.goToEndOf("length === 0");
+    await bench.command("tandem: Reject Change");
+    await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
+    await bench.editor.locator(".view-line", { hasText: "Mine." }).waitFor();
+    await row("length").waitFor({ state: "detached" });
+    await model.script([{ text: "I see." }]);
+    await bench.say("And now?");
+    await bench.chat.locator(".answer", { hasText: "I see." }).waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.match(JSON.stringify(requests.at(-1)), /the user rejected this change of yours in src\/cart\.ts/);
+  }
+
+  async function keepHunk() {
+    await lens("Keep").first().click();
+    await row("return this.lines.reduce").waitFor({ state: "detached" });
+    await bench.editor.locator(".view-line", { hasText: "lines.reduce" }).waitFor();
+    await lens("Keep").nth(1).waitFor({ state: "detached" });
+    assert.equal(await lens("Keep").count(), 1, "the removed lines are left");
+  }
+
+  async function rejectFile() {
+    assert.ok(existsSync(join(bench.project, "src/cart.test.ts")));
+    await row("cart.test.ts").hover();
+    await row("cart.test.ts").getByRole("button", { name: /Reject Change/ }).click();
+    await row("cart.test.ts").waitFor({ state: "detached" });
+    assert.ok(!existsSync(join(bench.project, "src/cart.test.ts")));
+  }
+
+  async function undoTurn() {
+    const edit = { path: CART, edits: [{ old_text: "length == 0", new_text: "length < 1" }] };
+    await ask({ call: { id: "call_u1", name: "edit_file", arguments: edit } }, turn[2]);
+    await bench.editor.locator(".view-line", { hasText: "length < 1" }).waitFor();
+    assert.ok(existsSync(join(bench.project, "src/cart.test.ts")));
+    await bench.command("tandem: Undo Last Turn");
+    await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
+    await view().waitFor({ state: "detached" });
+    assert.ok(!existsSync(join(bench.project, "src/cart.test.ts")));
+    await bench.command("tandem: Undo Last Turn");
+    await row("cart.test.ts").waitFor();
+    await bench.editor.locator(".view-line", { hasText: "length < 1" }).waitFor();
+    await bench.command("tandem: Reject All");
+    await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
+    await view().waitFor({ state: "detached" });
+    assert.equal(readFileSync(join(bench.project, CART), "utf8"), CART_TEXT);
+  }
+
+  async function problems() {
+    const edit = { path: CART, edits: [{ old_text: "length == 0", new_text: 'length === "none"' }] };
+    await model.reset();
+    await model.script(
+      [{ call: { id: "call_p1", name: "edit_file", arguments: edit } }],
+      [{ call: { id: "call_p2", name: "diagnostics", arguments: { path: "src" } } }],
+      [{ text: "That was wrong." }],
+    );
+    await bench.say("Compare with a word.");
+    await bench.chat.locator(".answer", { hasText: "That was wrong." }).waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    const [afterEdit, asked] = requests.slice(1).map(({ messages }) => messages.at(-1).content);
+    assert.match(afterEdit, /New problems after this change:\nsrc\/cart\.ts:\d+: error: This comparison .* \(ts 2367\)/);
+    assert.match(asked, /src\/cart\.ts:\d+: error: This comparison/);
+  }
+
+  return [
+    ["review: what a turn changed is listed by file and hunk, and marked in the editor", listed],
+    ["review: a hunk opens in the diff editor, what was there before at the left", diff],
+    ["review: the hunk at the cursor is rejected, what was typed stays, and the model is told", rejectHunk],
+    ["review: a hunk is kept by the line above it", keepHunk],
+    ["review: a created file is rejected in the view, and goes", rejectFile],
+    ["review: a whole turn is undone, brought back, and rejected", undoTurn],
+    ["problems of TypeScript: told after the edit that brought them, and on request", problems],
+  ];
+}

@@ -1,0 +1,461 @@
+//! Tools of MCP servers: found, asked about, called; and servers that die, hang, flood, talk nonsense or change.
+
+mod http;
+mod server;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tandem::server::Carrier;
+
+use crate::driver::{Client, World};
+
+const CONFIG: &str = ".home/config/config.toml";
+const CANARY: &str = "sk-CANARYKEY-0123456789abcdef";
+
+/// A configuration with a server that plays this role.
+fn configure(world: &World, role: &str) {
+    let command: Vec<_> = std::iter::once(program()).chain(server::ARGUMENTS.map(str::to_owned)).collect();
+    let env = format!("{{ TANDEM_TEST_MCP = {role:?}, OWN = \"set\" }}");
+    add(world, &format!("[mcp.tricks]\ncommand = {command:?}\nenv = {env}\n"));
+}
+
+/// Adds a section to the configuration.
+fn add(world: &World, section: &str) {
+    let before = std::fs::read_to_string(world.path().join(CONFIG)).unwrap_or_default();
+    world.write(CONFIG, &format!("{before}{section}\n"));
+}
+
+fn program() -> String {
+    std::env::current_exe().unwrap().to_str().unwrap().to_owned()
+}
+
+fn call(name: &str, arguments: Value) -> Value {
+    json!([{ "call": { "id": format!("c-{name}"), "name": name, "arguments": arguments } }])
+}
+
+/// A script in which the model calls these tools, one after the other, and then stops.
+fn calls(names: &[&str]) -> Value {
+    let arguments = |number: usize| json!({ "text": "hi", "number": number });
+    let calls = names.iter().enumerate().map(|(number, name)| call(&format!("tricks__{name}"), arguments(number)));
+    calls.chain([json!([{ "text": "done" }])]).collect()
+}
+
+/// Prompts, says yes to every question, and gives the answer to the prompt.
+fn prompt(client: &mut Client, session: &str) -> Value {
+    let id = client.prompt(session, "go");
+    loop {
+        let message = client.find(|message| {
+            message["method"] == "session/request_permission"
+                || (message["id"] == id && message.get("method").is_none())
+        });
+        if message.get("method").is_none() {
+            client.seen.push_back(message);
+            return client.answer(id);
+        }
+        client.respond(&message, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+    }
+}
+
+/// What the model was given back by its calls.
+fn results(world: &World) -> Vec<String> {
+    let requests = world.rehearsal().requests();
+    let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    results.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The tools of servers in a request.
+fn offered(request: &Value) -> Vec<&str> {
+    let names = request["tools"].as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap());
+    names.filter(|name| name.contains("__")).collect()
+}
+
+/// What the person was told besides the answer.
+fn remarks(client: &Client) -> Vec<String> {
+    let statuses = client.seen.iter().filter(|message| message["method"] == "_tandem/status");
+    statuses.filter_map(|status| status["params"]["message"].as_str().map(str::to_owned)).collect()
+}
+
+/// Plays a role through one prompt in which the model calls these tools; gives their results and the remarks.
+fn play(role: &str, names: &[&str]) -> (Vec<String>, Vec<String>) {
+    let world = World::new(calls(names));
+    configure(&world, role);
+    let mut client = world.client();
+    let session = client.session(&world);
+    let answer = prompt(&mut client, &session);
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    (results(&world), remarks(&client))
+}
+
+#[test]
+fn a_tool_is_offered_asked_about_and_called() {
+    let world = World::new(calls(&["echo"]));
+    configure(&world, "good");
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "go");
+    let question = client.next("session/request_permission");
+    assert_eq!(question["params"]["toolCall"]["title"], r#"tricks: echo {"text":"hi","number":0}"#);
+    assert_eq!(question["params"]["toolCall"]["kind"], "other");
+    client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    assert_eq!(results(&world), ["\"hi\" said"]);
+    let requests = world.rehearsal().requests();
+    assert_eq!(offered(&requests[0]).len(), 9);
+    assert_eq!(requests[0]["tools"], requests[1]["tools"]);
+    let tools = requests[0]["tools"].as_array().unwrap();
+    let echo = tools.iter().find(|tool| tool["function"]["name"] == "tricks__echo").unwrap();
+    assert_eq!(echo["function"]["description"], "Does echo.");
+}
+
+#[test]
+fn a_refused_call_never_reaches_the_server() {
+    let world = World::new(calls(&["echo", "heard"]));
+    configure(&world, "good");
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "go");
+    for option in ["reject_once", "allow_once"] {
+        let question = client.next("session/request_permission");
+        client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": option } }));
+    }
+    client.answer(id);
+    let results = results(&world);
+    assert!(results[0].contains("said no"), "{results:?}");
+    assert!(!results[1].contains("tools/call"), "{results:?}");
+}
+
+#[test]
+fn rules_and_modes_hold_for_tools_of_servers() {
+    let world = World::new(json!([
+        call("tricks__echo", json!({ "text": "hi" })),
+        call("tricks__environment", json!({})),
+        [{ "text": "done" }],
+        call("tricks__echo", json!({ "text": "hi" })),
+        [{ "text": "done" }],
+    ]));
+    configure(&world, "good");
+    add(&world, "[permissions]\nallow = [\"tricks__echo\"]\ndeny = [\"tricks__environment\"]");
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "nobody is asked");
+    client.answer(id);
+    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "plan" }));
+    let id = client.prompt(&session, "nothing runs");
+    client.answer(id);
+    let results = results(&world);
+    assert_eq!(results[0], "\"hi\" said");
+    assert!(results[1].contains("a rule of the user forbids"), "{results:?}");
+    assert!(results[2].contains("mode `plan`"), "{results:?}");
+}
+
+#[test]
+fn a_program_inherits_no_keys_and_runs_at_home() {
+    let world = World::new(calls(&["environment"]));
+    configure(&world, "good");
+    let (url, home) = (world.model.base_url().to_owned(), world.path().join(".home"));
+    let environment = [
+        ("TANDEM_MODEL", "scripted"),
+        ("TANDEM_BASE_URL", url.as_str()),
+        ("TANDEM_API_KEY", CANARY),
+        ("OPENAI_API_KEY", CANARY),
+        ("HOME", home.to_str().unwrap()),
+        ("LC_ALL", "C.UTF-8"),
+    ];
+    let mut client = world.stranger_on(Carrier::Lsp, &environment);
+    client.shake_hands(world.handshake(json!({ "experimental": { "tandem": {} } })));
+    let session = client.session(&world);
+    prompt(&mut client, &session);
+    let seen: Value = serde_json::from_str(&results(&world)[0]).unwrap();
+    let mut names: Vec<_> = seen["variables"].as_object().unwrap().keys().map(String::as_str).collect();
+    names.retain(|name| !name.starts_with("RUST_"));
+    assert_eq!(names, ["HOME", "LC_ALL", "OWN", "TANDEM_TEST_MCP"]);
+    assert_eq!(seen["folder"], home.to_str().unwrap(), "where no repository is in the way");
+}
+
+#[test]
+fn what_a_server_lists_becomes_valid_for_every_provider() {
+    let world = World::new(json!([call("tricks__e_cho_2", json!({ "text": "hi" })), [{ "text": "done" }]]));
+    configure(&world, "sloppy");
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "go");
+    let question = client.next("session/request_permission");
+    assert_eq!(question["params"]["toolCall"]["title"], r#"tricks: e.cho {"text":"hi"}"#, "no hint grants anything");
+    client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+    client.answer(id);
+    assert_eq!(results(&world), ["\"hi\" said"]);
+    let request = &world.rehearsal().requests()[0];
+    assert_eq!(offered(request), ["tricks__e_cho", "tricks__e_cho_2", "tricks__echo"]);
+    for tool in request["tools"].as_array().unwrap() {
+        assert_eq!(tool["function"]["parameters"]["type"], "object", "{tool}");
+        assert!(tool["function"]["parameters"]["properties"].is_object(), "{tool}");
+    }
+    let remarks = remarks(&client).join("\n");
+    assert!(remarks.contains("2 tools without a usable name") && remarks.contains("the first of each"), "{remarks}");
+}
+
+#[test]
+fn a_chatty_server_does_not_eat_the_context() {
+    let world = World::new(calls(&[]));
+    configure(&world, "chatty");
+    let mut client = world.client();
+    let session = client.session(&world);
+    prompt(&mut client, &session);
+    let request = &world.rehearsal().requests()[0];
+    let (size, offered) = (request.to_string().len(), offered(request).len());
+    assert!(size < 48 << 10 && offered > 20, "{size} bytes for {offered} tools");
+    let remarks = remarks(&client).join("\n");
+    assert!(remarks.contains("MCP server `tricks` offers more than 24 kB") && remarks.contains("t59"), "{remarks}");
+}
+
+#[test]
+fn a_server_that_dies_is_started_again_but_not_for_ever() {
+    let mut script = calls(&["die", "echo", "die", "die", "die", "die", "echo"]);
+    script.as_array_mut().unwrap().push(json!([{ "text": "done" }]));
+    let world = World::new(script);
+    configure(&world, "good");
+    let mut client = world.client();
+    let session = client.session(&world);
+    prompt(&mut client, &session);
+    let results = results(&world);
+    assert!(results[0].contains("broke while it ran this"), "{results:?}");
+    assert_eq!(results[1], "\"hi\" said");
+    assert!(results[6].contains("ended (exit status: 9): killed by a test"), "{results:?}");
+    prompt(&mut client, &session);
+    let remarks = remarks(&client).join("\n");
+    assert!(remarks.contains("killed by a test; it is not started again in this session"), "{remarks}");
+    let requests = world.rehearsal().requests();
+    assert!(requests.iter().all(|request| request["tools"] == requests[0]["tools"]), "the beginning stays as it was");
+}
+
+#[test]
+fn a_server_that_cannot_start_is_named_with_its_own_words() {
+    let (_, remarks) = play("dumb", &[]);
+    let remarks = remarks.join("\n");
+    assert!(remarks.contains("MCP server `tricks` ended (exit status: 7): no license found"), "{remarks}");
+}
+
+#[test]
+fn a_call_without_an_answer_ends_and_the_server_hears_of_it() {
+    let world = World::new(calls(&["hang", "heard"]));
+    configure(&world, "good");
+    add(&world, "[limits]\ncommand-timeout = 2");
+    let mut client = world.client();
+    let session = client.session(&world);
+    prompt(&mut client, &session);
+    let results = results(&world);
+    assert!(results[0].contains("did not answer within 2 s (limits.command-timeout)"), "{results:?}");
+    check_heard(&results[1]);
+}
+
+/// The server was told that nobody waits for the answer to its hanging call.
+fn check_heard(heard: &str) {
+    let heard: Vec<Value> = serde_json::from_str(heard).unwrap();
+    let hanging = heard.iter().find_map(|message| message.get("hangs")).unwrap();
+    let cancelled = heard.iter().find(|message| message["method"] == "notifications/cancelled").unwrap();
+    assert_eq!(&cancelled["params"]["requestId"], hanging, "{heard:?}");
+}
+
+#[test]
+fn cancelling_the_turn_cancels_the_call() {
+    let world =
+        World::new(json!([call("tricks__hang", json!({})), call("tricks__heard", json!({})), [{ "text": "done" }]]));
+    configure(&world, "good");
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "go");
+    let question = client.next("session/request_permission");
+    client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+    client.find(|message| message["params"]["update"]["status"] == "in_progress");
+    client.notify("session/cancel", json!({ "sessionId": session }));
+    assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
+    prompt(&mut client, &session);
+    let results = results(&world);
+    assert!(results[0].contains("cancelled by the user"), "{results:?}");
+    check_heard(&results[1]);
+}
+
+#[test]
+fn a_flood_ends_the_server_and_nothing_else() {
+    let (results, _) = play("good", &["line", "flood", "echo"]);
+    for result in &results[..2] {
+        assert!(result.contains("broke while it ran this"), "{results:?}");
+    }
+    assert_eq!(results[2], "\"hi\" said");
+}
+
+#[test]
+fn nonsense_is_no_answer_and_harms_nobody() {
+    let (results, _) = play("good", &["nonsense", "echo"]);
+    assert_eq!(results, ["(the tool gave nothing back)", "\"hi\" said"]);
+}
+
+#[test]
+fn renamed_tools_are_there_with_the_next_prompt() {
+    let mut script = calls(&["rename", "echo"]);
+    script.as_array_mut().unwrap().push(json!([{ "text": "done" }]));
+    let world = World::new(script);
+    configure(&world, "good");
+    let mut client = world.client();
+    let session = client.session(&world);
+    prompt(&mut client, &session);
+    let requests = world.rehearsal().requests();
+    assert!(requests.iter().all(|request| request["tools"] == requests[0]["tools"]), "fixed within a turn");
+    prompt(&mut client, &session);
+    assert_eq!(offered(world.rehearsal().requests().last().unwrap()), ["tricks__echoed"]);
+}
+
+#[test]
+fn a_slow_server_holds_nobody_up_and_joins_later() {
+    let world = World::new((0..60).map(|_| json!([{ "text": "done" }])).collect());
+    let gate = TcpListener::bind("127.0.0.1:0").unwrap();
+    configure(&world, &format!("gate {}", gate.local_addr().unwrap()));
+    add(&world, "[limits]\nconnect-timeout = 1");
+    let mut client = world.client();
+    let session = client.session(&world);
+    prompt(&mut client, &session);
+    assert_eq!(offered(&world.rehearsal().requests()[0]), Vec::<&str>::new());
+    let told = remarks(&client).join("\n");
+    assert!(told.contains("MCP servers that still start: tricks; their tools join with a later prompt"), "{told}");
+    let mut gate = gate.accept().unwrap().0;
+    gate.write_all(b"!").unwrap();
+    gate.read_exact(&mut [0]).unwrap();
+    // It has listed its tools; that this was read here takes another moment.
+    let joined = (0..50).any(|_| {
+        prompt(&mut client, &session);
+        offered(world.rehearsal().requests().last().unwrap()).contains(&"tricks__echo")
+    });
+    assert!(joined);
+}
+
+#[test]
+fn a_server_that_never_answers_ends_with_the_session() {
+    let world = World::new(json!([[{ "text": "done" }]]));
+    let line = format!("echo $$ > started; exec {} {}", program(), server::ARGUMENTS.join(" "));
+    let env = "env = { TANDEM_TEST_MCP = \"mute\" }\ncwd = \".\"";
+    let config =
+        format!("[limits]\nconnect-timeout = 1\n[mcp.mute]\ncommand = [\"/bin/sh\", \"-c\", {line:?}]\n{env}\n");
+    world.write(".home/config/config.toml", &config);
+    let mut client = world.client();
+    let session = client.session(&world);
+    prompt(&mut client, &session);
+    let server = world.read("started").trim().parse().unwrap();
+    client.end();
+    client.finish();
+    assert!(gone(rustix::process::Pid::from_raw(server).unwrap()));
+}
+
+#[test]
+fn a_server_of_the_client_joins_the_session() {
+    let world = World::new(json!([call("of_the_client__echo", json!({ "text": "hi" })), [{ "text": "done" }]]));
+    let mut client = world.acp();
+    let answer = client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    assert_eq!(answer["result"]["agentCapabilities"]["mcpCapabilities"], json!({ "http": true, "sse": false }));
+    let env = json!([{ "name": "TANDEM_TEST_MCP", "value": "good" }]);
+    let server = json!({ "name": "of the client", "command": program(), "args": server::ARGUMENTS, "env": env });
+    let answer = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [server] }));
+    let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+    prompt(&mut client, &session);
+    assert_eq!(results(&world), ["\"hi\" said"]);
+}
+
+#[test]
+fn a_server_at_a_url_is_asked_with_its_headers_and_greeted_again_when_it_forgot_us() {
+    let called = ["web__whoami", "web__forget", "web__whoami"];
+    let calls = called.iter().enumerate().map(|(number, name)| call(name, json!({ "number": number })));
+    let world = World::new(calls.chain([json!([{ "text": "done" }])]).collect());
+    let (url, asked) = http::serve();
+    let mut client = world.acp();
+    client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    let header = json!({ "name": "Authorization", "value": "Bearer of good news" });
+    let server = json!({ "type": "http", "name": "web", "url": url, "headers": [header] });
+    let answer = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [server] }));
+    let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(*asked.lock().unwrap(), [], "lazily");
+    prompt(&mut client, &session);
+    let results = results(&world);
+    assert_eq!((results[0].as_str(), results[2].as_str()), ("s1", "s3"), "{results:?}");
+    assert!(results[1].contains("broke while it ran this"), "{results:?}");
+    assert_eq!(client.end(), tandem::server::Ended::Well);
+    client.finish();
+    let asked = asked.lock().unwrap();
+    assert!(asked.iter().all(|(_, _, key)| key == "Bearer of good news"), "{asked:?}");
+    assert_eq!(asked.last().unwrap().0, "DELETE", "{asked:?}");
+}
+
+#[test]
+fn doctor_tries_every_server() {
+    let world = World::new(json!([[{ "text": "ready" }], call("report_ready", json!({ "ready": true }))]));
+    configure(&world, "good");
+    let good = world.read(CONFIG);
+    let more = "[mcp.gone]\ncommand = [\"/no/such/program\"]\n[mcp.web]\nurl = \"http://127.0.0.1:1/mcp\"\n";
+    world.write(".home/config.toml", &format!("{good}{more}"));
+    let output = crate::program::finish(&mut world.command(&["doctor", "--json"]));
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == "mcp");
+    let word = |value: &Value| value.as_str().unwrap().split(" (os error").next().unwrap().to_owned();
+    let findings: Vec<_> = findings.map(|finding| [&finding["verdict"], &finding["found"]].map(word)).collect();
+    assert_eq!(
+        findings,
+        [
+            ["warning", "`gone` cannot be started: No such file or directory"],
+            ["good", "`tricks` (Tricks 1.2) offers 9 tools"],
+            ["warning", "`web` cannot be reached: Connection refused"],
+        ]
+    );
+    assert_eq!(output.code, Some(0), "a model is enough to work: {report:#}");
+}
+
+#[test]
+fn a_server_that_cannot_be_is_refused_at_once() {
+    let world = World::new(json!([]));
+    let mut client = world.acp();
+    client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    for (server, why) in [
+        (json!({ "name": "x", "command": "", "args": [], "env": [] }), "a command needs the name of a program"),
+        (json!({ "type": "sse", "name": "x", "url": "http://localhost/sse", "headers": [] }), "takes `http` and stdio"),
+    ] {
+        let refused = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [server] }));
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        assert!(refused["error"]["message"].as_str().unwrap().contains(why), "{refused}");
+    }
+}
+
+#[test]
+fn nothing_starts_before_the_first_prompt_and_nothing_stays_after_the_session() {
+    let world = World::new(calls(&["echo"]));
+    // The program leaves a child behind that would live on.
+    let line = format!("sleep 1000 & echo $! > started; exec {} {}", program(), server::ARGUMENTS.join(" "));
+    let env = "env = { TANDEM_TEST_MCP = \"good\" }\ncwd = \".\"";
+    add(&world, &format!("[mcp.tricks]\ncommand = [\"/bin/sh\", \"-c\", {line:?}]\n{env}"));
+    let mut client = world.client();
+    let session = client.session(&world);
+    assert!(!world.path().join("started").exists(), "lazily");
+    prompt(&mut client, &session);
+    assert_eq!(results(&world), ["\"hi\" said"]);
+    let child: i32 = world.read("started").trim().parse().unwrap();
+    let child = rustix::process::Pid::from_raw(child).unwrap();
+    assert_eq!(rustix::process::test_kill_process(child), Ok(()));
+    client.end();
+    client.finish();
+    assert!(gone(child), "the tree is gone");
+}
+
+/// Whether a process ends soon; the remains of one that nobody collected are no process.
+fn gone(process: rustix::process::Pid) -> bool {
+    let stat = format!("/proc/{}/stat", process.as_raw_nonzero());
+    let is_zombie = |stat: &str| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < deadline {
+        let zombie = std::fs::read_to_string(&stat).is_ok_and(|stat| is_zombie(&stat));
+        if zombie || rustix::process::test_kill_process(process).is_err() {
+            return true;
+        }
+        std::thread::yield_now();
+    }
+    false
+}

@@ -1,0 +1,142 @@
+//! An MCP server that behaves and misbehaves on demand: this test binary, run again by tandem.
+//!
+//! It serves when `TANDEM_TEST_MCP` says how (words such as `mute`), and is an empty test otherwise. Its tools are its
+//! tricks: `echo` answers, `die` does not.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the streams of this process are its way to talk")]
+
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+/// What the test binary is called with to be a server.
+pub const ARGUMENTS: [&str; 4] = ["mcp::server::serves", "--exact", "--nocapture", "--quiet"];
+
+#[test]
+fn serves() {
+    if let Ok(role) = std::env::var("TANDEM_TEST_MCP") {
+        Server { role, renamed: false, heard: Vec::new(), pending: None, gate: None }.run();
+        std::process::exit(0);
+    }
+}
+
+struct Server {
+    role: String,
+    renamed: bool,
+    /// The notifications and the calls without an answer.
+    heard: Vec<Value>,
+    /// What is said after the next list of tools.
+    pending: Option<Value>,
+    gate: Option<TcpStream>,
+}
+
+impl Server {
+    fn run(&mut self) {
+        if self.role == "dumb" {
+            eprintln!("first words");
+            eprintln!("no license found");
+            std::process::exit(7);
+        }
+        if let Some(gate) = self.role.strip_prefix("gate ") {
+            self.gate.insert(TcpStream::connect(gate).unwrap()).read_exact(&mut [0]).unwrap();
+        }
+        for line in std::io::stdin().lock().lines() {
+            let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            let answer = match message["method"].as_str().unwrap_or("an answer") {
+                "initialize" if self.role == "mute" => None,
+                "initialize" => Some(json!({
+                    "protocolVersion": message["params"]["protocolVersion"],
+                    "capabilities": { "tools": { "listChanged": true } },
+                    "serverInfo": { "name": "Tricks", "version": "1.2" },
+                })),
+                "tools/list" => Some(json!({ "tools": self.tools() })),
+                "tools/call" => self.call(&message),
+                _ => {
+                    self.heard.push(message.clone());
+                    None
+                }
+            };
+            if let Some(answer) = answer {
+                say(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": answer }));
+            }
+            if message["method"] == "tools/list" {
+                self.pending.take().iter().for_each(say);
+                self.gate.take().map(|mut gate| gate.write_all(b"!"));
+            }
+        }
+    }
+
+    fn tools(&self) -> Value {
+        let tool = |name: &str| json!({ "name": name, "description": format!("Does {name}."), "inputSchema": { "type": "object" } });
+        match self.role.as_str() {
+            "chatty" => {
+                (0..60).map(|n| json!({ "name": format!("t{n:02}"), "description": "blah ".repeat(200) })).collect()
+            }
+            "sloppy" => json!([
+                { "name": "echo", "description": "first", "inputSchema": "string" },
+                { "name": "echo", "description": "second", "inputSchema": { "type": "object" } },
+                { "name": "e cho", "inputSchema": { "type": "array", "items": {} } },
+                { "name": "e.cho", "inputSchema": null, "annotations": { "readOnlyHint": true } },
+                { "name": 7 },
+                "nonsense",
+            ]),
+            _ if self.renamed => json!([tool("echoed")]),
+            _ => ["echo", "environment", "heard", "hang", "die", "line", "flood", "nonsense", "rename"]
+                .map(tool)
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    fn call(&mut self, message: &Value) -> Option<Value> {
+        let arguments = &message["params"]["arguments"];
+        Some(text(&match message["params"]["name"].as_str().unwrap() {
+            "echo" | "echoed" | "e.cho" => format!("{} said", arguments["text"]),
+            "environment" => {
+                let variables: std::collections::BTreeMap<_, _> = std::env::vars().collect();
+                json!({ "variables": variables, "folder": std::env::current_dir().unwrap() }).to_string()
+            }
+            "heard" => json!(self.heard).to_string(),
+            "hang" => {
+                self.heard.push(json!({ "hangs": message["id"] }));
+                return None;
+            }
+            "die" => {
+                eprintln!("killed by a test");
+                std::process::exit(9);
+            }
+            "line" => endless(b"x"),
+            "flood" => endless(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n"),
+            "nonsense" => {
+                println!("Debugger listening on nowhere\n{{\"jsonrpc\": 7}}\n[[[\n{{\"id\": {}", message["id"]);
+                say(&json!({ "jsonrpc": "2.0", "id": 4711, "result": "nobody asked" }));
+                say(&json!({ "jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": {} }));
+                return Some(json!({ "content": "no list", "isError": "perhaps" }));
+            }
+            "rename" => {
+                self.renamed = true;
+                say(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+                self.pending = Some(json!({ "jsonrpc": "2.0", "id": message["id"], "result": text("renamed") }));
+                return None;
+            }
+            other => panic!("there is no {other}"),
+        }))
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }] })
+}
+
+fn say(message: &Value) {
+    println!("{message}");
+}
+
+/// Writes until nobody reads.
+fn endless(piece: &[u8]) -> String {
+    let much = piece.repeat((64 << 10) / piece.len());
+    let mut output = std::io::stdout().lock();
+    while output.write_all(&much).is_ok() {}
+    std::process::exit(1)
+}
