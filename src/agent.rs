@@ -18,7 +18,7 @@ mod steps;
 mod turn;
 
 pub use steps::{Entry, Step};
-pub use turn::{Limits, Turn, run_turn};
+pub use turn::{Limits, Steer, Turn, run_turn};
 
 #[cfg(test)]
 mod tests;

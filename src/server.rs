@@ -14,6 +14,7 @@ mod lsp;
 mod permission;
 mod review;
 mod status;
+mod turns;
 mod updates;
 mod wire;
 

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
-use crate::agent::{Entry, Limits, Step, Turn};
+use crate::agent::{Entry, Limits, Steer, Step, Turn};
 use crate::config::Mode;
 use crate::model::{AssistantMessage, ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
 use crate::tools::process::Shell;
@@ -50,12 +50,16 @@ const STEPS: usize = 32;
 /// What stands in the history where a turn ended without an answer: many chat templates refuse a conversation in which
 /// the roles do not take turns.
 const UNANSWERED: &str = "(no answer: the request failed or was cancelled)";
+/// Messages that may wait to join a turn.
+const STEERING: usize = 8;
 
 /// What can be asked of a session.
 #[derive(Debug)]
 pub enum Command {
     /// Start a turn. The caller makes sure that none runs; one that does is an error event.
     Prompt(Prompt),
+    /// Say something to the running turn; told when it has joined, dropped when no turn takes it.
+    Steer(Prompt, oneshot::Sender<()>),
     /// Stop the turn, if one runs.
     Cancel,
     /// Change the mode, also of a running turn.
@@ -117,6 +121,7 @@ struct Running {
     steps: mpsc::Receiver<Step>,
     task: JoinHandle<()>,
     cancel: CancellationToken,
+    steering: mpsc::Sender<Steer>,
     questions: Questions,
     done: bool,
 }
@@ -211,6 +216,7 @@ impl Actor {
                         self.look_for_a_model().await;
                         self.prompt(prompt).await;
                     }
+                    Some(Command::Steer(prompt, joined)) => self.steer(prompt, joined),
                     Some(Command::Cancel) => self.cancel(),
                     Some(Command::SetMode(mode)) => {
                         self.mode = mode;
@@ -300,6 +306,15 @@ impl Actor {
         }
     }
 
+    fn steer(&self, prompt: Prompt, joined: oneshot::Sender<()>) {
+        if let Some(running) = &self.running {
+            let words = prompt.words();
+            let parts = prompt::render(prompt, self.mode == Mode::Plan);
+            // What the turn does not take is dropped, which tells the asker.
+            let _not_taken = running.steering.try_send(Steer { words, parts, joined });
+        }
+    }
+
     /// Who has heard `Done` may come again before the turn's task is quite gone.
     async fn settle(&mut self) {
         if self.running.as_ref().is_some_and(|running| running.done) {
@@ -344,6 +359,7 @@ impl Actor {
         self.journal.prompt(words, &message);
         self.history.push(Arc::new(Entry { message, encoded }));
         let cancel = self.end.child_token();
+        let (said, steering) = mpsc::channel(STEERING);
         let turn = Turn {
             id: format!("{}-{}", self.id, self.turns),
             provider: provider.clone(),
@@ -356,11 +372,13 @@ impl Actor {
                 ..ToolContext::new(self.workspace.clone(), cancel.clone())
             },
             limits: self.limits,
+            steering,
         };
         self.write().await;
         let (sender, steps) = mpsc::channel(STEPS);
         let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.patience, sender));
-        self.running = Some(Running { steps, task, cancel, questions: Questions::default(), done: false });
+        let questions = Questions::default();
+        self.running = Some(Running { steps, task, cancel, steering: said, questions, done: false });
     }
 
     async fn step(&mut self, step: Step) {

@@ -2,16 +2,17 @@
 //!
 //! Every call is asked about, here and nowhere else; whether a person has to answer or the mode and the rules do is
 //! decided by whoever holds the other end. No answer is no. What may run then is what was shown: the context that comes
-//! back lets the tool touch these files alone.
+//! back lets the tool touch these files alone. The same way it is asked whether a turn goes on that a guard has stopped.
 
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
-use super::event::{AgentEvent, Permission};
+use super::event::{AgentEvent, GO_ON, Permission};
 use super::schedule::Work;
 use super::steps::Steps;
-use crate::tools::{ToolContext, ToolError};
+use crate::tools::{Preview, ToolContext, ToolError, ToolKind};
 
 /// What the call may run with, else what the model is told.
 pub(super) async fn ask(
@@ -53,4 +54,31 @@ pub(super) async fn ask(
         Permission::Cancelled => Err("cancelled by the user before it ran".to_owned()),
         Permission::Forbidden(why) => Err(why),
     }
+}
+
+/// Asks whether a turn goes on that was stopped for a reason. Only the person can say so: no mode, no rule.
+pub(super) async fn go_on(call_id: String, why: &str, cancel: &CancellationToken, steps: &Steps) -> bool {
+    let (reply, answer) = oneshot::channel();
+    let preview = Preview {
+        title: format!("Go on? The turn stopped {why}"),
+        caution: Some("no ends it here; nothing is lost".to_owned()),
+        ..Preview::default()
+    };
+    let question = AgentEvent::PermissionRequested {
+        call_id: call_id.clone(),
+        name: GO_ON.to_owned(),
+        kind: ToolKind::Think,
+        preview: Box::new(preview),
+        rule: None,
+        reply: Some(reply),
+    };
+    steps.event(question).await;
+    let outcome = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Permission::Cancelled,
+        answer = answer => answer.unwrap_or(Permission::Reject),
+    };
+    let goes_on = matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_));
+    steps.event(AgentEvent::PermissionResolved { call_id, outcome }).await;
+    goes_on
 }

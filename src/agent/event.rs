@@ -241,6 +241,10 @@ pub struct ExecutionResult {
     pub locations: Vec<Location>,
 }
 
+/// Stands in a question about a turn where one about a call has the name of its tool: a guard has stopped the turn,
+/// and the person says whether it goes on.
+pub const GO_ON: &str = "go_on";
+
 /// The answer to a permission question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

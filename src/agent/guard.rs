@@ -1,39 +1,93 @@
-//! When to stop a turn that goes in circles: the same calls with the same results, again and again.
+//! When a turn goes in circles: the same calls with the same results, two rounds in turns, or the same words again.
 
 use std::collections::hash_map::DefaultHasher;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use super::schedule::Outcome;
 use crate::model::ToolCall;
 
-/// How often the same round (or the same pair of rounds) may repeat before the turn is stopped.
+/// How often the same round (or the same pair of rounds, or the same words) may come before the person is asked.
 const PATIENCE: u32 = 4;
 
 /// Watches the rounds of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
+    rounds: Track,
+    words: Track,
+}
+
+/// What was seen, and how often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Circles {
+    kind: Kind,
+    pub rounds: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Round,
+    Pair,
+    Words,
+}
+
+impl fmt::Display for Circles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            Kind::Round => "the model made the same call with the same result",
+            Kind::Pair => "the model went back and forth between the same two calls",
+            Kind::Words => "the model said the same words",
+        };
+        write!(f, "{what} {} times in a row", self.rounds)
+    }
+}
+
+impl Guard {
+    /// Notes an answer with its results; tells what goes in circles once that is too often.
+    pub fn note(&mut self, words: &str, calls: &[ToolCall], outcomes: &[Outcome]) -> Option<Circles> {
+        let round = (!outcomes.is_empty()).then(|| {
+            let mut hasher = DefaultHasher::new();
+            for (call, outcome) in calls.iter().zip(outcomes) {
+                call.name.hash(&mut hasher);
+                format!("{:?}", call.arguments).hash(&mut hasher);
+                outcome.result.content.hash(&mut hasher);
+            }
+            hasher.finish()
+        });
+        let words = words.trim();
+        let words = (!words.is_empty()).then(|| {
+            let mut hasher = DefaultHasher::new();
+            words.hash(&mut hasher);
+            hasher.finish()
+        });
+        let (same, pairs) = self.rounds.note(round);
+        let (said, _) = self.words.note(words);
+        let found = [(Kind::Round, same), (Kind::Pair, pairs), (Kind::Words, said)];
+        found.into_iter().find(|(_, rounds)| *rounds >= PATIENCE).map(|(kind, rounds)| Circles { kind, rounds })
+    }
+}
+
+/// How often something came in a row, and how often a pair of two did.
+#[derive(Debug, Default)]
+struct Track {
     last: Option<u64>,
     before: Option<u64>,
     same: u32,
     alternating: u32,
 }
 
-impl Guard {
-    /// Notes a round of calls and their results; tells how often it came in a row once that is too often.
-    pub fn note(&mut self, calls: &[ToolCall], outcomes: &[Outcome]) -> Option<u32> {
-        let mut hasher = DefaultHasher::new();
-        for (call, outcome) in calls.iter().zip(outcomes) {
-            call.name.hash(&mut hasher);
-            format!("{:?}", call.arguments).hash(&mut hasher);
-            outcome.result.content.hash(&mut hasher);
-        }
-        let round = Some(hasher.finish());
-        self.same = if round == self.last { self.same + 1 } else { 1 };
-        self.alternating = if round == self.before && round != self.last { self.alternating + 1 } else { 0 };
+impl Track {
+    fn note(&mut self, now: Option<u64>) -> (u32, u32) {
+        self.same = match now {
+            None => 0,
+            Some(_) if now == self.last => self.same + 1,
+            Some(_) => 1,
+        };
+        let back = now.is_some() && now == self.before && now != self.last;
+        self.alternating = if back { self.alternating + 1 } else { 0 };
         self.before = self.last;
-        self.last = round;
-        let repeated = self.same.max(self.alternating.div_ceil(2) + 1);
-        (repeated >= PATIENCE).then_some(repeated)
+        self.last = now;
+        (self.same, if back { self.alternating.div_ceil(2) + 1 } else { 0 })
     }
 }
 
@@ -44,9 +98,10 @@ mod tests {
     use crate::model::Arguments;
     use std::time::Duration;
 
-    fn rounds(names: &[(&str, &str)]) -> Option<usize> {
+    /// The first round that is too many, and what is seen in it. Each is a call, its result and the words before it.
+    fn rounds(rounds: &[(&str, &str, &str)]) -> Option<(usize, Kind)> {
         let mut guard = Guard::default();
-        names.iter().position(|(name, content)| {
+        rounds.iter().enumerate().find_map(|(index, (name, content, text))| {
             let call =
                 ToolCall { id: "1".into(), name: (*name).into(), arguments: Arguments::Object(serde_json::Map::new()) };
             let result = ExecutionResult { content: (*content).into(), ..ExecutionResult::default() };
@@ -58,23 +113,29 @@ mod tests {
                 wait: Duration::ZERO,
                 ran: Duration::ZERO,
             };
-            guard.note(&[call], &[outcome]).is_some()
+            guard.note(text, &[call], &[outcome]).map(|circles| (index, circles.kind))
         })
     }
 
     #[test]
-    fn the_same_call_with_the_same_result_is_stopped() {
-        assert_eq!(rounds(&[("a", "x"); 6]), Some(3));
+    fn the_same_call_with_the_same_result_is_seen() {
+        assert_eq!(rounds(&[("a", "x", ""); 6]), Some((3, Kind::Round)));
     }
 
     #[test]
     fn a_result_that_changes_is_progress() {
-        assert_eq!(rounds(&[("a", "1"), ("a", "2"), ("a", "3"), ("a", "4"), ("a", "5")]), None);
+        assert_eq!(rounds(&["1", "2", "3", "4", "5"].map(|content| ("a", content, ""))), None);
     }
 
     #[test]
-    fn two_calls_in_turns_are_stopped() {
-        let pair = [("a", "x"), ("b", "y")];
-        assert_eq!(rounds(&pair.repeat(5)), Some(6));
+    fn two_calls_in_turns_are_seen() {
+        let pair = [("a", "x", ""), ("b", "y", "")];
+        assert_eq!(rounds(&pair.repeat(5)), Some((6, Kind::Pair)));
+    }
+
+    #[test]
+    fn the_same_words_are_seen_whatever_is_called() {
+        let said = ["1", "2", "3", "4", "5"].map(|content| ("a", content, "Let me look once more."));
+        assert_eq!(rounds(&said), Some((3, Kind::Words)));
     }
 }

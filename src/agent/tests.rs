@@ -10,8 +10,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::event::{AgentEvent, ExecutionResult, Permission, Termination};
-use super::{Entry, Limits, Step, Turn, run_turn};
+use super::event::{AgentEvent, ExecutionResult, GO_ON, Permission, Termination};
+use super::{Entry, Limits, Steer, Step, Turn, run_turn};
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
 use crate::text::Encoding;
@@ -66,12 +66,17 @@ struct Play {
     look: Arc<Semaphore>,
     change: Arc<Semaphore>,
     cancel: CancellationToken,
+    steering: mpsc::Sender<Steer>,
     steps: mpsc::Receiver<Step>,
     /// What happened to calls, in short.
     log: Vec<String>,
     ends: Vec<(String, ExecutionResult, f64, f64)>,
     entries: Vec<Arc<Entry>>,
     notices: Vec<String>,
+    /// What it was asked whether the turn goes on, and how often it says yes.
+    pauses: Vec<String>,
+    patience: usize,
+    cancel_at_pause: bool,
     done: Option<Termination>,
     turn: JoinHandle<()>,
 }
@@ -89,6 +94,7 @@ impl Play {
         let encoded = provider.encode(&message);
         let workspace = Workspace::new(Vec::new(), Documents::new(Encoding::Utf16), Arc::new(NoEditor));
         let cancel = CancellationToken::new();
+        let (steering, said) = mpsc::channel(8);
         let turn = Turn {
             id: "t".into(),
             preamble: provider.preamble(&Instructions { system: "Be brief.".into(), tools: [].into() }),
@@ -97,6 +103,7 @@ impl Play {
             tools,
             context: ToolContext::new(workspace, cancel.clone()),
             limits,
+            steering: said,
         };
         let (sender, steps) = mpsc::channel(64);
         Self {
@@ -104,11 +111,15 @@ impl Play {
             look,
             change,
             cancel,
+            steering,
             steps,
             log: Vec::new(),
             ends: Vec::new(),
             entries: Vec::new(),
             notices: Vec::new(),
+            pauses: Vec::new(),
+            patience: 0,
+            cancel_at_pause: false,
             done: None,
             turn: tokio::spawn(run_turn(turn, sender)),
         }
@@ -153,6 +164,16 @@ impl Play {
             AgentEvent::ToolExecutionEnd { call_id, result, wait_ms, execute_duration_ms, .. } => {
                 self.log.push(format!("end {call_id}"));
                 self.ends.push((call_id, result, wait_ms, execute_duration_ms));
+            }
+            AgentEvent::PermissionRequested { name, preview, reply: Some(reply), .. } if name == GO_ON => {
+                assert!(preview.caution.is_some(), "no mode and no rule may answer this");
+                self.pauses.push(preview.title);
+                if self.cancel_at_pause {
+                    self.cancel.cancel();
+                }
+                let yes = self.pauses.len() <= self.patience;
+                let answer = if yes { Permission::AllowOnce } else { Permission::Reject };
+                assert!(reply.send(answer).is_ok() || self.cancel_at_pause);
             }
             AgentEvent::PermissionRequested { reply: Some(reply), .. } => reply.send(Permission::AllowOnce).unwrap(),
             AgentEvent::TextDelta { content } => self.log.push(content),
@@ -318,12 +339,69 @@ async fn a_cost_limit_without_prices_is_no_silent_promise() {
     assert_eq!(play.notices.len(), 1, "once a turn is enough");
 }
 
+fn circles(rounds: u32) -> Value {
+    (0..rounds).map(|n| json!([call_with(&format!("c{n}"), "look", &json!({ "n": 1 }))])).collect()
+}
+
 #[tokio::test]
-async fn a_model_that_goes_in_circles_is_stopped() {
-    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": 1 }))]);
-    let mut play = Play::free((0..9).map(round).collect(), Limits::default());
+async fn a_model_that_goes_in_circles_is_stopped_unless_the_person_lets_it_go_on() {
+    let mut play = Play::free(circles(20), Limits::default());
+    play.patience = 2;
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
-    assert!(play.log.contains(&"loop 4".to_owned()), "{:?}", play.log);
+    let loops = play.log.iter().filter(|line| *line == "loop 4").count();
+    assert_eq!((play.model.requests().len(), loops), (12, 3), "counted anew after each yes: {:?}", play.log);
+    let asked = "Go on? The turn stopped because the model made the same call with the same result 4 times in a row";
+    assert_eq!(play.pauses, [asked; 3]);
+}
+
+#[tokio::test]
+async fn a_limit_counts_anew_once_the_person_said_yes() {
+    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n }))]);
+    // The rehearsal counts 120 tokens a request.
+    let limits = Limits { tokens: Some(240), ..Limits::default() };
+    let mut play = Play::free((0..9).map(round).collect(), limits);
+    play.patience = 1;
+    assert_eq!(play.end().await, Termination::MaxTurnRequests);
+    assert_eq!(play.model.requests().len(), 4);
+    assert_eq!(play.pauses, ["Go on? The turn stopped after 240 tokens (limits.tokens)"; 2]);
+}
+
+#[tokio::test]
+async fn a_question_that_is_cancelled_with_its_turn_ends_as_cancelled() {
+    let mut play = Play::free(circles(9), Limits::default());
+    play.cancel_at_pause = true;
+    assert_eq!(play.end().await, Termination::Cancelled);
+    assert_eq!(play.model.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn what_is_said_meanwhile_joins_after_the_current_tools_and_keeps_the_turn_going() {
+    let rounds =
+        json!([[call("a", "look")], [{ "text": "so be it" }, { "gate": "last" }], [{ "text": "that too" }], []]);
+    let mut play = Play::new(rounds, Limits::default());
+    let mut joined = Vec::new();
+    let mut say = |play: &Play, words: &str| {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let parts = vec![Part::Text { text: words.into() }];
+        play.steering.try_send(Steer { words: words.into(), parts, joined: sender }).unwrap();
+        joined.push(receiver);
+    };
+    play.until("start a").await;
+    say(&play, "not there");
+    play.look.add_permits(1);
+    play.model.waiting_at("last").await;
+    say(&play, "and the other one");
+    play.model.open("last");
+    assert_eq!(play.end().await, Termination::EndTurn);
+    let requests = play.model.requests();
+    let last = |n: usize| requests[n]["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(last(1).contains("not there"), "{}", last(1));
+    assert!(last(2).contains("and the other one"), "an answer that would have been the last is not: {}", last(2));
+    assert_eq!(requests.len(), 3);
+    assert!(joined.iter_mut().all(|joined| joined.try_recv().is_ok()));
+    let (sender, late) = tokio::sync::oneshot::channel();
+    let _gone = play.steering.try_send(Steer { words: String::new(), parts: Vec::new(), joined: sender });
+    assert!(late.await.is_err(), "who comes too late is told");
 }
 
 #[tokio::test]

@@ -3,14 +3,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::answer::{Answer, End, listen};
-use super::event::{AgentEvent, Termination};
+use super::ask;
+use super::event::{AgentEvent, GO_ON, Termination};
 use super::guard::Guard;
 use super::schedule::{Outcome, Schedule};
 use super::steps::{Entry, Step, Steps};
-use crate::model::{ErrorCode, Message, ModelError, ModelRequest, Preamble, Provider, ToolCall, ToolResult, Usage};
+use crate::model::{
+    ErrorCode, Message, ModelError, ModelRequest, Part, Preamble, Provider, ToolCall, ToolResult, Usage,
+};
 use crate::tools::{Tool, ToolContext};
 
 /// What a turn works with.
@@ -29,6 +32,19 @@ pub struct Turn {
     pub context: ToolContext,
     /// When to stop.
     pub limits: Limits,
+    /// What the person says while it runs.
+    pub steering: mpsc::Receiver<Steer>,
+}
+
+/// A message that joins a running turn.
+#[derive(Debug)]
+pub struct Steer {
+    /// The person's words, as they are shown.
+    pub words: String,
+    /// What the model reads.
+    pub parts: Vec<Part>,
+    /// Told when the message has joined; dropped when the turn ends before.
+    pub joined: oneshot::Sender<()>,
 }
 
 /// When a turn has to stop.
@@ -60,6 +76,7 @@ pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
         call_ids: turn.history.iter().flat_map(|entry| call_ids(&entry.message)).collect(),
         places: Arc::new(Semaphore::new(turn.limits.parallel.max(1))),
         guard: Guard::default(),
+        granted: Granted::default(),
         usage: Usage::default(),
         iteration: 0,
         final_text: String::new(),
@@ -95,38 +112,87 @@ struct State {
     call_ids: HashSet<String>,
     places: Arc<Semaphore>,
     guard: Guard,
+    granted: Granted,
     usage: Usage,
     iteration: u32,
     final_text: String,
+}
+
+/// What the turn had used when the person last said that it may go on: limits count from there.
+#[derive(Debug, Clone, Copy, Default)]
+struct Granted {
+    iterations: u32,
+    tokens: u64,
+    cost: f64,
 }
 
 impl State {
     async fn run(&mut self) -> Result<Termination, ModelError> {
         loop {
             self.iteration += 1;
-            if let Some(reason) = self.iterate().await? {
+            let end = self.iterate().await?;
+            let steered = matches!(end, None | Some(Termination::EndTurn)) && self.join().await;
+            if let Some(reason) = end.filter(|_| !steered) {
                 return Ok(reason);
             }
-            if let Some(limit) = self.exhausted() {
-                let message = format!("stopped after {limit}; say \"go on\" to continue");
-                self.steps.event(AgentEvent::Notice { message }).await;
-                return Ok(Termination::MaxTurnRequests);
+            if let Some(limit) = self.exhausted()
+                && let Some(reason) = self.pause(format!("after {limit}")).await
+            {
+                return Ok(reason);
             }
         }
+    }
+
+    /// What the person said meanwhile joins the conversation; tells whether there was any.
+    async fn join(&mut self) -> bool {
+        let mut any = false;
+        while let Ok(Steer { words, parts, joined }) = self.turn.steering.try_recv() {
+            any = true;
+            self.steps.event(AgentEvent::UserMessage { content: words }).await;
+            self.push(Message::User { parts }).await;
+            let _asker_gone = joined.send(());
+        }
+        any
     }
 
     /// The limit that keeps the turn from another request. A request under way is never cut: it is paid for.
     fn exhausted(&self) -> Option<String> {
         let Limits { iterations, tokens, cost, .. } = self.turn.limits;
-        let used = self.usage.input + self.usage.output;
-        if self.iteration >= iterations {
-            Some(format!("{iterations} requests to the model (limits.iterations)"))
+        let requests = self.iteration - self.granted.iterations;
+        let used = self.tokens() - self.granted.tokens;
+        if requests >= iterations {
+            Some(format!("{requests} requests to the model (limits.iterations)"))
         } else if tokens.is_some_and(|limit| used >= limit) {
             Some(format!("{used} tokens (limits.tokens)"))
         } else {
-            let spent = self.usage.cost.filter(|spent| cost.is_some_and(|limit| *spent >= limit))?;
+            let spent = self.usage.cost.map(|cost| cost - self.granted.cost);
+            let spent = spent.filter(|spent| cost.is_some_and(|limit| *spent >= limit))?;
             Some(format!("{spent:.2} US dollars (limits.cost)"))
         }
+    }
+
+    fn tokens(&self) -> u64 {
+        self.usage.input + self.usage.output
+    }
+
+    /// Asks the person whether the turn goes on; `None` when it does, and everything is counted anew.
+    async fn pause(&mut self, why: String) -> Option<Termination> {
+        let id = format!("{}-{}-{}", GO_ON, self.turn.id, self.iteration);
+        if ask::go_on(id, &why, &self.turn.context.cancel, &self.steps).await {
+            self.guard = Guard::default();
+            self.granted = Granted {
+                iterations: self.iteration,
+                tokens: self.tokens(),
+                cost: self.usage.cost.unwrap_or_default(),
+            };
+            return None;
+        }
+        if self.turn.context.cancel.is_cancelled() {
+            return Some(Termination::Cancelled);
+        }
+        let message = format!("stopped {why}; say \"go on\" to continue");
+        self.steps.event(AgentEvent::Notice { message }).await;
+        Some(Termination::MaxTurnRequests)
     }
 
     /// One request and its calls; `Some` when the turn is over.
@@ -156,7 +222,7 @@ impl State {
             self.push(Message::Assistant(message)).await;
         }
         let outcomes = schedule.finish().await;
-        let looping = self.guard.note(&calls, &outcomes);
+        let circles = self.guard.note(&self.final_text, &calls, &outcomes);
         let tool_calls = outcomes.len();
         let tool_name = outcomes.last().map(|outcome| outcome.name.clone()).unwrap_or_default();
         self.record(&calls, outcomes).await;
@@ -164,12 +230,14 @@ impl State {
         if self.turn.context.cancel.is_cancelled() {
             return Ok(Some(Termination::Cancelled));
         }
-        if let Some(consecutive_count) = looping.filter(|_| tool_calls > 0) {
-            let action = "the turn was stopped; say how to go on".to_owned();
+        let next = self.next(end, tool_calls).await?;
+        if let Some(circles) = circles.filter(|_| next.is_none()) {
+            let action = "the turn waits until you say whether it goes on".to_owned();
+            let (consecutive_count, why) = (circles.rounds, format!("because {circles}"));
             self.steps.event(AgentEvent::LoopDetected { tool_name, consecutive_count, action }).await;
-            return Ok(Some(Termination::MaxTurnRequests));
+            return Ok(self.pause(why).await);
         }
-        self.next(end, tool_calls).await
+        Ok(next)
     }
 
     /// Whether the loop goes on after an answer with so many calls.

@@ -14,6 +14,17 @@ pub struct DidFocus {
     pub selection: Range,
 }
 
+/// `_tandem/session/steer`, a request: says something to the running turn. It joins the conversation once the calls of
+/// the current answer have ended, and is answered then; an error when no turn took it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Steer {
+    /// The session.
+    pub session_id: String,
+    /// As in `session/prompt`.
+    pub prompt: Vec<super::acp::ContentBlock>,
+}
+
 /// `_tandem/status`: how the server is, for a status line.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]

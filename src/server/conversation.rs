@@ -1,22 +1,21 @@
 //! The `session/*` methods: between the wire's sessions and ours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use serde_json::Value;
 
 use super::client_files::{FileAccess, SessionEditor};
 use super::dispatch::{Answer, error, read};
 use super::documents::path_of;
+use super::turns::Waiting;
 use super::updates::{self, Chunk, Projected};
-use super::wire::{attachment, broken, config_options, failure, mcp_server, modes, parse_mode, stop_reason};
+use super::wire::{config_options, failure, mcp_server, modes, parse_mode};
 use super::{Carrier, Server};
-use crate::agent::event::{AgentEvent, Termination, Usage};
+use crate::agent::event::{AgentEvent, FileDiff, GO_ON, Usage};
 use crate::config::{McpServer, Mode};
 use crate::protocol::acp;
-use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder, ResponseError, TextKind, TextSource};
-use crate::session::{self, Command, Prompt, Session, SessionId, Start, Undoable};
+use crate::rpc::{ErrorCode, Params, Peer, Responder, ResponseError, TextKind, TextSource};
+use crate::session::{self, Command, Session, SessionId, Start, Undoable};
 use crate::workspace::{Editor, Root, Workspace};
 
 /// A session as its client knows it.
@@ -27,8 +26,14 @@ pub(super) struct Conversation {
     /// Why prompts cannot work, where that is known.
     pub no_model: Option<String>,
     /// The prompt that waits for its turn's end.
-    prompt: Option<Responder>,
-    failure: Option<ResponseError>,
+    pub prompt: Option<Responder>,
+    /// Those that wait for it.
+    pub waiting: VecDeque<Waiting>,
+    pub failure: Option<ResponseError>,
+    /// The question whether the turn goes on, while it is open: a call of ours, not of the model's.
+    pause: Option<String>,
+    /// What running calls are about to change: a call that fails keeps its diff.
+    pub proposed: HashMap<String, Vec<FileDiff>>,
     /// How many tokens the model reads at once, where that is known.
     window: Option<u64>,
     /// US dollars so far, where prices are known.
@@ -52,10 +57,6 @@ pub(super) enum Reader {
 }
 
 impl Conversation {
-    pub fn cancel(&self) {
-        self.send(Command::Cancel);
-    }
-
     pub fn send(&self, command: Command) {
         if let Err(busy) = self.session.send(command) {
             tracing::error!("{busy}");
@@ -72,6 +73,7 @@ impl Conversation {
         if let Some(prompt) = self.prompt.take() {
             prompt.ok(&acp::PromptResponse::new(acp::StopReason::Cancelled));
         }
+        self.waiting.drain(..).for_each(Waiting::cancelled);
         self.session.close().await;
     }
 
@@ -161,46 +163,6 @@ impl Server {
         })
     }
 
-    pub(super) fn prompt(&mut self, responder: Responder, params: &Params) {
-        let request = match read::<acp::PromptRequest>(params) {
-            Ok(request) => request,
-            Err(error) => return responder.respond(Err(error)),
-        };
-        let focus = self.focus.clone();
-        let conversation = match self.conversation(&request.session_id.0) {
-            Ok(conversation) => conversation,
-            Err(error) => return responder.respond(Err(error)),
-        };
-        let prompt = Prompt { parts: request.prompt.into_iter().filter_map(attachment).collect(), focus };
-        if conversation.prompt.is_some() {
-            let message = "a turn is running in this session; wait for its end or send session/cancel";
-            return responder.error(ErrorCode::InvalidRequest, message);
-        }
-        if prompt.is_blank() {
-            return responder.error(ErrorCode::InvalidParams, "the prompt is empty; say what you want");
-        }
-        conversation.prompt = Some(responder);
-        conversation.failure = None;
-        conversation.send(Command::Prompt(prompt));
-        self.status(&request.session_id.0, None);
-    }
-
-    pub(super) fn cancel(&mut self, params: &acp::CancelNotification) {
-        if let Some(conversation) = self.conversations.get(&params.session_id.0) {
-            conversation.cancel();
-        }
-    }
-
-    /// Cancelling the request of a prompt is cancelling its turn.
-    pub(super) fn cancel_request(&mut self, params: &Value) {
-        let id = params.get("id").or_else(|| params.get("requestId")).cloned().unwrap_or_default();
-        let Ok(id) = serde_json::from_value::<RequestId>(id) else { return };
-        let prompts = |conversation: &&Conversation| conversation.prompt.as_ref().is_some_and(|p| *p.id() == id);
-        if let Some(conversation) = self.conversations.values().find(prompts) {
-            conversation.cancel();
-        }
-    }
-
     pub(super) fn set_mode(&mut self, params: &acp::SetSessionModeRequest) -> Answer<acp::SetSessionModeResponse> {
         let mode = parse_mode(&params.mode_id.0)?;
         self.change_mode(&params.session_id.0, mode)?;
@@ -248,11 +210,22 @@ impl Server {
             AgentEvent::Error { message, code, status, retryable } => {
                 conversation.failure = Some(failure(&message, code, status, retryable));
             }
-            AgentEvent::PermissionRequested { call_id, kind, preview, rule, reply: Some(reply), .. } => match reader {
-                Reader::Client => self.ask_permission(id, &call_id, kind, (*preview, rule), reply),
-                Reader::ChatFile => self.plain_ask(id, &call_id, &preview, rule, reply),
-            },
+            AgentEvent::PermissionRequested { call_id, name, kind, preview, rule, reply: Some(reply) } => {
+                match reader {
+                    Reader::Client => {
+                        if name == GO_ON {
+                            conversation.pause = Some(call_id.clone());
+                            send(&self.peer, id, updates::pause(&call_id, &preview));
+                        }
+                        self.ask_permission(id, &call_id, kind, (*preview, rule), reply);
+                    }
+                    Reader::ChatFile => self.plain_ask(id, &call_id, &preview, rule, reply),
+                }
+            }
             AgentEvent::PermissionResolved { call_id, .. } => {
+                if conversation.pause.take_if(|pause| *pause == call_id).is_some() {
+                    send(&self.peer, id, updates::paused(call_id.clone()));
+                }
                 if reader == Reader::ChatFile {
                     self.plain_answered(id, &call_id);
                 }
@@ -276,8 +249,16 @@ impl Server {
     }
 
     fn update(&mut self, id: &SessionId, event: AgentEvent) {
-        let Some(conversation) = self.conversations.get(id) else { return };
-        match updates::project(event) {
+        let Some(conversation) = self.conversations.get_mut(id) else { return };
+        let proposed = match &event {
+            AgentEvent::ToolPreview { call_id, preview, .. } if !preview.diffs.is_empty() => {
+                conversation.proposed.insert(call_id.clone(), preview.diffs.clone());
+                None
+            }
+            AgentEvent::ToolExecutionEnd { call_id, .. } => conversation.proposed.remove(call_id),
+            _ => None,
+        };
+        match updates::project(event, proposed.unwrap_or_default()) {
             Some(Projected::Text { chunk, text }) => {
                 let source = match chunk {
                     Chunk::Message => &conversation.message,
@@ -289,23 +270,6 @@ impl Server {
             Some(Projected::Remark(remark)) => self.status(id, Some(remark)),
             None => {}
         }
-    }
-
-    /// Every update is on its way: now the prompt is answered.
-    fn turn_ended(&mut self, id: &SessionId, reason: Termination) {
-        let Some(conversation) = self.conversations.get_mut(id) else { return };
-        let failure = conversation.failure.take();
-        let prompt = conversation.prompt.take();
-        if conversation.reader == Reader::ChatFile {
-            let problem = failure.map(|failure| failure.message);
-            self.plain_done(id, reason, problem.as_deref());
-        } else if let Some(prompt) = prompt {
-            match (stop_reason(reason), failure) {
-                (Some(stop), _) => prompt.ok(&acp::PromptResponse::new(stop)),
-                (None, failure) => prompt.respond(Err(failure.unwrap_or_else(broken))),
-            }
-        }
-        self.status(id, None);
     }
 
     pub(super) fn change_mode(&mut self, id: &str, mode: Mode) -> Answer<()> {
@@ -345,7 +309,10 @@ impl Conversation {
             model: setup.model_name(),
             no_model: setup.provider.as_ref().err().map(|why| why.message.clone()),
             prompt: None,
+            waiting: VecDeque::new(),
             failure: None,
+            pause: None,
+            proposed: HashMap::new(),
             window: None,
             cost: None,
             message: source(TextKind::AgentMessageChunk),

@@ -26,6 +26,7 @@ impl Server {
             ("session/set_mode", _) => reply(responder, &params, |params| self.set_mode(&params)),
             ("session/set_config_option", _) => reply(responder, &params, |params| self.set_config_option(&params)),
             ("session/close", _) => reply(responder, &params, |params| self.close_session(&params)),
+            ("_tandem/session/steer", _) => self.steer(responder, &params),
             ("_tandem/review", _) => self.review(responder, &params),
             ("textDocument/codeAction", Carrier::Lsp) => self.code_actions(responder, &params),
             ("workspace/executeCommand", Carrier::Lsp) => reply(responder, &params, |params| self.execute(params)),
@@ -82,7 +83,7 @@ impl Server {
 
     fn shutdown(&mut self, responder: Responder) {
         self.phase = Phase::ShutDown;
-        for conversation in self.conversations.values() {
+        for conversation in self.conversations.values_mut() {
             conversation.cancel();
         }
         responder.ok(&Value::Null);

@@ -39,10 +39,15 @@ pub(crate) enum Chunk {
     Thought,
 }
 
-/// What an event is for a client; `None` when it is nothing to it.
-pub(crate) fn project(event: AgentEvent) -> Option<Projected> {
+/// What an event is for a client; `None` when it is nothing to it. `proposed` is what the call it ends was about to
+/// change: content is replaced as a whole, and what was refused is still to be seen.
+pub(crate) fn project(event: AgentEvent, proposed: Vec<FileDiff>) -> Option<Projected> {
     let update = match event {
         AgentEvent::TextDelta { content } => return Some(text(Chunk::Message, content)),
+        AgentEvent::UserMessage { content } => {
+            let content = display::escape(&content).into_owned();
+            acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(content.into()))
+        }
         AgentEvent::ReasoningDelta { content } => {
             return Some(text(Chunk::Thought, content));
         }
@@ -55,7 +60,7 @@ pub(crate) fn project(event: AgentEvent) -> Option<Projected> {
         AgentEvent::ToolExecutionStart { call_id, .. } => {
             change(call_id, fields().status(acp::ToolCallStatus::InProgress))
         }
-        AgentEvent::ToolExecutionEnd { call_id, result, .. } => change(call_id, executed(result)),
+        AgentEvent::ToolExecutionEnd { call_id, result, .. } => change(call_id, executed(result, proposed)),
         AgentEvent::Plan { entries } => {
             acp::SessionUpdate::Plan(acp::Plan::new(entries.iter().map(plan_entry).collect()))
         }
@@ -122,6 +127,18 @@ pub(crate) fn question(call_id: &str, kind: ToolKind, preview: Preview) -> acp::
     acp::ToolCallUpdate::new(call_id.to_owned(), fields)
 }
 
+/// The question whether a turn goes on, as a call: clients show no question without one.
+pub(crate) fn pause(call_id: &str, preview: &Preview) -> acp::SessionUpdate {
+    let title = display::escape_line(&preview.title).into_owned();
+    let call = acp::ToolCall::new(call_id.to_owned(), title).kind(acp::ToolKind::Think);
+    acp::SessionUpdate::ToolCall(call.status(acp::ToolCallStatus::Pending))
+}
+
+/// That question was answered.
+pub(crate) fn paused(call_id: String) -> acp::SessionUpdate {
+    change(call_id, fields().status(acp::ToolCallStatus::Completed))
+}
+
 fn fields() -> acp::ToolCallUpdateFields {
     acp::ToolCallUpdateFields::new()
 }
@@ -139,13 +156,19 @@ fn previewed(kind: ToolKind, preview: Preview) -> acp::ToolCallUpdateFields {
     if preview.diffs.is_empty() { fields } else { fields.content(diffs(preview.diffs)) }
 }
 
-fn executed(result: ExecutionResult) -> acp::ToolCallUpdateFields {
+fn executed(result: ExecutionResult, proposed: Vec<FileDiff>) -> acp::ToolCallUpdateFields {
     let status = if result.is_error { acp::ToolCallStatus::Failed } else { acp::ToolCallStatus::Completed };
     let mut fields = fields().status(status);
     if !result.locations.is_empty() {
         fields = fields.locations(locations(result.locations));
     }
-    let content = if result.diffs.is_empty() { vec![shown(&result.content)] } else { diffs(result.diffs) };
+    let content = if result.is_error {
+        diffs(proposed).into_iter().chain([shown(&result.content)]).collect()
+    } else if result.diffs.is_empty() {
+        vec![shown(&result.content)]
+    } else {
+        diffs(result.diffs)
+    };
     fields.content(content)
 }
 

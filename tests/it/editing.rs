@@ -94,7 +94,11 @@ fn a_rejected_edit_changes_nothing_and_the_model_is_told() {
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     assert_eq!(world.read("a.rs"), "one\n");
     let failed = client.find(|message| message["params"]["update"]["status"] == "failed");
-    assert_eq!(failed["params"]["update"]["toolCallId"], "c1");
+    let update = &failed["params"]["update"];
+    assert_eq!(update["toolCallId"], "c1");
+    let content = update["content"].as_array().unwrap();
+    assert_eq!(content[0]["newText"], "two\n", "what was refused is still to be seen: {update:#}");
+    assert!(content[1]["content"]["text"].as_str().unwrap().starts_with("the user said no"), "{update:#}");
     let messages = world.rehearsal().requests()[1]["messages"].to_string();
     assert!(messages.contains("the user said no"), "{messages}");
 }

@@ -33,4 +33,5 @@ mod program;
 mod prompt;
 mod schema;
 mod streaming;
+mod turns;
 mod undo;

@@ -196,6 +196,24 @@ fn a_turn_is_stopped_by_a_command() {
 }
 
 #[test]
+fn a_turn_that_goes_in_circles_waits_for_a_code_action() {
+    let call = |n: u32| json!({ "call": { "id": format!("c{n}"), "name": "glob", "arguments": { "pattern": "*.x" } } });
+    let world = World::new((0..5).map(|n| json!([call(n)])).collect());
+    let mut client = plain(&world);
+    let uri = world.uri("notes.tandem.md");
+    let mut text = "Look.\n".to_owned();
+    client.open(&uri, &text);
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("**tandem asks:** Go on?"));
+    let offered = actions(&mut client, &uri, 1);
+    let words: Vec<_> = titles(&offered).iter().map(|title| title.split(": ").nth(1).unwrap_or_default()).collect();
+    assert_eq!(words[..2], ["Reject", "Allow"], "and nothing is allowed for ever: {words:?}");
+    command(&mut client, "tandem.reject", offered[0]["command"]["arguments"].clone());
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    assert_eq!(world.rehearsal().requests().len(), 4);
+}
+
+#[test]
 fn without_a_model_the_chat_file_says_how_to_get_one() {
     let world = World::new(json!([]));
     let mut client = world.stranger_on(tandem::server::Carrier::Lsp, &[]);

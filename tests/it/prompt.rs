@@ -51,20 +51,6 @@ fn a_selection_reaches_the_model_as_it_is_in_the_editor() {
 }
 
 #[test]
-fn a_second_prompt_during_a_turn_is_refused_and_the_first_goes_on() {
-    let world = World::new(json!([[{ "gate": "hold" }, { "text": "done" }]]));
-    let mut client = world.client();
-    let session = client.session(&world);
-    let first = client.prompt(&session, "one");
-    world.wait(world.rehearsal().waiting_at("hold"));
-    let second = client.prompt(&session, "two");
-    let refused = client.answer(second);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("session/cancel"), "{refused}");
-    world.rehearsal().open("hold");
-    assert_eq!(client.answer(first)["result"]["stopReason"], "end_turn");
-}
-
-#[test]
 fn two_sessions_run_side_by_side() {
     let world = World::new(json!([[{ "gate": "hold" }, { "text": "slow" }], [{ "text": "quick" }]]));
     let mut client = world.client();

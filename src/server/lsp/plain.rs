@@ -208,7 +208,7 @@ impl Server {
 
     pub(super) fn plain_cancel(&mut self) {
         for id in self.plain.streams.keys() {
-            if let Some(conversation) = self.conversations.get(id) {
+            if let Some(conversation) = self.conversations.get_mut(id) {
                 conversation.cancel();
             }
         }
@@ -217,7 +217,7 @@ impl Server {
     /// `window/workDoneProgress/cancel`.
     pub(in crate::server) fn plain_progress_cancelled(&mut self, params: &serde_json::Value) {
         let id = self.plain.streams.keys().find(|id| params["token"] == progress_token(id));
-        if let Some(conversation) = id.and_then(|id| self.conversations.get(id)) {
+        if let Some(conversation) = id.and_then(|id| self.conversations.get_mut(id)) {
             conversation.cancel();
         }
     }

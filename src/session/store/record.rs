@@ -34,7 +34,7 @@ pub(in crate::session) enum Record {
         /// The words that were shown.
         text: String,
     },
-    /// The model's answer, or the results of its calls.
+    /// The model's answer, the results of its calls, or what the person said meanwhile.
     Message {
         /// As it stands in the conversation.
         message: Message,

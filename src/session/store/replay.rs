@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::record::{Call, Record};
 use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult, FileDiff, Preview, ToolKind};
-use crate::model::{Arguments, AssistantMessage, Message, ToolResult};
+use crate::model::{Arguments, AssistantMessage, Message, Part, ToolResult};
 use crate::session::checkpoint::Texts;
 
 /// The changes of a turn, by the turn's number.
@@ -38,6 +38,13 @@ pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> V
                 replay.events.push(AgentEvent::ReasoningDelta { content: text });
             }
             Record::Message { message: Message::Assistant(answer) } => replay.answer(answer),
+            Record::Message { message: Message::User { parts } } => {
+                let texts = parts.into_iter().filter_map(|part| match part {
+                    Part::Text { text } => Some(text),
+                    Part::Image { .. } => None,
+                });
+                replay.events.extend(texts.map(|content| AgentEvent::UserMessage { content }));
+            }
             Record::Message { message: Message::Results { results } } => {
                 for result in results {
                     replay.result(result, texts).await;
