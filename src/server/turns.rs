@@ -42,9 +42,11 @@ impl Conversation {
     }
 
     fn start(&mut self, responder: Responder, prompt: Prompt) {
+        if let Err(busy) = self.try_send(Command::Prompt(prompt)) {
+            return responder.error(ErrorCode::RequestFailed, busy.to_string());
+        }
         self.prompt = Some(responder);
         self.failure = None;
-        self.send(Command::Prompt(prompt));
     }
 
     /// How many prompts wait, in words.

@@ -32,6 +32,7 @@ mod process;
 mod program;
 mod prompt;
 mod schema;
+mod sessions;
 mod streaming;
 mod turns;
 mod undo;
