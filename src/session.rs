@@ -9,6 +9,7 @@ mod connect;
 mod permission;
 mod servers;
 mod store;
+mod turns;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -20,13 +21,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::event::{AgentEvent, Permission, Termination};
+use crate::agent::event::{AgentEvent, Permission};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
-use crate::agent::{Entry, Limits, Steer, Step, Turn};
+use crate::agent::{Entry, Limits, Steer, Step};
 use crate::config::Mode;
-use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
-use crate::tools::{Tool, ToolContext, mcp};
+use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
+use crate::tools::{Tool, mcp};
 use crate::workspace::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
@@ -42,8 +43,6 @@ pub type SessionId = Arc<str>;
 const MAILBOX: usize = 32;
 /// Steps that may wait between a turn and its session.
 const STEPS: usize = 32;
-/// Messages that may wait to join a turn.
-const STEERING: usize = 8;
 
 /// What a session is made of.
 pub struct Setup {
@@ -101,6 +100,8 @@ pub enum Command {
     Prompt(Prompt),
     /// Say something to the running turn; told when it has joined, dropped when no turn takes it.
     Steer(Prompt, oneshot::Sender<()>),
+    /// Start a turn that makes the conversation shorter, as [`Command::Prompt`] starts one.
+    Compact,
     /// Stop the turn, if one runs.
     Cancel,
     /// Change the mode, also of a running turn.
@@ -251,6 +252,11 @@ impl Actor {
                         self.look_for_a_model().await;
                         self.prompt(prompt).await;
                     }
+                    Some(Command::Compact) => {
+                        self.settle().await;
+                        self.look_for_a_model().await;
+                        self.compact().await;
+                    }
                     Some(Command::Steer(prompt, joined)) => self.steer(prompt, joined),
                     Some(Command::Cancel) => self.cancel(),
                     Some(Command::SetMode(mode)) => {
@@ -334,28 +340,6 @@ impl Actor {
         }
     }
 
-    fn cancel(&self) {
-        if let Some(running) = &self.running {
-            running.cancel.cancel();
-        }
-    }
-
-    fn steer(&self, prompt: Prompt, joined: oneshot::Sender<()>) {
-        if let Some(running) = &self.running {
-            let words = prompt.words();
-            let parts = prompt::render(prompt, self.mode == Mode::Plan);
-            // What the turn does not take is dropped, which tells the asker.
-            let _not_taken = running.steering.try_send(Steer { words, parts, joined });
-        }
-    }
-
-    /// Who has heard `Done` may come again before the turn's task is quite gone.
-    async fn settle(&mut self) {
-        if self.running.as_ref().is_some_and(|running| running.done) {
-            self.turn_ended().await;
-        }
-    }
-
     async fn review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
         if self.running.is_some() && review != Review::List {
             return Err(ReviewError("a turn is running: wait for its end or cancel it".to_owned()));
@@ -365,49 +349,15 @@ impl Actor {
         Ok(reviewed)
     }
 
-    async fn prompt(&mut self, mut prompt: Prompt) {
-        let Model { provider, preamble } = match &self.model {
-            Ok(model) => model,
-            Err(NoProvider { message, code, .. }) => return self.fail(message.clone(), *code),
-        };
-        if self.running.is_some() {
-            return self.fail("a turn is running: wait for its end or cancel it".to_owned(), ErrorCode::Internal);
-        }
-        for message in self.kept.drain(..) {
-            let encoded = provider.encode(&message);
-            self.history.push(Arc::new(Entry { message, encoded }));
-        }
-        let words = prompt.words();
-        prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
-        let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
-        let encoded = provider.encode(&message);
-        self.turns += 1;
-        self.title = (self.turns == 1).then(|| store::title(&words));
-        self.journal.prompt(words, &message);
-        self.history.push(Arc::new(Entry { message, encoded }));
-        let cancel = self.end.child_token();
-        let (said, steering) = mpsc::channel(STEERING);
-        let turn = Turn {
-            id: format!("{}-{}", self.id, self.turns),
-            provider: provider.clone(),
-            preamble: preamble.clone(),
-            history: self.history.clone(),
-            tools: Arc::clone(&self.tools),
-            context: ToolContext { workspace: self.workspace.clone(), cancel: cancel.clone() },
-            limits: self.limits,
-            steering,
-        };
-        self.write().await;
-        let (sender, steps) = mpsc::channel(STEPS);
-        let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.patience, sender));
-        self.running = Some(Running { steps, task, cancel, steering: said, asked: HashMap::new(), done: false });
-    }
-
     async fn step(&mut self, step: Step) {
         match step {
             Step::Entry(entry) => {
                 self.journal.message(&entry.message);
                 self.history.push(entry);
+            }
+            Step::History(entries) => {
+                self.journal.compacted(entries.iter().map(|entry| entry.message.clone()).collect());
+                self.history = entries;
             }
             Step::Event(event) => {
                 self.journal.event(&event);
@@ -454,41 +404,6 @@ impl Actor {
                 Some(event)
             }
         }
-    }
-
-    /// The steps have ended: the turn is over, or it broke.
-    async fn turn_ended(&mut self) {
-        let Some(running) = self.running.take() else { return };
-        if let Err(error) = running.task.await {
-            tracing::error!("a turn broke: {error}");
-        }
-        if !running.done {
-            self.mend();
-            self.fail(
-                "the turn broke (a bug of tandem; its log has the cause). The next prompt works".to_owned(),
-                ErrorCode::Internal,
-            );
-        }
-    }
-
-    /// A turn that broke may have left calls without results: no provider takes such a history.
-    fn mend(&mut self) {
-        let Ok(Model { provider, .. }) = &self.model else { return };
-        if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(&entry.message)) {
-            let encoded = provider.encode(&results);
-            self.journal.message(&results);
-            self.history.push(Arc::new(Entry { message: results, encoded }));
-        }
-    }
-
-    fn fail(&mut self, message: String, code: ErrorCode) {
-        self.outgoing.push_back(AgentEvent::Error { message, code, status: None, retryable: false });
-        self.outgoing.push_back(AgentEvent::Done {
-            final_text: String::new(),
-            termination_reason: Termination::Error,
-            iterations: 0,
-            usage: Usage::default(),
-        });
     }
 }
 

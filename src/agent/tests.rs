@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::event::{AgentEvent, ExecutionResult, GO_ON, Permission, Termination};
-use super::{Entry, Limits, Steer, Step, Turn, run_turn};
+use super::{Entry, Goal, Limits, Steer, Step, Turn, run_turn};
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
 use crate::text::Encoding;
@@ -97,6 +97,7 @@ impl Play {
         let (steering, said) = mpsc::channel(8);
         let turn = Turn {
             id: "t".into(),
+            goal: Goal::Answer,
             preamble: provider.preamble(&Instructions { system: "Be brief.".into(), tools: [].into() }),
             provider,
             history: vec![Arc::new(Entry { message, encoded })],
@@ -152,6 +153,7 @@ impl Play {
         match step {
             None => return false,
             Some(Step::Entry(entry)) => self.entries.push(entry),
+            Some(Step::History(entries)) => self.entries = entries,
             Some(Step::Event(event)) => self.event(event),
         }
         true
@@ -400,7 +402,7 @@ async fn what_is_said_meanwhile_joins_after_the_current_tools_and_keeps_the_turn
     assert_eq!(requests.len(), 3);
     assert!(joined.iter_mut().all(|joined| joined.try_recv().is_ok()));
     let (sender, late) = tokio::sync::oneshot::channel();
-    let _gone = play.steering.try_send(Steer { words: String::new(), parts: Vec::new(), joined: sender });
+    drop(play.steering.try_send(Steer { words: String::new(), parts: Vec::new(), joined: sender }));
     assert!(late.await.is_err(), "who comes too late is told");
 }
 

@@ -155,7 +155,9 @@ impl Terminal {
             AgentEvent::Retry { wait_ms, reason, .. } => {
                 self.line(&format!("… {reason}; next try in {} s", wait_ms.div_ceil(1000)))
             }
-            AgentEvent::Notice { message } => self.line(&format!("! {message}")),
+            AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message, .. } => {
+                self.line(&format!("! {message}"))
+            }
             AgentEvent::LoopDetected { tool_name, action, .. } => self.line(&format!("! {tool_name}: {action}")),
             AgentEvent::Error { message, .. } => self.line(&format!("tandem: {}", display::escape(&message))),
             AgentEvent::Done { termination_reason: Termination::Cancelled, .. } => self.line("! cancelled"),

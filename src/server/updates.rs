@@ -73,7 +73,7 @@ pub(crate) fn project(event: AgentEvent, proposed: Vec<FileDiff>) -> Option<Proj
             return Some(Projected::Remark(text));
         }
         AgentEvent::Notice { message } => return Some(Projected::Remark(message)),
-        AgentEvent::Compaction { summary } => return Some(Projected::Remark(summary)),
+        AgentEvent::Compaction { summary, .. } => return Some(Projected::Remark(summary)),
         _ => return None,
     };
     Some(Projected::Update(Box::new(update)))

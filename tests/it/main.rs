@@ -11,6 +11,7 @@ mod acp;
 mod cancel;
 #[cfg(unix)]
 mod cli;
+mod compaction;
 mod diagnostics;
 mod driver;
 mod editing;

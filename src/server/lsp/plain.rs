@@ -162,7 +162,7 @@ impl Server {
                 };
                 chat.item(&item);
             }
-            AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message } => {
+            AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message, .. } => {
                 chat.block(&format!("> {message}"));
             }
             AgentEvent::Retry { reason, wait_ms, .. } => {
