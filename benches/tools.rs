@@ -20,7 +20,7 @@ fn tree() -> PathBuf {
 fn tools(criterion: &mut Criterion) {
     let root = Arc::new(Root::open(&tree()).expect("the tree can be opened"));
     let workspace = Workspace::new(vec![root], Documents::new(Encoding::Utf16), Arc::new(NoEditor));
-    let context = ToolContext { workspace, cancel: CancellationToken::new() };
+    let context = ToolContext::new(workspace, CancellationToken::new());
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime can be made");
     let mut group = criterion.benchmark_group("tools");
     group.sample_size(20);

@@ -9,6 +9,7 @@ mod init;
 mod logging;
 mod man;
 mod models;
+mod permissions;
 mod replay;
 mod run;
 mod serve;
@@ -20,6 +21,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::{Environment, Flags, Settings, Sources};
 use crate::server::{Carrier, LoadSettings};
+use crate::text::display;
+use crate::tools::process::supervisor;
 
 pub use logging::log;
 
@@ -45,6 +48,8 @@ enum Command {
     Run(run::Args),
     /// List the models that can be used
     Models(models::Args),
+    /// List the permission rules of a workspace, and take back what was allowed
+    Permissions(permissions::Args),
     /// Play recorded model streams through the decoder and print the events
     Replay(replay::Args),
     /// Print or write an editor's configuration
@@ -55,6 +60,9 @@ enum Command {
     Completions(completions::Args),
     /// Print a manual page
     Man(man::Args),
+    /// Start a command for the server (it calls itself)
+    #[command(hide = true)]
+    SandboxExec(supervisor::Args),
 }
 
 /// Why a command failed, and the exit code that says so.
@@ -79,7 +87,8 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:#}", self.error)
+        // It may quote a server or a file of a repository.
+        formatter.write_str(&display::escape(&format!("{:#}", self.error)))
     }
 }
 
@@ -105,10 +114,12 @@ impl Cli {
             Command::Doctor(args) => doctor::run(args, &environment).await,
             Command::Run(args) => run::run(args, &environment).await,
             Command::Models(args) => models::run(args, &environment).await,
+            Command::Permissions(args) => permissions::run(args, &environment).await,
             Command::Replay(args) => done(replay::run(&args, &mut io::BufWriter::new(io::stdout()))),
             Command::Init(args) => done(init::run(&args, &environment, &mut io::stdout())),
             Command::Config(args) => done(config::run(&args, &environment, &mut io::stdout())),
             Command::Completions(args) => done(completions::run(&args, &mut Self::command(), &mut io::stdout())),
+            Command::SandboxExec(args) => Ok(ExitCode::from(supervisor::run(args)?)),
             Command::Man(args) => done(man::run(&args, Self::command(), &mut io::stdout())),
         }
     }

@@ -6,13 +6,13 @@
 
 mod checkpoint;
 mod connect;
-mod permission;
+pub mod permission;
+mod questions;
 mod servers;
 mod store;
 mod turns;
 
-use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,18 +21,23 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::event::{AgentEvent, Permission};
+use crate::agent::event::AgentEvent;
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Limits, Steer, Step};
 use crate::config::Mode;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
-use crate::tools::{Tool, mcp};
+use crate::tools::process::Shell;
+use crate::tools::{Redactor, Tool, mcp};
 use crate::workspace::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
-pub use connect::{NoProvider, mcp_servers, provider, rule_problems, setup};
-use permission::{Facts, Policy, Verdict};
+pub use connect::{
+    NoProvider, Setup, Start, mcp_servers, new_id, provider, remembered, rule_problems, setup, surroundings,
+};
+use permission::Policy;
+use permission::remembered::Remembered;
+use questions::Questions;
 use store::Journal;
 pub use store::{Listed, Sessions, StoreError};
 
@@ -43,55 +48,9 @@ pub type SessionId = Arc<str>;
 const MAILBOX: usize = 32;
 /// Steps that may wait between a turn and its session.
 const STEPS: usize = 32;
-
-/// What a session is made of.
-pub struct Setup {
-    /// Its name.
-    pub id: SessionId,
-    /// The model, or why there is none.
-    pub provider: Result<Provider, NoProvider>,
-    /// The files.
-    pub workspace: Workspace,
-    /// The tools the model is offered.
-    pub tools: Arc<[Arc<dyn Tool>]>,
-    /// Where more tools come from.
-    pub servers: mcp::Servers,
-    /// How long the first prompt waits for them.
-    pub patience: Duration,
-    /// The mode it starts in.
-    pub mode: Mode,
-    /// The rules of the configuration.
-    pub policy: Policy,
-    /// When a turn has to stop.
-    pub limits: Limits,
-    /// Where the texts before its changes are stored; `None`: nowhere.
-    pub checkpoints: Option<PathBuf>,
-    /// Where its journal is; `None`: nowhere.
-    pub journal: Option<PathBuf>,
-    /// How it begins.
-    pub start: Start,
-}
-
-/// How a conversation begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// Empty.
-    New,
-    /// As it was kept, under the same name: [`AgentEvent::Resumed`] tells when it is there, [`AgentEvent::Error`] why not.
-    Resume,
-    /// The same, shown again before.
-    Replay,
-}
-
-/// A name no other conversation has: when it began, in which process, and a count.
-#[must_use]
-pub fn new_id() -> SessionId {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{:x}-{:x}-{count}", now.as_millis(), std::process::id()).into()
-}
+/// What stands in the history where a turn ended without an answer: many chat templates refuse a conversation in which
+/// the roles do not take turns.
+const UNANSWERED: &str = "(no answer: the request failed or was cancelled)";
 
 /// What can be asked of a session.
 #[derive(Debug)]
@@ -164,8 +123,7 @@ struct Running {
     task: JoinHandle<()>,
     cancel: CancellationToken,
     steering: mpsc::Sender<Steer>,
-    /// What it asked and nobody answered yet.
-    asked: HashMap<String, Facts>,
+    questions: Questions,
     done: bool,
 }
 
@@ -176,8 +134,11 @@ struct Actor {
     tools: Arc<[Arc<dyn Tool>]>,
     servers: mcp::Servers,
     patience: Duration,
+    shell: Shell,
     mode: Mode,
     policy: Policy,
+    remembered: Option<Remembered>,
+    secrets: Redactor,
     limits: Limits,
     history: Vec<Arc<Entry>>,
     /// What was kept of it and waits for a model to be encoded for.
@@ -212,8 +173,11 @@ impl Actor {
             tools: setup.tools,
             servers: setup.servers,
             patience: setup.patience,
+            shell: Shell::new(setup.surroundings),
             mode: setup.mode,
             policy: setup.policy,
+            remembered: setup.remembered,
+            secrets: setup.secrets,
             limits: setup.limits,
             history: Vec::new(),
             kept: Vec::new(),
@@ -233,6 +197,7 @@ impl Actor {
     async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         let mut batch = Vec::with_capacity(STEPS);
         let (events, end) = (self.events.clone(), self.end.clone());
+        self.recall().await;
         if self.start != Start::New {
             self.resume().await;
         }
@@ -298,6 +263,7 @@ impl Actor {
         }
         self.write().await;
         self.journal.synced().await;
+        self.shell.end().await;
         self.servers.close().await;
     }
 
@@ -366,43 +332,44 @@ impl Actor {
                     self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }));
                 }
                 let title = self.title.take_if(|_| matches!(event, AgentEvent::TurnStart { .. }));
-                let event = self.consider(event);
-                self.outgoing.extend(event);
+                self.consider(event).await;
                 self.outgoing.extend(title.map(|title| AgentEvent::SessionTitle { title }));
             }
         }
     }
 
-    /// Answers a question that the mode or a rule can answer; everything else is passed on.
-    fn consider(&mut self, event: AgentEvent) -> Option<AgentEvent> {
-        let running = self.running.as_mut()?;
+    /// Questions are answered or asked, everything else is passed on.
+    async fn consider(&mut self, event: AgentEvent) {
         match event {
-            AgentEvent::PermissionRequested { call_id, name, kind, preview, mut reply } => {
-                let facts = Facts::new(&name, kind, &preview, &self.workspace);
-                let outcome = match self.policy.decide(self.mode, &facts) {
-                    Verdict::Allow => Permission::AllowOnce,
-                    Verdict::Forbid(why) => Permission::Forbidden(why),
-                    Verdict::Ask => {
-                        running.asked.insert(call_id.clone(), facts);
-                        return Some(AgentEvent::PermissionRequested { call_id, name, kind, preview, reply });
-                    }
-                };
-                if let Some(reply) = reply.take() {
-                    let _turn_gone = reply.send(outcome);
-                }
-                None
-            }
-            AgentEvent::PermissionResolved { call_id, outcome } => {
-                let facts = running.asked.remove(&call_id)?;
-                if outcome == Permission::AllowAlways {
-                    self.policy.remember(facts);
-                }
-                Some(AgentEvent::PermissionResolved { call_id, outcome })
-            }
+            AgentEvent::PermissionRequested { .. } => self.question(event),
+            AgentEvent::PermissionResolved { call_id, outcome } => self.answered(call_id, outcome).await,
             event => {
-                running.done |= matches!(event, AgentEvent::Done { .. });
-                Some(event)
+                if let Some(running) = &mut self.running {
+                    running.done |= matches!(event, AgentEvent::Done { .. });
+                }
+                self.outgoing.push_back(self.without_secrets(event));
             }
+        }
+    }
+
+    /// What others said may quote a key.
+    fn without_secrets(&self, mut event: AgentEvent) -> AgentEvent {
+        if let AgentEvent::Error { message: text, .. }
+        | AgentEvent::Notice { message: text }
+        | AgentEvent::Retry { reason: text, .. }
+        | AgentEvent::ToolOutput { content: text, .. } = &mut event
+        {
+            self.secrets.clean(text);
+        }
+        event
+    }
+
+    /// What the person allowed for this project holds again.
+    async fn recall(&mut self) {
+        let Some(remembered) = &self.remembered else { return };
+        match remembered.rules().await {
+            Ok(rules) => self.policy.recall(rules),
+            Err(error) => tracing::warn!("what was allowed in this project cannot be read: {error}"),
         }
     }
 }

@@ -7,20 +7,25 @@
 mod apply_patch;
 mod arguments;
 mod changes;
+mod describe;
 mod diagnostics;
 mod edit_file;
 mod files;
 mod glob;
 mod grep;
 mod list_files;
+mod live;
 pub mod mcp;
 pub mod partial;
 mod pattern;
+pub mod process;
 mod read_file;
+mod run_command;
 mod typed;
 mod update_plan;
 mod write_file;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -28,8 +33,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use self::live::Live;
+use self::process::Shell;
 pub use self::typed::TypedTool;
-use crate::workspace::{FileError, PathError, Workspace};
+pub use crate::text::Redactor;
+pub use crate::text::display::is_deceptive;
+use crate::workspace::{FileError, PathError, Workspace, WorkspacePath};
 
 /// How a model is used to change files: by one of two tools, never both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +63,7 @@ pub fn all(editing: Editing) -> Arc<[Arc<dyn Tool>]> {
         Arc::new(grep::Grep),
         edit,
         Arc::new(write_file::WriteFile),
+        Arc::new(run_command::RunCommand),
         Arc::new(update_plan::UpdatePlan),
     ])
 }
@@ -133,6 +143,62 @@ pub struct ToolContext {
     pub workspace: Workspace,
     /// Cancelled when the person cancels the turn, or the call alone.
     pub cancel: CancellationToken,
+    /// The commands of the session.
+    pub shell: Shell,
+    /// What the call says while it runs.
+    pub live: Live,
+    /// What no result may hold.
+    pub secrets: Redactor,
+    /// What was shown; `None` until it is decided that the call may do this and nothing else.
+    pub decided: Option<Arc<Preview>>,
+}
+
+impl ToolContext {
+    /// What a call works with before anything is decided about it, and without a session around it.
+    #[must_use]
+    pub fn new(workspace: Workspace, cancel: CancellationToken) -> Self {
+        Self {
+            workspace,
+            cancel,
+            shell: Shell::default(),
+            live: Live::default(),
+            secrets: Redactor::default(),
+            decided: None,
+        }
+    }
+
+    /// The file called `name`: once it is decided that the call may run, only one it was decided about.
+    ///
+    /// # Errors
+    /// When it is outside the workspace, or leads elsewhere than when it was shown.
+    pub fn resolve(&self, name: &str) -> Result<WorkspacePath, ToolError> {
+        let path = self.workspace.resolve(name)?;
+        self.check(&path)?;
+        Ok(path)
+    }
+
+    /// What [`Self::resolve`] does for a path that is resolved already.
+    fn check(&self, path: &WorkspacePath) -> Result<(), ToolError> {
+        let real = path.real();
+        if self.decided.as_ref().is_none_or(|decided| decided.targets.contains(&real)) {
+            return Ok(());
+        }
+        let (name, target) = (path.display(), path.target().display());
+        Err(ToolError(format!(
+            "{name} leads to {target} now, which is not what was shown; nothing was done. Try again"
+        )))
+    }
+
+    /// Whether `line` is the command line that was decided about, where and as held as it was shown.
+    ///
+    /// # Errors
+    /// When it is another one.
+    pub fn check_command(&self, line: &CommandLine) -> Result<(), ToolError> {
+        if self.decided.as_ref().is_none_or(|decided| decided.command.as_deref() == Some(line)) {
+            return Ok(());
+        }
+        Err(ToolError("the command would run otherwise than it was shown; nothing was done. Try again".to_owned()))
+    }
 }
 
 /// What a call is going to do, as the person sees it.
@@ -143,12 +209,18 @@ pub struct Preview {
     /// The files it touches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
+    /// The same with symlinks followed: what permission is decided on, and all the call may touch.
+    #[serde(skip)]
+    pub targets: Vec<PathBuf>,
     /// What it changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
     /// The command line it runs, as it is; what permission is decided on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandLine>>,
+    /// What else to know before saying yes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Why the person is asked in every mode, even for reading: a protected path or a file of secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
@@ -160,7 +232,7 @@ pub struct CommandLine {
     /// For the shell, whole.
     pub command: String,
     /// The folder it runs in, absolute.
-    pub cwd: std::path::PathBuf,
+    pub cwd: PathBuf,
     /// Whether a sandbox holds it.
     pub sandboxed: bool,
     /// Whether it reaches the network.
@@ -171,7 +243,7 @@ pub struct CommandLine {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// Absolute path.
-    pub path: std::path::PathBuf,
+    pub path: PathBuf,
     /// 1-based line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
@@ -181,7 +253,7 @@ pub struct Location {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileDiff {
     /// Absolute path.
-    pub path: std::path::PathBuf,
+    pub path: PathBuf,
     /// `None` for a file that does not exist yet.
     pub old_text: Option<Arc<str>>,
     /// The text afterwards.

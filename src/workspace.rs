@@ -12,6 +12,7 @@ pub mod documents;
 pub mod edit;
 pub mod editor;
 pub mod error;
+pub mod guard;
 pub mod patch;
 pub mod path;
 pub mod protect;
@@ -21,6 +22,7 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod unsaved;
 pub mod walk;
 
 use std::ops::RangeInclusive;
@@ -33,6 +35,7 @@ pub use documents::{ContentChange, Document, Documents};
 pub use edit::{Change, Replacement, Strategy};
 pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
 pub use error::FileError;
+pub use guard::{Guard, Pins};
 pub use path::{PathError, Root, WorkspacePath};
 use seen::{Known, Seen};
 pub use state::StateFolder;

@@ -1,8 +1,10 @@
 //! Showing what a call is going to do, and asking before it does it.
 //!
-//! Every call that changes something is asked about, here and nowhere else; whether a person has to answer or the
-//! mode and the rules do is decided by whoever holds the other end. No answer is no. The same way it is asked whether
-//! a turn goes on that a guard has stopped.
+//! Every call is asked about, here and nowhere else; whether a person has to answer or the mode and the rules do is
+//! decided by whoever holds the other end. No answer is no. What may run then is what was shown: the context that comes
+//! back lets the tool touch these files alone. The same way it is asked whether a turn goes on that a guard has stopped.
+
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -12,26 +14,25 @@ use super::schedule::Work;
 use super::steps::Steps;
 use crate::tools::{Preview, ToolContext, ToolError, ToolKind};
 
-/// `Ok` when the call may run, else what the model is told.
+/// What the call may run with, else what the model is told.
 pub(super) async fn ask(
     call_id: &str,
     name: &str,
     work: &Work,
     context: &ToolContext,
     steps: &Steps,
-) -> Result<(), String> {
+) -> Result<ToolContext, String> {
     let kind = work.tool.kind();
     let preview = work.tool.preview(context, &work.arguments).await.map_err(|ToolError(why)| why)?;
     steps.event(AgentEvent::ToolPreview { call_id: call_id.to_owned(), kind, preview: preview.clone() }).await;
-    if kind.is_read_only() && preview.caution.is_none() {
-        return Ok(());
-    }
+    let decided = Arc::new(preview.clone());
     let (reply, answer) = oneshot::channel();
     let question = AgentEvent::PermissionRequested {
         call_id: call_id.to_owned(),
         name: name.to_owned(),
         kind,
-        preview,
+        preview: Box::new(preview),
+        rule: None,
         reply: Some(reply),
     };
     steps.event(question).await;
@@ -42,7 +43,9 @@ pub(super) async fn ask(
     };
     steps.event(AgentEvent::PermissionResolved { call_id: call_id.to_owned(), outcome: outcome.clone() }).await;
     match outcome {
-        Permission::AllowOnce | Permission::AllowAlways => Ok(()),
+        Permission::AllowOnce | Permission::AllowAlways(_) => {
+            Ok(ToolContext { decided: Some(decided), ..context.clone() })
+        }
         Permission::Reject => {
             Err("the user said no to this call; nothing was changed. Do not repeat it: ask what they \
                                    want instead, or go another way"
@@ -65,7 +68,8 @@ pub(super) async fn go_on(call_id: String, why: &str, cancel: &CancellationToken
         call_id: call_id.clone(),
         name: GO_ON.to_owned(),
         kind: ToolKind::Think,
-        preview,
+        preview: Box::new(preview),
+        rule: None,
         reply: Some(reply),
     };
     steps.event(question).await;
@@ -74,7 +78,7 @@ pub(super) async fn go_on(call_id: String, why: &str, cancel: &CancellationToken
         () = cancel.cancelled() => Permission::Cancelled,
         answer = answer => answer.unwrap_or(Permission::Reject),
     };
-    let goes_on = matches!(outcome, Permission::AllowOnce | Permission::AllowAlways);
+    let goes_on = matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_));
     steps.event(AgentEvent::PermissionResolved { call_id, outcome }).await;
     goes_on
 }

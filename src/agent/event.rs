@@ -130,7 +130,10 @@ pub enum AgentEvent {
         /// The tool's kind.
         kind: ToolKind,
         /// What will happen.
-        preview: Preview,
+        preview: Box<Preview>,
+        /// The rule that "always" would add; `None` where this is asked every time.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
         /// Where the answer goes.
         #[serde(skip)]
         reply: Option<oneshot::Sender<Permission>>,
@@ -252,14 +255,40 @@ pub const GO_ON: &str = "go_on";
 pub enum Permission {
     /// Yes, this once.
     AllowOnce,
-    /// Yes, for the rest of the session too.
-    AllowAlways,
+    /// Yes, and whatever else the rule allows.
+    AllowAlways(#[serde(skip)] Grant),
     /// No.
     Reject,
     /// No answer: the turn was cancelled.
     Cancelled,
     /// The mode or a rule forbids it, in words for the model; nobody was asked.
     Forbidden(String),
+}
+
+/// How far a yes goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// How long it holds.
+    pub scope: Scope,
+    /// The rule as the person edited it; `None` for the one that was offered.
+    pub rule: Option<String>,
+}
+
+impl Grant {
+    /// The rule as it was offered.
+    #[must_use]
+    pub fn offered(scope: Scope) -> Self {
+        Self { scope, rule: None }
+    }
+}
+
+/// How long a yes holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Until the session ends.
+    Session,
+    /// In every session on this workspace, until it is taken back (`tandem permissions rm`).
+    Project,
 }
 
 /// Why a turn ended.

@@ -5,6 +5,7 @@
 //! no new call starts, and a changing call that already runs is let finish (it looks at the token itself).
 
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,10 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use super::ask::ask;
 use super::event::{AgentEvent, ExecutionResult};
 use super::steps::Steps;
-use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tools::{Live, Tool, ToolContext, ToolError, ToolOutput};
+
+/// How long after a piece of a running call's output the next one is shown.
+const OUTPUT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A call on its way to its result.
 #[derive(Clone)]
@@ -223,9 +227,10 @@ async fn execute(
         Ok(work) => work,
         Err(why) => return Outcome::failed(call.id, call.name, why),
     };
-    if let Err(why) = ask(&call.id, &call.name, &work, &context, &steps).await {
-        return Outcome::failed(call.id, call.name, why);
-    }
+    let context = match ask(&call.id, &call.name, &work, &context, &steps).await {
+        Ok(context) => context,
+        Err(why) => return Outcome::failed(call.id, call.name, why),
+    };
     let place = match &places {
         Some(places) => places.acquire().await.ok(),
         None => None,
@@ -239,15 +244,29 @@ async fn execute(
         })
         .await;
     let begun = Instant::now();
-    let answer = work.tool.run(&context, &work.arguments).await;
+    let context = ToolContext { live: Live::default(), ..context };
+    let answer = tokio::select! {
+        answer = work.tool.run(&context, &work.arguments) => answer,
+        never = tell_live(&call.id, &context.live, &steps) => match never {},
+    };
     drop(place);
-    let (result, plan) = match answer {
+    let (mut result, plan) = match answer {
         Ok(ToolOutput { content, diffs, locations, plan }) => {
             (ExecutionResult { content, is_error: false, diffs, locations }, plan)
         }
         Err(ToolError(why)) => (ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() }, None),
     };
+    context.secrets.clean(&mut result.content);
     Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }
+}
+
+/// Passes on what a running call says, not more often than a person can see.
+async fn tell_live(call_id: &str, live: &Live, steps: &Steps) -> Infallible {
+    loop {
+        let content = live.next().await;
+        steps.event(AgentEvent::ToolOutput { call_id: call_id.to_owned(), content }).await;
+        tokio::time::sleep(OUTPUT_INTERVAL).await;
+    }
 }
 
 fn millis(duration: Duration) -> f64 {

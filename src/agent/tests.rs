@@ -102,7 +102,7 @@ impl Play {
             provider,
             history: vec![Arc::new(Entry { message, encoded })],
             tools,
-            context: ToolContext { workspace, cancel: cancel.clone() },
+            context: ToolContext::new(workspace, cancel.clone()),
             limits,
             steering: said,
         };

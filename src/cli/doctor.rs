@@ -14,7 +14,9 @@ use super::Outcome;
 use crate::config::{Environment, ModelSettings, Settings, Sources};
 use crate::model::{Endpoint, Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec};
 use crate::session;
+use crate::text::display;
 use crate::tools::mcp;
+use crate::tools::process::Sandbox;
 
 /// A window below this holds the instructions and little else.
 const SMALL_WINDOW: u64 = 16_384;
@@ -75,6 +77,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     for server in session::mcp_servers(&settings, &workspaces) {
         report.add(mcp_server(&server).await)?;
     }
+    report.add(sandbox(&Sandbox::find(&session::surroundings(&settings)).await))?;
     model(&settings, &mut report).await?;
     report.end()
 }
@@ -95,9 +98,9 @@ impl Report {
                 Verdict::Bad => ("✗", "31"),
             };
             let sign = if out.is_terminal() { format!("\x1b[{color}m{sign}\x1b[0m") } else { sign.to_owned() };
-            writeln!(out, "{sign} {:<14} {}", finding.check, finding.found)?;
+            writeln!(out, "{sign} {:<14} {}", finding.check, display::escape(&finding.found))?;
             if let Some(advice) = &finding.advice {
-                writeln!(out, "{:17}→ {}", "", advice.replace('\n', &format!("\n{:19}", "")))?;
+                writeln!(out, "{:17}→ {}", "", display::escape(advice).replace('\n', &format!("\n{:19}", "")))?;
             }
         }
         self.findings.push(finding);
@@ -124,9 +127,11 @@ impl Report {
 
 fn configuration(settings: &Settings) -> Vec<Finding> {
     let rules = session::rule_problems(settings);
-    let problems = settings.problems.iter().map(ToString::to_string).chain(rules);
-    let mut findings: Vec<_> = problems
-        .map(|problem| Finding::warning("configuration", problem, "correct it; until then it is ignored"))
+    let mut findings: Vec<_> = settings
+        .problems
+        .iter()
+        .chain(&rules)
+        .map(|problem| Finding::warning("configuration", problem.to_string(), "correct it; until then it is ignored"))
         .collect();
     if findings.is_empty() {
         let found = match settings.config_file() {
@@ -171,6 +176,25 @@ async fn mcp_server(server: &mcp::Server) -> Finding {
             "mcp",
             format!("`{name}` {why}"),
             format!("check [mcp.{name}] in config.toml; a program gets no environment but `env` and such as PATH"),
+        ),
+    }
+}
+
+/// What holds commands.
+fn sandbox(sandbox: &Sandbox) -> Finding {
+    let lacking = sandbox.lacking().join("; ");
+    match sandbox.name() {
+        Some(name) if lacking.is_empty() => Finding::good("sandbox", name),
+        Some(name) => Finding::warning(
+            "sandbox",
+            format!("{name}, because {lacking}"),
+            "commands are held, but protected files are put back after a command rather than kept from it, and it has \
+             no loopback network: install bubblewrap (apt install bubblewrap, dnf install bubblewrap)",
+        ),
+        None => Finding::warning(
+            "sandbox",
+            format!("none: {lacking}"),
+            "every command is asked about, in every mode; on Linux install bubblewrap and allow user namespaces",
         ),
     }
 }

@@ -1,29 +1,68 @@
-//! Where log lines go: standard error, which editors keep in a log of their own.
+//! Where log lines go: standard error, which editors keep in a log of their own. No line holds a key, nothing in it
+//! steers a terminal, and a panic is a line like any other.
 
-use std::io;
+use std::io::{self, Write};
 
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
 use super::Cli;
 use crate::config::Environment;
+use crate::text::{Redactor, display};
 
 /// Starts logging. `TANDEM_LOG` (or nothing: warnings) says how much; what it cannot say is told on the log itself.
 pub fn log(_cli: &Cli, environment: &Environment) {
     let wanted = environment.get("TANDEM_LOG");
     let level = wanted.map_or(Ok(LevelFilter::WARN), str::parse::<LevelFilter>);
     let known = level.is_ok();
+    let secrets = Redactor::new(environment.secrets());
+    let lines = secrets.clone();
     tracing_subscriber::fmt()
         .with_max_level(level.unwrap_or(LevelFilter::WARN))
-        .with_writer(io::stderr)
+        .with_writer(move || Clean { secrets: lines.clone(), to: io::stderr() })
         .with_ansi(false)
         .with_target(false)
         .init();
+    std::panic::set_hook(Box::new(move |panic| {
+        // Also where the log is off: it is the last thing a broken process says.
+        let mut out = Clean { secrets: secrets.clone(), to: io::stderr() };
+        let _nobody_reads = out.write_all(format!("tandem broke: {panic}\n").as_bytes());
+    }));
     if !known {
         tracing::event!(
             Level::WARN,
             "TANDEM_LOG: `{}` is none of off, error, warn, info, debug, trace",
             wanted.unwrap_or_default()
         );
+    }
+}
+
+/// Writes whole lines, as they may be shown. The log hands over a line at a time.
+struct Clean<W> {
+    secrets: Redactor,
+    to: W,
+}
+
+impl<W: Write> Write for Clean<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        self.to.write_all(display::escape(&self.secrets.redact(&text)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_holds_no_key_and_steers_no_terminal() {
+        let mut out = Clean { secrets: Redactor::new(["sk-0123456789"]), to: Vec::new() };
+        out.write_all(b"WARN Bearer sk-0123456789\x1b[2J\n").unwrap();
+        assert_eq!(String::from_utf8(out.to).unwrap(), "WARN Bearer [secret]\\u{1b}[2J\n");
     }
 }

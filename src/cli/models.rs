@@ -9,6 +9,7 @@ use super::Outcome;
 use crate::config::{Environment, Settings, Sources};
 use crate::model::{ModelInfo, detect};
 use crate::session;
+use crate::text::display;
 
 /// Arguments of `tandem models`.
 #[derive(Debug, clap::Args)]
@@ -44,7 +45,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     } else {
         for (name, model) in &offers {
             let window = model.context_window.map(|window| format!("  ({window} tokens)")).unwrap_or_default();
-            writeln!(out, "{name}/{}{window}", model.id)?;
+            writeln!(out, "{}{window}", display::escape_line(&format!("{name}/{}", model.id)))?;
         }
     }
     if offers.is_empty() {

@@ -12,9 +12,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Outcome};
-use crate::agent::event::{AgentEvent, Permission, Preview, Termination};
+use crate::agent::event::{AgentEvent, Grant, Permission, Preview, Scope, Termination};
 use crate::config::{Environment, Flags, Mode, Settings, Sources};
-use crate::session::{Command, Prompt, Session, Start, setup};
+use crate::session::{Command, Prompt, Session, Start, rule_problems, setup};
 use crate::text::{Encoding, display, unified};
 use crate::workspace::{Documents, NoEditor, Root, Workspace};
 
@@ -48,8 +48,8 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let workspaces = [root.path().to_owned()];
     let settings = Settings::load(environment, &Sources { workspaces: &workspaces, editor: None, flags });
     let mut terminal = Terminal { json: args.json, stdout: io::stdout(), stderr: io::stderr(), mid_line: false };
-    for problem in &settings.problems {
-        writeln!(terminal.stderr, "tandem: {problem}")?;
+    for problem in settings.problems.iter().chain(&rule_problems(&settings)) {
+        terminal.line(&format!("tandem: {problem}"))?;
     }
     let workspace = Workspace::new(vec![Arc::new(root)], Documents::new(Encoding::Utf8), Arc::new(NoEditor));
     let (sender, events) = mpsc::channel(EVENTS);
@@ -128,7 +128,9 @@ impl Terminal {
             self.stdout.flush()?;
         }
         match event {
-            AgentEvent::PermissionRequested { preview, reply: Some(reply), .. } => self.ask(&preview, reply)?,
+            AgentEvent::PermissionRequested { preview, rule, reply: Some(reply), .. } => {
+                self.ask(&preview, rule, reply)?;
+            }
             event if !self.json => self.tell(event)?,
             _ => {}
         }
@@ -150,7 +152,11 @@ impl Terminal {
                         result.locations.iter().map(|place| place.path.display().to_string()).collect();
                     ("✓", places.join(", "))
                 };
-                self.line(&format!("{sign} {name} {} ({execute_duration_ms:.0} ms)", display::escape_line(&detail)))
+                self.line(&format!(
+                    "{sign} {} {} ({execute_duration_ms:.0} ms)",
+                    display::escape_line(&name),
+                    display::escape_line(&detail)
+                ))
             }
             AgentEvent::Retry { wait_ms, reason, .. } => {
                 self.line(&format!("… {reason}; next try in {} s", wait_ms.div_ceil(1000)))
@@ -159,7 +165,7 @@ impl Terminal {
                 self.line(&format!("! {message}"))
             }
             AgentEvent::LoopDetected { tool_name, action, .. } => self.line(&format!("! {tool_name}: {action}")),
-            AgentEvent::Error { message, .. } => self.line(&format!("tandem: {}", display::escape(&message))),
+            AgentEvent::Error { message, .. } => self.line(&format!("tandem: {message}")),
             AgentEvent::Done { termination_reason: Termination::Cancelled, .. } => self.line("! cancelled"),
             AgentEvent::Done { .. } => self.end_line(),
             _ => Ok(()),
@@ -168,7 +174,7 @@ impl Terminal {
 
     fn line(&mut self, text: &str) -> io::Result<()> {
         self.end_line()?;
-        writeln!(self.stderr, "{text}")
+        writeln!(self.stderr, "{}", display::escape(text))
     }
 
     fn end_line(&mut self) -> io::Result<()> {
@@ -180,10 +186,10 @@ impl Terminal {
     }
 
     /// Asks on the terminal; where there is none the answer is no.
-    fn ask(&mut self, preview: &Preview, reply: oneshot::Sender<Permission>) -> io::Result<()> {
+    fn ask(&mut self, preview: &Preview, rule: Option<String>, reply: oneshot::Sender<Permission>) -> io::Result<()> {
         self.line(&format!("? {}", display::escape_line(&preview.title)))?;
-        if let Some(caution) = &preview.caution {
-            self.line(&format!("  {}", display::escape_line(caution)))?;
+        for line in preview.description() {
+            self.line(&format!("  {}", line.replace('\n', "\n  ")))?;
         }
         for diff in &preview.diffs {
             let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
@@ -194,18 +200,48 @@ impl Terminal {
             let _turn_gone = reply.send(Permission::Reject);
             return Ok(());
         }
-        write!(self.stderr, "  allow? [y]es, [a]lways for this file, [N]o: ")?;
+        let always = rule
+            .as_deref()
+            .map(display::escape_line)
+            .map_or_else(String::new, |rule| format!(", [a]lways {rule}, [p] also in later sessions of this project"));
+        write!(self.stderr, "  allow? [y]es{always}, [N]o: ")?;
         self.stderr.flush()?;
         tokio::task::spawn_blocking(move || {
             let mut answer = String::new();
             let read = io::stdin().read_line(&mut answer);
-            let permission = match (read, answer.trim()) {
-                (Ok(_), "y" | "yes") => Permission::AllowOnce,
-                (Ok(_), "a" | "always") => Permission::AllowAlways,
-                _ => Permission::Reject,
-            };
+            let permission = read.map_or(Permission::Reject, |_| understood(&answer, rule.is_some()));
             let _turn_gone = reply.send(permission);
         });
         Ok(())
+    }
+}
+
+/// Only a clear yes to what was offered is a yes.
+fn understood(answer: &str, may_remember: bool) -> Permission {
+    let (word, rule) = answer.trim().split_once(' ').map_or((answer.trim(), None), |(word, rule)| (word, Some(rule)));
+    let grant = |scope| Permission::AllowAlways(Grant { scope, rule: rule.map(|rule| rule.trim().to_owned()) });
+    match (word, rule) {
+        ("y" | "yes", None) => Permission::AllowOnce,
+        ("a" | "always", _) if may_remember => grant(Scope::Session),
+        ("p" | "project", _) if may_remember => grant(Scope::Project),
+        _ => Permission::Reject,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_not_a_clear_yes_is_no() {
+        let check = |answer: &str, expected: Permission| assert_eq!(understood(answer, true), expected, "{answer:?}");
+        let grant = |scope, rule: Option<&str>| Permission::AllowAlways(Grant { scope, rule: rule.map(str::to_owned) });
+        check("y\n", Permission::AllowOnce);
+        check("a\n", grant(Scope::Session, None));
+        check("p edit_file(src/**)\n", grant(Scope::Project, Some("edit_file(src/**)")));
+        for answer in ["", "\n", "n", "yes please", "sure", "A"] {
+            check(answer, Permission::Reject);
+        }
+        assert_eq!(understood("a", false), Permission::Reject, "it was not offered");
     }
 }

@@ -9,26 +9,18 @@ use etcetera::BaseStrategy as _;
 
 use super::options::without_password;
 
-/// The variables that say where things are and how to show text, on all systems.
-const HARMLESS: [&str; 38] = [
+/// What a program of the person's own gets besides: more of where things are, on all systems.
+const HARMLESS: [&str; 28] = [
     "APPDATA",
     "COMSPEC",
-    "HOME",
     "HOMEDRIVE",
     "HOMEPATH",
-    "LANG",
-    "LANGUAGE",
     "LOCALAPPDATA",
-    "LOGNAME",
     "NODE_EXTRA_CA_CERTS",
-    "PATH",
     "PATHEXT",
     "PROGRAMDATA",
     "PROGRAMFILES",
     "PROGRAMFILES(X86)",
-    "SHELL",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
     "SYSTEMDRIVE",
     "SYSTEMROOT",
     "SystemRoot",
@@ -36,8 +28,6 @@ const HARMLESS: [&str; 38] = [
     "TERM",
     "TMP",
     "TMPDIR",
-    "TZ",
-    "USER",
     "USERNAME",
     "USERPROFILE",
     "WINDIR",
@@ -49,6 +39,47 @@ const HARMLESS: [&str; 38] = [
     "XDG_RUNTIME_DIR",
     "XDG_STATE_HOME",
     "windir",
+];
+
+/// What commands of the model get of the environment: where programs are and how a person reads. No name that could hold
+/// a secret is among them.
+const FOR_COMMANDS: [&str; 36] = [
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "CC",
+    "CFLAGS",
+    "CONDA_PREFIX",
+    "CXX",
+    "CXXFLAGS",
+    "DOTNET_ROOT",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GOPATH",
+    "GOROOT",
+    "HOME",
+    "JAVA_HOME",
+    "LANG",
+    "LANGUAGE",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "LOGNAME",
+    "NODE_PATH",
+    "NVM_DIR",
+    "PATH",
+    "PKG_CONFIG_PATH",
+    "PNPM_HOME",
+    "PYENV_ROOT",
+    "PYTHONPATH",
+    "RUSTFLAGS",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "RUST_BACKTRACE",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
 ];
 
 /// What the process was started with. Cheap to clone.
@@ -64,6 +95,8 @@ struct Inner {
     config: Option<PathBuf>,
     /// Our own folder for what is kept between runs.
     state: Option<PathBuf>,
+    /// This program.
+    program: Option<PathBuf>,
 }
 
 impl Environment {
@@ -77,7 +110,7 @@ impl Environment {
         let platform = folders.as_ref().map(etcetera::BaseStrategy::config_dir);
         let config = platform.as_ref().map(|folder| folder.join("tandem"));
         let state = folders.map(|folders| folders.state_dir().unwrap_or_else(|| folders.data_dir()).join("tandem"));
-        Self(Arc::new(Inner { variables, platform, config, state }))
+        Self(Arc::new(Inner { variables, platform, config, state, program: this_program() }))
     }
 
     /// One that is made up: these variables, and the folders `config`, `state` and `platform` inside `home`.
@@ -89,13 +122,49 @@ impl Environment {
             platform: Some(home.join("platform")),
             config: Some(home.join("config")),
             state: Some(home.join("state")),
+            program: None,
         }))
+    }
+
+    /// The same with `program` as this program.
+    #[must_use]
+    pub fn with_program(self, program: &Path) -> Self {
+        let Inner { variables, platform, config, state, .. } = &*self.0;
+        Self(Arc::new(Inner {
+            variables: variables.clone(),
+            platform: platform.clone(),
+            config: config.clone(),
+            state: state.clone(),
+            program: Some(program.to_owned()),
+        }))
+    }
+
+    /// This program, to be started again.
+    #[must_use]
+    pub fn program(&self) -> Option<&Path> {
+        self.0.program.as_deref()
+    }
+
+    /// The variables that commands of the model get.
+    #[must_use]
+    pub fn for_commands(&self) -> BTreeMap<String, String> {
+        self.those(|name| FOR_COMMANDS.contains(&name) || name.starts_with("LC_"))
+    }
+
+    fn those(&self, given: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
+        let variables = self.0.variables.iter().filter(|(name, _)| given(name));
+        variables.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// A variable; an empty one counts as unset.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The values of the variables that are named like secrets.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.0.variables.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.as_str())
     }
 
     /// The proxy for a URL of this scheme, by the names that programs have agreed on.
@@ -107,12 +176,12 @@ impl Environment {
         Some(Proxy { variable, url: url.to_owned(), except: except.to_owned() })
     }
 
-    /// What a program that works for the model gets to know: where things are and how to show text. Keys are not in it,
-    /// nor is anything whose meaning is not known.
+    /// What a program of the person's own gets to know: where things are and how to show text. Keys are not in it, nor is
+    /// anything whose meaning is not known.
     pub(super) fn harmless(&self) -> BTreeMap<String, String> {
-        let harmless = |name: &str| HARMLESS.contains(&name) || name.starts_with("LC_");
-        let variables = self.0.variables.iter().filter(|(name, _)| harmless(name));
-        variables.map(|(name, value)| (name.clone(), value.clone())).collect()
+        let mut variables = self.for_commands();
+        variables.extend(self.those(|name| HARMLESS.contains(&name)));
+        variables
     }
 
     /// The user's configuration file, whether it exists or not; `None` where there is no home folder.
@@ -134,6 +203,21 @@ impl Environment {
     pub(super) fn state_folder(&self) -> Option<&Path> {
         self.0.state.as_deref()
     }
+}
+
+/// Whether the value of a variable or header of this name is likely to be a secret: `*_KEY`, `*TOKEN*`, but no file's name.
+pub(super) fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase().replace('-', "_");
+    let is_place = ["FILE", "PATH", "DIR", "URL", "ENV", "COMMAND", "SOCK"].iter().any(|end| name.ends_with(end));
+    let parts =
+        ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "AUTHORIZATION", "COOKIE"];
+    !is_place && (parts.iter().any(|part| name.contains(part)) || name.split('_').any(|word| word == "KEY"))
+}
+
+/// This program, also after another version was put in its place.
+fn this_program() -> Option<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Some(running.to_owned()) } else { std::env::current_exe().ok() }
 }
 
 /// A proxy the environment names.
@@ -162,5 +246,23 @@ impl fmt::Display for Proxy {
 impl fmt::Debug for Environment {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Environment").field("config", &self.0.config).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_the_names_of_their_variables() {
+        let check = |name: &str, expected: bool| assert_eq!(is_secret(name), expected, "{name}");
+        for name in
+            ["OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "x-api-key", "Authorization"]
+        {
+            check(name, true);
+        }
+        for name in ["KEYBOARD", "SSH_AUTH_SOCK", "TOKEN_FILE", "SECRETS_DIR", "MONKEY", "PATH", "USER-AGENT"] {
+            check(name, false);
+        }
     }
 }

@@ -112,7 +112,16 @@ fn value_to_json(value: &Spanned<DeValue<'_>>, path: &mut KeyPath, seen: &mut im
         }
         DeValue::Boolean(value) => Value::from(*value),
         DeValue::Datetime(time) => Value::from(time.to_string()),
-        DeValue::Array(items) => items.iter().map(|item| value_to_json(item, path, seen)).collect(),
+        DeValue::Array(items) => {
+            let item = |(index, item): (usize, &Spanned<DeValue<'_>>)| {
+                path.push(index.to_string());
+                seen(path, item.span().start);
+                let value = value_to_json(item, path, seen);
+                path.pop();
+                value
+            };
+            items.iter().enumerate().map(item).collect()
+        }
         DeValue::Table(table) => table_to_json(table, path, seen),
     }
 }

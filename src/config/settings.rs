@@ -5,11 +5,12 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
-use super::model::{Choice, ModelSettings, NoModel};
+use super::model::{Choice, KeySource, ModelSettings, NoModel};
 use super::options::{CommandLine, McpOptions, Mode, Options, Permissions, without_password};
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
@@ -141,6 +142,12 @@ impl Settings {
         Self::new(environment, merged, problems)
     }
 
+    /// What the process was started with.
+    #[must_use]
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
     fn new(environment: &Environment, merged: Merged, mut problems: Vec<Problem>) -> Self {
         let options: Options =
             serde_json::from_value(merged.tree.clone()).expect("layers that are valid alone are valid together");
@@ -204,6 +211,27 @@ impl Settings {
         entries
     }
 
+    /// Where a permission rule was written: the one at `index` of the list `allow`, `ask` or `deny`.
+    #[must_use]
+    pub fn rule_place(&self, list: &str, index: usize) -> Place {
+        self.merged.place(&["permissions".to_owned(), list.to_owned(), index.to_string()])
+    }
+
+    /// What must not be logged, stored, shown or sent: the values of variables that are named like keys, the keys in use,
+    /// and what is written as a header or a variable of an MCP server.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<String> {
+        let mut secrets: Vec<String> = self.environment.secrets().map(str::to_owned).collect();
+        if let Ok(ModelSettings { key: KeySource::Variable { value, .. }, .. }) = &self.model {
+            secrets.push(value.expose_secret().to_owned());
+        }
+        let headers = self.options.providers.values().map(|provider| &provider.headers);
+        let servers = self.options.mcp.values().flat_map(|server| [&server.headers, &server.env]);
+        let written = headers.chain(servers).flatten().filter(|(name, _)| super::environment::is_secret(name));
+        secrets.extend(written.map(|(_, value)| value.clone()));
+        secrets
+    }
+
     fn choice(&self) -> Choice<'_> {
         Choice { options: &self.options, environment: &self.environment }
     }
@@ -212,6 +240,7 @@ impl Settings {
 impl Merged {
     /// Lays a layer on top.
     fn lay(&mut self, layer: &Layer) {
+        self.place_rules(layer);
         overlay(&mut self.tree, &layer.tree, &mut Vec::new(), &mut |path, added| {
             let places = self.origins.entry(path.clone()).or_default();
             if !added {
@@ -219,6 +248,17 @@ impl Merged {
             }
             places.push(layer.place(path).clone());
         });
+    }
+
+    /// Rules are added to those below: each has a place of its own.
+    fn place_rules(&mut self, layer: &Layer) {
+        for (list, rules) in layer.tree["permissions"].as_object().into_iter().flatten() {
+            let below = self.tree["permissions"][list].as_array().map_or(0, Vec::len);
+            for index in 0..rules.as_array().map_or(0, Vec::len) {
+                let path = |index: usize| vec!["permissions".to_owned(), list.clone(), index.to_string()];
+                self.origins.insert(path(below + index), vec![layer.place(&path(index)).clone()]);
+            }
+        }
     }
 
     /// Where the first value under `path` was written.

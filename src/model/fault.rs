@@ -6,6 +6,7 @@ mod words;
 use std::fmt::Display;
 use std::time::Duration;
 
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::{Endpoint, ErrorCode, ModelError};
@@ -81,6 +82,16 @@ pub(super) fn no_stream(endpoint: &Endpoint, body: &str) -> ModelError {
     let said = words::read(body).message;
     let Endpoint { provider, base_url, .. } = endpoint;
     invalid(&format!("{provider} answered with {what} instead of a stream: {said} — check base-url ({base_url})"))
+}
+
+/// The same without the key, which some providers quote.
+pub(super) fn without_key(key: Option<&SecretString>, mut error: ModelError) -> ModelError {
+    let key = key.map(ExposeSecret::expose_secret).unwrap_or_default();
+    // A shorter one is a placeholder for a server that wants none.
+    if key.len() >= 8 {
+        error.message = error.message.replace(key, "[secret]");
+    }
+    error
 }
 
 /// An endpoint that cannot be reached.

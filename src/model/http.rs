@@ -37,13 +37,14 @@ const IDLE: Duration = Duration::from_mins(5);
 impl Http {
     pub(super) async fn send(&self, endpoint: &Endpoint, body: Bytes) -> Result<Answer, ModelError> {
         let url = url(endpoint, path(endpoint.api).split('/'))?;
-        let headers = headers(endpoint, &url, self.key(endpoint).await?.as_ref())?;
+        let key = self.key(endpoint).await?;
+        let headers = headers(endpoint, &url, key.as_ref())?;
         let request = self.client(endpoint, &url)?.post(url).headers(headers).body(body);
         let response = request.send().await.map_err(|error| broken(endpoint, error))?;
         if response.status() == StatusCode::UNAUTHORIZED {
             self.printed.lock().await.take();
         }
-        Ok(answer(response))
+        Ok(Answer { key, ..answer(response) })
     }
 
     /// Gets a JSON document: of the API, or of the whole server where the path begins with a slash.
@@ -55,13 +56,14 @@ impl Http {
             // Else the list comes in pages of twenty.
             url.set_query(Some("limit=1000"));
         }
-        let headers = headers(endpoint, &url, self.key(endpoint).await?.as_ref())?;
+        let key = self.key(endpoint).await?;
+        let headers = headers(endpoint, &url, key.as_ref())?;
         let request = self.client(endpoint, &url)?.get(url).headers(headers).timeout(PATIENCE);
         let response = request.send().await.map_err(|error| broken(endpoint, error))?;
         let status = response.status();
         let body = response.text().await.map_err(|error| broken(endpoint, error))?;
         if !status.is_success() {
-            return Err(fault::of_status(endpoint, status.as_u16(), &body));
+            return Err(fault::without_key(key.as_ref(), fault::of_status(endpoint, status.as_u16(), &body)));
         }
         serde_json::from_str(&body).map_err(|_| fault::no_stream(endpoint, &body))
     }
@@ -220,10 +222,10 @@ fn answer(response: Response) -> Answer {
         let target = response.headers().get(LOCATION).and_then(|target| target.to_str().ok()).unwrap_or("nowhere");
         let said = Bytes::from(format!("the endpoint redirects to {target}"));
         let body = futures_util::stream::iter([Ok(said)]).fuse().boxed();
-        return Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body };
+        return Answer { status: status.as_u16(), key: None, retry_after, headers: Vec::new(), body };
     }
     let body = response.bytes_stream().map_err(|error| fault::cut_off(&innermost(&error))).fuse().boxed();
-    Answer { status: status.as_u16(), retry_after, headers: Vec::new(), body }
+    Answer { status: status.as_u16(), key: None, retry_after, headers: Vec::new(), body }
 }
 
 /// Seconds, a date, or (a common extension) milliseconds.

@@ -111,7 +111,7 @@ impl Rehearsal {
             .map(Duration::from_secs);
         let play = Play { rehearsal: self.clone(), pieces: pieces.into(), ended: false };
         let body = stream::unfold(play, |mut play| async move { Some((play.next().await?, play)) }).fuse().boxed();
-        Answer { status, retry_after, headers, body }
+        Answer { status, key: None, retry_after, headers, body }
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream};
+use secrecy::SecretString;
 use tokio::time::timeout;
 
 use super::batch::Batch;
@@ -41,6 +42,7 @@ pub(super) fn stream(provider: Arc<Inner>, body: Bytes, tools: Arc<[String]>) ->
         phase: Phase::Send,
         batch: Batch::default(),
         failed: None,
+        key: None,
         asked: None,
         tries: 0,
         waited: Duration::ZERO,
@@ -64,6 +66,8 @@ struct Request {
     batch: Batch,
     /// What went wrong after the events in `batch`.
     failed: Option<ModelError>,
+    /// The key of the last try: a provider may quote it.
+    key: Option<SecretString>,
     /// How long the server asked to wait.
     asked: Option<Duration>,
     tries: u32,
@@ -89,6 +93,7 @@ impl Request {
                 return Some(self.hand_out(event));
             }
             if let Some(error) = self.failed.take() {
+                let error = fault::without_key(self.key.as_ref(), error);
                 return Some(self.again(error));
             }
             if !self.step().await {
@@ -158,10 +163,11 @@ impl Request {
         let provider = Arc::clone(&self.provider);
         let Inner { endpoint, wire } = &*provider;
         let sent = within_first_byte(endpoint, wire.send(endpoint, self.body.clone())).await.and_then(|sent| sent);
-        let answer = match sent {
+        let mut answer = match sent {
             Ok(answer) => answer,
             Err(error) => return self.failed = Some(error),
         };
+        self.key = answer.key.take();
         if (200..300).contains(&answer.status) {
             self.phase = Phase::Read(
                 answer,

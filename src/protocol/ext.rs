@@ -71,6 +71,15 @@ pub struct Failure {
     pub retryable: bool,
 }
 
+/// `_tandem/save`, a request of the server: these open documents are to be saved, because a command is about to read
+/// files. Sent to a client that says
+/// `"tandem.save": true` in `experimental.tandem._meta`; answered when it is done, with anything.
+#[derive(Debug, Clone, Serialize)]
+pub struct Save {
+    /// The documents.
+    pub uris: Vec<String>,
+}
+
 /// `_tandem/review`, a request: the changes that turns of a session made, one by one.
 ///
 /// * `list` changes nothing.

@@ -67,4 +67,7 @@ impl Editor for SessionEditor {
         let answer = self.peer.request("fs/write_text_file", &request);
         async move { Some(answer.await.map(drop).map_err(|error| EditorError(error.to_string()))) }.boxed()
     }
+    fn save(&self, uris: Vec<String>) -> BoxFuture<'_, bool> {
+        self.documents.save(uris)
+    }
 }

@@ -41,6 +41,8 @@ pub(super) struct Conversation {
     message: Arc<TextSource>,
     thought: Arc<TextSource>,
     answers: u64,
+    /// What the running call said.
+    said: updates::Said,
     /// Who reads along.
     pub reader: Reader,
 }
@@ -206,17 +208,17 @@ impl Server {
             }
             AgentEvent::IterationStart { .. } => conversation.next_answer(),
             AgentEvent::Error { message, code, status, retryable } => {
-                conversation.failure = Some(failure(message, code, status, retryable));
+                conversation.failure = Some(failure(&message, code, status, retryable));
             }
-            AgentEvent::PermissionRequested { call_id, name, kind, preview, reply: Some(reply), .. } => match reader {
+            AgentEvent::PermissionRequested { call_id, name, kind, preview, rule, reply: Some(reply) } => match reader {
                 Reader::Client => {
                     if name == GO_ON {
                         conversation.pause = Some(call_id.clone());
                         send(&self.peer, id, updates::pause(&call_id, &preview));
                     }
-                    self.ask_permission(id, &call_id, kind, preview, reply);
+                    self.ask_permission(id, &call_id, kind, (*preview, rule), reply);
                 }
-                Reader::ChatFile => self.plain_ask(id, &call_id, &preview, reply),
+                Reader::ChatFile => self.plain_ask(id, &call_id, &preview, rule, reply),
             },
             AgentEvent::PermissionResolved { call_id, .. } => {
                 if conversation.pause.take_if(|pause| *pause == call_id).is_some() {
@@ -231,6 +233,10 @@ impl Server {
                 if let Some(update) = conversation.used(usage) {
                     send(&self.peer, id, acp::SessionUpdate::UsageUpdate(update));
                 }
+            }
+            AgentEvent::ToolOutput { call_id, content } if reader == Reader::Client => {
+                let update = conversation.said.more(call_id, &content);
+                send(&self.peer, id, update);
             }
             AgentEvent::Done { termination_reason, .. } => self.turn_ended(id, termination_reason),
             event => match reader {
@@ -310,6 +316,7 @@ impl Conversation {
             message: source(TextKind::AgentMessageChunk),
             thought: source(TextKind::AgentThoughtChunk),
             answers: 0,
+            said: updates::Said::default(),
             reader,
             session: Session::start(setup, server.events.clone(), &server.end),
         }

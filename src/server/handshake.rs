@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client_files::FileAccess;
 use super::dispatch::{Answer, error};
-use super::lsp::LspEditor;
+use super::lsp::{Abilities, LspEditor};
 use super::{Phase, Server};
 use crate::protocol::{acp, lsp};
 use crate::rpc::ErrorCode;
@@ -65,11 +65,11 @@ impl Server {
             folders: handshake.folders(),
         };
         let label = handshake.client_info.as_ref().is_some_and(|client| client.name.contains("Code"));
-        let diagnostics = handshake
-            .capability("experimental.tandem")
-            .is_some_and(|tandem| tandem["_meta"]["tandem.diagnostics"] == true);
         self.documents = Documents::new(encoding);
-        self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), label, diagnostics));
+        let tandem = handshake.capability("experimental.tandem");
+        let does = |what: &str| tandem.is_some_and(|tandem| tandem["_meta"][what] == true);
+        let can = Abilities { label, diagnostics: does("tandem.diagnostics"), saves: does("tandem.save") };
+        self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), can));
         self.options = handshake.initialization_options;
         self.phase = Phase::Serving;
         let mut capabilities = json!({

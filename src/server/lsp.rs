@@ -9,5 +9,5 @@ mod hunks;
 mod plain;
 
 pub(super) use actions::{ACTION_KINDS, COMMANDS};
-pub(super) use editor::LspEditor;
+pub(super) use editor::{Abilities, LspEditor};
 pub(super) use plain::Plain;

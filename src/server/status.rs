@@ -1,9 +1,12 @@
 //! `_tandem/status` and messages: what a status line or a pop-up shows.
 
 use super::Server;
+use super::documents::path_of;
 use crate::agent::event::ToolKind;
 use crate::config::Settings;
 use crate::protocol::ext;
+use crate::text::display;
+use crate::workspace::Root;
 
 impl Server {
     /// Tells how a session is, with something to read.
@@ -35,8 +38,9 @@ impl Server {
 
     /// Says what is wrong with the configuration, once for each new problem.
     pub(super) fn show_problems(&mut self, settings: &Settings) {
-        let rules = crate::session::rule_problems(settings).into_iter().map(|rule| format!("permissions: {rule}"));
-        for text in settings.problems.iter().map(ToString::to_string).chain(rules) {
+        for problem in settings.problems.iter().chain(&crate::session::rule_problems(settings)) {
+            // A repository's file is quoted here.
+            let text = display::escape(&problem.to_string()).into_owned();
             tracing::warn!("{text}");
             if self.told.insert(text.clone()) && self.carrier == super::Carrier::Lsp {
                 self.show_message(crate::protocol::lsp::MessageType::Warning, &text);
@@ -53,6 +57,17 @@ impl Server {
     pub(super) fn announce(&mut self) {
         let settings = (self.load)(&self.options, &[]);
         self.show_problems(&settings);
+        self.sweep();
+    }
+
+    /// What a killed process left in the workspace folders goes when the next one starts, not with the first session.
+    fn sweep(&mut self) {
+        for folder in self.client.folders.iter().filter_map(|folder| path_of(folder)) {
+            self.tasks.spawn(async move {
+                // Opening sweeps. A folder that cannot be opened is told of when a session needs it.
+                let _ = tokio::task::spawn_blocking(move || Root::open(&folder)).await;
+            });
+        }
     }
 }
 

@@ -66,17 +66,40 @@ pub(crate) fn project(event: AgentEvent, proposed: Vec<FileDiff>) -> Option<Proj
         }
         AgentEvent::Retry { wait_ms, reason, .. } => {
             let seconds = wait_ms.div_ceil(1000);
-            return Some(Projected::Remark(format!("{reason}; next try in {seconds} s")));
+            return Some(remark(&format!("{reason}; next try in {seconds} s")));
         }
         AgentEvent::LoopDetected { tool_name, consecutive_count, action } => {
             let text = format!("{tool_name} was called {consecutive_count} times with the same result: {action}");
-            return Some(Projected::Remark(text));
+            return Some(remark(&text));
         }
-        AgentEvent::Notice { message } => return Some(Projected::Remark(message)),
-        AgentEvent::Compaction { summary, .. } => return Some(Projected::Remark(summary)),
+        AgentEvent::Notice { message } => return Some(remark(&message)),
+        AgentEvent::Compaction { summary, .. } => return Some(remark(&summary)),
         _ => return None,
     };
     Some(Projected::Update(Box::new(update)))
+}
+
+/// What the running call of a conversation has said, as far as it is shown: an update replaces what was there, so each
+/// carries the end of it all.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    call_id: String,
+    tail: String,
+}
+
+impl Said {
+    /// What is to be sent when a call says more.
+    pub fn more(&mut self, call_id: String, piece: &str) -> acp::SessionUpdate {
+        if self.call_id != call_id {
+            *self = Self { call_id, tail: String::new() };
+        }
+        self.tail.push_str(piece);
+        let cut = self.tail.ceil_char_boundary(self.tail.len().saturating_sub(SHOWN));
+        if cut > 0 {
+            self.tail.replace_range(..cut, "…");
+        }
+        change(self.call_id.clone(), fields().content(vec![content(&self.tail)]))
+    }
 }
 
 /// Text is shown as it is unless it would deceive: then it is escaped.
@@ -88,9 +111,19 @@ fn text(chunk: Chunk, content: String) -> Projected {
     Projected::Text { chunk, text: escaped.unwrap_or(content) }
 }
 
+fn remark(text: &str) -> Projected {
+    Projected::Remark(display::escape(text).into_owned())
+}
+
 /// What a permission question shows: the call as it will happen.
 pub(crate) fn question(call_id: &str, kind: ToolKind, preview: Preview) -> acp::ToolCallUpdate {
-    let fields = previewed(kind, preview).status(acp::ToolCallStatus::Pending);
+    let description = preview.description().join("\n");
+    let mut content: Vec<acp::ToolCallContent> = Vec::new();
+    if !description.is_empty() {
+        content.push(acp::ContentBlock::from(description).into());
+    }
+    content.extend(diffs(preview.diffs.clone()));
+    let fields = previewed(kind, preview).status(acp::ToolCallStatus::Pending).content(content);
     acp::ToolCallUpdate::new(call_id.to_owned(), fields)
 }
 
@@ -140,11 +173,16 @@ fn executed(result: ExecutionResult, proposed: Vec<FileDiff>) -> acp::ToolCallUp
 }
 
 fn shown(text: &str) -> acp::ToolCallContent {
-    let cut = text.floor_char_boundary(SHOWN);
-    let (head, rest) = text.split_at(cut);
-    let head = display::escape(head);
-    let text = if rest.is_empty() { head.into_owned() } else { format!("{head}\n… ({} bytes more)", rest.len()) };
-    acp::ToolCallContent::from(acp::ContentBlock::from(text))
+    if text.len() <= SHOWN {
+        return content(text);
+    }
+    let (head, rest) = text.split_at(text.floor_char_boundary(SHOWN / 2));
+    let (middle, tail) = rest.split_at(rest.ceil_char_boundary(rest.len() - SHOWN / 2));
+    content(&format!("{head}\n… ({} bytes more)\n{tail}", middle.len()))
+}
+
+fn content(text: &str) -> acp::ToolCallContent {
+    acp::ToolCallContent::from(acp::ContentBlock::from(display::escape(text).into_owned()))
 }
 
 fn diffs(diffs: Vec<FileDiff>) -> Vec<acp::ToolCallContent> {

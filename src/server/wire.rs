@@ -10,6 +10,7 @@ use crate::config::{CommandLine, McpServer, Mode};
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, ResponseError};
 use crate::session::Attachment;
+use crate::text::display;
 
 pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
     match block {
@@ -93,16 +94,20 @@ pub(super) fn stop_reason(reason: Termination) -> Option<acp::StopReason> {
     })
 }
 
-pub(super) fn failure(message: String, code: Failure, status: Option<u16>, retryable: bool) -> ResponseError {
+pub(super) fn failure(message: &str, code: Failure, status: Option<u16>, retryable: bool) -> ResponseError {
     let number = match code {
         Failure::NoModel | Failure::Auth => ErrorCode::ServerErrorEnd,
         _ => ErrorCode::InternalError,
     };
     let word = serde_json::to_value(code).ok().and_then(|word| word.as_str().map(str::to_owned));
     let data = ext::Failure { code: word.unwrap_or_default(), status, retryable };
-    ResponseError { code: number as i32, message, data: serde_json::to_value(data).ok() }
+    ResponseError {
+        code: number as i32,
+        message: display::escape(message).into_owned(),
+        data: serde_json::to_value(data).ok(),
+    }
 }
 
 pub(super) fn broken() -> ResponseError {
-    failure("the turn failed without a word (a bug of tandem)".to_owned(), Failure::Internal, None, false)
+    failure("the turn failed without a word (a bug of tandem)", Failure::Internal, None, false)
 }

@@ -1,13 +1,17 @@
 //! From settings to the parts of a session: the endpoint of the model, the rules, the limits.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::permission::Policy;
-use super::{SessionId, Setup, Start, store};
+use super::permission::remembered::Remembered;
+use super::permission::{Policy, Rule};
+use super::{SessionId, store};
 use crate::agent::Limits;
-use crate::config::{self, KeySource, McpServer, ModelSettings, Settings};
+use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
 use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
-use crate::tools::{self, Editing, mcp};
+use crate::tools::process::Surroundings;
+use crate::tools::{self, Editing, Redactor, Tool, mcp};
 use crate::workspace::Workspace;
 
 /// What the names of models begin with that were trained on patches in the V4A format.
@@ -24,11 +28,67 @@ pub struct NoProvider {
     pub unset: bool,
 }
 
+/// What a session is made of.
+pub struct Setup {
+    /// Its name.
+    pub id: SessionId,
+    /// The model, or why there is none.
+    pub provider: Result<Provider, NoProvider>,
+    /// The files.
+    pub workspace: Workspace,
+    /// The tools the model is offered.
+    pub tools: Arc<[Arc<dyn Tool>]>,
+    /// Where more tools come from.
+    pub servers: mcp::Servers,
+    /// How long the first prompt waits for them.
+    pub patience: Duration,
+    /// The mode it starts in.
+    pub mode: Mode,
+    /// The rules of the configuration.
+    pub policy: Policy,
+    /// What was allowed for this project in earlier sessions; `None`: nothing is kept.
+    pub remembered: Option<Remembered>,
+    /// What must not reach a model, a client or a file.
+    pub secrets: Redactor,
+    /// When a turn has to stop.
+    pub limits: Limits,
+    /// Where the texts before its changes are stored; `None`: nowhere.
+    pub checkpoints: Option<PathBuf>,
+    /// Where its journal is; `None`: nowhere.
+    pub journal: Option<PathBuf>,
+    /// How it begins.
+    pub start: Start,
+    /// What is around the commands it runs.
+    pub surroundings: Surroundings,
+}
+
+/// How a conversation begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// Empty.
+    New,
+    /// As it was kept, under the same name: [`crate::agent::event::AgentEvent::Resumed`] tells when it is there, [`crate::agent::event::AgentEvent::Error`] why not.
+    Resume,
+    /// The same, shown again before.
+    Replay,
+}
+
+/// A name no other conversation has: when it began, in which process, and a count.
+#[must_use]
+pub fn new_id() -> SessionId {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{:x}-{:x}-{count}", now.as_millis(), std::process::id()).into()
+}
+
 /// A session on `workspace` as the settings want it.
 #[must_use]
 pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Workspace) -> Setup {
     let rules = &settings.permissions;
     let roots: Vec<_> = workspace.roots().iter().map(|root| root.path().to_owned()).collect();
+    let remembered = remembered(settings, &workspace);
     Setup {
         id,
         provider: provider(settings),
@@ -40,7 +100,9 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         servers: mcp::Servers::new(mcp_servers(settings, &roots), settings.limits.command_timeout),
         patience: settings.limits.connect_timeout,
         mode: settings.mode,
-        policy: Policy::new(&rules.allow, &rules.ask, &rules.deny).0,
+        policy: Policy::new(&rules.allow, &rules.ask, &rules.deny),
+        remembered,
+        secrets: Redactor::new(settings.secrets()),
         limits: Limits {
             iterations: settings.limits.iterations,
             tokens: settings.limits.tokens,
@@ -50,6 +112,20 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         checkpoints: settings.state_dir.as_ref().map(|state| state.join("checkpoints")),
         journal: settings.state_dir.as_deref().map(store::folder),
         start,
+        surroundings: surroundings(settings),
+    }
+}
+
+/// What is around the commands of a session.
+#[must_use]
+pub fn surroundings(settings: &Settings) -> Surroundings {
+    let environment = settings.environment();
+    Surroundings {
+        variables: environment.for_commands(),
+        program: environment.program().map(Path::to_owned),
+        state: settings.state_dir.clone(),
+        hidden: settings.state_dir.clone().into_iter().chain(settings.config_file()).collect(),
+        timeout: Some(settings.limits.command_timeout),
     }
 }
 
@@ -86,11 +162,33 @@ fn editing(model: &str) -> Editing {
     if PATCHERS.iter().any(|begin| name.starts_with(begin)) { Editing::Patches } else { Editing::Replacements }
 }
 
-/// What is wrong with the permission rules, in words that name the rule.
+/// What was allowed for the first folder of `workspace`, kept in the state folder.
 #[must_use]
-pub fn rule_problems(settings: &Settings) -> Vec<String> {
-    let rules = &settings.permissions;
-    Policy::new(&rules.allow, &rules.ask, &rules.deny).1
+pub fn remembered(settings: &Settings, workspace: &Workspace) -> Option<Remembered> {
+    Some(Remembered::of(settings.state_dir.as_ref()?, workspace.roots().first()?.real()))
+}
+
+/// What is wrong with the permission rules, and where they were written.
+#[must_use]
+pub fn rule_problems(settings: &Settings) -> Vec<Problem> {
+    let config::Permissions { allow, ask, deny } = &settings.permissions;
+    let mut problems = Vec::new();
+    for (list, rules) in [("allow", allow), ("ask", ask), ("deny", deny)] {
+        for (index, rule) in rules.iter().enumerate() {
+            let problem = match Rule::parse(rule) {
+                Err(problem) => Some(problem),
+                Ok(rule) if list == "allow" => rule.futile(),
+                Ok(_) => None,
+            };
+            let place = || settings.rule_place(list, index);
+            problems.extend(problem.map(|message| Problem {
+                place: place(),
+                key: format!("permissions.{list}"),
+                message,
+            }));
+        }
+    }
+    problems
 }
 
 /// The configured model.

@@ -1,41 +1,154 @@
 //! Who may do what: pure, decided on resolved facts, closed when in doubt.
 //!
-//! Order: a mode that reads only forbids; `deny` beats a caution (a protected path, a file of secrets), which beats
-//! `ask`, which beats `allow` and what the person allowed for the session, which beats the mode.
+//! Order: a mode that reads only forbids; `deny` beats a caution (a protected path, a file of secrets, a command that
+//! removes the workspace), which beats `ask`, which beats `allow` and what the person allowed, which beats the mode.
+//!
+//! A rule allows a command when the line is understood ([`command`]) and each of its simple commands is allowed; it
+//! denies or asks when any of them is meant, and asks when nobody can tell. No rule lets a command out of the sandbox,
+//! and only one about `network` lets it reach the network.
 
-use std::collections::HashSet;
-use std::path::Path;
+pub mod command;
+mod programs;
+pub mod remembered;
+mod rule;
 
-use globset::{GlobBuilder, GlobMatcher};
+use std::path::{Path, PathBuf};
+
+pub use rule::Rule;
+use rule::{COMMAND, NETWORK, of_path, of_words};
 
 use crate::config::Mode;
-use crate::tools::{Preview, ToolKind};
+use crate::tools::{CommandLine, Preview, ToolKind};
 use crate::workspace::Workspace;
 
 /// What a call is known to do.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     tool: String,
     kind: ToolKind,
-    /// Relative to the workspace, as resolved; what the tool's rule pattern is matched against.
-    targets: Vec<String>,
+    targets: Vec<Target>,
+    command: Option<Line>,
     cautious: bool,
+}
+
+/// A file a call touches: every name rules may know it by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Target {
+    /// With symlinks followed; relative to the root it is in.
+    relative: String,
+    /// The same, absolute.
+    absolute: String,
+    /// Whether its relative name is that of no other file: there is one root, and it is in it.
+    is_alone: bool,
+}
+
+/// A command line a call runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Line {
+    /// `None`: it is not understood.
+    commands: Option<Vec<command::Words>>,
+    sandboxed: bool,
+    network: bool,
 }
 
 impl Facts {
     /// What the preview of a call says about it.
     #[must_use]
     pub fn new(tool: &str, kind: ToolKind, preview: &Preview, workspace: &Workspace) -> Self {
-        let targets = preview.locations.iter().map(|location| relative(&location.path, workspace)).collect();
-        Self { tool: tool.to_owned(), kind, targets, cautious: preview.caution.is_some() }
+        // Both as named and as resolved: a rule that restricts must hold for either.
+        let named = preview.locations.iter().map(|location| &location.path);
+        let mut targets: Vec<Target> = Vec::new();
+        for target in preview.targets.iter().chain(named).map(|path| Target::new(path, workspace)) {
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+        let roots: Vec<PathBuf> = workspace.roots().iter().map(|root| root.real().to_owned()).collect();
+        let command = preview.command.as_deref();
+        let wipes = command.is_some_and(|line| wipes(line, &roots));
+        let cautious = preview.caution.is_some() || wipes;
+        Self { tool: tool.to_owned(), kind, targets, command: command.map(Line::new), cautious }
+    }
+
+    /// What its allow rules are about.
+    fn allowed_as(&self) -> &str {
+        if self.command.as_ref().is_some_and(|line| line.network) { NETWORK } else { &self.tool }
+    }
+
+    /// The rule that would allow exactly this; `None` for what is asked about every time.
+    fn exactly(&self) -> Option<String> {
+        if self.cautious {
+            return None;
+        }
+        if let Some(line) = &self.command {
+            let [words] = line.commands.as_deref()? else { return None };
+            return line.sandboxed.then(|| of_words(self.allowed_as(), words));
+        }
+        match (self.kind, self.targets.as_slice()) {
+            (ToolKind::Edit, [target]) if target.is_alone => Some(of_path(&self.tool, &target.relative)),
+            (ToolKind::Edit, [target]) => Some(of_path(&self.tool, &target.absolute)),
+            (ToolKind::Other, []) => Some(self.tool.clone()),
+            _ => None,
+        }
     }
 }
 
-/// A path as rules name it: relative to the root it is in.
-fn relative(path: &Path, workspace: &Workspace) -> String {
-    let roots = workspace.roots();
-    let inside = roots.iter().find_map(|root| path.strip_prefix(root.path()).ok());
-    inside.unwrap_or(path).display().to_string()
+impl Target {
+    fn new(path: &Path, workspace: &Workspace) -> Self {
+        let roots = workspace.roots();
+        let inside = roots.iter().find_map(|root| {
+            let relative = path.strip_prefix(root.real()).or_else(|_| path.strip_prefix(root.path())).ok()?;
+            Some((root.real().join(relative), relative))
+        });
+        let is_alone = roots.len() == 1 && inside.is_some();
+        let (absolute, relative) = inside.unwrap_or((path.to_owned(), path));
+        Self { relative: relative.display().to_string(), absolute: absolute.display().to_string(), is_alone }
+    }
+
+    fn is_meant(&self, rule: &Rule) -> bool {
+        rule.has_path(&self.relative) || rule.has_path(&self.absolute)
+    }
+}
+
+impl Line {
+    fn new(line: &CommandLine) -> Self {
+        Self { commands: command::parse(&line.command).ok(), sandboxed: line.sandboxed, network: line.network }
+    }
+
+    /// How certainly a rule that restricts speaks of it.
+    fn touched(&self, rule: &Rule) -> Touch {
+        if rule.is_bare() {
+            return Touch::Surely;
+        }
+        let Some(commands) = &self.commands else { return Touch::Perhaps };
+        // `/bin/rm` is `rm`.
+        let is_meant = |words: &command::Words| {
+            let base = words.first().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
+            let by_name: Vec<String> = std::iter::once(base.to_owned()).chain(words.iter().skip(1).cloned()).collect();
+            rule.has_words(words) || rule.has_words(&by_name)
+        };
+        if commands.iter().any(is_meant) {
+            Touch::Surely
+        } else if commands.iter().any(|words| programs::runs_others(words)) {
+            Touch::Perhaps
+        } else {
+            Touch::Not
+        }
+    }
+}
+
+fn wipes(line: &CommandLine, roots: &[PathBuf]) -> bool {
+    let commands = command::parse(&line.command).unwrap_or_default();
+    commands.iter().any(|words| programs::wipes(words, &line.cwd, roots))
+}
+
+/// Whether a rule speaks of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Touch {
+    Not,
+    /// Nobody can tell.
+    Perhaps,
+    Surely,
 }
 
 /// What is to happen with a call.
@@ -49,82 +162,25 @@ pub enum Verdict {
     Forbid(String),
 }
 
-/// A rule of the configuration, such as `edit_file(docs/**)` or `write_file`.
-#[derive(Debug, Clone)]
-struct Rule {
-    tool: String,
-    targets: Option<GlobMatcher>,
-}
-
-impl Rule {
-    fn parse(text: &str) -> Result<Self, String> {
-        let (tool, pattern) = match text.split_once('(') {
-            None => (text, None),
-            Some((tool, rest)) => {
-                let pattern = rest.strip_suffix(')').ok_or_else(|| format!("`{text}`: the closing `)` is missing"))?;
-                (tool, Some(pattern))
-            }
-        };
-        let tool = tool.trim();
-        if tool.is_empty() || !tool.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
-            return Err(format!("`{text}`: a rule is `tool` or `tool(pattern)`, such as `edit_file(docs/**)`"));
-        }
-        let targets = match pattern {
-            None => None,
-            Some(pattern) => Some(
-                GlobBuilder::new(pattern)
-                    .literal_separator(true)
-                    .build()
-                    .map_err(|error| format!("`{text}`: {error}"))?
-                    .compile_matcher(),
-            ),
-        };
-        Ok(Self { tool: tool.to_owned(), targets })
-    }
-
-    /// Whether the rule speaks of the tool. One about editing holds whichever way the model edits.
-    fn names(&self, tool: &str) -> bool {
-        self.tool == tool || (self.tool == "edit_file" && tool == "apply_patch")
-    }
-
-    /// Whether the rule speaks of any target (to deny or ask) of the call.
-    fn touches(&self, facts: &Facts) -> bool {
-        self.names(&facts.tool)
-            && self.targets.as_ref().is_none_or(|glob| facts.targets.iter().any(|target| glob.is_match(target)))
-    }
-
-    /// Whether the rule speaks of every target (to allow) of the call.
-    fn covers(&self, facts: &Facts) -> bool {
-        self.names(&facts.tool)
-            && self.targets.as_ref().is_none_or(|glob| {
-                !facts.targets.is_empty() && facts.targets.iter().all(|target| glob.is_match(target))
-            })
-    }
-}
-
-/// The rules of the configuration and what the person allowed in this session.
+/// The rules of the configuration and what the person allowed by answering.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     allow: Vec<Rule>,
     ask: Vec<Rule>,
     deny: Vec<Rule>,
-    remembered: HashSet<Facts>,
 }
 
 impl Policy {
-    /// Reads the rules; what cannot be read is told, and a rule that would have restricted fails closed: every call
-    /// is asked about.
+    /// Reads the rules. What cannot be read is left out ([`super::rule_problems`] tells of it), and where it would have
+    /// restricted no other rule allows anything: every call is asked about.
     #[must_use]
-    pub fn new(allow: &[String], ask: &[String], deny: &[String]) -> (Self, Vec<String>) {
-        let mut problems = Vec::new();
-        let mut read = |rules: &[String]| -> Vec<Rule> {
-            rules.iter().filter_map(|rule| Rule::parse(rule).map_err(|problem| problems.push(problem)).ok()).collect()
-        };
-        let mut policy = Self { allow: read(allow), ask: read(ask), deny: read(deny), remembered: HashSet::new() };
+    pub fn new(allow: &[String], ask: &[String], deny: &[String]) -> Self {
+        let read = |rules: &[String]| -> Vec<Rule> { rules.iter().filter_map(|rule| Rule::parse(rule).ok()).collect() };
+        let mut policy = Self { allow: read(allow), ask: read(ask), deny: read(deny) };
         if policy.ask.len() < ask.len() || policy.deny.len() < deny.len() {
             policy.allow.clear();
         }
-        (policy, problems)
+        policy
     }
 
     /// Decides about one call.
@@ -136,96 +192,91 @@ impl Policy {
                     .to_owned(),
             );
         }
-        if self.deny.iter().any(|rule| rule.touches(facts)) {
+        let denied = touch(&self.deny, facts);
+        if denied == Touch::Surely {
             return Verdict::Forbid(format!("a rule of the user forbids `{}` here; go another way", facts.tool));
         }
-        if facts.cautious || self.ask.iter().any(|rule| rule.touches(facts)) {
+        if denied == Touch::Perhaps || facts.cautious || touch(&self.ask, facts) != Touch::Not {
             return Verdict::Ask;
         }
-        let allowed = facts.kind.is_read_only()
-            || self.remembered.contains(facts)
-            || self.allow.iter().any(|rule| rule.covers(facts))
-            || (facts.kind == ToolKind::Edit && matches!(mode, Mode::Edit | Mode::Auto));
-        if allowed { Verdict::Allow } else { Verdict::Ask }
+        let is_held = facts.command.as_ref().is_some_and(|line| line.sandboxed && !line.network);
+        let is_free = match facts.kind {
+            ToolKind::Edit => matches!(mode, Mode::Edit | Mode::Auto),
+            // Looking after what runs already.
+            ToolKind::Execute if facts.command.is_none() && facts.tool == COMMAND => true,
+            ToolKind::Execute => mode == Mode::Auto && is_held,
+            kind => kind.is_read_only(),
+        };
+        if is_free || self.covers(facts) { Verdict::Allow } else { Verdict::Ask }
     }
 
-    /// Remembers that the person allows exactly this (the same tool on the same targets) for the session. What asks
-    /// in every mode is not remembered.
-    pub fn remember(&mut self, facts: Facts) {
-        if !facts.cautious {
-            self.remembered.insert(facts);
-        }
+    /// Whether the rules that allow cover all of the call.
+    fn covers(&self, facts: &Facts) -> bool {
+        let rules: Vec<&Rule> = self.allow.iter().filter(|rule| rule.names(facts.allowed_as())).collect();
+        let any_covers = |fits: &dyn Fn(&Rule) -> bool| rules.iter().any(|rule| fits(rule));
+        let Some(line) = &facts.command else {
+            let all_targets = facts.targets.iter().all(|target| any_covers(&|rule| target.is_meant(rule)));
+            return any_covers(&Rule::is_bare) || (!facts.targets.is_empty() && all_targets);
+        };
+        let Some(commands) = line.commands.as_deref().filter(|_| line.sandboxed) else {
+            return line.sandboxed && any_covers(&Rule::is_bare);
+        };
+        let is_covered = |words: &command::Words| {
+            let is_opaque = programs::runs_others(words);
+            any_covers(&|rule| match (rule.is_bare(), is_opaque) {
+                (true, _) => true,
+                (_, true) => commands.len() == 1 && rule.is_exact() && rule.has_words(words),
+                _ => rule.has_words(words),
+            })
+        };
+        commands.iter().all(is_covered)
     }
+
+    /// The rule that "always" would add for this call; `None` where it would change nothing.
+    #[must_use]
+    pub fn offer(&self, facts: &Facts) -> Option<String> {
+        let asks_anyway = touch(&self.deny, facts) != Touch::Not || touch(&self.ask, facts) != Touch::Not;
+        facts.exactly().filter(|_| !asks_anyway)
+    }
+
+    /// Adds a rule the person allowed by answering the question about this call: the one that was offered, or one they
+    /// edited that still is about the call and no wider than an answer may be.
+    ///
+    /// # Errors
+    /// When it is not, in words for the person.
+    pub fn remember(&mut self, facts: &Facts, edited: Option<&str>) -> Result<Rule, String> {
+        let offered = self.offer(facts).ok_or("this is asked about every time")?;
+        let rule = Rule::parse(edited.unwrap_or(&offered))?;
+        if edited.is_some_and(|edited| edited != offered) {
+            let alone = Self { allow: vec![rule.clone()], ..Self::default() };
+            if !alone.covers(facts) {
+                return Err(format!("`{rule}` does not allow this call"));
+            }
+            if !rule.is_narrow() {
+                return Err(format!("`{rule}` allows too much for an answer; write it into config.toml"));
+            }
+        }
+        self.allow.push(rule.clone());
+        Ok(rule)
+    }
+
+    /// Adds what the person allowed in an earlier session.
+    pub fn recall(&mut self, rules: Vec<Rule>) {
+        self.allow.extend(rules);
+    }
+}
+
+/// How certainly any of the rules that restrict speaks of the call.
+fn touch(rules: &[Rule], facts: &Facts) -> Touch {
+    let network = facts.command.as_ref().is_some_and(|line| line.network);
+    let about = rules.iter().filter(|rule| rule.names(&facts.tool) || (network && rule.names(NETWORK)));
+    let touches = about.map(|rule| match &facts.command {
+        Some(line) => line.touched(rule),
+        None if rule.is_bare() || facts.targets.iter().any(|target| target.is_meant(rule)) => Touch::Surely,
+        None => Touch::Not,
+    });
+    touches.max().unwrap_or(Touch::Not)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn edit(target: &str) -> Facts {
-        Facts { tool: "edit_file".into(), kind: ToolKind::Edit, targets: vec![target.into()], cautious: false }
-    }
-
-    fn policy(allow: &[&str], ask: &[&str], deny: &[&str]) -> Policy {
-        let owned = |rules: &[&str]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let (policy, problems) = Policy::new(&owned(allow), &owned(ask), &owned(deny));
-        assert_eq!(problems, Vec::<String>::new());
-        policy
-    }
-
-    #[test]
-    fn modes_decide_when_no_rule_does() {
-        let none = Policy::default();
-        assert!(matches!(none.decide(Mode::Plan, &edit("a")), Verdict::Forbid(_)));
-        assert_eq!(none.decide(Mode::Ask, &edit("a")), Verdict::Ask);
-        assert_eq!(none.decide(Mode::Edit, &edit("a")), Verdict::Allow);
-        let run = Facts { tool: "run_command".into(), kind: ToolKind::Execute, targets: vec![], cautious: false };
-        assert_eq!(none.decide(Mode::Edit, &run), Verdict::Ask);
-    }
-
-    #[test]
-    fn deny_beats_ask_beats_allow_beats_mode() {
-        let rules = policy(&["edit_file(docs/**)"], &["edit_file(docs/api/**)"], &["edit_file(docs/api/secret*)"]);
-        assert_eq!(rules.decide(Mode::Ask, &edit("docs/a.md")), Verdict::Allow);
-        assert_eq!(rules.decide(Mode::Edit, &edit("docs/api/a.md")), Verdict::Ask);
-        assert!(matches!(rules.decide(Mode::Edit, &edit("docs/api/secret.md")), Verdict::Forbid(_)));
-        assert_eq!(rules.decide(Mode::Ask, &edit("src/a.rs")), Verdict::Ask);
-    }
-
-    #[test]
-    fn a_rule_about_edits_holds_for_patches() {
-        let rules = policy(&["edit_file(docs/**)"], &[], &["edit_file(src/**)"]);
-        let patch = |targets: &[&str]| Facts {
-            tool: "apply_patch".into(),
-            targets: targets.iter().map(ToString::to_string).collect(),
-            ..edit("")
-        };
-        assert_eq!(rules.decide(Mode::Ask, &patch(&["docs/a.md", "docs/b.md"])), Verdict::Allow);
-        assert_eq!(rules.decide(Mode::Ask, &patch(&["docs/a.md", "b.md"])), Verdict::Ask);
-        assert!(matches!(rules.decide(Mode::Ask, &patch(&["docs/a.md", "src/b.rs"])), Verdict::Forbid(_)));
-    }
-
-    #[test]
-    fn caution_asks_in_every_mode_and_is_never_remembered() {
-        let mut rules = policy(&["edit_file"], &[], &[]);
-        let facts = Facts { cautious: true, ..edit(".git/config") };
-        assert_eq!(rules.decide(Mode::Auto, &facts), Verdict::Ask);
-        rules.remember(facts.clone());
-        assert_eq!(rules.decide(Mode::Auto, &facts), Verdict::Ask);
-    }
-
-    #[test]
-    fn always_grants_the_same_tool_on_the_same_target_only() {
-        let mut rules = Policy::default();
-        rules.remember(edit("a.rs"));
-        assert_eq!(rules.decide(Mode::Ask, &edit("a.rs")), Verdict::Allow);
-        assert_eq!(rules.decide(Mode::Ask, &edit("b.rs")), Verdict::Ask);
-    }
-
-    #[test]
-    fn a_rule_that_cannot_be_read_fails_closed() {
-        let (rules, problems) = Policy::new(&["edit_file".into()], &[], &["edit_file(src/**".into()]);
-        assert_eq!(problems.len(), 1);
-        assert_eq!(rules.decide(Mode::Ask, &edit("src/a.rs")), Verdict::Ask);
-    }
-}
+mod tests;

@@ -1,15 +1,14 @@
 //! The beginning and the end of a session's turns, and what the person says in between.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Actor, Attachment, Model, NoProvider, Prompt, Running, STEPS, servers, store};
+use super::{Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, UNANSWERED, servers, store};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::{Entry, Goal, Steer, Turn, prompt};
 use crate::config::Mode;
-use crate::model::{ErrorCode, Message, Provider, Usage};
+use crate::model::{AssistantMessage, ErrorCode, Message, Provider, Usage};
 use crate::tools::ToolContext;
 
 /// Messages that may wait to join a turn.
@@ -18,6 +17,13 @@ const STEERING: usize = 8;
 impl Actor {
     pub(super) async fn prompt(&mut self, mut prompt: Prompt) {
         let Some(provider) = self.free() else { return };
+        if self.history.last().is_some_and(|last| !matches!(last.message, Message::Assistant(_))) {
+            let message =
+                Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
+            let encoded = provider.encode(&message);
+            self.journal.message(&message);
+            self.history.push(Arc::new(Entry { message, encoded }));
+        }
         let words = prompt.words();
         prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
         let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
@@ -67,14 +73,18 @@ impl Actor {
             preamble: preamble.clone(),
             history: self.history.clone(),
             tools: Arc::clone(&self.tools),
-            context: ToolContext { workspace: self.workspace.clone(), cancel: cancel.clone() },
+            context: ToolContext {
+                secrets: self.secrets.clone(),
+                shell: self.shell.clone(),
+                ..ToolContext::new(self.workspace.clone(), cancel.clone())
+            },
             limits: self.limits,
             steering,
         };
         self.write().await;
         let (sender, steps) = mpsc::channel(STEPS);
         let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.patience, sender));
-        self.running = Some(Running { steps, task, cancel, steering: said, asked: HashMap::new(), done: false });
+        self.running = Some(Running { steps, task, cancel, steering: said, questions: Questions::default(), done: false });
     }
 
     pub(super) fn cancel(&self) {

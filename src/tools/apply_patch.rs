@@ -122,14 +122,14 @@ fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError
     };
     let mut planned = Vec::new();
     for FilePatch { path, action } in files {
-        let path = context.workspace.resolve(&path)?;
+        let path = context.resolve(&path)?;
         once(&path)?;
         let what = match action {
             Action::Add(content) => What::Create(content),
             Action::Delete => What::Remove,
             Action::Update { chunks, moved_to: None } => What::Update(chunks),
             Action::Update { chunks, moved_to: Some(to) } => {
-                let to = context.workspace.resolve(&to)?;
+                let to = context.resolve(&to)?;
                 once(&to)?;
                 What::Move(chunks, to)
             }
@@ -273,7 +273,12 @@ fn together(previews: Vec<Preview>) -> Preview {
     let title = previews.iter().map(|preview| preview.title.as_str()).collect::<Vec<_>>().join(", ");
     let cautions: Vec<_> = previews.iter().filter_map(|preview| preview.caution.as_deref()).collect();
     let caution = (!cautions.is_empty()).then(|| cautions.join("; "));
-    let (locations, diffs): (Vec<_>, Vec<_>) =
-        previews.into_iter().map(|preview| (preview.locations, preview.diffs)).unzip();
-    Preview { title, locations: locations.concat(), diffs: diffs.concat(), caution, ..Preview::default() }
+    let mut all = Preview { title, caution, ..Preview::default() };
+    for preview in previews {
+        all.locations.extend(preview.locations);
+        all.targets.extend(preview.targets);
+        all.diffs.extend(preview.diffs);
+        all.note = all.note.or(preview.note);
+    }
+    all
 }

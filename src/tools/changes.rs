@@ -21,7 +21,7 @@ pub(super) async fn propose(
     name: &str,
     change: Change,
 ) -> Result<Preview, ToolError> {
-    let path = context.workspace.resolve(name)?;
+    let path = context.resolve(name)?;
     match unless_cancelled(context, context.workspace.propose(&path, &change)).await? {
         Ok(change) => Ok(shown_change(context, verb, &path, &change)),
         Err(error) => Err(explained(context, &path, error).await),
@@ -30,7 +30,7 @@ pub(super) async fn propose(
 
 /// What can be shown of a change that is still being written: at least the file it is in.
 pub(super) async fn sketch(context: &ToolContext, verb: &str, name: &str, change: Option<Change>) -> Option<Preview> {
-    let path = context.workspace.resolve(name).ok()?;
+    let path = context.resolve(name).ok()?;
     let proposed = match &change {
         Some(change) => unless_cancelled(context, context.workspace.propose(&path, change)).await.ok()?.ok(),
         None => None,
@@ -43,7 +43,7 @@ pub(super) async fn sketch(context: &ToolContext, verb: &str, name: &str, change
 
 /// Makes a change. When cancelled meanwhile it still has a moment to end, so that what was done is told.
 pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) -> Result<ToolOutput, ToolError> {
-    let path = context.workspace.resolve(name)?;
+    let path = context.resolve(name)?;
     if context.cancel.is_cancelled() {
         return Err(cancelled());
     }
@@ -80,7 +80,9 @@ pub(super) fn shown_change(context: &ToolContext, verb: &str, path: &WorkspacePa
     let protected = path
         .is_protected()
         .then(|| format!("{} is protected: programs read it and act on it", path.target().display()));
-    Preview { diffs: vec![file_diff(path, change)], caution: protected.or(shown.caution.clone()), ..shown }
+    let note = (path.other_names() > 0)
+        .then(|| format!("{} has other names (hard links): they may keep the old text", path.target().display()));
+    Preview { diffs: vec![file_diff(path, change)], note, caution: protected.or(shown.caution.clone()), ..shown }
 }
 
 pub(super) fn file_diff(path: &WorkspacePath, change: &FileChange) -> FileDiff {

@@ -10,21 +10,22 @@ use tokio_util::sync::CancellationToken;
 use super::{Location, Preview, ToolContext, ToolError};
 use crate::text::display::escape_line;
 use crate::workspace::walk::{Entry, Kind};
-use crate::workspace::{Workspace, WorkspacePath};
+use crate::workspace::{PathError, Workspace, WorkspacePath};
 
 /// Looking for a name that was meant ends after this many files.
 const SEARCHED_FOR_HINT: usize = 50_000;
 const HINTS: usize = 5;
 
 /// What `name` names; the first workspace folder and all others when there is no name.
-pub(super) fn starts(workspace: &Workspace, name: Option<&str>) -> Result<Vec<WorkspacePath>, ToolError> {
+pub(super) fn starts(context: &ToolContext, name: Option<&str>) -> Result<Vec<WorkspacePath>, ToolError> {
     match name.map(str::trim) {
-        None | Some("") => {
-            let roots = workspace.roots().iter().map(|root| workspace.resolve_path(root.path()));
-            Ok(roots.collect::<Result<_, _>>()?)
-        }
-        Some(name) => Ok(vec![workspace.resolve(name)?]),
+        None | Some("") => Ok(roots(&context.workspace)?),
+        Some(name) => Ok(vec![context.resolve(name)?]),
     }
+}
+
+fn roots(workspace: &Workspace) -> Result<Vec<WorkspacePath>, PathError> {
+    workspace.roots().iter().map(|root| workspace.resolve_path(root.path())).collect()
 }
 
 /// An absolute path as people and models know it: relative where relative names start, on one line.
@@ -49,7 +50,8 @@ pub(super) fn named(workspace: &Workspace, path: &WorkspacePath) -> String {
 /// A preview of something done in one place.
 pub(super) fn preview(title: String, path: &WorkspacePath, line: Option<usize>) -> Preview {
     let caution = path.is_secret().then(|| format!("{} may hold secrets", path.target().display()));
-    Preview { title, locations: vec![location(path.absolute(), line)], caution, ..Preview::default() }
+    let locations = vec![location(path.absolute(), line)];
+    Preview { title, locations, targets: vec![path.real()], caution, ..Preview::default() }
 }
 
 /// A preview of looking for something in some folders.
@@ -57,7 +59,8 @@ pub(super) fn search_preview(context: &ToolContext, what: &str, starts: &[Worksp
     let names: Vec<_> = starts.iter().map(|start| shown(&context.workspace, &start.absolute())).collect();
     let place = if names == ["."] { String::new() } else { format!(" in {}", names.join(", ")) };
     let locations = starts.iter().map(|start| location(start.absolute(), None)).collect();
-    Preview { title: format!("{what}{place}"), locations, ..Preview::default() }
+    let targets = starts.iter().map(WorkspacePath::real).collect();
+    Preview { title: format!("{what}{place}"), locations, targets, ..Preview::default() }
 }
 
 pub(super) fn location(path: PathBuf, line: Option<usize>) -> Location {
@@ -96,7 +99,7 @@ pub(super) async fn did_you_mean(context: &ToolContext, path: &WorkspacePath) ->
 /// Files whose name is that of `path` or nearly so: the same anywhere, similar ones in the same folder.
 fn near(workspace: &Workspace, path: &WorkspacePath, cancel: &CancellationToken) -> Vec<String> {
     let wanted = path.absolute();
-    let (Some(name), Ok(starts)) = (wanted.file_name(), starts(workspace, None)) else { return Vec::new() };
+    let (Some(name), Ok(starts)) = (wanted.file_name(), roots(workspace)) else { return Vec::new() };
     let name = name.to_string_lossy().to_lowercase();
     let found = Mutex::new(BTreeSet::new());
     let seen = AtomicUsize::new(0);

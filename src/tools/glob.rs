@@ -37,12 +37,12 @@ impl TypedTool for Glob {
     const EXAMPLE: &'static str = r#"{"pattern": "src/**/*.rs"}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
-        let starts = starts(&context.workspace, arguments.path.as_deref())?;
+        let starts = starts(context, arguments.path.as_deref())?;
         Ok(search_preview(context, &format!("Find {}", escape_line(&arguments.pattern)), &starts))
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        let mut starts = starts(&context.workspace, arguments.path.as_deref())?;
+        let mut starts = starts(context, arguments.path.as_deref())?;
         let search = Search::new(below(&starts, &arguments.pattern))?;
         if let Some(missing) = starts.iter().find(|start| !start.real().exists()) {
             let name = shown(&context.workspace, &missing.absolute());

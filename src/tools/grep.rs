@@ -49,7 +49,7 @@ impl TypedTool for Grep {
     const EXAMPLE: &'static str = r#"{"pattern": "fn \\w+_test", "path": "src", "glob": "*.rs"}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
-        let starts = starts(&context.workspace, arguments.path.as_deref())?;
+        let starts = starts(context, arguments.path.as_deref())?;
         let files = arguments.glob.map(|glob| format!(" in {}", escape_line(&glob))).unwrap_or_default();
         Ok(search_preview(context, &format!("Search “{}”{files}", escape_line(&arguments.pattern)), &starts))
     }
@@ -57,7 +57,7 @@ impl TypedTool for Grep {
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
         let glob = arguments.glob.as_deref().filter(|glob| !glob.trim().is_empty());
         let search = Search {
-            starts: starts(&context.workspace, arguments.path.as_deref())?,
+            starts: starts(context, arguments.path.as_deref())?,
             matcher: blocking(context, move |_, _| matcher(&arguments.pattern, arguments.ignore_case)).await??,
             files: glob.map(PathPattern::new).transpose()?,
             context: arguments.context.unwrap_or(0).min(MAX_CONTEXT),

@@ -39,7 +39,7 @@ impl TypedTool for ListFiles {
     const EXAMPLE: &'static str = r#"{"path": "src", "depth": 2}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
-        let starts = starts(&context.workspace, arguments.path.as_deref())?;
+        let starts = starts(context, arguments.path.as_deref())?;
         let names: Vec<_> = starts.iter().map(|start| shown(&context.workspace, &start.absolute())).collect();
         let title = format!("List {}", names.join(", "));
         Ok(starts.first().map(|start| preview(title, start, None)).unwrap_or_default())
@@ -48,7 +48,7 @@ impl TypedTool for ListFiles {
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
         let depth = arguments.depth.unwrap_or(usize::MAX).max(1);
         let mut output = ToolOutput::default();
-        for start in starts(&context.workspace, arguments.path.as_deref())? {
+        for start in starts(context, arguments.path.as_deref())? {
             let name = shown(&context.workspace, &start.absolute());
             let folder = start.clone();
             let list = move |workspace: &Workspace, cancel: &CancellationToken| list(workspace, &folder, depth, cancel);

@@ -8,11 +8,15 @@ use serde::Deserialize;
 use super::files::{blocking, did_you_mean, location, named, preview, shown, unless_cancelled};
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::LineIndex;
+use crate::text::display::escape_line;
 use crate::workspace::{FileError, FileText, Format, Source};
 
 const MAX_LINES: usize = 2000;
 const MAX_BYTES: usize = 60_000;
 const MAX_LINE: usize = 1000;
+
+/// What the names begin with that commands' outputs have.
+const OUTPUT: &str = "output:";
 
 pub(super) struct ReadFile;
 
@@ -36,7 +40,6 @@ impl TypedTool for ReadFile {
     const EXAMPLE: &'static str = r#"{"path": "src/main.rs", "offset": 1, "limit": 200}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
-        let path = context.workspace.resolve(&arguments.path)?;
         let lines = match (arguments.offset, arguments.limit) {
             (None, None) => String::new(),
             (offset, None) => format!(" from line {}", offset.unwrap_or(1)),
@@ -45,11 +48,24 @@ impl TypedTool for ReadFile {
                 format!(" lines {first}–{}", first.saturating_add(limit.max(1)) - 1)
             }
         };
+        if arguments.path.starts_with(OUTPUT) {
+            return Ok(Preview {
+                title: format!("Read {}{lines}", escape_line(&arguments.path)),
+                ..Preview::default()
+            });
+        }
+        let path = context.resolve(&arguments.path)?;
         Ok(preview(format!("Read {}{lines}", named(&context.workspace, &path)), &path, arguments.offset))
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        let path = context.workspace.resolve(&arguments.path)?;
+        let offset = arguments.offset.unwrap_or(1).max(1);
+        let limit = arguments.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
+        if let Some(number) = arguments.path.strip_prefix(OUTPUT) {
+            let content = output(context, number, offset, limit).await?;
+            return Ok(ToolOutput { content, ..ToolOutput::default() });
+        }
+        let path = context.resolve(&arguments.path)?;
         let name = shown(&context.workspace, &path.absolute());
         let file = match unless_cancelled(context, context.workspace.read(&path)).await? {
             Ok(file) => file,
@@ -61,8 +77,6 @@ impl TypedTool for ReadFile {
             }
             Err(error) => return Err(error.into()),
         };
-        let offset = arguments.offset.unwrap_or(1).max(1);
-        let limit = arguments.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
         let head = head(&file);
         let page = blocking(context, move |_, _| page(&file.text, offset, limit)).await?;
         let page = page.map_err(|lines| ToolError(format!("{name} has {lines} lines; there is no line {offset}")))?;
@@ -72,6 +86,23 @@ impl TypedTool for ReadFile {
             ..ToolOutput::default()
         })
     }
+}
+
+/// Numbered lines of what a command said.
+async fn output(context: &ToolContext, number: &str, offset: usize, limit: usize) -> Result<String, ToolError> {
+    let found = number.parse().ok().and_then(|number| context.shell.output(number));
+    let output = found.ok_or_else(|| ToolError(format!("there is no {OUTPUT}{} any more", escape_line(number))))?;
+    let read = blocking(context, move |_, _| output.lines(offset, limit, MAX_BYTES as u64)).await?;
+    let (text, more) = read.map_err(|error| ToolError(format!("the output cannot be read: {error}")))?;
+    let mut page = String::new();
+    for (line, number) in text.lines().zip(offset..) {
+        writeln!(page, "{number}\t{}", cut(line)).expect("writing to a string cannot fail");
+    }
+    if more {
+        let next = offset + text.lines().count();
+        writeln!(page, "[read on with offset {next}]").expect("writing to a string cannot fail");
+    }
+    Ok(if page.is_empty() { format!("[no line {offset}]\n") } else { page })
 }
 
 /// What is not plain about a file, as a line of its own.

@@ -24,7 +24,7 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         let root = Arc::new(Root::open(folder.path()).unwrap());
         let workspace = Workspace::new(vec![root], Documents::new(Encoding::Utf16), Arc::new(NoEditor));
-        let place = Self { folder, context: ToolContext { workspace, cancel: CancellationToken::new() } };
+        let place = Self { folder, context: ToolContext::new(workspace, CancellationToken::new()) };
         for (name, text) in files {
             place.write(name, text.as_bytes());
         }
@@ -76,7 +76,7 @@ impl Place {
 #[test]
 fn the_list_is_small_and_in_fixed_order() {
     let names = |editing| all(editing).iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
-    let expected = ["read_file", "list_files", "glob", "grep", "edit_file", "write_file", "update_plan"];
+    let expected = ["read_file", "list_files", "glob", "grep", "edit_file", "write_file", "run_command", "update_plan"];
     assert_eq!(names(Editing::Replacements), expected);
     assert_eq!(names(Editing::Patches), expected.map(|name| if name == "edit_file" { "apply_patch" } else { name }));
     let tools = all(Editing::Replacements);
@@ -85,7 +85,7 @@ fn the_list_is_small_and_in_fixed_order() {
         .map(|tool| json!({"name": tool.name(), "description": tool.description(), "parameters": tool.parameters()}))
         .collect();
     let size = serde_json::to_string(&described).unwrap().len();
-    assert!(size < 4096, "{size} bytes");
+    assert!(size < 5000, "{size} bytes");
     assert!(find(&tools, "nothing").is_none());
 }
 
@@ -448,7 +448,7 @@ fn kinds_tell_reading_from_writing() {
     let writing = |tool: &Arc<dyn Tool>| !tool.kind().is_read_only();
     let names: Vec<_> =
         all(Editing::Replacements).iter().filter(|tool| writing(tool)).map(|tool| tool.name().to_owned()).collect();
-    assert_eq!(names, ["edit_file", "write_file"]);
+    assert_eq!(names, ["edit_file", "write_file", "run_command"]);
     assert!(!ToolKind::Execute.is_read_only());
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::disk::{self, Content};
 use super::documents::Document;
 use super::edit::{self, Outcome};
+use super::editor;
 use super::seen::Known;
 use super::{Change, FileChange, FileError, Format, Source, Workspace, WorkspacePath};
 
@@ -183,10 +184,11 @@ impl Now {
         if let Place::Document(document) = &self.place {
             return document::apply(workspace, path, document, outcome).await;
         }
-        match workspace.0.editor.write(&path.absolute(), &outcome.new_text).await {
-            Some(Ok(())) => return Ok(Attempt::Done(None)),
-            Some(Err(error)) => return Err(FileError::Editor(path.display(), error.to_string())),
-            None => {}
+        match editor::in_time(workspace.0.editor.write(&path.absolute(), &outcome.new_text)).await {
+            Some(Some(Ok(()))) => return Ok(Attempt::Done(None)),
+            Some(Some(Err(error))) => return Err(FileError::Editor(path.display(), error.to_string())),
+            Some(None) => {}
+            None => return Err(FileError::Editor(path.display(), editor::silent())),
         }
         let (old, format) = match &self.place {
             Place::Disk(format) => (Some(Content { text: self.text.clone(), format: *format }), *format),

@@ -115,9 +115,11 @@ fn io_error(verb: &'static str, path: &WorkspacePath, error: &io::Error) -> File
     let reason = match error.kind() {
         io::ErrorKind::NotFound if verb == "read" => return FileError::NotFound(path.display()),
         io::ErrorKind::IsADirectory => return FileError::Special(path.display(), "a folder"),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "there is no space left".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied; only the user can grant it".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only; only the user can change that".to_owned(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "there is no space left; the user has to free some first".to_owned()
+        }
         io::ErrorKind::NotADirectory => "part of its path is not a folder".to_owned(),
         _ => error.to_string(),
     };

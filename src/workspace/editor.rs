@@ -1,6 +1,7 @@
 //! What an editor can do for the workspace. The server implements it once a carrier; the terminal has [`NoEditor`].
 
 use std::path::Path;
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
 
@@ -35,6 +36,12 @@ pub trait Editor: Send + Sync {
         let _ = scope;
         ready(None).boxed()
     }
+
+    /// Saves the open documents with these URIs (`_tandem/save`); `false` where it cannot be asked to.
+    fn save(&self, uris: Vec<String>) -> BoxFuture<'_, bool> {
+        let _ = uris;
+        ready(false).boxed()
+    }
 }
 
 /// A change of one open document, its ranges in the encoding negotiated for [`super::Documents`].
@@ -63,6 +70,19 @@ pub enum Applied {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the editor did not answer: {0}")]
 pub struct EditorError(pub String);
+
+/// How long an editor may take to answer: it may be busy, or ask its person first.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// The answer of an editor, if it comes in time; `None`: it did not.
+pub(super) async fn in_time<T>(answer: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(ANSWER, answer).await.ok()
+}
+
+/// What is said of one that did not answer. It may still do what it was asked for.
+pub(super) fn silent() -> String {
+    format!("it has not answered for {} s and may still do it; read the file before the next change", ANSWER.as_secs())
+}
 
 /// No editor at all: every file is on disk.
 #[derive(Debug, Clone, Copy, Default)]

@@ -129,6 +129,13 @@ impl WorkspacePath {
         super::protect::is_secret(&self.target) || super::protect::is_secret(&self.relative)
     }
 
+    /// How many more names the file has in its file system (hard links), where the system tells.
+    #[must_use]
+    pub fn other_names(&self) -> u64 {
+        let Ok(found) = self.target_root.dir.symlink_metadata(&self.target) else { return 0 };
+        if found.is_file() { cap_fs_ext::MetadataExt::nlink(&found).saturating_sub(1) } else { 0 }
+    }
+
     /// The folder it is in, opened without following any symlink, and its name there.
     pub(super) fn parent(&self) -> io::Result<(Dir, &OsStr)> {
         self.walk(|dir, name| dir.open_dir_nofollow(name))

@@ -11,6 +11,9 @@ use super::Root;
 use super::disk::{self, blocking};
 use log::{Log, LogError, Opened};
 
+/// A file that is read whole is not longer than this.
+const LARGEST: u64 = 1 << 20;
+
 /// A folder of tandem's own. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct StateFolder(std::sync::Arc<Root>);
@@ -73,12 +76,34 @@ impl StateFolder {
     ///
     /// # Errors
     /// When it is not there or cannot be read.
-    pub async fn read(&self, name: &str, limit: u64) -> io::Result<String> {
+    pub async fn beginning(&self, name: &str, limit: u64) -> io::Result<String> {
         let (root, name) = (self.0.clone(), name.to_owned());
         blocking(move || {
             let mut bytes = Vec::new();
-            root.dir().open(name)?.take(limit).read_to_end(&mut bytes)?;
+            root.open_file(name.as_ref())?.take(limit).read_to_end(&mut bytes)?;
             Ok(String::from_utf8_lossy(&bytes).into_owned())
+        })
+        .await
+    }
+
+    /// The content of the file `name`; `None` when there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no regular file, or is larger than 1 MiB.
+    pub async fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        let (root, name) = (self.0.clone(), name.to_owned());
+        blocking(move || {
+            let file = match root.open_file(name.as_ref()) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let mut bytes = Vec::new();
+            file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > LARGEST {
+                return Err(io::Error::other("larger than 1 MiB"));
+            }
+            Ok(Some(bytes))
         })
         .await
     }

@@ -108,7 +108,7 @@ def edit_waits_for_permission_and_is_one_undo_step():
         helix.action("Edit")
         helix.shows(r"wrapping_add[\s\S]*Allow\* or")
         assert helix.read("src/lib.rs") == CODE
-        helix.answer(r"Allow(?! for)")
+        helix.answer(r"Allow")
         helix.shows("It cannot overflow now.")
         helix.command("open src/lib.rs")
         helix.shows(r"a\.wrapping_add\(b\)")
@@ -134,7 +134,7 @@ def question_is_a_hint_in_the_code_and_answered_there():
         helix.command("open src/lib.rs")
         helix.type("3gg")
         helix.shows("tandem asks: Edit src/lib.rs")
-        helix.action(r"Allow(?! for)")
+        helix.action(r"Allow")
         helix.shows("a - b")
         helix.hides("tandem asks")
         assert helix.read("src/lib.rs") == CODE, "the disk is touched before :w"

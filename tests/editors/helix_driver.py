@@ -177,9 +177,9 @@ class Helix(Terminal):
     def close_menu(self):
         """Leaves the open question undecided, where Helix shows it as a menu."""
         if self.has_message_menus:
-            self.shows("Allow for this file")
+            self.shows(r"Always \(session\)")
             self.keys("Escape")
-            self.hides("Allow for this file")
+            self.hides(r"Always \(session\)")
 
 
 @contextlib.contextmanager

@@ -53,7 +53,7 @@ def main():
             editor.command("w")
             editor.shows(r"checked_add[\s\S]*Allow\* or")
             if editor.has_message_menus:
-                editor.shows("Allow for this file")
+                editor.shows(r"Always \(session\)")
             screen = editor.colored()
     script = pathlib.Path(__file__).with_name("screen_png.sh")
     subprocess.run([script, sys.argv[1]], input=screen, text=True, check=True)

@@ -4,13 +4,13 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
-use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::schema;
 use serde_json::{Value, json};
+use tandem::config::Environment;
 use tandem::model::rehearsal;
 use tandem::server::{Carrier, Ended};
 
@@ -94,19 +94,20 @@ impl World {
     }
 
     pub fn stranger_on(&self, carrier: Carrier, environment: &[(&str, &str)]) -> Client {
+        let home = self.folder.path().join(".home");
+        self.stranger_in(carrier, Environment::made_up(&home, environment))
+    }
+
+    /// A client of a server with this environment.
+    pub fn stranger_in(&self, carrier: Carrier, environment: Environment) -> Client {
         let (input, to_server) = std::io::pipe().unwrap();
         let (from_server, output) = std::io::pipe().unwrap();
-        let load = settings(self.folder.path(), environment);
+        let load = tandem::cli::settings_loader(environment);
         let server = self.runtime.spawn(tandem::server::serve(carrier, input, output, load));
         let mut client = Client::new(carrier, to_server, from_server);
         client.server = Some((server, self.runtime.handle().clone()));
         client
     }
-}
-
-/// The settings of a process with this environment and no configuration files.
-fn settings(home: &Path, variables: &[(&str, &str)]) -> tandem::server::LoadSettings {
-    tandem::cli::settings_loader(tandem::config::Environment::made_up(&home.join(".home"), variables))
 }
 
 pub struct Client {

@@ -8,10 +8,14 @@
 )]
 
 mod acp;
+#[cfg(target_os = "linux")]
+mod attacks;
 mod cancel;
 #[cfg(unix)]
 mod cli;
 mod compaction;
+#[cfg(unix)]
+mod commands;
 mod diagnostics;
 mod driver;
 mod editing;
@@ -21,6 +25,7 @@ mod lifecycle;
 #[cfg(unix)]
 mod mcp;
 mod network;
+mod permission;
 mod plain;
 #[cfg(unix)]
 mod process;

@@ -118,6 +118,34 @@ fn a_question_is_asked_with_buttons_where_the_client_has_them() {
 }
 
 #[test]
+fn always_names_its_rule_on_the_button_and_takes_an_edited_one_by_command() {
+    let call = |id: &str, path: &str, content: &str| json!([{ "call": { "id": id, "name": "write_file", "arguments": { "path": path, "content": content } } }]);
+    let calls =
+        [call("c1", "a.rs", "1"), call("c2", "a.rs", "2"), call("c3", "src/b.rs", "1"), call("c4", "src/c.rs", "1")];
+    let world = World::new(calls.into_iter().chain([json!([{ "text": "Done." }])]).collect());
+    let buttons =
+        json!({ "window": { "showMessage": { "messageActionItem": { "additionalPropertiesSupport": true } } } });
+    let mut client = world.client_with(buttons);
+    let uri = world.uri("notes.tandem.md");
+    let mut text = "Write them.\n".to_owned();
+    client.open(&uri, &text);
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("*Allow*"));
+    let question = client.next("window/showMessageRequest");
+    let offered: Vec<_> = question["params"]["actions"].as_array().unwrap().iter().map(|it| &it["title"]).collect();
+    let session = "Always (session): write_file(a.rs)";
+    assert_eq!(offered, ["Reject", "Allow", session, "Always (project): write_file(a.rs)"]);
+    client.respond(&question, json!({ "title": session }));
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("Create src/b.rs"));
+    let offered = actions(&mut client, &uri, 1);
+    let project = offered.iter().find(|action| action["title"] == "tandem: Always (project): write_file(src/b.rs)");
+    assert_eq!(project.unwrap()["command"]["arguments"], json!(["c3", "project"]));
+    command(&mut client, "tandem.allowAlways", json!(["c3", "session", "write_file(src/*)"]));
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    assert_eq!((world.read("a.rs"), world.read("src/c.rs")), ("2".to_owned(), "1".to_owned()));
+}
+
+#[test]
 fn a_selection_action_answers_in_a_chat_file_that_is_shown() {
     let world = World::new(json!([[{ "text": "It adds." }]]));
     let mut client = plain(&world);

@@ -61,7 +61,12 @@ impl World {
 
     /// A server process and a client that has said nothing yet.
     pub fn serve(&self, carrier: Carrier) -> (Program, Client) {
-        let (program, to_server, from_server) = self.serve_raw(carrier);
+        self.serve_with(carrier, |_| ())
+    }
+
+    /// The same with the command as `change` makes it.
+    pub fn serve_with(&self, carrier: Carrier, change: impl FnOnce(&mut Command)) -> (Program, Client) {
+        let (program, to_server, from_server) = self.serve_changed(carrier, change);
         (program, Client::new(carrier, to_server, from_server))
     }
 
@@ -74,10 +79,17 @@ impl World {
 
     /// A server process and the bare ends of its pipes.
     pub fn serve_raw(&self, carrier: Carrier) -> (Program, PipeWriter, PipeReader) {
+        self.serve_changed(carrier, |_| ())
+    }
+
+    fn serve_changed(&self, carrier: Carrier, change: impl FnOnce(&mut Command)) -> (Program, PipeWriter, PipeReader) {
         let (input, to_server) = std::io::pipe().unwrap();
         let (from_server, output) = std::io::pipe().unwrap();
         let name = if carrier == Carrier::Lsp { "lsp" } else { "acp" };
-        let program = Program::start(self.command(&[name]).stdin(input).stdout(output).env("TANDEM_LOG", "debug"));
+        let mut command = self.command(&[name]);
+        command.stdin(input).stdout(output).env("TANDEM_LOG", "debug");
+        change(&mut command);
+        let program = Program::start(&mut command);
         (program, to_server, from_server)
     }
 }

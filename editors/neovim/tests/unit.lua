@@ -142,6 +142,9 @@ t.test('the safe choice comes first', function()
   local sorted = permission.sorted({ option('allow_always'), option('allow_once'), option('reject_once') })
   t.equal(sorted[1].kind, 'reject_once')
   t.equal(sorted[2].kind, 'allow_once')
+  local project = { optionId = 'project', name = 'project', kind = 'allow_always' }
+  sorted = permission.sorted({ option('allow_once'), option('allow_always'), project })
+  t.equal(sorted[3].optionId, 'project') -- what the server named first comes first
 end)
 
 t.test('a replaced vim.ui.select or vim.notify is told from Neovim\'s own', function()

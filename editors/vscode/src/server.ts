@@ -114,6 +114,13 @@ export class Server implements Disposable {
     client.onNotification(protocol.status, (status) => this.statusChanged.fire(status));
     client.onRequest(protocol.diagnostics, (params, token) => diagnostics(client, params, token));
     client.onRequest(protocol.requestPermission, (params, token) => this.askPermission(params, token));
+    client.onRequest(protocol.save, async ({ uris }) => {
+      const asked = workspace.textDocuments.filter(
+        (document) => document.isDirty && uris.includes(client.code2ProtocolConverter.asUri(document.uri)),
+      );
+      await Promise.all(asked.map((document) => document.save()));
+      return null;
+    });
     client.onDidChangeState(({ oldState, newState }) => {
       if (newState === State.Stopped && oldState === State.Running) {
         this.client = undefined;
@@ -127,7 +134,11 @@ export class Server implements Disposable {
 /** Tells the server that this client speaks the session methods; files stay with the server and the LSP document sync. */
 const sessionMethods: StaticFeature = {
   fillClientCapabilities(capabilities) {
-    const tandem = { fs: { readTextFile: false, writeTextFile: false }, terminal: false, _meta: { "tandem.diagnostics": true } };
+    const tandem = {
+      fs: { readTextFile: false, writeTextFile: false },
+      terminal: false,
+      _meta: { "tandem.diagnostics": true, "tandem.save": true },
+    };
     capabilities.experimental = { ...(capabilities.experimental as object | undefined), tandem };
   },
   initialize: () => undefined,

@@ -185,7 +185,7 @@ config.toml:4:8: `limits.iterations`: invalid value: integer `0`, expected a who
 config.toml:5:8: `limits.parallel`: invalid type: string "many", expected a whole number above 0
 config.toml:8:1: `providers.openrouter.api-key`: unknown key `api-key`; did you mean `api-key-env`?
 config.toml:9:1: `providers.openrouter.base-url`: not a URL: relative URL without a base
-config.toml:12:1: `permissions.deny.1`: invalid type: integer `7`, expected a string
+config.toml:12:30: `permissions.deny.1`: invalid type: integer `7`, expected a string
 config.toml:14:9: `mcp.x`: needs either `command` or `url`
 config.toml:15:6: `mcp.y`: needs either `command` or `url`
 config.toml:16:1: `mcp.y.command`: a command needs the name of a program

@@ -5,11 +5,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::chat;
-use crate::agent::event::Permission;
+use crate::agent::event::{Grant, Permission, Scope};
 use crate::protocol::lsp;
 use crate::rpc::{ErrorCode, Params, Responder};
 use crate::server::Server;
 use crate::server::dispatch::{Answer, error, read};
+use crate::server::permission::{ALLOW, REJECT, always};
 use crate::session::{Attachment, Prompt, Review, Undoable};
 use crate::text::display;
 
@@ -33,6 +34,8 @@ const EXPLAIN: &str = "Explain this selection step by step. Change nothing.";
 const EDIT: &str = "Edit this selection. Where its comments give instructions (such as `AI! make this async`), follow \
                     them and remove those comments; else correct what is wrong and make it clearer without changing \
                     what it does.";
+/// The second argument of `tandem.allowAlways` for more than this session.
+const PROJECT: &str = "project";
 /// More diagnostics than this make a menu unreadable.
 const FIXES: usize = 3;
 /// More diagnostics than this are not told with a question.
@@ -92,14 +95,14 @@ impl Server {
     fn question_actions(&self) -> Vec<Value> {
         let mut actions = Vec::new();
         for question in self.plain.questions() {
-            let arguments = json!([question.call_id]);
-            let mut offer = |word: &str, command: &str| {
-                actions.push(action(&format!("tandem: {word}: {}", question.title), "quickfix", command, &arguments));
+            let mut offer = |title: String, command: &str, arguments: Value| {
+                actions.push(action(&format!("tandem: {title}"), "quickfix", command, &arguments));
             };
-            offer("Reject", "tandem.reject");
-            offer("Allow", "tandem.allow");
-            if question.may_remember {
-                offer("Allow for this file in this session", "tandem.allowAlways");
+            offer(format!("{REJECT}: {}", question.title), "tandem.reject", json!([question.call_id]));
+            offer(format!("{ALLOW}: {}", question.title), "tandem.allow", json!([question.call_id]));
+            if let Some(rule) = &question.rule {
+                offer(always(rule, Scope::Session), "tandem.allowAlways", json!([question.call_id]));
+                offer(always(rule, Scope::Project), "tandem.allowAlways", json!([question.call_id, PROJECT]));
             }
         }
         actions
@@ -117,12 +120,17 @@ impl Server {
     }
 
     pub(in crate::server) fn execute(&mut self, params: lsp::ExecuteCommandParams) -> Answer<Value> {
-        let first = params.arguments.unwrap_or_default().into_iter().next().map(json_of).unwrap_or_default();
+        let mut arguments = params.arguments.unwrap_or_default().into_iter().map(json_of);
+        let first = arguments.next().unwrap_or_default();
         match params.command.as_str() {
             "tandem.ask" => self.ask(first)?,
             "tandem.cancel" => self.plain_cancel(),
             "tandem.allow" => self.answer_question(first.as_str(), Permission::AllowOnce)?,
-            "tandem.allowAlways" => self.answer_question(first.as_str(), Permission::AllowAlways)?,
+            "tandem.allowAlways" => {
+                let scope = if arguments.next() == Some(json!(PROJECT)) { Scope::Project } else { Scope::Session };
+                let rule = arguments.next().and_then(|rule| rule.as_str().map(str::to_owned));
+                self.answer_question(first.as_str(), Permission::AllowAlways(Grant { scope, rule }))?;
+            }
             "tandem.reject" => self.answer_question(first.as_str(), Permission::Reject)?,
             "tandem.undo" => self.review_by_command(first, Review::Reject)?,
             "tandem.keep" => self.review_by_command(first, Review::Keep)?,

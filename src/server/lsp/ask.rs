@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::agent::event::{Permission, Preview};
+use crate::agent::event::{Grant, Permission, Preview, Scope};
 use crate::rpc::ErrorCode;
 use crate::server::Server;
 use crate::server::dispatch::{Answer, error};
+use crate::server::permission::{ALLOW, REJECT, always};
 use crate::session::SessionId;
 use crate::text::{display, unified};
 
@@ -19,15 +20,12 @@ pub(in crate::server) struct Question {
     pub session: SessionId,
     pub call_id: String,
     pub title: String,
-    pub may_remember: bool,
+    /// The rule that "always" would add; `None` where it is asked every time.
+    pub rule: Option<String>,
     /// The document that carries the hint.
     uri: Option<String>,
     reply: Option<oneshot::Sender<Permission>>,
 }
-
-const REJECT: &str = "Reject";
-const ALLOW: &str = "Allow";
-const ALWAYS: &str = "Allow for this file in this session";
 
 impl Server {
     pub(in crate::server) fn plain_ask(
@@ -35,36 +33,39 @@ impl Server {
         id: &SessionId,
         call_id: &str,
         preview: &Preview,
+        rule: Option<String>,
         reply: oneshot::Sender<Permission>,
     ) {
         let title = display::escape_line(&preview.title).into_owned();
         let mut block = format!("> **tandem asks:** {title}\n");
-        if let Some(caution) = &preview.caution {
-            let _ = writeln!(block, "> {}", display::escape_line(caution));
+        for line in preview.description() {
+            let _ = writeln!(block, "> {}", line.replace('\n', "\n> "));
         }
         for diff in &preview.diffs {
             let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
             let _ = write!(block, "\n```diff\n{}```\n", display::escape(&change));
         }
         block.push_str("\n> Answer with a code action: *Allow* or *Reject*.");
+        if let Some(rule) = &rule {
+            let _ = write!(block, " *Always* adds the rule `{}`.", display::escape_line(rule));
+        }
         if let Some(chat) = self.plain.chat(id) {
             chat.block(&block);
         }
         let location = preview.locations.first();
         let uri = location.and_then(|location| url::Url::from_file_path(&location.path).ok()).map(String::from);
-        let may_remember = preview.caution.is_none();
         if let Some(uri) = &uri {
             let line = location.and_then(|location| location.line).unwrap_or(1).saturating_sub(1);
             self.hint(uri, Some((line, &title)));
         }
         if self.client.asks {
-            self.show_question(call_id, &title, may_remember);
+            self.show_question(call_id, &title, preview, rule.as_deref());
         }
         let question = Question {
             session: SessionId::clone(id),
             call_id: call_id.to_owned(),
             title,
-            may_remember,
+            rule,
             uri,
             reply: Some(reply),
         };
@@ -72,22 +73,19 @@ impl Server {
     }
 
     /// `window/showMessageRequest`, the safe choice first; closing it decides nothing.
-    fn show_question(&mut self, call_id: &str, title: &str, may_remember: bool) {
-        let titles = if may_remember { vec![REJECT, ALLOW, ALWAYS] } else { vec![REJECT, ALLOW] };
-        let actions: Vec<Value> = titles.iter().map(|title| json!({ "title": title })).collect();
-        let message = format!("tandem asks: {title}");
+    fn show_question(&mut self, call_id: &str, title: &str, preview: &Preview, rule: Option<&str>) {
+        let choices = choices(rule);
+        let actions: Vec<Value> = choices.iter().map(|(title, _)| json!({ "title": title })).collect();
+        let message: Vec<_> = std::iter::once(format!("tandem asks: {title}")).chain(preview.description()).collect();
+        let message = message.join("\n");
         let params = json!({ "type": 3, "message": message, "actions": actions });
         let answer = self.peer.request("window/showMessageRequest", &params);
         let decisions = self.plain.decisions.clone();
         let call_id = call_id.to_owned();
         self.tasks.spawn(async move {
             let Ok(answer) = answer.await else { return };
-            let permission = match answer["title"].as_str() {
-                Some(ALLOW) => Permission::AllowOnce,
-                Some(ALWAYS) => Permission::AllowAlways,
-                Some(REJECT) => Permission::Reject,
-                _ => return,
-            };
+            let chosen = choices.into_iter().find(|(title, _)| answer["title"] == title.as_str());
+            let Some((_, permission)) = chosen else { return };
             let _server_gone = decisions.send((call_id, permission)).await;
         });
     }
@@ -101,7 +99,14 @@ impl Server {
         };
         let nothing =
             || error(ErrorCode::InvalidRequest, "tandem has no such question open; it may be answered already");
-        let reply = question.and_then(|question| question.reply.take()).ok_or_else(nothing)?;
+        let question = question.ok_or_else(nothing)?;
+        if matches!(permission, Permission::AllowAlways(_)) && question.rule.is_none() {
+            return Err(error(
+                ErrorCode::InvalidRequest,
+                "this is asked about every time; `tandem.allow` allows it once",
+            ));
+        }
+        let reply = question.reply.take().ok_or_else(nothing)?;
         let _turn_gone = reply.send(permission);
         Ok(())
     }
@@ -131,4 +136,13 @@ impl Server {
             .collect();
         self.peer.notify("textDocument/publishDiagnostics", &json!({ "uri": uri, "diagnostics": diagnostics }));
     }
+}
+
+/// The choices, the safe one first, and what each means.
+fn choices(rule: Option<&str>) -> Vec<(String, Permission)> {
+    let mut choices = vec![(REJECT.to_owned(), Permission::Reject), (ALLOW.to_owned(), Permission::AllowOnce)];
+    for (rule, scope) in rule.into_iter().flat_map(|rule| [Scope::Session, Scope::Project].map(|scope| (rule, scope))) {
+        choices.push((always(rule, scope), Permission::AllowAlways(Grant::offered(scope))));
+    }
+    choices
 }

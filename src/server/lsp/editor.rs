@@ -1,6 +1,8 @@
 //! What an editor does for us: `workspace/applyEdit`, by which an edit reaches an open buffer, and
 //! `_tandem/diagnostics`, by which we learn of the problems it shows.
 
+use std::time::Duration;
+
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
@@ -11,18 +13,29 @@ use crate::server::documents::{path_of, wire_range};
 use crate::workspace::diagnostics::{Diagnostic, Scope, Severity};
 use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
 
+/// An editor that formats on save takes its time; one that asks its person something is not waited for.
+const SAVING: Duration = Duration::from_secs(5);
+
 /// The editor at the other end of a language client.
 pub(in crate::server) struct LspEditor {
     peer: Peer,
-    /// Whether edits carry a label: some editors show it in their undo list, others print it over the text.
-    label: bool,
-    /// Whether it answers `_tandem/diagnostics`.
-    diagnostics: bool,
+    can: Abilities,
+}
+
+/// What an editor can do beyond the protocol's duty.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::server) struct Abilities {
+    /// Edits may carry a label: some editors show it in their undo list, others print it over the text.
+    pub label: bool,
+    /// It answers `_tandem/diagnostics`.
+    pub diagnostics: bool,
+    /// It saves documents when asked to (`_tandem/save`).
+    pub saves: bool,
 }
 
 impl LspEditor {
-    pub fn new(peer: Peer, label: bool, diagnostics: bool) -> Self {
-        Self { peer, label, diagnostics }
+    pub fn new(peer: Peer, can: Abilities) -> Self {
+        Self { peer, can }
     }
 }
 
@@ -35,7 +48,7 @@ impl Editor for LspEditor {
             .collect();
         let changes = json!([{ "textDocument": { "uri": edit.uri, "version": edit.version }, "edits": edits }]);
         let mut params = json!({ "edit": { "documentChanges": changes } });
-        if self.label {
+        if self.can.label {
             params["label"] = edit.label.into();
         }
         let answer = self.peer.request("workspace/applyEdit", &params);
@@ -52,12 +65,20 @@ impl Editor for LspEditor {
         .boxed()
     }
 
+    fn save(&self, uris: Vec<String>) -> BoxFuture<'_, bool> {
+        if !self.can.saves {
+            return ready(false).boxed();
+        }
+        let answer = self.peer.request("_tandem/save", &ext::Save { uris });
+        async move { tokio::time::timeout(SAVING, answer).await.is_ok_and(|answer| answer.is_ok()) }.boxed()
+    }
+
     fn knows_diagnostics(&self) -> bool {
-        self.diagnostics
+        self.can.diagnostics
     }
 
     fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Diagnostic>>> {
-        if !self.diagnostics {
+        if !self.can.diagnostics {
             return ready(None).boxed();
         }
         let params = ext::DiagnosticsParams { uris: scope.uris.clone(), settled: scope.settled };

@@ -163,13 +163,16 @@ impl Server {
                 chat.item(&item);
             }
             AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message, .. } => {
-                chat.block(&format!("> {message}"));
+                chat.block(&format!("> {}", display::escape(&message).replace('\n', "\n> ")));
             }
             AgentEvent::Retry { reason, wait_ms, .. } => {
+                let reason = display::escape_line(&reason);
                 let message = format!("{reason}; next try in {} s", wait_ms.div_ceil(1000));
                 self.progress(id, &json!({ "kind": "report", "message": message }));
             }
-            AgentEvent::LoopDetected { tool_name, action, .. } => chat.block(&format!("> {tool_name}: {action}")),
+            AgentEvent::LoopDetected { tool_name, action, .. } => {
+                chat.block(&format!("> {}", display::escape_line(&format!("{tool_name}: {action}"))));
+            }
             _ => {}
         }
     }

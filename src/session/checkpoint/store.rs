@@ -76,7 +76,7 @@ pub(in crate::session) struct Texts(Option<StateFolder>);
 impl Texts {
     /// The text of this address, if it is still there.
     pub async fn get(&self, address: &str) -> Option<Arc<str>> {
-        Some(self.0.as_ref()?.read(address, RETENTION.bytes).await.ok()?.into())
+        Some(self.0.as_ref()?.beginning(address, RETENTION.bytes).await.ok()?.into())
     }
 }
 

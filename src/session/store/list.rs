@@ -102,7 +102,7 @@ impl Sessions {
 }
 
 async fn head(folder: &StateFolder, name: &str) -> Option<Head> {
-    let text = folder.read(name, HEAD).await.ok()?;
+    let text = folder.beginning(name, HEAD).await.ok()?;
     match serde_json::from_str(text.lines().next()?).ok()? {
         Record::Session(head) => Some(head),
         _ => None,

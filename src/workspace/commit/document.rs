@@ -10,7 +10,7 @@ use super::{ATTEMPTS, Attempt};
 use crate::text::{Hunk, Range, hunks};
 use crate::workspace::documents::Document;
 use crate::workspace::edit::Outcome;
-use crate::workspace::editor::{Applied, DocumentEdit};
+use crate::workspace::editor::{self, Applied, DocumentEdit};
 use crate::workspace::{FileError, Workspace, WorkspacePath};
 
 /// So long an editor that says it made an edit may take to report it.
@@ -33,8 +33,12 @@ pub(super) async fn apply(
         label: format!("tandem: {}", path.display()),
         hunks: editor_hunks(workspace, document, outcome),
     };
-    let applied = workspace.0.editor.apply(edit).await;
-    let applied = applied.map_err(|error| FileError::Editor(path.display(), error.to_string()))?;
+    let applied = match editor::in_time(workspace.0.editor.apply(edit)).await {
+        Some(applied) => applied.map_err(|error| FileError::Editor(path.display(), error.to_string()))?,
+        // It reports what it does and is silent about it.
+        None if expectation.is_met() => return Ok(Attempt::Done(None)),
+        None => return Err(FileError::Editor(path.display(), editor::silent())),
+    };
     let mut version = document.version;
     let mut wait = if applied == Applied::Yes { REPORT } else { SETTLE };
     loop {

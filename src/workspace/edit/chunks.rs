@@ -31,8 +31,10 @@ pub(super) fn apply(text: &str, chunks: &[Chunk]) -> Result<Outcome, MatchError>
         strategy = strategy.max(used);
         places.push((number, hunk));
     }
-    if is_open && let Some((_, last)) = places.last_mut() {
-        close(last, text.len(), ending);
+    if is_open {
+        for (_, hunk) in &mut places {
+            close(hunk, text.len(), ending);
+        }
     }
     assembled(text, places, strategy)
 }

@@ -171,6 +171,8 @@ fn chunks_are_whole_lines_found_like_any_text() {
     check_patch("a\nb", "@@\n-b\n+c\n", "a\nc");
     check_patch("a\nb", "@@\n b\n+c\n", "a\nb\nc");
     check_patch("a", "+b\n", "a\nb");
+    // Both reach the end that has no line ending.
+    check_patch("a\nb", "+c\n@@\n-b\n+d\n", "a\nd\nc");
     check_patch("", "+b\n", "b\n");
     check_patch("f:\n  x\ng:\n  x\n", "@@ g:\n-  x\n+  y\n", "f:\n  x\ng:\n  y\n");
     check_patch("x\na\nx\n", "@@\n-a\n+b\n@@\n-x\n+y\n", "x\nb\ny\n");

@@ -21,6 +21,8 @@ enum Manner {
     SkipsStale,
     /// Answers before it reports the change.
     Slow,
+    /// Never answers; what it was asked for happens much later.
+    Silent,
 }
 
 /// A version and what it changed.
@@ -99,6 +101,9 @@ impl Editor for Fake {
     fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
         async move {
             self.report(self.type_out(&self.typing));
+            if self.manner == Manner::Silent {
+                return std::future::pending().await;
+            }
             let is_stale = edit.version != Some(self.buffer.lock().unwrap().0);
             match self.manner {
                 Manner::RefusesStale if is_stale => return Ok(Applied::Refused("the document has changed".to_owned())),
@@ -166,6 +171,18 @@ async fn hunks_are_small_and_never_split_a_line_break() {
     assert_eq!(seen[0].version, Some(7));
     assert_eq!(seen[0].hunks, [put(0, 11, 11, "s"), put(1, 3, 3, "s")]);
     assert_eq!(seen[1].hunks, [put(1, 0, 3, "2")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_editor_that_never_answers_holds_nobody_up_and_may_still_do_it_later() {
+    let fixture = Fixture::new();
+    let (editor, workspace) = Fake::open(&fixture, "a.txt", "one\ntwo\n", Manner::Silent);
+    let error = commit(&workspace, "a.txt", &edit("one", "1")).await.unwrap_err().to_string();
+    assert!(error.contains("has not answered for 30 s") && error.contains("read the file"), "{error}");
+    let late = Range { start: Position { line: 0, character: 0 }, end: Position { line: 0, character: 3 } };
+    editor.report(vec![editor.splice(&[(late, "1".to_owned())])]);
+    let text = &read(&workspace, "a.txt").await.unwrap().text;
+    assert_eq!((&**text, editor.text().as_str()), ("1\ntwo\n", "1\ntwo\n"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -78,7 +78,7 @@ local function capabilities()
       tandem = {
         fs = { readTextFile = false, writeTextFile = false },
         terminal = false,
-        _meta = { ['tandem.diagnostics'] = true },
+        _meta = { ['tandem.diagnostics'] = true, ['tandem.save'] = true },
       },
     },
   })
@@ -101,6 +101,18 @@ local handlers = {
   ['_tandem/diagnostics'] = function(_, params, context)
     local client = assert(vim.lsp.get_client_by_id(context.client_id))
     return require('tandem.diagnostics').answer(params, client.offset_encoding)
+  end,
+  ['_tandem/save'] = function(_, params)
+    for _, uri in ipairs(params.uris) do
+      local bufnr = vim.uri_to_bufnr(uri)
+      if api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified then
+        -- One that cannot be written stays modified, which the server sees.
+        pcall(api.nvim_buf_call, bufnr, function()
+          vim.cmd('silent update')
+        end)
+      end
+    end
+    return vim.NIL
   end,
   ['_tandem/status'] = function(_, params, context)
     require('tandem.session').on_status(params, context.client_id)

@@ -23,11 +23,16 @@ local order = { reject_once = 1, reject_always = 2, allow_once = 3, allow_always
 ---@param options tandem.PermissionOption[]
 ---@return tandem.PermissionOption[]
 function M.sorted(options)
-  local sorted = vim.deepcopy(options)
-  table.sort(sorted, function(a, b)
-    return (order[a.kind] or 5) < (order[b.kind] or 5)
+  local ranked = {}
+  for index, option in ipairs(vim.deepcopy(options)) do
+    ranked[index] = { option = option, rank = order[option.kind] or 5, index = index }
+  end
+  table.sort(ranked, function(a, b) -- of the same kind, what the server named first comes first: it allows less
+    return a.rank < b.rank or (a.rank == b.rank and a.index < b.index)
   end)
-  return sorted
+  return vim.tbl_map(function(entry)
+    return entry.option
+  end, ranked)
 end
 
 local show_next ---@type fun()

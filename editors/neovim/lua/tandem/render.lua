@@ -153,9 +153,12 @@ local answer_keys = { reject_once = 'gr', allow_once = 'ga', allow_always = 'gA'
 ---@param options tandem.PermissionOption[]
 local function add_question(out, options)
   add_line(out, { { 'Allow?', 'TandemQuestion' } })
+  local shown = {} ---@type table<string, true>
   for _, option in ipairs(options) do
     local key = answer_keys[option.kind]
-    if key then
+    -- A key takes the first of its kind; the picker (`permission = 'select'`) has them all.
+    if key and not shown[key] then
+      shown[key] = true
       add_line(out, { { ' ' .. key .. ' ', 'TandemKey' }, { '  ' .. option.name } })
     end
   end

@@ -1,0 +1,83 @@
+//! `tandem permissions`: the rules that hold in a workspace, where each comes from, and taking back what was allowed.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use super::{Failure, Outcome};
+use crate::config::{Environment, Settings, Sources};
+use crate::session::permission::remembered::Remembered;
+use crate::session::rule_problems;
+use crate::text::display;
+use crate::workspace::Root;
+
+/// Arguments of `tandem permissions`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    action: Action,
+    /// The workspace folder
+    #[arg(short = 'C', long = "directory", value_name = "DIR", default_value = ".", global = true)]
+    directory: PathBuf,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// List the rules that hold here and where they come from
+    List,
+    /// Take back what was allowed for this project
+    Rm {
+        /// The rule as `list` shows it, such as `run_command(cargo test)`
+        #[arg(value_name = "RULE", required_unless_present = "all")]
+        rule: Option<String>,
+        /// Take back all
+        #[arg(long, conflicts_with = "rule")]
+        all: bool,
+    },
+}
+
+pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
+    let root = Root::open(&args.directory).with_context(|| format!("folder {}", args.directory.display()))?;
+    let workspaces = [root.path().to_owned()];
+    let settings = Settings::load(environment, &Sources { workspaces: &workspaces, ..Sources::default() });
+    let state = settings.state_dir.clone().context("there is no state folder; set TANDEM_STATE_DIR")?;
+    let remembered = Remembered::of(&state, root.real());
+    let rules = remembered.rules().await.context("what was allowed for this project")?;
+    let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+    let mut out = io::stdout().lock();
+    match args.action {
+        Action::List => list(&settings, &rules, &mut out)?,
+        Action::Rm { rule, all } => {
+            let gone = if all { rules } else { rule.into_iter().collect() };
+            for rule in gone {
+                if !remembered.remove(&rule).await? {
+                    let message =
+                        format!("`{rule}` was not allowed for this project; `tandem permissions list` shows what was");
+                    return Err(Failure::from(anyhow::anyhow!(message)));
+                }
+                writeln!(out, "removed {}", display::escape_line(&rule))?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One rule a line: what it does, the rule, and in a comment where it was written.
+fn list(settings: &Settings, remembered: &[String], out: &mut dyn Write) -> io::Result<()> {
+    let permissions = &settings.permissions;
+    for (word, rules) in [("deny", &permissions.deny), ("ask", &permissions.ask), ("allow", &permissions.allow)] {
+        for (index, rule) in rules.iter().enumerate() {
+            let place = settings.rule_place(word, index);
+            writeln!(out, "{word:<5} {}  # {place}", display::escape_line(rule))?;
+        }
+    }
+    for rule in remembered {
+        writeln!(out, "allow {}  # allowed for this project", display::escape_line(rule))?;
+    }
+    for problem in rule_problems(settings) {
+        writeln!(out, "# mistake: {}", display::escape_line(&problem.to_string()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,313 @@
+//! What is known of programs: those that run other programs, and those that can empty a workspace.
+//!
+//! The lists serve rules (a prefix of such a command says nothing about what it does); the boundary is the sandbox.
+
+use std::path::{Component, Path, PathBuf};
+
+/// Programs that run what their arguments or their input say, or change what later commands mean.
+const WRAPPERS: &[&str] = &[
+    // shells
+    "sh",
+    "ash",
+    "bash",
+    "busybox",
+    "cmd",
+    "csh",
+    "dash",
+    "elvish",
+    "fish",
+    "ksh",
+    "mksh",
+    "nu",
+    "powershell",
+    "pwsh",
+    "rbash",
+    "tcsh",
+    "toybox",
+    "xonsh",
+    "yash",
+    "zsh",
+    // of the shell itself
+    ".",
+    "alias",
+    "autoload",
+    "bind",
+    "builtin",
+    "cd",
+    "command",
+    "compdef",
+    "complete",
+    "declare",
+    "emulate",
+    "enable",
+    "eval",
+    "exec",
+    "export",
+    "hash",
+    "local",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "set",
+    "setopt",
+    "shopt",
+    "source",
+    "trap",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "zcompile",
+    "zmodload",
+    // run another program, as somebody else, elsewhere, later, or again and again
+    "at",
+    "batch",
+    "chroot",
+    "chrt",
+    "chronic",
+    "cpulimit",
+    "crontab",
+    "dbus-run-session",
+    "direnv",
+    "doas",
+    "docker",
+    "entr",
+    "env",
+    "expect",
+    "fakeroot",
+    "firejail",
+    "flatpak",
+    "flock",
+    "gdb",
+    "ionice",
+    "kubectl",
+    "launchctl",
+    "lldb",
+    "ltrace",
+    "machinectl",
+    "nerdctl",
+    "nice",
+    "nix-shell",
+    "nohup",
+    "nsenter",
+    "numactl",
+    "open",
+    "osascript",
+    "parallel",
+    "perf",
+    "pkexec",
+    "podman",
+    "proot",
+    "rsh",
+    "run0",
+    "runuser",
+    "screen",
+    "script",
+    "setarch",
+    "setpriv",
+    "setsid",
+    "softlimit",
+    "ssh",
+    "start",
+    "stdbuf",
+    "strace",
+    "su",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "tmux",
+    "torify",
+    "timeout",
+    "unbuffer",
+    "unshare",
+    "valgrind",
+    "watch",
+    "watchexec",
+    "wsl",
+    "xargs",
+    "xdg-open",
+    // languages that are arguments
+    "awk",
+    "ed",
+    "emacs",
+    "ex",
+    "gawk",
+    "mawk",
+    "nawk",
+    "nvim",
+    "sed",
+    "tclsh",
+    "vi",
+    "vim",
+    "view",
+];
+
+/// Arguments that make a program run others: the program, and what the argument begins with.
+const RUNNING: &[(&str, &[&str])] = &[
+    ("find", &["-exec", "-ok", "-delete", "-fprint", "-fls"]),
+    ("fd", &["-x", "-X", "--exec"]),
+    (
+        "git",
+        &[
+            "-c",
+            "-C",
+            "-O",
+            "-x",
+            "--config-env",
+            "--exec",
+            "--ext-diff",
+            "--git-dir",
+            "--open-files",
+            "--output",
+            "--paginate",
+            "--receive-pack",
+            "--textconv",
+            "--upload-pack",
+            "--work-tree",
+            "bisect",
+            "config",
+            "difftool",
+            "ext::",
+            "filter-branch",
+            "mergetool",
+            "submodule",
+        ],
+    ),
+    ("hg", &["--config"]),
+    ("go", &["-exec", "-toolexec", "-vettool", "generate", "run"]),
+    ("cargo", &["--config"]),
+    ("tar", &["--checkpoint", "--to-command", "--use-compress", "--rsh", "--info-script", "--new-volume", "-I", "-F"]),
+    ("rsync", &["-e", "--rsh"]),
+    ("scp", &["-S", "-o"]),
+    ("sftp", &["-S", "-o"]),
+    ("rg", &["--pre", "--hostname-bin"]),
+    ("sort", &["--compress-prog"]),
+    ("zip", &["-T", "--unzip-command"]),
+    ("man", &["-P", "--pager", "-H", "--html"]),
+    ("less", &["+!"]),
+    ("make", &["--eval", "SHELL="]),
+];
+
+/// Programs that run a text that is an argument, after one of these.
+const INTERPRETERS: &[&str] =
+    &["bun", "deno", "julia", "lua", "luajit", "node", "perl", "php", "pypy", "python", "r", "rscript", "ruby"];
+const INLINE: &[&str] = &["-c", "-e", "-E", "-p", "-r", "-M", "--eval", "--print", "eval", "-"];
+
+/// The name a program goes by: `/usr/bin/python3.12` is `python`.
+fn name(program: &str) -> String {
+    let base = program.rsplit(['/', '\\']).next().unwrap_or(program).to_lowercase();
+    base.strip_suffix(".exe").unwrap_or(&base).to_owned()
+}
+
+/// Options and the like may have more after them; a word is that word alone.
+fn is_meant(start: &str, word: &str) -> bool {
+    let is_open = start.len() > 1 && (start.starts_with(['-', '+']) || start.ends_with([':', '=']));
+    if is_open { word.starts_with(start) } else { word == start }
+}
+
+/// Whether the command may run something its first words do not tell.
+pub(super) fn runs_others(words: &[String]) -> bool {
+    let Some((program, arguments)) = words.split_first() else { return true };
+    let name = name(program);
+    let has = |starts: &[&str]| arguments.iter().any(|word| starts.iter().any(|start| is_meant(start, word)));
+    let interpreter = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    WRAPPERS.contains(&name.as_str())
+        || RUNNING.iter().any(|(program, starts)| *program == name && has(starts))
+        || (INTERPRETERS.contains(&interpreter) && (arguments.is_empty() || has(INLINE)))
+}
+
+/// Whether the command removes one of `roots`, or a folder one is in.
+pub(super) fn wipes(words: &[String], cwd: &Path, roots: &[PathBuf]) -> bool {
+    let Some((program, arguments)) = words.split_first() else { return false };
+    let is_recursive = |word: &String| {
+        word == "--recursive" || (word.starts_with('-') && !word.starts_with("--") && word.contains(['r', 'R']))
+    };
+    name(program) == "rm"
+        && arguments.iter().any(is_recursive)
+        && arguments.iter().any(|word| roots.iter().any(|root| root.starts_with(tidy(&cwd.join(word)))))
+}
+
+/// Without `.` and `..`, as far as names tell.
+fn tidy(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => _ = tidy.pop(),
+            part => tidy.push(part),
+        }
+    }
+    tidy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::command::parse;
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        parse(line).unwrap().remove(0)
+    }
+
+    #[test]
+    fn programs_that_run_others_are_known() {
+        for line in [
+            "sh -c x",
+            "/bin/BASH x",
+            "sudo rm x",
+            "env -i timeout 5 nice touch x",
+            "xargs rm",
+            "eval x",
+            "cd sub",
+            "git -c core.pager=x log",
+            "git ls-remote --upload-pack='touch x' .",
+            "git --git-dir=sub status",
+            "find . -name x -exec rm '{}' ';'",
+            "find . -delete",
+            "tar cf a b --checkpoint-action=exec=x",
+            "python3.12 -c x",
+            "python",
+            "node --eval x",
+            "perl -e x",
+            "awk x",
+            "sed -n 1p f",
+            "rg --pre x y",
+            "cmd.exe",
+        ] {
+            assert!(runs_others(&words(line)), "{line}");
+        }
+        for line in [
+            "cargo test",
+            "git status",
+            "git commit -m x",
+            "find . -name x",
+            "tar xf a",
+            "python a.py",
+            "python -m pytest",
+            "git add configs",
+            "npm test",
+        ] {
+            assert!(!runs_others(&words(line)), "{line}");
+        }
+    }
+
+    #[test]
+    fn removing_a_workspace_is_noticed() {
+        let check = |line: &str, expected: bool| {
+            let roots = ["/home/me/work".into(), "/srv/other".into()];
+            assert_eq!(wipes(&words(line), Path::new("/home/me/work/sub"), &roots), expected, "{line}");
+        };
+        check("rm -rf /", true);
+        check("/bin/rm -fr ..", true);
+        check("rm --recursive ../../work/", true);
+        check("rm -R /srv", true);
+        check("rm -rf target", false);
+        check("rm -rf .", false);
+        check("rm /", false);
+        check("ls -r /", false);
+    }
+}

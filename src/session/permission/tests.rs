@@ -1,0 +1,267 @@
+use super::*;
+use crate::config::Mode::{Ask, Auto, Edit, Plan};
+
+fn target(path: &str) -> Target {
+    Target { relative: path.into(), absolute: format!("/work/{path}"), is_alone: true }
+}
+
+fn facts(tool: &str, kind: ToolKind) -> Facts {
+    Facts { tool: tool.into(), kind, targets: vec![], command: None, cautious: false }
+}
+
+fn edit(path: &str) -> Facts {
+    Facts { targets: vec![target(path)], ..facts("edit_file", ToolKind::Edit) }
+}
+
+fn run(line: &str) -> Facts {
+    let line = Line { commands: command::parse(line).ok(), sandboxed: true, network: false };
+    Facts { command: Some(line), ..facts("run_command", ToolKind::Execute) }
+}
+
+fn with(facts: Facts, change: impl Fn(&mut Line)) -> Facts {
+    let mut facts = facts;
+    facts.command.iter_mut().for_each(change);
+    facts
+}
+
+fn policy(allow: &[&str], ask: &[&str], deny: &[&str]) -> Policy {
+    let owned = |rules: &[&str]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let policy = Policy::new(&owned(allow), &owned(ask), &owned(deny));
+    assert_eq!(policy.allow.len() + policy.ask.len() + policy.deny.len(), allow.len() + ask.len() + deny.len());
+    policy
+}
+
+#[track_caller]
+fn check(policy: &Policy, mode: Mode, facts: &Facts, expected: &str) {
+    let verdict = match policy.decide(mode, facts) {
+        Verdict::Allow => "allow",
+        Verdict::Ask => "ask",
+        Verdict::Forbid(_) => "forbid",
+    };
+    assert_eq!(verdict, expected, "{mode:?} {facts:?}");
+}
+
+#[test]
+fn modes_decide_when_no_rule_does() {
+    let none = Policy::default();
+    let read = facts("read_file", ToolKind::Read);
+    let other = facts("search_issues", ToolKind::Other);
+    let unknown = facts("other", ToolKind::Execute);
+    let job = facts("run_command", ToolKind::Execute);
+    let careful = Facts { cautious: true, ..facts("read_file", ToolKind::Read) };
+    let unheld = with(run("make"), |line| line.sandboxed = false);
+    let reaching = with(run("make"), |line| line.network = true);
+    for (facts, expected) in [
+        (read, ["allow", "allow", "allow", "allow"]),
+        (edit("a"), ["forbid", "ask", "allow", "allow"]),
+        (run("make"), ["forbid", "ask", "ask", "allow"]),
+        (run("make $x > y"), ["forbid", "ask", "ask", "allow"]),
+        (unheld, ["forbid", "ask", "ask", "ask"]),
+        (reaching, ["forbid", "ask", "ask", "ask"]),
+        (unknown, ["forbid", "ask", "ask", "ask"]),
+        (job, ["forbid", "allow", "allow", "allow"]),
+        (other, ["forbid", "ask", "ask", "ask"]),
+        (careful, ["ask", "ask", "ask", "ask"]),
+    ] {
+        for (mode, expected) in [Plan, Ask, Edit, Auto].into_iter().zip(expected) {
+            check(&none, mode, &facts, expected);
+        }
+    }
+}
+
+#[test]
+fn deny_beats_ask_beats_allow_beats_mode() {
+    let rules = policy(&["edit_file(docs/**)"], &["edit_file(docs/api/**)"], &["edit_file(docs/api/secret*)"]);
+    check(&rules, Ask, &edit("docs/a.md"), "allow");
+    check(&rules, Edit, &edit("docs/api/a.md"), "ask");
+    check(&rules, Edit, &edit("docs/api/secret.md"), "forbid");
+    check(&rules, Ask, &edit("src/a.rs"), "ask");
+    check(
+        &policy(&[], &[], &["read_file(private/**)"]),
+        Ask,
+        &Facts { targets: vec![target("private/a")], ..facts("read_file", ToolKind::Read) },
+        "forbid",
+    );
+}
+
+#[test]
+fn every_file_of_a_patch_must_be_allowed_and_none_denied() {
+    let rules = policy(&["edit_file(docs/**)", "edit_file(/work/b.md)"], &[], &["edit_file(src/**)"]);
+    let patch = |paths: &[&str]| Facts {
+        targets: paths.iter().map(|path| target(path)).collect(),
+        ..facts("apply_patch", ToolKind::Edit)
+    };
+    check(&rules, Ask, &patch(&["docs/a.md", "b.md"]), "allow");
+    check(&rules, Ask, &patch(&["docs/a.md", "c.md"]), "ask");
+    check(&rules, Ask, &patch(&["docs/a.md", "src/b.rs"]), "forbid");
+}
+
+#[test]
+fn a_command_is_allowed_when_each_simple_command_is() {
+    let rules = policy(&["run_command(cargo test *)", "run_command(git status)", "run_command(echo *)"], &[], &[]);
+    for line in
+        ["cargo test", "cargo test --lib", "git status", "cargo test && git status", "echo a | echo b; git status\n"]
+    {
+        check(&rules, Ask, &run(line), "allow");
+    }
+    for line in [
+        "cargo build",
+        "git status -s",
+        "echo ok; touch x",
+        "echo ok\ntouch x",
+        "echo ok && touch x",
+        "echo ok | sh",
+        "echo $(touch x)",
+        "echo `touch x`",
+        "echo \"$(touch x)\"",
+        "echo ok > x",
+        "echo ok &",
+        "echo *(e:'touch x':)",
+        "{touch,x}",
+        "echo {a,b}",
+        "x=1 echo ok",
+        "env echo ok",
+        "sudo echo ok",
+        "/bin/echo ok",
+        "./echo ok",
+        "echo 'a",
+        "cargo test $IFS",
+        "echo ok \u{202e}",
+        "eval echo ok",
+        "command echo ok",
+        "xargs echo",
+    ] {
+        check(&rules, Ask, &run(line), "ask");
+    }
+    check(&rules, Ask, &with(run("echo ok"), |line| line.sandboxed = false), "ask");
+    check(&rules, Ask, &with(run("echo ok"), |line| line.network = true), "ask");
+    check(
+        &policy(&["network(cargo fetch)"], &[], &[]),
+        Ask,
+        &with(run("cargo fetch"), |line| line.network = true),
+        "allow",
+    );
+    check(&policy(&["network(cargo fetch)"], &[], &[]), Ask, &run("cargo fetch"), "ask");
+    check(&policy(&["run_command"], &[], &[]), Ask, &run("echo $(date) > x"), "allow");
+}
+
+#[test]
+fn what_runs_others_is_allowed_word_by_word_and_alone() {
+    let rules = policy(
+        &[
+            "run_command(git *)",
+            "run_command(find *)",
+            "run_command(tar *)",
+            "run_command(env *)",
+            "run_command(sh build.sh)",
+        ],
+        &[],
+        &[],
+    );
+    check(&rules, Ask, &run("git log --oneline"), "allow");
+    check(&rules, Ask, &run("sh build.sh"), "allow");
+    for line in [
+        "git -c core.pager=x log",
+        "git ls-remote --upload-pack='touch x' .",
+        "find . -exec touch x ';'",
+        "find . -delete",
+        "tar cf a b --checkpoint=1 --checkpoint-action=exec='touch x'",
+        "env -i timeout 5 nice touch x",
+        "sh build.sh x",
+        "git log | sh build.sh",
+    ] {
+        check(&rules, Ask, &run(line), "ask");
+    }
+}
+
+#[test]
+fn a_command_is_denied_when_any_simple_command_is_and_asked_about_when_nobody_can_tell() {
+    let rules = policy(&["run_command(git *)"], &[], &["run_command(git push *)", "run_command(rm *)"]);
+    for line in ["git push", "git push -f origin", "git status && git push", "/bin/rm -rf x", "ls; rm x"] {
+        check(&rules, Auto, &run(line), "forbid");
+    }
+    for line in ["sh -c 'git push'", "echo $(git push)", "sudo rm x", "for i in a; do rm x; done"] {
+        check(&rules, Auto, &run(line), "ask");
+    }
+    check(&rules, Auto, &run("make"), "allow");
+    check(&rules, Ask, &run("git status"), "allow");
+    check(&policy(&[], &["run_command(make *)"], &[]), Auto, &run("make all"), "ask");
+    check(&policy(&[], &[], &["run_command"]), Auto, &run("make $x"), "forbid");
+    check(&policy(&[], &[], &["network"]), Auto, &with(run("make"), |line| line.network = true), "forbid");
+}
+
+#[test]
+fn caution_asks_in_every_mode_and_is_never_remembered() {
+    let mut rules = policy(&["edit_file", "run_command"], &[], &[]);
+    for facts in [Facts { cautious: true, ..edit(".git/config") }, Facts { cautious: true, ..run("rm -rf /") }] {
+        check(&rules, Auto, &facts, "ask");
+        assert_eq!(rules.offer(&facts), None);
+        assert!(rules.remember(&facts, None).is_err());
+        check(&rules, Auto, &facts, "ask");
+    }
+}
+
+#[test]
+fn removing_the_workspace_is_a_caution() {
+    let line =
+        |command: &str| CommandLine { command: command.into(), cwd: "/work".into(), sandboxed: true, network: false };
+    let roots = ["/work/me".into()];
+    assert!(wipes(&line("make && rm -rf me"), &roots));
+    assert!(!wipes(&line("make && rm -rf me/target"), &roots));
+}
+
+#[test]
+fn always_adds_the_rule_that_was_offered() {
+    for (facts, rule) in [
+        (edit("src/a[1].rs"), Some("edit_file(src/a[[]1[]].rs)")),
+        (Facts { tool: "apply_patch".into(), ..edit("a.rs") }, Some("edit_file(a.rs)")),
+        (Facts { targets: vec![target("a"), target("b")], ..edit("") }, None),
+        (Facts { targets: vec![Target { is_alone: false, ..target("a") }], ..edit("") }, Some("edit_file(/work/a)")),
+        (run("cargo test -- 'a b' '*'"), Some("run_command(cargo test -- 'a b' '*')")),
+        (run("sudo make"), Some("run_command(sudo make)")),
+        (with(run("cargo fetch"), |line| line.network = true), Some("network(cargo fetch)")),
+        (with(run("make"), |line| line.sandboxed = false), None),
+        (run("a && b"), None),
+        (run("a > b"), None),
+        (facts("search_issues", ToolKind::Other), Some("search_issues")),
+    ] {
+        let mut rules = Policy::default();
+        assert_eq!(rules.offer(&facts).as_deref(), rule, "{facts:?}");
+        assert_eq!(rules.remember(&facts, None).is_ok(), rule.is_some());
+        check(&rules, Ask, &facts, if rule.is_some() { "allow" } else { "ask" });
+        check(&rules, Ask, &edit("other"), "ask");
+        check(&rules, Ask, &run("other"), "ask");
+    }
+    assert_eq!(policy(&[], &["run_command(make *)"], &[]).offer(&run("make x")), None, "it would change nothing");
+}
+
+#[test]
+fn an_edited_rule_must_be_about_the_call_and_narrow() {
+    let edited = |facts: &Facts, rule: &str| Policy::default().remember(facts, Some(rule)).map(|rule| rule.to_string());
+    let test = run("cargo test --lib");
+    for rule in ["run_command(cargo test *)", "run_command(cargo test --lib)", "run_command(cargo test --lib *)"] {
+        assert_eq!(edited(&test, rule).as_deref(), Ok(rule));
+    }
+    for (rule, why) in [
+        ("run_command(cargo build)", "does not allow this call"),
+        ("network(cargo test *)", "does not allow this call"),
+        ("edit_file(src/**)", "does not allow this call"),
+        ("run_command(cargo *)", "allows too much"),
+        ("run_command(*)", "allows too much"),
+        ("run_command", "allows too much"),
+        ("run_command(cargo test *) x", "closing `)`"),
+    ] {
+        let problem = edited(&test, rule).unwrap_err();
+        assert!(problem.contains(why), "{rule}: {problem}");
+    }
+    assert!(edited(&run("sh a.sh"), "run_command(sh a.sh *)").is_err(), "no prefix says what a shell does");
+    assert!(edited(&run("a && b"), "run_command(a b *)").is_err(), "never for a compound");
+    assert_eq!(edited(&edit("src/a.rs"), "edit_file(src/**)").as_deref(), Ok("edit_file(src/**)"));
+    assert!(edited(&edit("src/a.rs"), "edit_file(**)").is_err());
+}
+
+#[test]
+fn a_rule_that_cannot_be_read_fails_closed() {
+    let rules = Policy::new(&["edit_file".into()], &[], &["edit_file(src/**".into()]);
+    check(&rules, Ask, &edit("src/a.rs"), "ask");
+}

@@ -1,0 +1,85 @@
+//! Known secrets in a text: each is replaced before the text is logged, stored, shown or sent.
+//!
+//! The result holds no secret the redactor knows, as it is or as JSON writes it. What is too short to be told from
+//! ordinary words is no secret here.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+/// Shorter values are words like any other.
+const SHORTEST: usize = 8;
+/// What stands for a secret.
+const MASK: &str = "[secret]";
+
+/// Finds known secrets. Cheap to clone; the default one knows none.
+#[derive(Debug, Clone, Default)]
+pub struct Redactor(Option<Arc<AhoCorasick>>);
+
+impl Redactor {
+    /// Knows these values, as far as they are long enough.
+    #[must_use]
+    pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
+        let mut known = Vec::new();
+        for secret in secrets {
+            let secret = secret.as_ref().trim();
+            if secret.len() < SHORTEST {
+                continue;
+            }
+            let quoted = serde_json::Value::from(secret).to_string();
+            let as_json = quoted.trim_matches('"');
+            if as_json != secret {
+                known.push(as_json.to_owned());
+            }
+            known.push(secret.to_owned());
+        }
+        if known.is_empty() {
+            return Self::default();
+        }
+        // The longest first: no rest of one stays where another begins it.
+        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(known);
+        Self(finder.ok().map(Arc::new))
+    }
+
+    /// `text` without the secrets.
+    #[must_use]
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let Some(finder) = self.0.as_ref().filter(|finder| finder.is_match(text)) else { return Cow::Borrowed(text) };
+        let mut clean = String::with_capacity(text.len());
+        finder.replace_all_with(text, &mut clean, |_, _, clean| {
+            clean.push_str(MASK);
+            true
+        });
+        Cow::Owned(clean)
+    }
+
+    /// [`Self::redact`] in place.
+    pub fn clean(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.redact(text) {
+            *text = clean;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_replaced_wherever_they_stand() {
+        let secrets = Redactor::new(["sk-0123456789", "sk-0123456789-long", "short", "quo\"ted-secret"]);
+        let check = |text: &str, expected: &str| assert_eq!(secrets.redact(text), expected);
+        check("nothing here, not even short", "nothing here, not even short");
+        check("key sk-0123456789.", "key [secret].");
+        check("sk-0123456789-longsk-0123456789", "[secret][secret]");
+        check(r#"{"k":"quo\"ted-secret"} quo"ted-secret"#, r#"{"k":"[secret]"} [secret]"#);
+    }
+
+    #[test]
+    fn who_knows_nothing_changes_nothing() {
+        let text = "text";
+        assert!(matches!(Redactor::new(["1234567", ""]).redact(text), Cow::Borrowed(_)));
+        assert!(matches!(Redactor::default().redact(text), Cow::Borrowed(_)));
+    }
+}

@@ -1,0 +1,103 @@
+//! What a permission question says besides its title and its diff: what will really happen, and what a glance misses.
+//!
+//! Every line is escaped: what is shown is what there is.
+
+use std::path::Path;
+
+use super::{CommandLine, FileDiff, Preview};
+use crate::text::display::{escape, escape_line, hidden};
+use crate::text::script;
+
+impl Preview {
+    /// The lines; none for what title and diff tell already.
+    #[must_use]
+    pub fn description(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        lines.extend(self.command.as_deref().into_iter().flat_map(command));
+        lines.extend(self.caution.as_deref().map(|caution| escape_line(caution).into_owned()));
+        lines.extend(self.note.as_deref().map(|note| escape_line(note).into_owned()));
+        lines.extend(self.diffs.iter().filter_map(unseen));
+        lines.extend(self.lookalike());
+        lines
+    }
+
+    /// A word in a path or command that mixes writing systems.
+    fn lookalike(&self) -> Option<String> {
+        let paths = self.locations.iter().map(|location| &location.path).chain(&self.targets);
+        let found = paths
+            .map(|path| path.to_string_lossy())
+            .chain(self.command.iter().map(|line| line.command.as_str().into()))
+            .find_map(|text| script::mixed(&text))?;
+        Some(format!("look closely: {}", escape_line(&found)))
+    }
+}
+
+/// The command as the shell gets it, and where and how it runs.
+fn command(line: &CommandLine) -> [String; 2] {
+    let held = if line.sandboxed { "in the sandbox" } else { "NOT in a sandbox" };
+    let network = if line.network { "with network" } else { "without network" };
+    // Nobody stands between a command that no sandbox holds and the network.
+    let how = if line.sandboxed { format!("{held}, {network}") } else { held.to_owned() };
+    [escape(&line.command).into_owned(), format!("in {}, {how}", shown(&line.cwd))]
+}
+
+/// Characters a change brings in that its diff does not show.
+fn unseen(diff: &FileDiff) -> Option<String> {
+    let old = diff.old_text.as_deref().unwrap_or_default();
+    let brought: String = diff.new_text.chars().filter(|&c| super::is_deceptive(c) && !old.contains(c)).collect();
+    // What ends a line in Windows is nothing to look at.
+    let hidden = hidden(&brought.replace('\r', ""))?;
+    Some(format!("{} gets characters that cannot be seen: {hidden}", shown(&diff.path)))
+}
+
+fn shown(path: &Path) -> String {
+    escape_line(&path.to_string_lossy()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Location;
+    use super::*;
+
+    #[track_caller]
+    fn check(preview: &Preview, expected: &[&str]) {
+        assert_eq!(preview.description(), expected);
+    }
+
+    #[test]
+    fn a_command_is_shown_whole_with_what_holds_it() {
+        let line = |command: &str, sandboxed, network| Preview {
+            command: Some(Box::new(CommandLine { command: command.into(), cwd: "/w/sub".into(), sandboxed, network })),
+            ..Preview::default()
+        };
+        check(
+            &line("make\nmake test", true, false),
+            &["make\nmake test", "in /w/sub, in the sandbox, without network"],
+        );
+        check(&line("curl x", true, true), &["curl x", "in /w/sub, in the sandbox, with network"]);
+        check(&line("make", false, true), &["make", "in /w/sub, NOT in a sandbox"]);
+        check(
+            &line("echo \u{202e}x; c\u{430}t y", true, false),
+            &[
+                "echo \\u{202e}x; c\u{430}t y",
+                "in /w/sub, in the sandbox, without network",
+                "look closely: `c\u{430}t` mixes Latin and Cyrillic letters",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_a_diff_hides_is_said() {
+        let diff = FileDiff {
+            path: "/w/a".into(),
+            old_text: Some("\u{feff}a\r\n".into()),
+            new_text: "\u{feff}\u{200b}\r\n".into(),
+        };
+        let preview = Preview { diffs: vec![diff], caution: Some("careful".into()), ..Preview::default() };
+        check(&preview, &["careful", "/w/a gets characters that cannot be seen: U+200B"]);
+        check(&Preview::default(), &[]);
+        let location = Location { path: "/w/r\u{435}adme".into(), line: None };
+        let preview = Preview { locations: vec![location], ..Preview::default() };
+        check(&preview, &["look closely: `r\u{435}adme` mixes Latin and Cyrillic letters"]);
+    }
+}

@@ -1,0 +1,68 @@
+//! Output of a running call on its way to whoever watches: merged while nobody takes it, and bounded. The newest counts.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+/// As much waits to be taken, in bytes.
+const WAITING: usize = 4000;
+
+/// What a running call says. Cheap to clone; clones share.
+#[derive(Debug, Clone, Default)]
+pub struct Live(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    waiting: Mutex<String>,
+    news: Notify,
+}
+
+impl Live {
+    /// Says something, at once and whoever listens.
+    pub fn say(&self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() + text.len() > WAITING {
+            let newest = text.split_at(text.ceil_char_boundary(text.len().saturating_sub(WAITING / 2))).1;
+            let room = WAITING / 2 - newest.len().min(WAITING / 2);
+            let cut = waiting.ceil_char_boundary(waiting.len().saturating_sub(room));
+            waiting.replace_range(..cut, "[…]\n");
+            waiting.push_str(newest);
+        } else {
+            waiting.push_str(text);
+        }
+        drop(waiting);
+        self.0.news.notify_one();
+    }
+
+    /// Waits for something to be said and takes all of it that was not taken yet.
+    pub async fn next(&self) -> String {
+        loop {
+            let said = std::mem::take(&mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+            if !said.is_empty() {
+                return said;
+            }
+            self.0.news.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_flood_is_bounded_and_its_end_is_heard() {
+        let live = Live::default();
+        for line in 0..10_000 {
+            live.say(&format!("line {line}\n"));
+        }
+        let said = live.next().await;
+        assert!(said.len() <= WAITING + 8, "{}", said.len());
+        assert!(said.starts_with("[…]\n") && said.ends_with("line 9999\n"), "{said}");
+        live.say(&"é".repeat(1_000_000));
+        assert!(live.next().await.len() <= WAITING + 8);
+    }
+}

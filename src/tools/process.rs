@@ -1,0 +1,275 @@
+//! Programs the model runs: started in a sandbox, listened to, and ended as a tree.
+//!
+//! Whatever a command starts ends with it, and all commands end with their session: the server knows a command is over by
+//! its exit, and that its tree is gone because nobody holds the other end of the output's pipe.
+
+#![expect(clippy::disallowed_methods, reason = "this is the room that starts processes")]
+
+mod job;
+mod output;
+mod plain;
+mod sandbox;
+pub mod supervisor;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+pub(super) use self::job::{Ended, Job};
+pub(super) use self::output::Output;
+pub use self::sandbox::Sandbox;
+use self::sandbox::{Confined, Input, Invocation, Places, Scratch};
+use super::{CommandLine, Live, ToolError};
+use crate::workspace::guard::with_repositories;
+use crate::workspace::{Guard, Workspace};
+
+/// The outputs of so many commands can be read again.
+const OUTPUTS: usize = 32;
+/// So many commands run in the background.
+const JOBS: usize = 8;
+
+/// What commands are told whatever the person's environment says: there is no terminal, nobody answers, nothing is paged.
+const FIXED: [(&str, &str); 9] = [
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("GCM_INTERACTIVE", "never"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("MANPAGER", "cat"),
+    ("NO_COLOR", "1"),
+    ("PAGER", "cat"),
+    ("TERM", "dumb"),
+];
+
+/// What is around the commands of a session.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// The variables commands get; none of them is a secret.
+    pub variables: BTreeMap<String, String>,
+    /// This program, which starts commands as [`supervisor`].
+    pub program: Option<PathBuf>,
+    /// The folder for what is kept while a session runs.
+    pub state: Option<PathBuf>,
+    /// Our own files and folders: no command sees them.
+    pub hidden: Vec<PathBuf>,
+    /// How long a command may run when the model asks for no other time.
+    pub timeout: Option<Duration>,
+}
+
+/// The commands of a session. Cheap to clone; clones share.
+#[derive(Debug, Clone, Default)]
+pub struct Shell(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    surroundings: Surroundings,
+    sandbox: OnceCell<Sandbox>,
+    running: Mutex<Running>,
+    end: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    scratch: Option<Arc<Scratch>>,
+    last: u32,
+    outputs: VecDeque<(u32, Arc<Output>)>,
+    background: BTreeMap<u32, Arc<Job>>,
+    tasks: JoinSet<()>,
+}
+
+impl Shell {
+    /// Commands in these surroundings; nothing runs yet.
+    #[must_use]
+    pub fn new(surroundings: Surroundings) -> Self {
+        Self(Arc::new(Shared { surroundings, ..Shared::default() }))
+    }
+
+    /// How long a command may run when nothing else is said.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.0.surroundings.timeout
+    }
+
+    /// Whether a sandbox will hold the commands of this workspace.
+    pub(super) async fn holds(&self, workspace: &Workspace) -> bool {
+        let sandbox = self.0.sandbox.get_or_init(|| Sandbox::find(&self.0.surroundings)).await;
+        sandbox.holds(workspace.roots(), self.0.surroundings.home().as_deref())
+    }
+
+    /// Starts a command.
+    ///
+    /// # Errors
+    /// When it cannot be started as it was shown.
+    pub(super) async fn start(
+        &self,
+        workspace: &Workspace,
+        line: &CommandLine,
+        live: Option<Live>,
+    ) -> Result<Arc<Job>, ToolError> {
+        if self.holds(workspace).await != line.sandboxed {
+            return Err(ToolError("the sandbox is not what was shown; nothing was run".to_owned()));
+        }
+        let (shared, workspace, line) = (Arc::clone(&self.0), workspace.clone(), line.clone());
+        let prepared = tokio::task::spawn_blocking(move || shared.prepare(&workspace, &line)).await;
+        let prepared = match prepared {
+            Ok(prepared) => prepared.map_err(|error| ToolError(format!("the command cannot be started: {error}")))?,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
+        let mut running = self.0.running();
+        running.last += 1;
+        let id = running.last;
+        let output = Arc::new(Output::new(format!("output:{id}"), prepared.scratch.as_deref()));
+        running.outputs.push_back((id, Arc::clone(&output)));
+        if running.outputs.len() > OUTPUTS {
+            running.outputs.pop_front();
+        }
+        let stop = self.0.end.child_token();
+        let (job, task) = job::spawn(id, prepared, output, live, stop)
+            .map_err(|error| ToolError(format!("the command cannot be started: {error}")))?;
+        while running.tasks.try_join_next().is_some() {}
+        running.tasks.spawn(task);
+        Ok(Arc::new(job))
+    }
+
+    /// Lets a command run on after its call.
+    ///
+    /// # Errors
+    /// When too many do already.
+    pub(super) fn keep(&self, job: &Arc<Job>) -> Result<(), ToolError> {
+        let mut running = self.0.running();
+        running.background.retain(|_, job| !job.has_ended() || job.has_news());
+        if running.background.len() == JOBS {
+            return Err(ToolError(format!("{JOBS} jobs run already; stop one of them first")));
+        }
+        running.background.insert(job.id, Arc::clone(job));
+        Ok(())
+    }
+
+    /// A command that runs in the background, or did.
+    pub(super) fn job(&self, id: u32) -> Option<Arc<Job>> {
+        self.0.running().background.get(&id).cloned()
+    }
+
+    /// What the command of that number said.
+    pub(super) fn output(&self, id: u32) -> Option<Arc<Output>> {
+        self.0.running().outputs.iter().find(|(other, _)| *other == id).map(|(_, output)| Arc::clone(output))
+    }
+
+    /// Stops all commands and waits until they are gone.
+    pub async fn end(&self) {
+        self.0.end.cancel();
+        let mut tasks = std::mem::take(&mut self.0.running().tasks);
+        while tasks.join_next().await.is_some() {}
+        let _last = self.0.running().scratch.take();
+    }
+}
+
+/// A command that can be started.
+struct Prepared {
+    invocation: Invocation,
+    variables: BTreeMap<String, OsString>,
+    cwd: PathBuf,
+    /// What watches over protected files, and whether the sandbox pins them.
+    guard: Option<(Guard, bool)>,
+    /// Where its output is kept.
+    scratch: Option<PathBuf>,
+    /// Keeps the folder as long as the command runs.
+    _scratch: Option<Arc<Scratch>>,
+}
+
+impl Shared {
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn scratch(&self) -> io::Result<Arc<Scratch>> {
+        let mut running = self.running();
+        if let Some(scratch) = &running.scratch {
+            return Ok(Arc::clone(scratch));
+        }
+        let parent = self.surroundings.state.as_ref().map(|state| state.join("commands"));
+        let scratch = Arc::new(Scratch::new(parent.as_deref())?);
+        running.scratch = Some(Arc::clone(&scratch));
+        Ok(scratch)
+    }
+
+    /// Everything that touches the disk before a command starts. Blocks.
+    fn prepare(&self, workspace: &Workspace, line: &CommandLine) -> io::Result<Prepared> {
+        let surroundings = &self.surroundings;
+        let cwd = workspace.resolve_path(&line.cwd).map_err(io::Error::other)?.real();
+        let argv = vec![shell().into(), "-c".into(), OsString::from(&line.command)];
+        let fixed = FIXED.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
+        let given = surroundings.variables.iter().map(|(name, value)| (name.clone(), OsString::from(value)));
+        let mut variables: BTreeMap<_, _> = given.chain(fixed).collect();
+        variables.insert("PATH".to_owned(), surroundings.path().into());
+        let Some(sandbox) = self.sandbox.get().filter(|_| line.sandboxed) else {
+            let invocation = surroundings.supervised(None, argv)?;
+            return Ok(Prepared { invocation, variables, cwd, guard: None, scratch: None, _scratch: None });
+        };
+        let scratch = self.scratch()?;
+        let roots = with_repositories(workspace.roots());
+        let guard = Guard::new(&roots);
+        let home = surroundings.home();
+        let write: Vec<PathBuf> = roots.iter().map(|root| root.real().to_owned()).collect();
+        let confined = Confined {
+            roots: &roots,
+            pins: &guard.pins(),
+            hidden: &surroundings.hidden,
+            home: home.as_deref(),
+            places: &Places::find(surroundings.path(), home.as_deref(), &write, line.network),
+            scratch: &scratch,
+            cwd: &cwd,
+            network: line.network,
+        };
+        let invocation = sandbox.invocation(&confined, surroundings, argv)?;
+        let own = sandbox.variables(&scratch).into_iter();
+        variables.extend(own.map(|(name, value)| (name.to_owned(), value.into_os_string())));
+        let (folder, guard) = (scratch.folder(), Some((guard, sandbox.pins())));
+        Ok(Prepared { invocation, variables, cwd, guard, scratch: Some(folder), _scratch: Some(scratch) })
+    }
+}
+
+impl Surroundings {
+    fn path(&self) -> &str {
+        self.variables.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str)
+    }
+
+    /// The home folder, without symlinks.
+    fn home(&self) -> Option<PathBuf> {
+        Path::new(self.variables.get("HOME")?).canonicalize().ok()
+    }
+
+    /// The program of that name in the search path.
+    fn which(&self, name: &str) -> Option<PathBuf> {
+        let folders = std::env::split_paths(self.path()).filter(|folder| folder.is_absolute());
+        folders.map(|folder| folder.join(name)).find(|program| program.is_file())
+    }
+
+    /// What starts `argv` by way of the [`supervisor`].
+    fn supervised(&self, restriction: Option<String>, argv: Vec<OsString>) -> io::Result<Invocation> {
+        let missing = "it is not known which program this is";
+        let program = self.program.clone().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, missing))?;
+        let mut arguments = vec![OsString::from("sandbox-exec")];
+        arguments.extend(restriction.into_iter().flat_map(|json| ["--restrict".into(), OsString::from(json)]));
+        arguments.push("--".into());
+        arguments.extend(argv);
+        Ok(Invocation { program, arguments, input: Input::Lifeline })
+    }
+}
+
+/// Models write for bash, so it is bash where there is one.
+fn shell() -> &'static str {
+    ["/bin/bash", "/usr/bin/bash"].into_iter().find(|shell| Path::new(shell).exists()).unwrap_or("/bin/sh")
+}
+
+fn command(program: &Path) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(program);
+    command.kill_on_drop(true);
+    command
+}

@@ -1,0 +1,145 @@
+//! One command from its start to its end.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::process::{Child, ChildStdin};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::sandbox::Input;
+use super::{Output, Prepared, command};
+use crate::tools::Live;
+use crate::workspace::Guard;
+
+/// How long a tree that is being killed may take to be gone before nobody waits for it any more.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A command that runs, or did. It is stopped when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// Its number in the session.
+    pub id: u32,
+    pub output: Arc<Output>,
+    ended: watch::Receiver<Option<Arc<Ended>>>,
+    stop: CancellationToken,
+    _stop: DropGuard,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Its exit; `None` where that was not to be learned.
+    status: Option<ExitStatus>,
+    /// How long it ran.
+    pub ran: Duration,
+    /// What was put right after it, for the model.
+    pub notes: Vec<String>,
+}
+
+impl Ended {
+    /// Its exit code, as shells count: 128 and the signal where one ended it.
+    pub fn code(&self) -> Option<i32> {
+        #[cfg(unix)]
+        let signal = self.status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
+        #[cfg(not(unix))]
+        let signal = None::<i32>;
+        self.status?.code().or(signal.map(|signal| 128 + signal))
+    }
+}
+
+impl Job {
+    /// Waits for its end.
+    pub async fn ended(&self) -> Arc<Ended> {
+        let mut ended = self.ended.clone();
+        let end = ended.wait_for(Option::is_some).await.ok().and_then(|end| end.clone());
+        end.unwrap_or_else(|| Arc::new(Ended { status: None, ran: Duration::ZERO, notes: Vec::new() }))
+    }
+
+    /// Kills it and all it started, and waits until they are gone.
+    pub async fn stop(&self) -> Arc<Ended> {
+        self.stop.cancel();
+        self.ended().await
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.ended.borrow().is_some()
+    }
+
+    pub fn has_news(&self) -> bool {
+        self.output.has_news()
+    }
+}
+
+/// Starts a command; what it gives besides the job has to be run to its end.
+pub(super) fn spawn(
+    id: u32,
+    prepared: Prepared,
+    output: Arc<Output>,
+    live: Option<Live>,
+    stop: CancellationToken,
+) -> io::Result<(Job, impl Future<Output = ()> + use<>)> {
+    let Prepared { invocation, variables, cwd, guard, scratch: _, _scratch: scratch } = prepared;
+    let (reader, writer) = io::pipe()?;
+    let mut command = command(&invocation.program);
+    command.args(invocation.arguments).env_clear().envs(variables).current_dir(cwd);
+    command.stdout(writer.try_clone()?).stderr(writer);
+    command.stdin(match invocation.input {
+        Input::File(file) => file.into(),
+        Input::Lifeline => Stdio::piped(),
+    });
+    let begun = Instant::now();
+    let mut child = command.spawn()?;
+    // It holds this process's copies of the pipe.
+    drop(command);
+    let lifeline = child.stdin.take();
+    let heard = Arc::clone(&output);
+    let listening = tokio::task::spawn_blocking(move || heard.listen(reader, live.as_ref()));
+    let (sender, ended) = watch::channel(None);
+    let job = Job { id, output, ended, stop: stop.clone(), _stop: stop.clone().drop_guard() };
+    let tend = async move {
+        let status = tend(child, lifeline, &stop).await;
+        let ran = begun.elapsed();
+        gone(listening).await;
+        let notes = restore(guard).await;
+        drop(scratch);
+        let _nobody_waits = sender.send(Some(Arc::new(Ended { status, ran, notes })));
+    };
+    Ok((job, tend))
+}
+
+/// Waits for the exit, or kills.
+async fn tend(mut child: Child, lifeline: Option<ChildStdin>, stop: &CancellationToken) -> Option<ExitStatus> {
+    if let Some(status) = stop.run_until_cancelled(child.wait()).await {
+        return status.ok();
+    }
+    if lifeline.is_some() {
+        drop(lifeline);
+        if let Ok(status) = tokio::time::timeout(PATIENCE, child.wait()).await {
+            return status.ok();
+        }
+    }
+    child.kill().await.ok()?;
+    child.wait().await.ok()
+}
+
+/// Waits until nobody holds the output any more.
+async fn gone(listening: JoinHandle<()>) {
+    match tokio::time::timeout(PATIENCE, listening).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!("listening to a command broke: {error}"),
+        Err(_) => tracing::warn!("something that a command started is still there"),
+    }
+}
+
+async fn restore(guard: Option<(Guard, bool)>) -> Vec<String> {
+    let Some((guard, pinned)) = guard else { return Vec::new() };
+    let restored = tokio::task::spawn_blocking(move || guard.restore(pinned)).await;
+    restored.unwrap_or_else(|error| {
+        tracing::error!("looking after protected files broke: {error}");
+        vec!["protected files could not be looked after; tell the user".to_owned()]
+    })
+}

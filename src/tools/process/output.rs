@@ -1,0 +1,268 @@
+//! What a program says: its beginning and its end in memory, all of it in a file that has no name.
+//!
+//! Invariant: whatever the program writes, this costs a bounded amount of memory, and the end of it is never lost. The
+//! file is readable by nobody else and goes with the process, however that ends.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::plain::Plain;
+use crate::tools::Live;
+
+/// As much of the beginning is kept in memory, and as much of the end, in bytes.
+const KEPT: usize = 16_000;
+/// As much is kept in the file: what comes after is only in the tail.
+const SPILLED: u64 = 256 << 20;
+/// Read at once.
+const PIECE: usize = 64 << 10;
+
+/// The output of one program.
+#[derive(Debug)]
+pub(crate) struct Output {
+    name: String,
+    folder: Option<PathBuf>,
+    state: Mutex<State>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What was not taken yet.
+    fresh: Kept,
+    file: Option<File>,
+    /// Bytes in the file.
+    stored: u64,
+    /// Bytes in all.
+    total: u64,
+    invalid: u64,
+    /// Nothing more comes.
+    ended: bool,
+    /// Why not all is in the file.
+    missing: Option<String>,
+}
+
+/// The beginning and the end of a text.
+#[derive(Debug, Default)]
+struct Kept {
+    head: String,
+    tail: String,
+    /// Bytes between the two.
+    skipped: u64,
+}
+
+impl Output {
+    /// Nothing yet; the file will be in `folder`.
+    pub fn new(name: String, folder: Option<&Path>) -> Self {
+        let folder = folder.map(Path::to_owned);
+        Self { name, folder, state: Mutex::default(), news: Notify::new() }
+    }
+
+    /// Reads the program's end of the pipe until nobody holds the other one any more. Blocks.
+    pub fn listen(&self, mut pipe: impl Read, live: Option<&Live>) {
+        let mut plain = Plain::default();
+        let mut piece = vec![0; PIECE];
+        loop {
+            let text = match pipe.read(&mut piece) {
+                Ok(0) => break,
+                Ok(count) => plain.text(piece.get(..count).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    tracing::warn!("reading the output of a command: {error}");
+                    break;
+                }
+            };
+            self.add(&text);
+            if let Some(live) = live {
+                live.say(&text);
+            }
+        }
+        self.add(plain.rest());
+        let mut state = self.state();
+        (state.ended, state.invalid) = (true, plain.invalid);
+        drop(state);
+        self.news.notify_waiters();
+    }
+
+    fn add(&self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let mut state = self.state();
+        state.fresh.add(text);
+        state.total += text.len() as u64;
+        if let Err(error) = state.store(text, self.folder.as_deref()) {
+            state.missing = Some(error.to_string());
+        }
+        drop(state);
+        self.news.notify_waiters();
+    }
+
+    /// What was said since this was asked last: its beginning and its end, with a word on what is between them.
+    pub fn take(&self) -> String {
+        let mut state = self.state();
+        let Kept { mut head, tail, skipped } = std::mem::take(&mut state.fresh);
+        if skipped > 0 {
+            let whole = match &state.missing {
+                None => format!("; read_file reads it all: `{}`", self.name),
+                Some(why) => format!("; not all of it is kept: {why}"),
+            };
+            head = format!("{head}\n[… {skipped} bytes left out{whole} …]\n");
+        }
+        head.push_str(&tail);
+        match std::mem::take(&mut state.invalid) {
+            0 => head,
+            invalid => format!("{head}\n[{invalid} bytes were not UTF-8 and are shown as \u{fffd}]\n"),
+        }
+    }
+
+    /// Waits until there is something to take, or nothing more comes.
+    pub async fn news(&self) {
+        loop {
+            let news = self.news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            if self.has_news() {
+                return;
+            }
+            news.await;
+        }
+    }
+
+    pub fn has_news(&self) -> bool {
+        let state = self.state();
+        state.ended || !state.fresh.head.is_empty()
+    }
+
+    /// The lines from `offset` (1-based), at most `limit` of them and `bytes` bytes, and whether there are more.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn lines(&self, offset: usize, limit: usize, bytes: u64) -> io::Result<(String, bool)> {
+        let mut state = self.state();
+        let Some(file) = &mut state.file else { return Ok((String::new(), false)) };
+        file.seek(SeekFrom::Start(0))?;
+        let read = page(BufReader::new(&*file), offset, limit, bytes);
+        file.seek(SeekFrom::End(0))?;
+        read
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn store(&mut self, text: &str, folder: Option<&Path>) -> io::Result<()> {
+        if self.missing.is_some() {
+            return Ok(());
+        }
+        if self.stored + text.len() as u64 > SPILLED {
+            return Err(io::Error::other(format!("only the first {SPILLED} bytes are")));
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(unnamed(folder)?),
+        };
+        file.write_all(text.as_bytes())?;
+        self.stored += text.len() as u64;
+        Ok(())
+    }
+}
+
+/// A file that only this process has.
+fn unnamed(folder: Option<&Path>) -> io::Result<File> {
+    match folder {
+        Some(folder) => tempfile::tempfile_in(folder),
+        None => tempfile::tempfile(),
+    }
+}
+
+impl Kept {
+    fn add(&mut self, text: &str) {
+        let room =
+            if self.tail.is_empty() { text.floor_char_boundary(KEPT.saturating_sub(self.head.len())) } else { 0 };
+        let (head, rest) = text.split_at(room);
+        self.head.push_str(head);
+        self.tail.push_str(rest);
+        // Seldom, so that a flood is not copied again and again.
+        if self.tail.len() > 2 * KEPT {
+            let cut = self.tail.ceil_char_boundary(self.tail.len() - KEPT);
+            self.tail.drain(..cut);
+            self.skipped += cut as u64;
+        }
+    }
+}
+
+fn page(mut file: impl BufRead, offset: usize, limit: usize, bytes: u64) -> io::Result<(String, bool)> {
+    for _ in 1..offset {
+        if file.skip_until(b'\n')? == 0 {
+            return Ok((String::new(), false));
+        }
+    }
+    let mut text = Vec::new();
+    for _ in 0..limit {
+        let room = bytes.saturating_sub(text.len() as u64);
+        if room == 0 || file.by_ref().take(room).read_until(b'\n', &mut text)? == 0 {
+            break;
+        }
+    }
+    let more = !file.fill_buf()?.is_empty();
+    Ok((String::from_utf8_lossy(&text).into_owned(), more))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> Output {
+        let output = Output::new("output:1".to_owned(), None);
+        output.listen(text.as_bytes(), None);
+        output
+    }
+
+    #[test]
+    fn what_is_short_is_kept_whole() {
+        let output = said("one\ntwo\n");
+        assert_eq!(output.take(), "one\ntwo\n");
+        assert_eq!(output.take(), "", "it was taken");
+    }
+
+    #[test]
+    fn beginning_and_end_of_a_flood_are_kept_and_all_of_it_is_in_the_file() {
+        let lines: Vec<_> = (1..=200_000).map(|line| format!("line {line} é\n")).collect();
+        let lines = lines.concat();
+        let output = said(&lines);
+        let memory = |output: &Output| {
+            let state = output.state();
+            state.fresh.head.capacity() + state.fresh.tail.capacity()
+        };
+        assert!(memory(&output) < 1 << 18, "{}", memory(&output));
+        let text = output.take();
+        assert!(text.starts_with("line 1 é\nline 2 é\n"), "{}", text.len());
+        assert!(text.ends_with("line 199999 é\nline 200000 é\n"));
+        assert!(text.contains("bytes left out; read_file reads it all: `output:1` …]"));
+        assert!(text.len() < 3 * KEPT + 200, "{}", text.len());
+        let middle = output.lines(100_000, 2, 1000).unwrap();
+        assert_eq!(middle, ("line 100000 é\nline 100001 é\n".to_owned(), true));
+        assert_eq!(output.lines(200_000, 9, 1000).unwrap(), ("line 200000 é\n".to_owned(), false));
+        assert_eq!(output.lines(300_000, 9, 1000).unwrap(), (String::new(), false));
+    }
+
+    #[test]
+    fn a_page_of_a_huge_line_is_bounded() {
+        let output = said(&"x".repeat(1_000_000));
+        let (text, more) = output.lines(1, 1, 100).unwrap();
+        assert_eq!((text.len(), more), (100, true));
+    }
+
+    #[test]
+    fn binary_output_is_said_to_be_so() {
+        let output = Output::new("output:1".to_owned(), None);
+        output.listen(&b"a\xff\xfe"[..], None);
+        assert_eq!(output.take(), "a\u{fffd}\u{fffd}\n[2 bytes were not UTF-8 and are shown as \u{fffd}]\n");
+    }
+}

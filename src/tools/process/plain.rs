@@ -1,0 +1,160 @@
+//! From the bytes a program writes to text that may be shown and read: no terminal control code gets through, whatever
+//! pieces the bytes come in.
+
+use std::borrow::Cow;
+
+use anstyle_parse::{DefaultCharAccumulator, Parser, Perform};
+
+use crate::text::display;
+
+/// Turns bytes into text, one piece after the other.
+#[derive(Debug, Default)]
+pub(super) struct Plain {
+    terminal: Parser<DefaultCharAccumulator>,
+    screen: Screen,
+    /// The beginning of a character whose rest is still to come.
+    cut: Vec<u8>,
+    /// Bytes that were no UTF-8.
+    pub invalid: u64,
+}
+
+impl Plain {
+    /// The text of the next bytes.
+    pub fn text(&mut self, bytes: &[u8]) -> String {
+        let bytes = if self.cut.is_empty() {
+            Cow::Borrowed(bytes)
+        } else {
+            let mut joined = std::mem::take(&mut self.cut);
+            joined.extend_from_slice(bytes);
+            Cow::Owned(joined)
+        };
+        let mut text = String::with_capacity(bytes.len());
+        let mut chunks = bytes.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            text.push_str(chunk.valid());
+            match chunk.invalid() {
+                [] => {}
+                unfinished if chunks.peek().is_none() && may_go_on(unfinished) => self.cut = unfinished.to_vec(),
+                invalid => {
+                    self.invalid += invalid.len() as u64;
+                    text.push(char::REPLACEMENT_CHARACTER);
+                }
+            }
+        }
+        self.clean(&text)
+    }
+
+    /// What is left when no more bytes come.
+    pub fn rest(&mut self) -> &'static str {
+        let cut = std::mem::take(&mut self.cut);
+        self.invalid += cut.len() as u64;
+        if cut.is_empty() { "" } else { "\u{fffd}" }
+    }
+
+    fn clean(&mut self, text: &str) -> String {
+        for byte in text.bytes() {
+            self.terminal.advance(&mut self.screen, byte);
+        }
+        let clean = std::mem::take(&mut self.screen.text);
+        match display::escape(&clean) {
+            Cow::Borrowed(_) => clean,
+            Cow::Owned(escaped) => escaped,
+        }
+    }
+}
+
+/// What a terminal would print; it takes no other order.
+#[derive(Debug, Default)]
+struct Screen {
+    text: String,
+    /// The last character was a carriage return: a line feed after it ends the same line.
+    after_return: bool,
+}
+
+impl Perform for Screen {
+    fn print(&mut self, character: char) {
+        if !character.is_control() {
+            self.text.push(character);
+        }
+        self.after_return = false;
+    }
+
+    fn execute(&mut self, byte: u8) {
+        match byte {
+            b'\n' if self.after_return => {}
+            // A progress bar draws over itself: here every state is a line.
+            b'\r' | b'\n' => self.text.push('\n'),
+            b'\t' => self.text.push('\t'),
+            _ => {}
+        }
+        self.after_return = byte == b'\r';
+    }
+}
+
+/// Whether these bytes are the beginning of a character that more bytes could complete.
+fn may_go_on(bytes: &[u8]) -> bool {
+    let needed = match bytes.first() {
+        Some(0xc2..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf4) => 4,
+        _ => return false,
+    };
+    bytes.len() < needed
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8], expected: &str) {
+        let mut whole = Plain::default();
+        assert_eq!(whole.text(bytes) + whole.rest(), expected);
+        let mut bit_by_bit = Plain::default();
+        let mut text: String = bytes.iter().map(|byte| bit_by_bit.text(&[*byte])).collect();
+        text.push_str(bit_by_bit.rest());
+        assert_eq!(text, expected, "byte by byte");
+        assert_eq!(bit_by_bit.invalid, whole.invalid);
+    }
+
+    #[test]
+    fn control_codes_are_taken_out() {
+        check(b"\x1b[1;31mred\x1b[0m\n", "red\n");
+        check(b"\x1b]0;title\x07text", "text");
+        check(b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link");
+        check(b"a\x08\x07b\x00c", "abc");
+        check("\u{9b}31mx".as_bytes(), "31mx");
+    }
+
+    #[test]
+    fn a_line_ends_once() {
+        check(b"a\r\nb\n", "a\nb\n");
+        check(b" 10%\r 20%\r\n", " 10%\n 20%\n");
+    }
+
+    #[test]
+    fn what_deceives_is_escaped() {
+        check("a\u{202e}b".as_bytes(), "a\\u{202e}b");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced_and_counted() {
+        check("é漢🎉".as_bytes(), "é漢🎉");
+        check(b"a\xffb\xe6\xbc", "a\u{fffd}b\u{fffd}");
+        let mut plain = Plain::default();
+        plain.text(b"\xff\xfe");
+        assert_eq!(plain.invalid, 2);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_there_is_no_control_character(bytes: Vec<u8>, cut in 0_usize..64) {
+            let mut plain = Plain::default();
+            let (first, second) = bytes.split_at(cut.min(bytes.len()));
+            let text = plain.text(first) + &plain.text(second);
+            prop_assert!(text.chars().all(|c| c == '\n' || c == '\t' || !display::is_deceptive(c)), "{text:?}");
+        }
+    }
+}

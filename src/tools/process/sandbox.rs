@@ -1,0 +1,236 @@
+//! What keeps a command in: the workspace is its to change, the system and toolchains its to read, and nothing else is
+//! there. The boundary is this and not what a command looks like.
+//!
+//! Levels, the first that works: bubblewrap with a system call filter; Landlock with one (no file system of its own, so
+//! protected files are put back afterwards); on macOS `sandbox-exec`. Without any a command is not held, and says so.
+
+#[cfg(target_os = "linux")]
+mod bubblewrap;
+#[cfg(target_os = "linux")]
+mod landlock;
+mod places;
+mod scratch;
+#[cfg(any(target_os = "macos", test))]
+mod seatbelt;
+#[cfg(target_os = "linux")]
+mod seccomp;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+pub(super) use self::places::Places;
+pub(super) use self::scratch::Scratch;
+use super::{Surroundings, command};
+use crate::workspace::{Pins, Root};
+
+/// What holds commands on this machine, and why nothing better does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    level: Level,
+    lacking: Vec<String>,
+}
+
+/// The ways to hold a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Level {
+    /// The program `bwrap`.
+    #[cfg(target_os = "linux")]
+    Bubblewrap(PathBuf),
+    #[cfg(target_os = "linux")]
+    Landlock,
+    #[cfg(target_os = "macos")]
+    Seatbelt,
+    None,
+}
+
+/// A command that is to be held.
+pub(super) struct Confined<'a> {
+    /// What it may change.
+    pub roots: &'a [Arc<Root>],
+    /// What it may not change in there.
+    pub pins: &'a Pins,
+    /// What it must not see: our own files.
+    pub hidden: &'a [PathBuf],
+    pub home: Option<&'a Path>,
+    pub places: &'a Places,
+    pub scratch: &'a Scratch,
+    /// Where it runs, without symlinks.
+    pub cwd: &'a Path,
+    pub network: bool,
+}
+
+/// What is really started.
+#[derive(Debug)]
+pub(super) struct Invocation {
+    pub program: PathBuf,
+    pub arguments: Vec<OsString>,
+    pub input: Input,
+}
+
+/// The standard input of what is started.
+#[derive(Debug)]
+pub(super) enum Input {
+    File(File),
+    /// A pipe: when it is closed, the whole tree ends.
+    Lifeline,
+}
+
+/// What Landlock is told.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Restriction {
+    read: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+    network: bool,
+}
+
+impl Restriction {
+    /// Holds this thread and what it starts.
+    ///
+    /// # Errors
+    /// When the system cannot; nothing may be started then.
+    pub fn apply(&self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        return landlock::restrict(self);
+        #[cfg(not(target_os = "linux"))]
+        Err(io::Error::other("there is no Landlock here"))
+    }
+}
+
+impl Sandbox {
+    /// The best that works here.
+    #[cfg(target_os = "linux")]
+    pub async fn find(surroundings: &Surroundings) -> Self {
+        let mut lacking = Vec::new();
+        match surroundings.which("bwrap") {
+            None => lacking.push("bubblewrap is not installed (its program is called bwrap)".to_owned()),
+            Some(program) => match bubblewrap::probe(&program).await {
+                Ok(()) => return Self { level: Level::Bubblewrap(program), lacking },
+                Err(why) => lacking.push(format!("bubblewrap does not work here: {why}")),
+            },
+        }
+        match landlock::probe() {
+            Ok(()) => Self { level: Level::Landlock, lacking },
+            Err(why) => {
+                lacking.push(format!("Landlock does not work here: {why}"));
+                Self { level: Level::None, lacking }
+            }
+        }
+    }
+
+    /// The best that works here.
+    #[cfg(not(target_os = "linux"))]
+    pub async fn find(_surroundings: &Surroundings) -> Self {
+        #[cfg(target_os = "macos")]
+        if Path::new(seatbelt::PROGRAM).exists() {
+            return Self { level: Level::Seatbelt, lacking: Vec::new() };
+        }
+        let lacking = vec!["this system has no sandbox that tandem knows".to_owned()];
+        std::future::ready(Self { level: Level::None, lacking }).await
+    }
+
+    /// Its name; `None` where nothing holds a command.
+    #[must_use]
+    pub fn name(&self) -> Option<&'static str> {
+        match self.level {
+            #[cfg(target_os = "linux")]
+            Level::Bubblewrap(_) => Some("bubblewrap and seccomp"),
+            #[cfg(target_os = "linux")]
+            Level::Landlock => Some("Landlock and seccomp"),
+            #[cfg(target_os = "macos")]
+            Level::Seatbelt => Some("sandbox-exec"),
+            Level::None => None,
+        }
+    }
+
+    /// Why nothing better holds commands.
+    #[must_use]
+    pub fn lacking(&self) -> &[String] {
+        &self.lacking
+    }
+
+    /// Whether protected files cannot be touched at all, rather than being put back.
+    pub(super) fn pins(&self) -> bool {
+        !matches!(self.name(), None | Some("Landlock and seccomp"))
+    }
+
+    /// Whether it can hold a command that may change these folders: what must stay hidden must not be in them.
+    pub(super) fn holds(&self, roots: &[Arc<Root>], home: Option<&Path>) -> bool {
+        let within =
+            |inner: &Path, root: &Arc<Root>| inner.canonicalize().is_ok_and(|inner| inner.starts_with(root.real()));
+        let is_home =
+            |root: &Arc<Root>| home.is_some_and(|home| home.canonicalize().is_ok_and(|home| home == root.real()));
+        let too_wide = |root: &Arc<Root>| is_home(root) || within(Path::new("/usr"), root);
+        match self.level {
+            Level::None => false,
+            #[cfg(target_os = "linux")]
+            Level::Bubblewrap(_) => !roots.iter().any(too_wide),
+            // Only what is allowed can be said, so nothing inside can be excepted.
+            _ => !roots.iter().any(|root| too_wide(root) || home.is_some_and(|home| within(home, root))),
+        }
+    }
+
+    /// What starts `argv` so that it is held.
+    ///
+    /// # Errors
+    /// When that cannot be prepared; the command must not run then.
+    pub(super) fn invocation(
+        &self,
+        confined: &Confined<'_>,
+        surroundings: &Surroundings,
+        argv: Vec<OsString>,
+    ) -> io::Result<Invocation> {
+        match &self.level {
+            #[cfg(target_os = "linux")]
+            Level::Bubblewrap(program) => bubblewrap::invocation(program, confined, &argv),
+            #[cfg(target_os = "linux")]
+            Level::Landlock => {
+                let restriction = serde_json::to_string(&restriction(confined)?)?;
+                surroundings.supervised(Some(restriction), argv)
+            }
+            #[cfg(target_os = "macos")]
+            Level::Seatbelt => surroundings.supervised(None, seatbelt::held(confined, argv)),
+            Level::None => Err(io::Error::other(format!("nothing holds a command in {}", confined.cwd.display()))),
+        }
+    }
+
+    /// Variables that a command needs because of how it is held.
+    pub(super) fn variables(&self, scratch: &Scratch) -> Vec<(&'static str, PathBuf)> {
+        match self.level {
+            #[cfg(target_os = "linux")]
+            Level::Bubblewrap(_) => vec![("TMPDIR", "/tmp".into())],
+            Level::None => Vec::new(),
+            #[cfg(any(target_os = "linux", target_os = "macos"))]
+            _ => vec![("TMPDIR", scratch.temporary()), ("HOME", scratch.home())],
+        }
+    }
+}
+
+/// The places of Landlock: it cannot except anything from what it allows.
+#[cfg(target_os = "linux")]
+fn restriction(confined: &Confined<'_>) -> io::Result<Restriction> {
+    const DEVICES: [&str; 8] =
+        ["/dev/full", "/dev/null", "/dev/ptmx", "/dev/pts", "/dev/random", "/dev/shm", "/dev/urandom", "/dev/zero"];
+    let Places { system, home, secrets } = confined.places;
+    let (split, whole): (Vec<&PathBuf>, _) =
+        system.iter().partition(|place| secrets.iter().any(|secret| secret.starts_with(place)));
+    let mut read: Vec<PathBuf> = whole.into_iter().cloned().collect();
+    for place in split {
+        let entries = std::fs::read_dir(place)?.flatten().map(|entry| entry.path());
+        read.extend(entries.filter(|entry| !secrets.contains(entry)));
+    }
+    read.push("/proc".into());
+    if let Some(folder) = confined.home {
+        let real: Vec<PathBuf> = home.iter().filter_map(|place| folder.join(place).canonicalize().ok()).collect();
+        confined.scratch.link(folder, home)?;
+        read.extend(real);
+    }
+    let mut write: Vec<PathBuf> = confined.roots.iter().map(|root| root.real().to_owned()).collect();
+    write.extend([confined.scratch.temporary(), confined.scratch.home()]);
+    write.extend(DEVICES.map(PathBuf::from));
+    Ok(Restriction { read, write, network: confined.network })
+}

@@ -1,0 +1,126 @@
+//! bubblewrap: a file system, a network and process numbers of the command's own.
+//!
+//! The file system is built from nothing: what is not mounted is not there. Mounts are made parents first, so that what is
+//! deeper decides.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::MemfdFlags;
+
+use super::places::Places;
+use super::seccomp::{self, Sockets};
+use super::{Confined, Input, Invocation};
+
+/// The namespaces, and no way back: no capabilities, no terminal, no life after the server's.
+const ALONE: [&str; 9] = [
+    "--die-with-parent",
+    "--new-session",
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--cap-drop",
+    "ALL",
+];
+/// bubblewrap reads its filter from a descriptor, and the only one that a process can be given safely is standard input.
+const WITH_FILTER: &str = "exec 3<&0 </dev/null; exec \"$@\"";
+
+/// Whether bubblewrap works here.
+///
+/// # Errors
+/// When it does not, in its own words.
+pub(super) async fn probe(program: &Path) -> Result<(), String> {
+    let mut command = super::command(program);
+    command.args(ALONE).args(["--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    let output = command.args(["--", "/bin/sh", "-c", ":"]).stdin(std::process::Stdio::null()).output().await;
+    match output {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// One place in the new file system.
+#[derive(Debug)]
+struct Mount {
+    how: &'static str,
+    from: Option<PathBuf>,
+    to: PathBuf,
+}
+
+/// What starts `argv` in a file system of its own.
+pub(super) fn invocation(program: &Path, confined: &Confined<'_>, argv: &[OsString]) -> io::Result<Invocation> {
+    let mut arguments: Vec<OsString> = ["-c", WITH_FILTER, "sh"].map(OsString::from).to_vec();
+    arguments.push(program.into());
+    arguments.extend(["--seccomp", "3"].map(OsString::from));
+    arguments.extend(ALONE.map(OsString::from));
+    if !confined.network {
+        arguments.push("--unshare-net".into());
+    }
+    for Mount { how, from, to } in mounts(confined) {
+        arguments.push(how.into());
+        arguments.extend(from.map(OsString::from));
+        arguments.push(to.into());
+    }
+    arguments.extend([OsString::from("--chdir"), confined.cwd.into(), OsString::from("--")]);
+    arguments.extend_from_slice(argv);
+    Ok(Invocation { program: "/bin/sh".into(), arguments, input: Input::File(filter()?) })
+}
+
+fn filter() -> io::Result<File> {
+    let mut file = File::from(rustix::fs::memfd_create("filter", MemfdFlags::CLOEXEC)?);
+    file.write_all(&seccomp::bytes(&seccomp::whole(Sockets::Own)?))?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
+    let mut mounts = Vec::new();
+    let mut add = |how, from: Option<&Path>, to: &Path| {
+        mounts.push(Mount { how, from: from.map(Path::to_owned), to: to.to_owned() });
+    };
+    add("--dev", None, Path::new("/dev"));
+    add("--proc", None, Path::new("/proc"));
+    let scratch = confined.scratch.temporary();
+    add("--bind", Some(&scratch), Path::new("/tmp"));
+    add("--bind", Some(&scratch), Path::new("/var/tmp"));
+    let Places { system, home, secrets } = confined.places;
+    for place in system {
+        add("--ro-bind", Some(place), place);
+    }
+    if let Some(folder) = confined.home {
+        add("--bind", Some(&confined.scratch.home()), folder);
+        for place in home {
+            // What a link in the home folder leads to is shown in its place.
+            if let Ok(real) = folder.join(place).canonicalize() {
+                add("--ro-bind", Some(&real), &folder.join(place));
+            }
+        }
+    }
+    for root in confined.roots {
+        add("--bind", Some(root.real()), root.real());
+        if root.path() != root.real() {
+            add("--bind", Some(root.real()), root.path());
+        }
+    }
+    for place in &confined.pins.fixed {
+        add("--bind", Some(place), place);
+    }
+    // A link cannot be mounted on, and is looked after when the command is done.
+    for place in confined.pins.read_only.iter().filter(|place| !place.is_symlink()) {
+        add("--ro-bind", Some(place), place);
+    }
+    for place in secrets.iter().chain(confined.hidden).chain(&confined.pins.sockets).filter(|place| place.exists()) {
+        if place.is_dir() {
+            add("--tmpfs", None, place);
+        } else {
+            add("--ro-bind", Some(Path::new("/dev/null")), place);
+        }
+    }
+    mounts.sort_by_key(|mount| mount.to.components().count());
+    mounts
+}

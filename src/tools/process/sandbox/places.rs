@@ -1,0 +1,165 @@
+//! Where programs and what they need are, as far as a command has to see them. What is not named here is not there for it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The system.
+const SYSTEM: [&str; 14] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/gnu",
+    "/snap",
+    "/sys",
+    "/run/current-system",
+];
+/// How names are resolved, where `/etc/resolv.conf` leads elsewhere.
+const RESOLVERS: [&str; 3] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
+/// Secrets of the system, for who may read them (root in a container).
+const SYSTEM_SECRETS: [&str; 6] =
+    ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/ssl/private"];
+
+/// Toolchains in the home folder. Nothing beside them and [`FETCHED`] is visible: no key, no token, no history.
+const TOOLS: [&str; 36] = [
+    ".asdf",
+    ".bun/bin",
+    ".cabal/bin",
+    ".cargo/bin",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".cargo/env",
+    ".config/git/attributes",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".deno/bin",
+    ".dotnet",
+    ".fnm",
+    ".gem",
+    ".ghcup",
+    ".gitconfig",
+    ".gradle/wrapper",
+    ".jenv",
+    ".juliaup",
+    ".local/bin",
+    ".local/lib",
+    ".local/share/fnm",
+    ".local/share/mise",
+    ".local/share/pipx",
+    ".local/share/pnpm",
+    ".local/share/uv",
+    ".nvm",
+    ".opam",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".rvm",
+    ".sdkman",
+    ".stack",
+    ".swiftly",
+    ".volta",
+];
+
+/// What toolchains have fetched. A command with a network may fetch more, and does that into a folder of its own: what
+/// later builds take from here, no command can change.
+const FETCHED: [&str; 10] = [
+    ".bun/install/cache",
+    ".cabal/packages",
+    ".cargo/git",
+    ".cargo/registry",
+    ".gradle/caches",
+    ".m2/repository",
+    ".npm/_cacache",
+    ".nuget/packages",
+    ".yarn/cache",
+    "go",
+];
+
+/// What is there to be read, without symlinks.
+#[derive(Debug, Default)]
+pub(in crate::tools::process) struct Places {
+    /// The system and what the search path names elsewhere.
+    pub system: BTreeSet<PathBuf>,
+    /// Parts of the home folder, relative to it.
+    pub home: BTreeSet<PathBuf>,
+    /// What is in the former and not to be read.
+    pub secrets: Vec<PathBuf>,
+}
+
+impl Places {
+    /// The places of this machine for a command that searches `path` and may change the folders `write`.
+    pub fn find(path: &str, home: Option<&Path>, write: &[PathBuf], network: bool) -> Self {
+        let resolvers = RESOLVERS.iter().filter(|_| network);
+        let system = SYSTEM.iter().chain(resolvers).map(PathBuf::from).filter(|place| place.exists());
+        let mut places = Self {
+            system: system.collect(),
+            home: BTreeSet::new(),
+            secrets: SYSTEM_SECRETS.iter().map(PathBuf::from).filter(|place| place.exists()).collect(),
+        };
+        if let Some(home) = home {
+            places.home = TOOLS
+                .iter()
+                .chain(FETCHED.iter().filter(|_| !network))
+                .map(PathBuf::from)
+                .filter(|place| home.join(place).exists())
+                .collect();
+        }
+        for folder in std::env::split_paths(path) {
+            places.add_tools(&folder, home, write);
+        }
+        places
+    }
+
+    /// A folder of the search path; where it is the `bin` of an installation, the whole of that.
+    fn add_tools(&mut self, folder: &Path, home: Option<&Path>, write: &[PathBuf]) {
+        let Ok(folder) = folder.canonicalize() else { return };
+        if write.iter().any(|root| folder.starts_with(root)) || self.has(&folder) {
+            return;
+        }
+        if let Some(relative) = home.and_then(|home| folder.strip_prefix(home).ok()) {
+            if !relative.as_os_str().is_empty() && !self.home.iter().any(|place| relative.starts_with(place)) {
+                self.home.insert(relative.to_owned());
+            }
+            return;
+        }
+        let holds_more =
+            |place: &Path| home.into_iter().chain(write.iter().map(PathBuf::as_path)).any(|p| p.starts_with(place));
+        let whole = folder.parent().filter(|parent| parent.components().count() > 2 && !holds_more(parent));
+        self.system.insert(match whole {
+            Some(whole) if folder.ends_with("bin") => whole.to_owned(),
+            _ if holds_more(&folder) => return,
+            _ => folder,
+        });
+    }
+
+    fn has(&self, folder: &Path) -> bool {
+        self.system.iter().any(|place| folder.starts_with(place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_found_where_the_search_path_says_and_nothing_beside_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["home/bin", "home/.ssh", "home/.cargo/registry", "node/bin", "work/bin", "shared/tools"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let path = ["home/bin", "node/bin", "work/bin", "shared/tools", "gone"].map(|name| root.join(name));
+        let path = std::env::join_paths(path).unwrap().into_string().unwrap();
+        let home = root.join("home");
+        let places = Places::find(&path, Some(&home), &[root.join("work")], false);
+        let ours: Vec<_> = places.system.iter().filter(|place| place.starts_with(&root)).cloned().collect();
+        assert_eq!(ours, [root.join("node"), root.join("shared/tools")]);
+        assert_eq!(places.home.iter().collect::<Vec<_>>(), [Path::new(".cargo/registry"), Path::new("bin")]);
+    }
+}

@@ -1,0 +1,88 @@
+//! `sandbox-exec` of macOS. Its profile is text; this was written by the book and never run by us.
+
+#[cfg(target_os = "macos")]
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::Confined;
+
+#[cfg(target_os = "macos")]
+pub(super) const PROGRAM: &str = "/usr/bin/sandbox-exec";
+
+/// What every program needs.
+const BASE: &str = "(version 1)(deny default)(allow process*)(allow signal (target same-sandbox))(allow sysctl-read)\
+    (allow mach-lookup)(allow ipc-posix*)(allow file-read-metadata)(allow file-ioctl)(allow pseudo-tty)\
+    (allow file-read* (literal \"/\") (subpath \"/System\") (subpath \"/Library\") (subpath \"/private/etc\")\
+    (subpath \"/private/var/select\") (subpath \"/private/var/db\") (subpath \"/Applications/Xcode.app\") (subpath \"/dev\"))\
+    (allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\"))";
+
+/// `argv` in the hands of `sandbox-exec`.
+#[cfg(target_os = "macos")]
+pub(super) fn held(confined: &Confined<'_>, argv: Vec<OsString>) -> Vec<OsString> {
+    let head = [OsString::from(PROGRAM), "-p".into(), profile(confined).into()];
+    head.into_iter().chain(argv).collect()
+}
+
+/// The rules; of several that speak of a place the last one counts.
+pub(super) fn profile(confined: &Confined<'_>) -> String {
+    let mut profile = BASE.to_owned();
+    let mut rule = |what: &str, place: &Path| {
+        let place = place.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+        write!(profile, "({what} (subpath \"{place}\"))").expect("writing to a string cannot fail");
+    };
+    for place in &confined.places.system {
+        rule("allow file-read*", place);
+    }
+    for place in confined.home.into_iter().flat_map(|home| confined.places.home.iter().map(|place| home.join(place))) {
+        rule("allow file-read*", &place);
+    }
+    let scratch = [confined.scratch.temporary(), confined.scratch.home()];
+    for place in confined.roots.iter().map(|root| root.real()).chain(scratch.iter().map(AsRef::as_ref)) {
+        rule("allow file-read* file-write*", place);
+    }
+    for place in &confined.pins.read_only {
+        rule("deny file-write*", place);
+    }
+    for place in confined.hidden.iter().chain(&confined.places.secrets) {
+        rule("deny file-read* file-write*", place);
+    }
+    profile.push_str(if confined.network { "(allow network*)" } else { "(allow network* (local ip \"localhost:*\"))" });
+    profile
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::{Places, Scratch};
+    use super::*;
+    use crate::workspace::{Pins, Root};
+
+    #[test]
+    fn what_is_protected_is_denied_after_the_workspace_is_allowed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
+        let pins = Pins { read_only: vec![root.real().join(".git/hooks")], ..Pins::default() };
+        let places = Places::default();
+        let scratch = Scratch::new(Some(&folder.path().join("state"))).unwrap();
+        let profile = profile(&Confined {
+            roots: std::slice::from_ref(&root),
+            pins: &pins,
+            hidden: &["/home/me/\"state".into()],
+            home: None,
+            places: &places,
+            scratch: &scratch,
+            cwd: root.real(),
+            network: false,
+        });
+        let at = |text: &str| profile.find(text).unwrap_or_else(|| panic!("{text} is not in {profile}"));
+        let real = root.real().display();
+        assert!(
+            at(&format!("(allow file-read* file-write* (subpath \"{real}\"))"))
+                < at(&format!("(deny file-write* (subpath \"{real}/.git/hooks\"))"))
+        );
+        at("(deny file-read* file-write* (subpath \"/home/me/\\\"state\"))");
+        assert!(profile.ends_with("(allow network* (local ip \"localhost:*\"))"));
+    }
+}

@@ -1,0 +1,157 @@
+//! `tandem sandbox-exec`: starts a command and outlives it, so that nothing of it outlives the server.
+//!
+//! Its standard input is a lifeline. When that is closed (a cancel, a time-out, or the server died, however), or when the
+//! command itself ends, everything the command started is killed, daemons too: on Linux they become this process's
+//! children when their parents leave them. The supervisor itself is not held by the sandbox and cannot be reached from it.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _};
+use std::process::{Child, Command, Stdio};
+
+use super::sandbox::Restriction;
+
+/// Arguments of `tandem sandbox-exec`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What the kernel is told to keep the command from, as JSON
+    #[arg(long)]
+    restrict: Option<String>,
+    /// The command
+    #[arg(last = true, required = true)]
+    argv: Vec<OsString>,
+}
+
+/// What a shell calls the end by `SIGKILL`.
+#[cfg(unix)]
+const KILLED: u8 = 137;
+
+/// Runs the command to its end and gives its exit code; 128 and the signal where one ended it.
+///
+/// # Errors
+/// When it cannot be started, or not be held: then it was not started.
+#[cfg(unix)]
+pub fn run(args: Args) -> io::Result<u8> {
+    use rustix::process::{WaitOptions, setsid, wait};
+
+    // Away from any terminal. A process that leads its group already has none.
+    let _leads = setsid();
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let child = start(args)?;
+    let pid = rustix::process::Pid::from_child(&child);
+    std::thread::spawn(move || {
+        let _until_closed = io::stdin().read_to_end(&mut Vec::new());
+        tree::end(pid);
+        std::process::exit(KILLED.into());
+    });
+    let status = loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if ended == pid => break status,
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            // The other thread has seen to all of them.
+            Err(_) => return Ok(KILLED),
+        }
+    };
+    tree::end(pid);
+    let code = status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal));
+    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
+}
+
+/// Runs the command to its end and gives its exit code.
+///
+/// # Errors
+/// When it cannot be started.
+#[cfg(not(unix))]
+pub fn run(args: Args) -> io::Result<u8> {
+    let mut child = start(args)?;
+    let pid = child.id().to_string();
+    std::thread::spawn(move || {
+        let _until_closed = io::stdin().read_to_end(&mut Vec::new());
+        let _gone = Command::new("taskkill").args(["/T", "/F", "/PID", &pid]).status();
+    });
+    let status = child.wait()?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
+}
+
+/// Starts the command from a thread that is held: this one is not.
+fn start(args: Args) -> io::Result<Child> {
+    let start = move || {
+        if let Some(restriction) = &args.restrict {
+            serde_json::from_str::<Restriction>(restriction)?.apply()?;
+        }
+        let (program, arguments) = args.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn()
+    };
+    std::thread::spawn(start).join().map_err(|_panic| io::Error::other("starting the command broke"))?
+}
+
+#[cfg(target_os = "linux")]
+mod tree {
+    use std::collections::HashMap;
+    use std::time::{Duration, Instant};
+
+    use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+
+    /// What does not die is stuck in the kernel.
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    /// Kills everything this process started, until nothing is left.
+    pub(super) fn end(_first: Pid) {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let left = descendants(getpid());
+            if left.is_empty() {
+                return;
+            }
+            for pid in left {
+                // It may have ended by itself in this moment.
+                let _gone = kill_process(pid, Signal::KILL);
+            }
+            while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// All that live, by the table of processes.
+    fn descendants(of: Pid) -> Vec<Pid> {
+        let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            if let Some((state, parent)) =
+                std::fs::read_to_string(entry.path().join("stat")).ok().as_deref().and_then(stat)
+                && state != "Z"
+            {
+                children.entry(parent).or_default().push(pid);
+            }
+        }
+        let mut found = Vec::new();
+        let mut ahead = vec![of.as_raw_nonzero().get()];
+        while let Some(parent) = ahead.pop() {
+            let born = children.remove(&parent).unwrap_or_default();
+            found.extend(born.iter().filter_map(|pid| Pid::from_raw(*pid)));
+            ahead.extend(born);
+        }
+        found
+    }
+
+    /// State and parent; the name before them may hold anything, also parentheses.
+    fn stat(line: &str) -> Option<(&str, i32)> {
+        let (_, rest) = line.rsplit_once(')')?;
+        let mut fields = rest.split_whitespace();
+        Some((fields.next()?, fields.next()?.parse().ok()?))
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+mod tree {
+    use rustix::process::{Pid, Signal, kill_process_group};
+
+    /// Kills what is still in the command's group.
+    pub(super) fn end(first: Pid) {
+        let _gone = kill_process_group(first, Signal::KILL);
+    }
+}

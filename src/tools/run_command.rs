@@ -1,0 +1,215 @@
+//! `run_command`: a shell command in the sandbox, to its end or in the background.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::process::{Ended, Job};
+use super::{CommandLine, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::text::display::escape_line;
+use crate::workspace::WorkspacePath;
+
+/// How long a job in the background is watched before the model goes on.
+const WATCHED: Duration = Duration::from_secs(1);
+/// How long news of a job are waited for.
+const WAIT: Duration = Duration::from_secs(10);
+
+pub(super) struct RunCommand;
+
+/// What to run.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// For the shell. With `job`: `read` waits for its news, `stop` ends it.
+    command: String,
+    /// Folder to run in.
+    cwd: Option<String>,
+    /// Seconds until it is killed.
+    timeout_s: Option<u64>,
+    /// The user is asked for it.
+    #[serde(default)]
+    network: bool,
+    /// Go on without waiting, for servers; gives a job number.
+    #[serde(default)]
+    background: bool,
+    /// A job in the background.
+    job: Option<u32>,
+}
+
+/// What is done with a job.
+#[derive(Clone, Copy)]
+enum Action {
+    Read,
+    Stop,
+}
+
+impl TypedTool for RunCommand {
+    type Arguments = Arguments;
+    const NAME: &'static str = "run_command";
+    const DESCRIPTION: &'static str = "Run a shell command. It can change the workspace only, has no network, no \
+        terminal and no input; what it starts ends with it.";
+    const KIND: ToolKind = ToolKind::Execute;
+    const EXAMPLE: &'static str = r#"{"command": "cargo test", "timeout_s": 300}"#;
+
+    async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
+        if let Some(id) = arguments.job {
+            job(context, id)?;
+            let title = match action(&arguments.command)? {
+                Action::Read => format!("Read the output of job {id}"),
+                Action::Stop => format!("Stop job {id}"),
+            };
+            return Ok(Preview { title, ..Preview::default() });
+        }
+        let line = command_line(context, &arguments).await?;
+        let mut title = format!("Run `{}`", escape_line(&line.command));
+        if !line.sandboxed {
+            title.push_str(" (without a sandbox)");
+        }
+        if line.network {
+            title.push_str(" (with the network)");
+        }
+        let old = unsaved(context).await;
+        if !old.is_empty() {
+            title = format!("{title} (without what is unsaved in {})", old.join(", "));
+        }
+        let targets = vec![folder(context, &arguments)?.real()];
+        Ok(Preview { title, targets, command: Some(Box::new(line)), ..Preview::default() })
+    }
+
+    async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+        let content = match arguments.job {
+            Some(id) => {
+                let job = job(context, id)?;
+                let wait = arguments.timeout_s.map_or(WAIT, Duration::from_secs);
+                look_after(context, &job, action(&arguments.command)?, wait).await?
+            }
+            None => start(context, &arguments).await?,
+        };
+        Ok(ToolOutput { content, ..ToolOutput::default() })
+    }
+}
+
+fn job(context: &ToolContext, id: u32) -> Result<Arc<Job>, ToolError> {
+    context.shell.job(id).ok_or_else(|| ToolError(format!("there is no job {id}")))
+}
+
+fn action(command: &str) -> Result<Action, ToolError> {
+    match command.trim() {
+        "read" => Ok(Action::Read),
+        "stop" => Ok(Action::Stop),
+        _ => Err(ToolError("with `job`, `command` is `read` or `stop`".to_owned())),
+    }
+}
+
+/// The folder it runs in.
+fn folder(context: &ToolContext, arguments: &Arguments) -> Result<WorkspacePath, ToolError> {
+    context.resolve(arguments.cwd.as_deref().unwrap_or("."))
+}
+
+async fn command_line(context: &ToolContext, arguments: &Arguments) -> Result<CommandLine, ToolError> {
+    if arguments.command.trim().is_empty() {
+        return Err(ToolError("the command is empty".to_owned()));
+    }
+    if arguments.command.contains('\0') {
+        return Err(ToolError("the command holds a NUL character".to_owned()));
+    }
+    let cwd = folder(context, arguments)?;
+    if !cwd.real().is_dir() {
+        return Err(ToolError(format!("there is no folder {}", cwd.display())));
+    }
+    Ok(CommandLine {
+        command: arguments.command.clone(),
+        cwd: cwd.absolute(),
+        sandboxed: context.shell.holds(&context.workspace).await,
+        network: arguments.network,
+    })
+}
+
+/// The files whose unsaved text a command will not see.
+async fn unsaved(context: &ToolContext) -> Vec<String> {
+    context.workspace.unsaved().await.iter().map(WorkspacePath::display).collect()
+}
+
+async fn start(context: &ToolContext, arguments: &Arguments) -> Result<String, ToolError> {
+    let line = command_line(context, arguments).await?;
+    context.check_command(&line)?;
+    let old = context.workspace.save().await;
+    let mut report = String::new();
+    if !old.is_empty() {
+        let names: Vec<_> = old.iter().map(WorkspacePath::display).collect();
+        report = format!("[unsaved in the editor, so the command sees an older text: {}]\n", names.join(", "));
+    }
+    let live = (!arguments.background).then(|| context.live.clone());
+    let job = context.shell.start(&context.workspace, &line, live).await?;
+    if arguments.background {
+        context.shell.keep(&job)?;
+        let more = look_after(context, &job, Action::Read, WATCHED).await?;
+        return Ok(format!("{report}[job {}]\n{more}", job.id));
+    }
+    let limit = arguments.timeout_s.map(Duration::from_secs).or(context.shell.timeout());
+    let end = async {
+        tokio::select! {
+            ended = job.ended() => Ok(ended),
+            () = after(limit) => Err(format!("it was killed after {} s", limit.unwrap_or_default().as_secs())),
+            () = context.cancel.cancelled() => Err("cancelled by the user".to_owned()),
+        }
+    };
+    match end.await {
+        Ok(ended) => Ok(report + &line_end(job.output.take()) + &last_words(&ended)),
+        Err(why) => {
+            let ended = job.stop().await;
+            let notes = in_brackets(&ended.notes);
+            Err(ToolError(format!("{report}{}[{why}]\n{notes}", line_end(job.output.take()))))
+        }
+    }
+}
+
+/// Reads what is new of a job, or stops it.
+async fn look_after(
+    context: &ToolContext,
+    job: &Arc<Job>,
+    action: Action,
+    wait: Duration,
+) -> Result<String, ToolError> {
+    let ended = match action {
+        Action::Stop => Some(job.stop().await),
+        Action::Read => {
+            tokio::select! {
+                () = job.output.news() => {}
+                () = tokio::time::sleep(wait) => {}
+                () = context.cancel.cancelled() => return Err(ToolError("cancelled by the user".to_owned())),
+            }
+            if job.has_ended() { Some(job.ended().await) } else { None }
+        }
+    };
+    let said = line_end(job.output.take());
+    Ok(match ended {
+        Some(ended) => said + &last_words(&ended),
+        None => format!("{said}[job {} runs]\n", job.id),
+    })
+}
+
+async fn after(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// How it ended, after its output.
+fn last_words(ended: &Ended) -> String {
+    let how = ended.code().map_or_else(|| "it ended, nobody knows how".to_owned(), |code| format!("exit code {code}"));
+    format!("[{how}, {:.1} s]\n{}", ended.ran.as_secs_f64(), in_brackets(&ended.notes))
+}
+
+fn in_brackets(notes: &[String]) -> String {
+    notes.iter().fold(String::new(), |all, note| all + "[" + note + "]\n")
+}
+
+fn line_end(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}

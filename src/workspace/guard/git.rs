@@ -1,0 +1,92 @@
+//! What makes git run a program: parts of a repository's own folder.
+
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::Dir;
+
+use crate::workspace::Root;
+
+/// The parts of a repository that name programs to run.
+pub(super) const PARTS: [&str; 4] = ["config", "config.worktree", "hooks", "info/attributes"];
+
+/// What every repository's folder holds.
+pub(super) const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
+
+/// The settings that run nothing, as `git init` and `git clone` make them.
+const SETTINGS: [(&str, &[&str]); 6] = [
+    (
+        "core",
+        &[
+            "bare",
+            "filemode",
+            "ignorecase",
+            "logallrefupdates",
+            "precomposeunicode",
+            "repositoryformatversion",
+            "symlinks",
+        ],
+    ),
+    ("remote", &["fetch", "url"]),
+    ("branch", &["merge", "rebase", "remote"]),
+    ("user", &["email", "name"]),
+    ("init", &["defaultbranch"]),
+    ("extensions", &["objectformat", "refstorage"]),
+];
+
+/// The repository that the folder `root` is a worktree of, where that lies elsewhere: the repository has to know the
+/// worktree too, so that no file in the workspace can name just any folder.
+pub(super) fn linked(root: &Root) -> Option<PathBuf> {
+    let named = root.dir().read_to_string(".git").ok()?;
+    let own = Path::new(named.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let folder = Dir::open_ambient_dir(&own, cap_std::ambient_authority()).ok()?;
+    let back = folder.read_to_string("gitdir").ok()?;
+    if Path::new(back.trim()).canonicalize().ok()? != root.real().join(".git") {
+        return None;
+    }
+    own.join(folder.read_to_string("commondir").ok()?.trim()).canonicalize().ok()
+}
+
+/// Whether git runs nothing because of this part of a repository.
+pub(super) fn is_inert(path: &Path, content: &[u8]) -> bool {
+    if path.file_name().is_some_and(|name| name == "config") {
+        return std::str::from_utf8(content).is_ok_and(is_inert_config);
+    }
+    let is_sample = path.extension().is_some_and(|extension| extension == "sample");
+    is_sample && path.components().any(|part| part.as_os_str() == "hooks")
+}
+
+/// Strict: what is not plainly one of the [`SETTINGS`] is taken for dangerous.
+fn is_inert_config(text: &str) -> bool {
+    let mut keys: &[&str] = &[];
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])).all(|line| {
+        if let Some(section) = line.strip_prefix('[') {
+            let Some(section) = section.strip_suffix(']') else { return false };
+            let name = section.split([' ', '"', '.']).next().unwrap_or_default().to_ascii_lowercase();
+            keys = SETTINGS.iter().find(|(section, _)| *section == name).map_or(&[], |(_, keys)| keys);
+            return !keys.is_empty();
+        }
+        let Some((key, value)) = line.split_once('=') else { return false };
+        let known = keys.contains(&key.trim().to_ascii_lowercase().as_str());
+        // `ext::` URLs are commands; a backslash goes on in the next line.
+        known && !value.contains('\\') && !value.contains("::")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_init_and_clone_write_is_harmless() {
+        let check = |config: &str, expected: bool| assert_eq!(is_inert_config(config), expected, "{config}");
+        check("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n", true);
+        check("[remote \"origin\"]\n\turl = https://x/y\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n", true);
+        check("[core]\n\tfsmonitor = touch x\n", false);
+        check("[core]fsmonitor = touch x\n", false);
+        check("[remote \"origin\"]\n\turl = ext::sh -c id\n", false);
+        check("[alias]\n\tco = !touch x\n", false);
+        check("[user]\n\tname = a\\\n\tb\n", false);
+        check("[include]\n\tpath = /tmp/x\n", false);
+        check("stray = 1\n", false);
+    }
+}

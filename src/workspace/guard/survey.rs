@@ -1,0 +1,227 @@
+//! What is protected in a folder and below it, and what it holds.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cap_fs_ext::FileTypeExt as _;
+use cap_std::fs::{Dir, DirEntry, FileType};
+
+use super::git;
+use crate::workspace::protect::is_protected;
+
+/// No more folders are looked into, the upper ones first.
+const FOLDERS: usize = 1500;
+/// Files up to this size are remembered whole, up to [`BYTES`] in all; of others it is only known that they changed.
+const FILE: u64 = 256 << 10;
+const BYTES: u64 = 8 << 20;
+/// Folders of other people's files by the thousand, which no editor and no agent takes orders from.
+const SKIPPED: [&str; 7] = ["node_modules", "target", ".venv", "venv", "__pycache__", ".tox", ".cache"];
+
+/// The protected files of a root.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    /// Everything protected, by its path from the root.
+    kept: BTreeMap<PathBuf, Kept>,
+    /// The topmost protected files and folders.
+    pub units: BTreeSet<PathBuf>,
+    /// The folders of git repositories (`.git`, or a bare one).
+    pub repositories: BTreeSet<PathBuf>,
+    /// Sockets.
+    pub sockets: BTreeSet<PathBuf>,
+    listed: BTreeSet<PathBuf>,
+    incomplete: bool,
+    bytes: u64,
+}
+
+/// A protected thing.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    File { content: Content, executable: bool },
+    Link(PathBuf),
+    Folder,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    Whole(Vec<u8>),
+    /// Too large to remember: its size and when it was changed.
+    Mark(u64, Option<cap_std::time::SystemTime>),
+}
+
+impl Survey {
+    /// Looks at everything below `dir`, breadth first.
+    pub fn of(dir: &Dir) -> Self {
+        let mut survey = Self::default();
+        let mut ahead = VecDeque::from([PathBuf::new()]);
+        while let Some(folder) = ahead.pop_front() {
+            if survey.listed.len() == FOLDERS {
+                survey.incomplete = true;
+                break;
+            }
+            survey.list(dir, folder, &mut ahead);
+        }
+        survey
+    }
+
+    fn list(&mut self, dir: &Dir, folder: PathBuf, ahead: &mut VecDeque<PathBuf>) {
+        let entries: Vec<DirEntry> = entries(dir, &folder);
+        let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
+        if git::MARKS.iter().all(|name| has(name)) {
+            self.repository(dir, &folder, ahead);
+            return;
+        }
+        for entry in &entries {
+            let Ok(kind) = entry.file_type() else { continue };
+            let (path, name) = (folder.join(entry.file_name()), entry.file_name());
+            if name == ".git" && kind.is_dir() {
+                self.repository(dir, &path, ahead);
+            } else if is_protected(&path) {
+                self.unit(dir, path);
+            } else if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == *skipped) {
+                ahead.push_back(path);
+            } else if FileType::is_socket(&kind) {
+                self.sockets.insert(path);
+            }
+        }
+        self.listed.insert(folder);
+    }
+
+    /// Of a repository only what makes git run something is protected: commits have to work.
+    fn repository(&mut self, dir: &Dir, path: &Path, ahead: &mut VecDeque<PathBuf>) {
+        for part in git::PARTS {
+            let part = path.join(part);
+            if dir.symlink_metadata(&part).is_ok() {
+                self.unit(dir, part);
+            }
+        }
+        if dir.symlink_metadata(path.join("modules")).is_ok() {
+            ahead.push_back(path.join("modules"));
+        }
+        self.repositories.insert(path.to_owned());
+    }
+
+    fn unit(&mut self, dir: &Dir, path: PathBuf) {
+        self.keep(dir, path.clone());
+        self.units.insert(path);
+    }
+
+    fn keep(&mut self, dir: &Dir, path: PathBuf) {
+        // What cannot be looked at is as good as not there: then it cannot be changed either.
+        let Ok(kept) = Kept::read(dir, &path, BYTES - self.bytes) else { return };
+        match &kept {
+            Kept::File { content: Content::Whole(content), .. } => self.bytes += content.len() as u64,
+            Kept::Folder => {
+                for entry in entries(dir, &path) {
+                    self.keep(dir, path.join(entry.file_name()));
+                }
+            }
+            _ => {}
+        }
+        self.kept.insert(path, kept);
+    }
+
+    /// The topmost paths of `after` that are not here.
+    pub fn added<'a>(&self, after: &'a Self) -> Vec<&'a Path> {
+        let mut added: Vec<&Path> = Vec::new();
+        for (path, kept) in &after.kept {
+            let known = self.kept.contains_key(path) || added.last().is_some_and(|above| path.starts_with(above));
+            let was_looked_at = !self.incomplete || path.parent().is_some_and(|parent| self.listed.contains(parent));
+            if !known && was_looked_at && !after.is_inert(path, kept) {
+                added.push(path);
+            }
+        }
+        added
+    }
+
+    /// What is not in `after` as it is here.
+    pub fn changed<'a>(&'a self, after: &'a Self) -> impl Iterator<Item = (&'a Path, &'a Kept)> {
+        let lost = |path: &Path| !after.incomplete || after.kept.contains_key(path);
+        self.kept
+            .iter()
+            .filter(move |(path, kept)| after.kept.get(*path) != Some(*kept) && lost(path))
+            .map(|(path, kept)| (path.as_path(), kept))
+    }
+
+    /// Whether the unit of `path` is an entry of the root, or a part of the root's own repository.
+    pub fn is_at_top(&self, path: &Path) -> bool {
+        let unit = path.ancestors().find(|above| self.units.contains(*above));
+        unit.and_then(Path::parent).is_some_and(|parent| parent.as_os_str().is_empty() || parent == Path::new(".git"))
+    }
+
+    /// Whether a new part of a repository makes git run nothing, such as what `git init` makes.
+    fn is_inert(&self, path: &Path, kept: &Kept) -> bool {
+        if !path.ancestors().any(|above| self.repositories.contains(above)) {
+            return false;
+        }
+        match kept {
+            Kept::Folder => true,
+            Kept::Link(_) => false,
+            Kept::File { content, .. } => match content {
+                Content::Whole(content) => git::is_inert(path, content),
+                Content::Mark(..) => false,
+            },
+        }
+    }
+}
+
+impl Kept {
+    fn read(dir: &Dir, path: &Path, room: u64) -> io::Result<Self> {
+        let found = dir.symlink_metadata(path)?;
+        if found.is_dir() {
+            return Ok(Self::Folder);
+        }
+        if found.is_symlink() {
+            return Ok(Self::Link(dir.read_link_contents(path)?));
+        }
+        let content = if found.is_file() && found.len() <= FILE.min(room) {
+            Content::Whole(dir.read(path)?)
+        } else {
+            Content::Mark(found.len(), found.modified().ok())
+        };
+        Ok(Self::File { content, executable: is_executable(&found) })
+    }
+
+    /// Makes it again.
+    pub fn write(&self, dir: &Dir, path: &Path) -> io::Result<()> {
+        match self {
+            Self::Folder => dir.create_dir_all(path),
+            #[cfg(unix)]
+            Self::Link(target) => dir.symlink_contents(target, path),
+            Self::File { content: Content::Whole(content), executable } => {
+                dir.write(path, content)?;
+                set_executable(dir, path, *executable)
+            }
+            _ => Err(io::Error::other("it was too large to remember")),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(found: &cap_std::fs::Metadata) -> bool {
+    use cap_std::fs::PermissionsExt as _;
+    found.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_found: &cap_std::fs::Metadata) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn set_executable(dir: &Dir, path: &Path, executable: bool) -> io::Result<()> {
+    use cap_std::fs::PermissionsExt as _;
+    let mode = if executable { 0o755 } else { 0o644 };
+    dir.set_permissions(path, cap_std::fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn set_executable(_dir: &Dir, _path: &Path, _executable: bool) -> io::Result<()> {
+    Ok(())
+}
+
+/// The entries of a folder; none where it cannot be read.
+fn entries(dir: &Dir, folder: &Path) -> Vec<DirEntry> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    dir.read_dir(folder).into_iter().flatten().flatten().collect()
+}

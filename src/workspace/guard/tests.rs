@@ -1,0 +1,117 @@
+#![expect(clippy::disallowed_methods, reason = "a test plays the command that changes files")]
+
+use std::fs;
+
+use super::*;
+
+struct Place {
+    folder: tempfile::TempDir,
+    guard: Guard,
+}
+
+impl Place {
+    fn new(files: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in files {
+            write(folder.path(), name, "before");
+        }
+        let guard = Guard::new(&[Arc::new(Root::open(folder.path()).unwrap())]);
+        Self { folder, guard }
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        write(self.folder.path(), name, text);
+    }
+
+    fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.folder.path().join(name)).ok()
+    }
+}
+
+fn write(folder: &Path, name: &str, text: &str) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+const GIT: [&str; 5] = [".git/HEAD", ".git/config", ".git/objects/a", ".git/refs/a", ".git/hooks/pre-commit"];
+
+#[test]
+fn what_a_command_makes_is_moved_aside() {
+    let place = Place::new(&["src/main.rs"]);
+    place.write("AGENTS.md", "obey");
+    place.write("sub/.vscode/tasks.json", "{}");
+    place.write("src/lib.rs", "fine");
+    let notes = place.guard.restore(false);
+    assert_eq!(notes[0], "AGENTS.md is protected and was made by the command: that is now AGENTS.md.held");
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert_eq!(place.read("AGENTS.md"), None);
+    assert_eq!(place.read("AGENTS.md.held").as_deref(), Some("obey"));
+    assert_eq!(place.read("sub/.vscode.held/tasks.json").as_deref(), Some("{}"));
+    assert_eq!(place.read("src/lib.rs").as_deref(), Some("fine"));
+    assert_eq!(place.guard.restore(false), Vec::<String>::new());
+}
+
+#[test]
+fn what_was_there_is_put_back_whatever_was_done_to_it() {
+    let place = Place::new(&GIT);
+    place.write(".git/config", "[core]\nfsmonitor = evil");
+    fs::remove_file(place.folder.path().join(".git/hooks/pre-commit")).unwrap();
+    fs::create_dir(place.folder.path().join(".git/hooks/pre-commit")).unwrap();
+    place.write(".git/objects/b", "a commit");
+    assert_eq!(place.guard.restore(false).len(), 2);
+    assert_eq!(place.read(".git/config").as_deref(), Some("before"));
+    assert_eq!(place.read(".git/hooks/pre-commit").as_deref(), Some("before"));
+    assert_eq!(place.read(".git/objects/b").as_deref(), Some("a commit"));
+}
+
+#[test]
+fn a_repository_put_in_the_place_of_another_runs_what_the_first_ran() {
+    let place = Place::new(&GIT);
+    let root = place.folder.path();
+    fs::rename(root.join(".git"), root.join("x")).unwrap();
+    for name in GIT {
+        place.write(name, "evil");
+    }
+    place.write(".git/hooks/post-commit", "evil");
+    place.guard.restore(false).into_iter().for_each(drop);
+    assert_eq!(place.read(".git/config").as_deref(), Some("before"));
+    assert_eq!(place.read(".git/hooks/pre-commit").as_deref(), Some("before"));
+    assert_eq!(place.read(".git/hooks/post-commit"), None);
+}
+
+#[test]
+fn a_new_repository_stays_and_a_bare_one_that_runs_something_does_not() {
+    let place = Place::new(&["a"]);
+    for name in ["new/.git", "bare"] {
+        for part in ["HEAD", "objects/a", "refs/a"] {
+            place.write(&format!("{name}/{part}"), "x");
+        }
+    }
+    place.write("new/.git/config", "[core]\n\tbare = false\n");
+    place.write("new/.git/hooks/pre-commit.sample", "sample");
+    place.write("bare/config", "[core]\n\tfsmonitor = touch pwn\n");
+    let notes = place.guard.restore(false);
+    assert_eq!(notes, ["bare/config is protected and was made by the command: that is now bare/config.held"]);
+    assert!(place.read("new/.git/config").is_some());
+}
+
+#[test]
+fn what_a_sandbox_kept_from_the_command_was_changed_by_a_person() {
+    let place = Place::new(&["AGENTS.md", "sub/AGENTS.md"]);
+    place.write("AGENTS.md", "typed");
+    place.write("sub/AGENTS.md", "typed");
+    assert_eq!(place.guard.restore(true).len(), 1);
+    assert_eq!(place.read("AGENTS.md").as_deref(), Some("typed"));
+    assert_eq!(place.read("sub/AGENTS.md").as_deref(), Some("before"));
+    assert_eq!(place.read("sub/AGENTS.md.held").as_deref(), Some("typed"));
+}
+
+#[test]
+fn pins_name_what_runs_and_leave_what_commits_need() {
+    let place = Place::new(&[".git/HEAD", ".git/config", ".git/objects/a", ".vscode/tasks.json", "src/AGENTS.md"]);
+    let real = place.folder.path().canonicalize().unwrap();
+    let pins = place.guard.pins();
+    assert_eq!(pins.fixed, [real.join(".git")]);
+    assert_eq!(pins.read_only, [real.join(".git/config"), real.join(".vscode"), real.join("src/AGENTS.md")]);
+}

@@ -1,0 +1,178 @@
+//! Death at every system call, and systems that refuse: the old file or the new one, and the next request works.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+
+use super::case::{Case, Done, Expect, Trouble};
+use super::faults::{Tracer, litter};
+use super::inputs::Run;
+use super::scene::Scene;
+
+/// The calls at which the server is killed, at the first to the last of them.
+const CALLS: [&str; 6] = ["openat", "write", "fsync", "rename", "unlink", "ftruncate"];
+const LAST: u64 = 50;
+const ONE_BY_ONE: u64 = 20;
+/// The changes of one turn: enough to come to the last call.
+const CHANGES: u64 = 60;
+/// How many servers are killed side by side.
+const SIDE_BY_SIDE: usize = 4;
+
+fn old(n: u64) -> String {
+    format!("old {n}\n").repeat(50)
+}
+
+fn new(n: u64) -> String {
+    format!("new {n}\n").repeat(60)
+}
+
+/// A turn that changes file after file, or removes them, with a first change before it that opens all folders.
+fn case(removes: bool) -> Case {
+    let change = |n: u64| {
+        if removes {
+            let patch = format!("*** Begin Patch\n*** Delete File: {n}.txt\n*** End Patch\n");
+            return json!({ "name": "apply_patch", "args": { "patch": patch } });
+        }
+        json!({ "name": "write", "args": { "path": format!("{n}.txt"), "content": new(n) } })
+    };
+    let file = |n: u64| json!({ "op": "write", "path": format!("${{WS}}/{n}.txt"), "text": old(n) });
+    let mut setup: Vec<Value> = (0..=CHANGES).map(file).collect();
+    if removes {
+        setup.push(json!({ "op": "env", "name": "TANDEM_MODEL", "value": "gpt-5-scripted" }));
+    }
+    let calls: Vec<Value> = (1..=CHANGES).map(change).collect();
+    let input = json!({ "kind": "tool", "policy": "auto", "mode": "auto", "calls": [change(0)], "more": calls });
+    Case {
+        id: "matrix".into(),
+        category: "crash".into(),
+        title: String::new(),
+        severity: String::new(),
+        platforms: Vec::new(),
+        setup,
+        input,
+        expect: Expect { verdict: String::new(), oracles: Vec::new() },
+    }
+}
+
+/// A server that has made the first change; the others are what the model says next.
+fn ready(case: &Case) -> Done<Run> {
+    let scene = Scene::build(case)?;
+    let mut run = Run::enter(case, &scene)?;
+    run.converse("warm up", |_, _| {});
+    run.model.add(json!({ "reply": "calls", "calls": case.input["more"] }));
+    Ok(run)
+}
+
+/// Kills a server at its n-th such call; whether it came to that, and what is wrong afterwards.
+fn kill(call: &str, n: u64) -> Done<(bool, Vec<String>)> {
+    let case = case(call == "unlink");
+    let mut run = ready(&case)?;
+    let tracer = Tracer::attach(run.server.pid, &run.scene, call, &format!("signal=KILL:when={n}"))?;
+    let killed = run.converse_to_death(tracer);
+    let mut wrong = Vec::new();
+    for n in 0..=CHANGES {
+        match std::fs::read_to_string(run.scene.place("WS").join(format!("{n}.txt"))) {
+            Ok(text) if text == old(n) || (call != "unlink" && text == new(n)) => {}
+            Err(_) if call == "unlink" => {}
+            other => wrong.push(format!("{n}.txt is torn: {other:?}")),
+        }
+    }
+    run.model.forget();
+    run.restart(&case)?;
+    run.session = run.server.session();
+    run.model.add(
+        json!({ "reply": "calls", "calls": [{ "name": "write", "args": { "path": "0.txt", "content": "again" } }] }),
+    );
+    run.open(&case);
+    run.converse("again", |_, _| {});
+    if std::fs::read_to_string(run.scene.place("WS").join("0.txt")).ok().as_deref() != Some("again") {
+        wrong.push("the next change does not work".to_owned());
+    }
+    wrong.extend(litter(&run.scene).into_iter().map(|path| format!("left behind: {path}")));
+    Ok((killed, wrong))
+}
+
+#[test]
+fn a_server_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
+    // The first calls are those of one change, from its first to its last; those after them are the same again.
+    let numbers = || (1..=ONE_BY_ONE).chain((ONE_BY_ONE..=LAST).step_by(5).skip(1));
+    let all = CALLS.iter().flat_map(|call| numbers().map(move |n| (*call, n)));
+    let queue = Mutex::new(all.collect::<VecDeque<_>>());
+    let results = Mutex::new(Vec::new());
+    let never = Mutex::new(Vec::<(&str, u64)>::new());
+    std::thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                loop {
+                    let Some((call, n)) = queue.lock().unwrap().pop_front() else { break };
+                    // Where one is never made, those after it are not either.
+                    if never.lock().unwrap().iter().any(|(other, m)| *other == call && *m < n) {
+                        continue;
+                    }
+                    let done = kill(call, n);
+                    if matches!(done, Ok((false, _))) {
+                        never.lock().unwrap().push((call, n));
+                    }
+                    results.lock().unwrap().push((call, n, done));
+                }
+            });
+        }
+    });
+    let results = results.into_inner().unwrap();
+    let mut wrong = Vec::new();
+    for call in CALLS {
+        let of_call = || results.iter().filter(|(other, ..)| *other == call);
+        let killed = of_call().filter(|(_, _, done)| matches!(done, Ok((true, _)))).count();
+        eprint_line(&format!("kill matrix: {call} {killed} of {}", numbers().count()));
+    }
+    for (call, n, done) in results {
+        match done {
+            Ok((_, found)) => wrong.extend(found.into_iter().map(|what| format!("{call} {n}: {what}"))),
+            Err(Trouble::NotBuilt(why)) => eprint_line(&format!("skipped kill at {call} {n}: {why}")),
+            Err(Trouble::Unknown(word)) => wrong.push(format!("the runner does not know {word}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A line past the harness, which keeps what tests that pass have printed.
+fn eprint_line(line: &str) {
+    use std::io::Write as _;
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+#[test]
+fn a_system_that_refuses_is_told_with_its_cause_and_the_old_file_stays() {
+    for (calls, error, words) in [
+        ("write", "ENOSPC", "no space left"),
+        ("write", "EIO", "os error 5"),
+        ("fsync", "EIO", "os error 5"),
+        ("rename", "EIO", "os error 5"),
+        ("rename", "EROFS", "read-only"),
+        ("rename", "EACCES", "permission denied"),
+    ] {
+        let mut case = case(false);
+        case.input["more"] = json!([case.input["more"][0]]);
+        let mut run = match ready(&case) {
+            Ok(run) => run,
+            Err(trouble) => panic!("{trouble:?}"),
+        };
+        // The folder of before-images may fail too: that is one remark and keeps no change from happening.
+        let file = run.scene.place("WS").join("1.txt");
+        let tracer = match Tracer::attach(run.server.pid, &run.scene, calls, &format!("error={error}")) {
+            Ok(tracer) => tracer,
+            Err(trouble) => return eprint_line(&format!("skipped faults: {trouble:?}")),
+        };
+        run.converse("go", |_, _| {});
+        drop(tracer);
+        run.note();
+        let told = run.notes.hits.last().unwrap().body.clone();
+        assert!(told.contains("1.txt") && told.contains(words), "{calls} {error}: {told}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), old(1), "{calls} {error}");
+        assert_eq!(litter(&run.scene), Vec::<String>::new(), "{calls} {error}");
+        run.model.add(json!({ "reply": "calls", "calls": case.input["more"] }));
+        run.converse("once more", |_, _| {});
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), new(1), "after {calls} {error}");
+    }
+}

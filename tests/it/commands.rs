@@ -1,0 +1,386 @@
+//! Commands of the model: what they say, how they end, and that nothing of them stays.
+
+mod sandbox;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tandem::config::Environment;
+use tandem::server::Carrier;
+
+use crate::driver::{Client, PATIENCE, World};
+
+/// What holds the commands of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// Whatever this machine has.
+    Best,
+    /// As where bubblewrap is not installed: it is not in the search path.
+    Landlock,
+    /// As in a workspace that no sandbox can hold: the home folder.
+    None,
+}
+
+/// A world whose model runs commands, and a person with a home of their own.
+struct Stage {
+    world: World,
+    home: tempfile::TempDir,
+    level: Level,
+}
+
+impl Stage {
+    /// A model that makes these calls of `run_command` (or of the tool they name), one after the other.
+    fn new(level: Level, calls: &[Value]) -> Self {
+        let call = |(index, arguments): (usize, &Value)| {
+            let mut arguments = arguments.clone();
+            let tool = arguments.as_object_mut().unwrap().remove("tool");
+            let name = tool.unwrap_or_else(|| json!("run_command"));
+            json!([{ "call": { "id": format!("c{index}"), "name": name, "arguments": arguments } }])
+        };
+        let calls = calls.iter().enumerate().map(call);
+        let script: Value = calls.chain([json!([{ "text": "Done." }])]).collect();
+        Self { world: World::new(script), home: tempfile::tempdir().unwrap(), level }
+    }
+
+    fn environment(&self) -> Environment {
+        let path = match self.level {
+            Level::Best | Level::None => std::env::var("PATH").unwrap(),
+            Level::Landlock => without_bubblewrap(&self.home.path().join("programs")),
+        };
+        let home = if self.level == Level::None { self.world.path() } else { self.home.path().join("me") };
+        std::fs::create_dir_all(&home).unwrap();
+        let variables = [
+            ("TANDEM_MODEL", "scripted"),
+            ("TANDEM_BASE_URL", self.world.model.base_url()),
+            ("TANDEM_API_KEY", "sk-secret-of-the-user"),
+            ("PATH", &path),
+            ("HOME", home.to_str().unwrap()),
+        ];
+        Environment::made_up(self.home.path(), &variables).with_program(Path::new(env!("CARGO_BIN_EXE_tandem")))
+    }
+
+    fn client(&self) -> Client {
+        self.client_with(json!({ "experimental": { "tandem": {} } }))
+    }
+
+    fn client_with(&self, capabilities: Value) -> Client {
+        let mut client = self.world.stranger_in(Carrier::Lsp, self.environment());
+        client.shake_hands(self.world.handshake(capabilities));
+        client
+    }
+
+    /// Runs all the calls and gives what the model was told of each.
+    fn results(&self) -> Vec<String> {
+        let mut client = self.client();
+        let session = client.session(&self.world);
+        finish(&mut client, &session);
+        self.told()
+    }
+
+    /// What the model was told of each call.
+    fn told(&self) -> Vec<String> {
+        let last = self.world.rehearsal().requests().last().unwrap()["messages"].clone();
+        let results = last.as_array().unwrap().iter().filter(|message| message["role"] == "tool");
+        results.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// A prompt to its end; every question is answered with yes.
+fn finish(client: &mut Client, session: &str) -> String {
+    let prompt = client.prompt(session, "go");
+    finish_prompt(client, prompt)
+}
+
+fn finish_prompt(client: &mut Client, prompt: i64) -> String {
+    loop {
+        let message = client.find(|message| {
+            message["method"] == "session/request_permission"
+                || (message["id"] == prompt && message.get("method").is_none())
+        });
+        if message["method"] == "session/request_permission" {
+            allow(client, &message);
+            continue;
+        }
+        client.seen.push_front(message);
+        return client.answer(prompt)["result"]["stopReason"].as_str().unwrap().to_owned();
+    }
+}
+
+fn allow(client: &mut Client, question: &Value) {
+    let options = question["params"]["options"].as_array().unwrap();
+    let once = options.iter().find(|option| option["kind"] == "allow_once").unwrap();
+    client.respond(question, json!({ "outcome": { "outcome": "selected", "optionId": once["optionId"] } }));
+}
+
+/// The search path of this machine with a copy, by links and without bubblewrap, of each folder that has it.
+fn without_bubblewrap(folder: &Path) -> String {
+    std::fs::create_dir_all(folder).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let folders = std::env::split_paths(&path).map(|place| {
+        if !place.join("bwrap").exists() {
+            return place;
+        }
+        for program in place.read_dir().unwrap().flatten().filter(|program| program.file_name() != "bwrap") {
+            // `/bin` and `/usr/bin` are often the same.
+            let _known = std::os::unix::fs::symlink(program.path(), folder.join(program.file_name()));
+        }
+        folder.to_owned()
+    });
+    std::env::join_paths(folders).unwrap().into_string().unwrap()
+}
+
+fn run(command: &str) -> Value {
+    json!({ "command": command })
+}
+
+/// Runs one command on every level that can hold it.
+fn check(command: &str, expected: &str) {
+    for level in LEVELS {
+        let stage = Stage::new(level, &[run(command)]);
+        let results = stage.results();
+        assert!(results[0].contains(expected), "{level:?}: {command}: {}", results[0]);
+    }
+}
+
+/// A length of sleep that no other process has.
+fn unique() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("4242.{}{:02}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// How many processes sleep that long.
+fn sleepers(length: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|process| std::fs::read_to_string(process.path().join("cmdline")).ok());
+    lines.filter(|line| line.starts_with("sleep\0") && line.contains(length)).count()
+}
+
+fn wait_for_sleepers(length: &str, count: usize) {
+    let begun = Instant::now();
+    while sleepers(length) < count {
+        assert!(begun.elapsed() < PATIENCE, "{} of {count} sleep", sleepers(length));
+        std::thread::yield_now();
+    }
+}
+
+/// Waits for an update whose content holds `text`.
+fn hear(client: &mut Client, text: &str) -> String {
+    let message = client.find(|message| {
+        message["params"]["update"]["content"][0]["content"]["text"].as_str().is_some_and(|said| said.contains(text))
+    });
+    message["params"]["update"]["content"][0]["content"]["text"].as_str().unwrap().to_owned()
+}
+
+const LEVELS: [Level; 3] = [Level::Best, Level::Landlock, Level::None];
+
+#[test]
+fn exit_and_output_are_told() {
+    check("echo out; echo err >&2; exit 3", "out\nerr\n[exit code 3, ");
+    check("kill -9 $$", "[exit code 137, ");
+    check("cd sub 2>&1; pwd", "sub");
+}
+
+#[test]
+fn output_streams_into_the_call() {
+    let stage = Stage::new(Level::Best, &[run("mkfifo gate; echo first; read x < gate; echo then $x")]);
+    let mut client = stage.client();
+    let session = client.session(&stage.world);
+    let prompt = client.prompt(&session, "go");
+    let question = client.next("session/request_permission");
+    allow(&mut client, &question);
+    assert_eq!(hear(&mut client, "first"), "first\n");
+    std::fs::write(stage.world.path().join("gate"), "second\n").unwrap();
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    assert!(hear(&mut client, "then second").starts_with("first\nthen second\n[exit code 0, "));
+}
+
+#[test]
+fn input_ends_at_once_and_there_is_no_terminal() {
+    check("cat; read x; echo \"nothing: $x\"", "nothing: \n[exit code 0,");
+    check("cat /dev/tty", "[exit code 1,");
+    check("git init -q new; cd new; git -c user.name=a -c user.email=a@b commit --allow-empty", "empty commit message");
+    check("echo $TERM $PAGER $GIT_TERMINAL_PROMPT", "dumb cat 0\n");
+}
+
+#[test]
+fn control_codes_and_bytes_that_are_no_text_do_not_come_through() {
+    let command = r"printf '\033[31mred\033[0m \033]0;title\007\302\233x\n'; printf '\377\376\n'";
+    check(command, "red x\n\u{fffd}\u{fffd}\n\n[2 bytes were not UTF-8 and are shown as \u{fffd}]\n[exit code 0");
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_killed_with_all_it_started() {
+    for level in LEVELS {
+        let length = unique();
+        let command = format!("echo begun; setsid sleep {length} & sleep {length}");
+        let stage = Stage::new(level, &[json!({ "command": command, "timeout_s": 1 })]);
+        assert_eq!(stage.results(), ["begun\n[it was killed after 1 s]\n"]);
+        assert_eq!(sleepers(&length), 0, "{level:?}");
+    }
+}
+
+#[test]
+fn nothing_outlives_its_command() {
+    for level in LEVELS {
+        let length = unique();
+        let daemon = format!("(setsid setsid sleep {length} >/dev/null 2>&1 &) ; sleep {length} & echo started");
+        let stage = Stage::new(level, &[run(&daemon)]);
+        assert!(stage.results()[0].starts_with("started\n[exit code 0,"), "{level:?}");
+        assert_eq!(sleepers(&length), 0, "{level:?}");
+    }
+}
+
+#[test]
+fn cancel_ends_a_tree_of_fifty() {
+    for level in LEVELS {
+        let length = unique();
+        let tree = format!(
+            "trap '' TERM INT HUP; for i in $(seq 25); do sleep {length} & (setsid sh -c 'sleep {length} & wait' &); done; echo up; wait"
+        );
+        let stage = Stage::new(level, &[run(&tree)]);
+        let mut client = stage.client();
+        let session = client.session(&stage.world);
+        let prompt = client.prompt(&session, "go");
+        let question = client.next("session/request_permission");
+        allow(&mut client, &question);
+        hear(&mut client, "up");
+        wait_for_sleepers(&length, 50);
+        client.notify("session/cancel", json!({ "sessionId": session }));
+        let cancelled = Instant::now();
+        assert_eq!(finish_prompt(&mut client, prompt), "cancelled");
+        assert_eq!(sleepers(&length), 0, "{level:?}");
+        assert!(cancelled.elapsed() < PATIENCE / 4, "{level:?}: {:?}", cancelled.elapsed());
+    }
+}
+
+#[test]
+fn a_job_runs_in_the_background_until_it_is_stopped_or_the_session_ends() {
+    let length = unique();
+    let server = format!("echo serving; sleep {length}");
+    let calls = [
+        json!({ "command": server, "background": true }),
+        json!({ "command": "stop", "job": 1 }),
+        json!({ "command": "read", "job": 1 }),
+        json!({ "command": "mkfifo gate; echo one; read x < gate; echo $x; exit 4", "background": true }),
+        run("echo two > gate"),
+        json!({ "command": "read", "job": 4 }),
+        json!({ "command": "stop", "job": 9 }),
+        json!({ "command": server, "background": true }),
+    ];
+    for level in LEVELS {
+        let stage = Stage::new(level, &calls);
+        let told = stage.results();
+        assert_eq!(told[0], "[job 1]\nserving\n[job 1 runs]\n", "{level:?}");
+        assert!(told[1].contains("[exit code 137, ") || told[1].contains("signal: 9"), "{level:?}: {}", told[1]);
+        assert!(told[2].starts_with('['), "nothing new: {}", told[2]);
+        assert!(told[3].starts_with("[job 2]\none\n[job 2 runs]"), "{}", told[3]);
+        assert_eq!(told[5], "there is no job 4");
+        assert_eq!(sleepers(&length), 0, "{level:?}");
+    }
+}
+
+#[test]
+fn the_end_of_a_flood_is_told_and_all_of_it_can_be_read() {
+    let flood = "yes 'a line of a hundred megabytes of lines' | head -c 100000000; echo; echo THE END";
+    let stage = Stage::new(
+        Level::Best,
+        &[run(flood), json!({ "tool": "read_file", "path": "output:1", "offset": 1_000_000, "limit": 1 })],
+    );
+    let (program, mut client) = stage.world.serve_editor();
+    let session = client.session(&stage.world);
+    let before = program.peak_memory();
+    assert_eq!(finish(&mut client, &session), "end_turn");
+    let grown = program.peak_memory() - before;
+    let told = stage.told();
+    assert!(told[0].starts_with("a line of a hundred megabytes of lines\n"));
+    assert!(told[0].contains("bytes left out; read_file reads it all: `output:1` …]"), "{}", told[0].len());
+    assert!(told[0].contains("\nTHE END\n[exit code 0, "), "{}", told[0].len());
+    assert!(told[0].len() < 50_000, "{}", told[0].len());
+    assert_eq!(told[1], "1000000\ta line of a hundred megabytes of lines\n[read on with offset 1000001]\n");
+    assert!(grown < 8 << 20, "it grew by {grown} bytes");
+    let updates = client.seen.iter().filter(|message| message["method"] == "session/update").count();
+    assert!(updates < 2000, "{updates} updates");
+}
+
+#[test]
+fn files_that_are_unsaved_are_named() {
+    let stage = Stage::new(Level::Best, &[run("cat a.rs")]);
+    stage.world.write("a.rs", "saved\n");
+    stage.world.write("b.rs", "same\n");
+    let mut client = stage.client();
+    client.open(&stage.world.uri("a.rs"), "typed\n");
+    client.open(&stage.world.uri("b.rs"), "same\n");
+    let session = client.session(&stage.world);
+    let prompt = client.prompt(&session, "go");
+    let question = client.next("session/request_permission");
+    assert_eq!(question["params"]["toolCall"]["title"], "Run `cat a.rs` (without what is unsaved in a.rs)");
+    allow(&mut client, &question);
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    let told = stage.told().remove(0);
+    assert!(told.starts_with("[unsaved in the editor, so the command sees an older text: a.rs]\nsaved\n"), "{told}");
+}
+
+#[test]
+fn an_editor_that_saves_is_asked_to() {
+    let stage = Stage::new(Level::Best, &[run("cat a.rs")]);
+    stage.world.write("a.rs", "saved\n");
+    let mut client = stage.client_with(json!({ "experimental": { "tandem": { "_meta": { "tandem.save": true } } } }));
+    client.open(&stage.world.uri("a.rs"), "typed\n");
+    let session = client.session(&stage.world);
+    let prompt = client.prompt(&session, "go");
+    let question = client.next("session/request_permission");
+    allow(&mut client, &question);
+    let save = client.next("_tandem/save");
+    assert_eq!(save["params"], json!({ "uris": [stage.world.uri("a.rs")] }));
+    stage.world.write("a.rs", "typed\n");
+    client.respond(&save, json!(null));
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    assert!(stage.told()[0].starts_with("typed\n[exit code 0"), "{:?}", stage.told());
+}
+
+#[test]
+fn a_killed_server_leaves_nothing_behind() {
+    for path in [std::env::var("PATH").unwrap(), String::new()] {
+        let length = unique();
+        let stage = Stage::new(Level::Best, &[run(&format!("(setsid sleep {length} &); echo up; sleep {length}"))]);
+        let path = if path.is_empty() { without_bubblewrap(&stage.home.path().join("programs")) } else { path };
+        let (mut program, mut client) = stage.world.serve_with(Carrier::Lsp, |command| {
+            command
+                .env("PATH", &path)
+                .env("HOME", stage.home.path())
+                .env("TANDEM_STATE_DIR", stage.home.path().join("state"));
+        });
+        client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
+        let session = client.session(&stage.world);
+        client.prompt(&session, "go");
+        let question = client.next("session/request_permission");
+        allow(&mut client, &question);
+        hear(&mut client, "up");
+        wait_for_sleepers(&length, 2);
+        program.signal(rustix::process::Signal::KILL);
+        program.ends_within(PATIENCE);
+        let killed = Instant::now();
+        while sleepers(&length) > 0 {
+            assert!(killed.elapsed() < Duration::from_secs(2), "orphans");
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn what_cannot_run_is_not_asked_about() {
+    let calls =
+        [run(" "), json!({ "command": "ls", "cwd": "gone" }), json!({ "command": "ls", "cwd": "/etc" }), run("a\0b")];
+    let stage = Stage::new(Level::Best, &calls);
+    let mut client = stage.client();
+    let session = client.session(&stage.world);
+    let prompt = client.prompt(&session, "go");
+    assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
+    let told = stage.told();
+    assert_eq!(told[0], "the command is empty");
+    assert_eq!(told[1], "there is no folder gone");
+    assert!(told[2].starts_with("/etc is outside the workspace"), "{}", told[2]);
+    assert_eq!(told[3], "the command holds a NUL character");
+}

@@ -1,0 +1,261 @@
+//! What a command in a sandbox can do and cannot, on both levels.
+
+use std::net::{TcpListener, UdpSocket};
+use std::os::unix::net::UnixListener;
+
+use super::*;
+
+const HOLDING: [Level; 2] = [Level::Best, Level::Landlock];
+
+/// A command and what has to be in what it says; `!` before it: what must not be.
+type Case<'a> = (&'a str, &'a str);
+
+/// Runs the commands in one session and checks what each says.
+fn check_all(stage: &Stage, cases: &[Case<'_>]) {
+    for ((command, expected), told) in cases.iter().zip(stage.results()) {
+        let holds = match expected.strip_prefix('!') {
+            Some(absent) => !told.contains(absent),
+            None => told.contains(expected),
+        };
+        assert!(holds, "{:?}: {command}\nexpected {expected}, but it said:\n{told}", stage.level);
+    }
+}
+
+fn stage(level: Level, cases: &[Case<'_>]) -> Stage {
+    Stage::new(level, &cases.iter().map(|(command, _)| run(command)).collect::<Vec<_>>())
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let done = std::process::Command::new("git").arg("-C").arg(folder).args(arguments).output().unwrap();
+    assert!(done.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Everything below a folder, with its text.
+fn contents(folder: &Path) -> Vec<(PathBuf, Option<String>)> {
+    let mut found = Vec::new();
+    let mut ahead = vec![folder.to_owned()];
+    while let Some(next) = ahead.pop() {
+        for entry in next.read_dir().unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                ahead.push(entry.path());
+            }
+            found.push((entry.path(), std::fs::read_to_string(entry.path()).ok()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn nothing_outside_the_workspace_is_read_or_written() {
+    for level in HOLDING {
+        let outside = tempfile::tempdir().unwrap();
+        let out = outside.path().display();
+        write(&outside.path().join("secret"), "CANARY");
+        let cases = [
+            (format!("cat {out}/secret"), "!CANARY"),
+            (format!("echo x > {out}/new; touch {out}/other; ln {out}/secret l; cat l"), "!CANARY"),
+            (format!("ln -s {out}/secret s; cat s; echo x >> s"), "!CANARY"),
+            ("cat ~/.ssh/id_rsa ~/.aws/credentials ~/.netrc ~/.config/gh/hosts.yml".to_owned(), "!CANARY"),
+            ("cat /etc/shadow".to_owned(), "!root:"),
+            ("echo evil >> ~/.bashrc; echo evil > ~/.profile; echo done".to_owned(), "done"),
+            ("touch /usr/x /etc/x /opt/x; mknod disk b 254 0; head -c 1 disk".to_owned(), "[exit code 1,"),
+        ];
+        let cases: Vec<_> = cases.iter().map(|(command, expected)| (command.as_str(), *expected)).collect();
+        let stage = stage(level, &cases);
+        let home = stage.home.path().join("me");
+        for name in [".ssh/id_rsa", ".aws/credentials", ".netrc", ".config/gh/hosts.yml", ".bashrc"] {
+            write(&home.join(name), "CANARY");
+        }
+        let before = (contents(outside.path()), contents(&home));
+        check_all(&stage, &cases);
+        assert_eq!((contents(outside.path()), contents(&home)), before, "{level:?}");
+    }
+}
+
+#[test]
+fn our_own_files_and_secrets_are_not_there() {
+    for level in HOLDING {
+        let cases =
+            [("env", "!sk-secret"), ("cat /proc/*/environ | tr '\\0' '\\n' | grep -a sk-secret", "[exit code 1,")];
+        let stage = stage(level, &cases);
+        write(&stage.home.path().join("config/config.toml"), "# CANARY\n");
+        write(&stage.home.path().join("state/x"), "CANARY");
+        check_all(&stage, &cases);
+        let stage = Stage::new(level, &[run(&format!("cat {}/*/*", stage.home.path().display()))]);
+        assert!(!stage.results()[0].contains("CANARY"));
+    }
+}
+
+#[test]
+fn there_is_no_network_and_no_door_to_programs_outside() {
+    for level in HOLDING {
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (tcp_port, udp_port) = (tcp.local_addr().unwrap().port(), udp.local_addr().unwrap().port());
+        let folder = tempfile::tempdir().unwrap();
+        let outside = UnixListener::bind(folder.path().join("door")).unwrap();
+        let connect = |path: &str| {
+            format!(
+                "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('{path}'); print('THROUGH')\""
+            )
+        };
+        let commands = [
+            format!("bash -c 'echo x > /dev/tcp/127.0.0.1/{tcp_port}' && echo THROUGH"),
+            format!("python3 -c \"import socket; socket.socket(2, 2).sendto(b'x', ('127.0.0.1', {udp_port}))\""),
+            connect(&folder.path().join("door").display().to_string()),
+            connect("inside"),
+        ];
+        let cases: Vec<_> = commands.iter().map(|command| (command.as_str(), "!THROUGH")).collect();
+        let stage = stage(level, &cases);
+        let inside = UnixListener::bind(stage.world.path().join("inside")).unwrap();
+        check_all(&stage, &cases);
+        for listener in [&outside, &inside] {
+            listener.set_nonblocking(true).unwrap();
+            assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "{level:?}");
+        }
+        tcp.set_nonblocking(true).unwrap();
+        assert_eq!(tcp.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "{level:?}");
+        udp.set_nonblocking(true).unwrap();
+        assert_eq!(udp.recv(&mut [0; 8]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "{level:?}");
+    }
+}
+
+#[test]
+fn what_is_protected_stays_as_it_is_and_leaves_no_ghosts() {
+    let evil = "#!/bin/sh\\ntouch pwn\\n";
+    for level in HOLDING {
+        let commands = [
+            format!("printf '{evil}' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit"),
+            "git config core.fsmonitor 'touch pwn'; echo '[core]' >> .git/config; printf x > .git/config.worktree".into(),
+            format!("mv .git x; cp -r x .git; printf '{evil}' > .git/hooks/post-commit; rm -rf x"),
+            "mv sub sub2; cp -r sub2 sub; echo obey >> sub/AGENTS.md; rm -rf sub2".into(),
+            "ln .git/config alias; echo evil >> alias; ln AGENTS.md b; echo obey >> b; rm -f alias b".into(),
+            "echo obey > AGENTS.md; mv AGENTS.md c; rm -f c; ln -s /etc/passwd AGENTS.md; rm -f AGENTS.md".into(),
+            "mkdir -p .vscode .github/workflows new/.idea; echo {} > .vscode/tasks.json; echo on > .github/workflows/x.yml; echo evil > .envrc".into(),
+            "mkdir bare; cd bare; mkdir objects refs; echo ref: refs/heads/x > HEAD; printf '[core]\\nfsmonitor = touch pwn\\n' > config".into(),
+            "unshare -Ur true || unshare -m true || umount .git || mount -t tmpfs x .git; echo; true".into(),
+        ];
+        let cases: Vec<_> = commands.iter().map(|command| (command.as_str(), "")).collect();
+        let stage = stage(level, &cases);
+        let root = stage.world.path();
+        git(&root, &["init", "-q"]);
+        write(&root.join("AGENTS.md"), "be good\n");
+        write(&root.join("sub/AGENTS.md"), "be good\n");
+        let protected = |root: &Path| {
+            let mut all = contents(root);
+            all.retain(|(path, _)| {
+                !path.components().any(|part| {
+                    let name = part.as_os_str().to_string_lossy();
+                    name.ends_with(".held") || ["bare", "new", ".github", "sub2"].contains(&&*name)
+                })
+            });
+            all
+        };
+        let before = protected(&root);
+        check_all(&stage, &cases);
+        let after = protected(&root);
+        let gone: Vec<_> = before.iter().filter(|entry| !after.contains(entry)).collect();
+        let new: Vec<_> = after.iter().filter(|entry| !before.contains(entry)).collect();
+        assert!(gone.is_empty() && new.is_empty(), "{level:?}: gone {gone:#?}\nnew {new:#?}");
+        for name in [".envrc", ".vscode", ".github/workflows", "new/.idea", "bare/config", ".git/hooks/pre-commit"] {
+            assert!(!root.join(name).exists(), "{level:?}: {name} is there");
+        }
+        assert!(!root.join("pwn").exists());
+    }
+}
+
+#[test]
+fn everyday_work_works() {
+    for level in HOLDING {
+        let commands = [
+            ("git add -A && git -c user.name=a -c user.email=a@b commit -qm first && git log --oneline | cat", "first"),
+            (
+                "git checkout -qb topic && echo more >> a && git -c user.name=a -c user.email=a@b commit -qam second && git stash list && git gc -q && git log --oneline | wc -l",
+                "2\n",
+            ),
+            (
+                "mkdir inner && cd inner && git init -q && git add . && git status --short && ls .git/config && cd .. && rm -rf inner",
+                ".git/config",
+            ),
+            ("mkdir -p target && echo ok > target/x && cat target/x", "ok\n"),
+            ("f=$(mktemp) && echo kept > $f && cat $f && echo $f > name", "kept\n"),
+            ("cat $(cat name)", "kept\n"),
+            ("python3 -m venv --without-pip env && env/bin/python -c 'print(6 * 7)'", "42\n"),
+            ("cat > sum.c <<'X'\nint main() { return 0; }\nX\ncc sum.c -o sum && ./sum && echo built", "built\n"),
+            ("node -e 'require(\"child_process\").exec(\"echo child\", (e, out) => console.log(out))'", "child\n"),
+            ("sh -c 'sleep 0.01 & wait' && seq 3 | xargs -P 3 -n 1 echo | sort | tail -1", "3\n"),
+        ];
+        let stage = stage(level, &commands);
+        git(&stage.world.path(), &["init", "-q"]);
+        stage.world.write("a", "1");
+        check_all(&stage, &commands);
+    }
+}
+
+#[test]
+fn a_worktree_commits_into_its_repository_and_runs_nothing_new_there() {
+    for level in HOLDING {
+        let folder = tempfile::tempdir().unwrap();
+        let main = folder.path().canonicalize().unwrap();
+        let commit =
+            "git add -A && git -c user.name=a -c user.email=a@b commit -qm second && git log --oneline | wc -l";
+        let evil = format!(
+            "echo evil > {0}/.git/hooks/pre-commit; echo evil >> {0}/.git/config; echo x > {0}/new",
+            main.display()
+        );
+        let stage = stage(level, &[(commit, ""), (&evil, "")]);
+        git(&main, &["init", "-q"]);
+        git(&main, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first"]);
+        let root = stage.world.path();
+        git(&main, &["worktree", "add", "-q", "-f", "-b", "side", root.to_str().unwrap()]);
+        stage.world.write("a", "1");
+        let config = std::fs::read_to_string(main.join(".git/config")).unwrap();
+        check_all(&stage, &[(commit, "2\n"), (&evil, "")]);
+        assert_eq!(std::fs::read_to_string(main.join(".git/config")).unwrap(), config, "{level:?}");
+        assert!(!main.join(".git/hooks/pre-commit").exists() && !main.join("new").exists(), "{level:?}");
+    }
+}
+
+#[test]
+fn crates_are_built_and_tested_offline() {
+    for level in HOLDING {
+        let stage = Stage::new(level, &[json!({ "command": "cargo test --offline 2>&1", "timeout_s": 120 })]);
+        stage
+            .world
+            .write("Cargo.toml", "[package]\nname = \"one\"\nedition = \"2021\"\n[dependencies]\nitoa = \"1\"\n");
+        stage
+            .world
+            .write("src/lib.rs", "#[test]\nfn adds() { assert_eq!(itoa::Buffer::new().format(1 + 1), \"2\"); }\n");
+        let home = stage.home.path().join("me");
+        std::fs::create_dir_all(&home).unwrap();
+        let real = std::env::home_dir().unwrap();
+        for name in [".cargo", ".rustup"] {
+            std::os::unix::fs::symlink(real.join(name), home.join(name)).unwrap();
+        }
+        let told = stage.results().remove(0);
+        assert!(told.contains("test result: ok. 1 passed"), "{level:?}: {told}");
+    }
+}
+
+#[test]
+fn without_a_sandbox_the_person_is_told_by_the_question() {
+    let sandboxed = |level| {
+        let stage = Stage::new(level, &[run("echo x")]);
+        let mut client = stage.client();
+        let session = client.session(&stage.world);
+        let prompt = client.prompt(&session, "go");
+        let question = client.next("session/request_permission");
+        let title = question["params"]["toolCall"]["title"].as_str().unwrap().to_owned();
+        allow(&mut client, &question);
+        assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+        title
+    };
+    assert_eq!(sandboxed(Level::Best), "Run `echo x`");
+    assert_eq!(sandboxed(Level::None), "Run `echo x` (without a sandbox)");
+}
