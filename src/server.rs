@@ -13,6 +13,7 @@ mod handshake;
 mod lsp;
 mod permission;
 mod review;
+mod slash;
 mod status;
 mod turns;
 mod updates;

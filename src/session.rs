@@ -26,6 +26,7 @@ use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Limits, Steer, Step};
 use crate::config::Mode;
+pub use crate::model::Effort;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::tools::process::Shell;
 use crate::tools::{Redactor, Tool, mcp};
@@ -33,7 +34,8 @@ use crate::workspace::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
 pub use connect::{
-    NoProvider, Setup, Start, mcp_servers, new_id, provider, remembered, rule_problems, setup, surroundings,
+    NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, remembered, rule_problems, setup,
+    surroundings,
 };
 use permission::Policy;
 use permission::remembered::Remembered;
@@ -65,6 +67,8 @@ pub enum Command {
     Cancel,
     /// Change the mode, also of a running turn.
     SetMode(Mode),
+    /// Another model answers from the next prompt on; a running turn ends with the one it began with.
+    SetModel(Provider),
     /// Look at, keep or take back changes. Only looking works while a turn runs.
     Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
 }
@@ -141,6 +145,8 @@ struct Actor {
     secrets: Redactor,
     limits: Limits,
     history: Vec<Arc<Entry>>,
+    /// It was encoded for another model.
+    stale: bool,
     /// What was kept of it and waits for a model to be encoded for.
     kept: Vec<Message>,
     turns: u64,
@@ -180,6 +186,7 @@ impl Actor {
             secrets: setup.secrets,
             limits: setup.limits,
             history: Vec::new(),
+            stale: false,
             kept: Vec::new(),
             turns: 0,
             title: None,
@@ -229,6 +236,7 @@ impl Actor {
                         self.journal.mode(mode);
                         self.write().await;
                     }
+                    Some(Command::SetModel(provider)) => self.set_model(provider),
                     Some(Command::Review(review, reply)) => {
                         self.settle().await;
                         let reviewed = end.run_until_cancelled(self.review(review)).await;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, UNANSWERED, servers, store};
+use super::{
+    Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, UNANSWERED, connect, servers, store,
+};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::{Entry, Goal, Steer, Turn, prompt};
 use crate::config::Mode;
@@ -55,6 +57,12 @@ impl Actor {
             self.fail("a turn is running: wait for its end or cancel it".to_owned(), ErrorCode::Internal);
             return None;
         }
+        if std::mem::take(&mut self.stale) {
+            for entry in &mut self.history {
+                let (message, encoded) = (entry.message.clone(), provider.encode(&entry.message));
+                *entry = Arc::new(Entry { message, encoded });
+            }
+        }
         for message in self.kept.drain(..) {
             let encoded = provider.encode(&message);
             self.history.push(Arc::new(Entry { message, encoded }));
@@ -84,7 +92,15 @@ impl Actor {
         self.write().await;
         let (sender, steps) = mpsc::channel(STEPS);
         let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.patience, sender));
-        self.running = Some(Running { steps, task, cancel, steering: said, questions: Questions::default(), done: false });
+        self.running =
+            Some(Running { steps, task, cancel, steering: said, questions: Questions::default(), done: false });
+    }
+
+    /// Another model from the next turn on. What only the other one understands (its reasoning) is left out then.
+    pub(super) fn set_model(&mut self, provider: Provider) {
+        self.tools = connect::offered(&provider.endpoint().model, &self.workspace);
+        self.model = Ok(Model::new(provider, &self.workspace, &self.tools));
+        self.stale = true;
     }
 
     pub(super) fn cancel(&self) {

@@ -13,9 +13,9 @@ mod attacks;
 mod cancel;
 #[cfg(unix)]
 mod cli;
-mod compaction;
 #[cfg(unix)]
 mod commands;
+mod compaction;
 mod diagnostics;
 mod driver;
 mod editing;
@@ -33,6 +33,7 @@ mod process;
 mod program;
 mod prompt;
 mod schema;
+mod slash;
 mod streaming;
 mod turns;
 mod undo;

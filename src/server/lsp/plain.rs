@@ -16,6 +16,8 @@ use crate::server::Server;
 use crate::server::conversation::Reader;
 use crate::server::dispatch::{Answer, error};
 use crate::server::documents::path_of;
+use crate::server::slash;
+use crate::server::turns::Work;
 use crate::session::{Attachment, Command, Prompt, SessionId};
 use crate::text::display;
 use crate::workspace::StateFolder;
@@ -135,8 +137,19 @@ impl Server {
         chat.block(TANDEM);
         self.tasks.spawn(deliver(chat.clone(), self.peer.clone(), self.documents.clone()));
         self.plain.streams.insert(Arc::clone(&id), Turn { chat, titles: HashMap::new() });
-        self.conversation(&id)?.send(Command::Prompt(prompt));
         self.progress(&id, &json!({ "kind": "begin", "title": "working", "cancellable": true }));
+        let conversation = self.conversation(&id)?;
+        match slash::understand(prompt, &conversation.commands) {
+            Work::Prompt(prompt) => conversation.send(Command::Prompt(prompt)),
+            Work::Compact => conversation.send(Command::Compact),
+            Work::Local(local) => {
+                let words = self.words_for(&id, &local);
+                if let Some(chat) = self.plain.chat(&id) {
+                    chat.block(&words);
+                }
+                self.plain_done(&id, Termination::EndTurn, None);
+            }
+        }
         Ok(())
     }
 
