@@ -270,7 +270,7 @@ impl State {
         }
         let next = self.next(end, tool_calls).await?;
         if let Some(circles) = circles.filter(|_| next.is_none()) {
-            let action = "the turn waits until you say whether it goes on".to_owned();
+            let action = format!("{circles}; the turn waits until you say whether it goes on");
             let (consecutive_count, why) = (circles.rounds, format!("because {circles}"));
             self.steps.event(AgentEvent::LoopDetected { tool_name, consecutive_count, action }).await;
             return Ok(self.pause(why).await);

@@ -76,11 +76,11 @@ impl Server {
     }
 
     /// Answers a command that needs no model, with a message and the end of its turn.
-    pub(super) fn run_local(&mut self, id: &str, local: Local, responder: Responder) {
-        if local == Local::Undo {
+    pub(super) fn run_local(&mut self, id: &str, local: &Local, responder: Responder) {
+        if *local == Local::Undo {
             return self.undo_locally(id, responder);
         }
-        let text = self.words_for(id, &local);
+        let text = self.words_for(id, local);
         send(&self.peer, id, message(text));
         responder.ok(&acp::PromptResponse::new(acp::StopReason::EndTurn));
     }

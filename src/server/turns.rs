@@ -170,7 +170,7 @@ impl Server {
         match work {
             Work::Prompt(prompt) => conversation.start(responder, Command::Prompt(prompt)),
             Work::Compact => conversation.start(responder, Command::Compact),
-            Work::Local(local) => self.run_local(id, local, responder),
+            Work::Local(local) => self.run_local(id, &local, responder),
         }
     }
 

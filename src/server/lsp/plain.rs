@@ -183,9 +183,7 @@ impl Server {
                 let message = format!("{reason}; next try in {} s", wait_ms.div_ceil(1000));
                 self.progress(id, &json!({ "kind": "report", "message": message }));
             }
-            AgentEvent::LoopDetected { tool_name, action, .. } => {
-                chat.block(&format!("> {}", display::escape_line(&format!("{tool_name}: {action}"))));
-            }
+            AgentEvent::LoopDetected { action, .. } => chat.block(&format!("> {action}")),
             _ => {}
         }
     }
