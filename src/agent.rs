@@ -5,10 +5,11 @@
 //!
 //! Invariants: the last step of a turn is [`event::AgentEvent::Done`]; every call of an answer gets exactly one result,
 //! also when the turn is cancelled or fails; arguments that do not parse are never run; what was sent to the model is
-//! never rewritten.
+//! never rewritten but by compaction.
 
 mod answer;
 mod ask;
+mod compact;
 pub mod event;
 mod guard;
 mod live;
@@ -18,7 +19,7 @@ mod steps;
 mod turn;
 
 pub use steps::{Entry, Step};
-pub use turn::{Limits, Steer, Turn, run_turn};
+pub use turn::{Goal, Limits, Steer, Turn, run_turn};
 
 #[cfg(test)]
 mod tests;

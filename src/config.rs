@@ -8,6 +8,7 @@
 //! Invariants: a mistake is a [`Problem`] with its place and costs nothing but itself; a workspace can only restrict;
 //! nobody else reads the environment; a key is never part of a tree, only the name of its variable is.
 
+mod commands;
 mod environment;
 pub mod keyring;
 mod layer;
@@ -20,6 +21,7 @@ mod restrict;
 mod settings;
 mod sources;
 
+pub use commands::UserCommand;
 pub use environment::{Environment, Proxy};
 pub use model::{KeySource, ModelSettings, NoModel};
 pub use options::{Api, BaseUrl, CommandLine, McpOptions, Mode, Options, Permissions, Prices, schema};

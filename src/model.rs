@@ -48,7 +48,7 @@ pub use batch::Batch;
 pub use catalog::{LocalServer, ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
-pub use endpoint::{Endpoint, Key, Prices, Proxy, TimeLimits};
+pub use endpoint::{Effort, Endpoint, Key, Prices, Proxy, TimeLimits};
 pub use provider::Provider;
 
 /// One entry of a conversation, in no provider's dialect.

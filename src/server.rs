@@ -14,6 +14,7 @@ mod lsp;
 mod permission;
 mod review;
 mod sessions;
+mod slash;
 mod status;
 mod turns;
 mod updates;

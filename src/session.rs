@@ -11,6 +11,7 @@ mod questions;
 mod resume;
 mod servers;
 mod store;
+mod turns;
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -23,19 +24,21 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::event::{AgentEvent, Termination};
+use crate::agent::event::{AgentEvent, Termination, Usage};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
-use crate::agent::{Entry, Limits, Steer, Step, Turn};
+use crate::agent::{Entry, Limits, Steer, Step};
 use crate::config::Mode;
-use crate::model::{AssistantMessage, ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
+pub use crate::model::Effort;
+use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::tools::process::Shell;
-use crate::tools::{Redactor, Tool, ToolContext, mcp};
+use crate::tools::{Redactor, Tool, mcp};
 use crate::workspace::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
 pub use connect::{
-    NoProvider, Setup, Start, mcp_servers, new_id, provider, remembered, rule_problems, setup, surroundings,
+    NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, remembered, rule_problems, setup,
+    surroundings,
 };
 use permission::Policy;
 use permission::remembered::Remembered;
@@ -53,8 +56,6 @@ const STEPS: usize = 32;
 /// What stands in the history where a turn ended without an answer: many chat templates refuse a conversation in which
 /// the roles do not take turns.
 const UNANSWERED: &str = "(no answer: the request failed or was cancelled)";
-/// Messages that may wait to join a turn.
-const STEERING: usize = 8;
 
 /// What can be asked of a session.
 #[derive(Debug)]
@@ -63,10 +64,14 @@ pub enum Command {
     Prompt(Prompt),
     /// Say something to the running turn; told when it has joined, dropped when no turn takes it.
     Steer(Prompt, oneshot::Sender<()>),
+    /// Start a turn that makes the conversation shorter, as [`Command::Prompt`] starts one.
+    Compact,
     /// Stop the turn, if one runs.
     Cancel,
     /// Change the mode, also of a running turn.
     SetMode(Mode),
+    /// Another model answers from the next prompt on; a running turn ends with the one it began with.
+    SetModel(Provider),
     /// Look at, keep or take back changes. Only looking works while a turn runs.
     Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
 }
@@ -171,6 +176,8 @@ struct Actor {
     secrets: Redactor,
     limits: Limits,
     history: Vec<Arc<Entry>>,
+    /// It was encoded for another model.
+    stale: bool,
     /// What was kept of it and waits for a model to be encoded for.
     kept: Vec<Message>,
     turns: u64,
@@ -210,6 +217,7 @@ impl Actor {
             secrets: setup.secrets,
             limits: setup.limits,
             history: Vec::new(),
+            stale: false,
             kept: Vec::new(),
             turns: 0,
             title: None,
@@ -247,6 +255,11 @@ impl Actor {
                         self.look_for_a_model().await;
                         self.prompt(prompt).await;
                     }
+                    Some(Command::Compact) => {
+                        self.settle().await;
+                        self.look_for_a_model().await;
+                        self.compact().await;
+                    }
                     Some(Command::Steer(prompt, joined)) => self.steer(prompt, joined),
                     Some(Command::Cancel) => self.cancel(),
                     Some(Command::SetMode(mode)) => {
@@ -254,6 +267,7 @@ impl Actor {
                         self.journal.mode(mode);
                         self.write().await;
                     }
+                    Some(Command::SetModel(provider)) => self.set_model(provider),
                     Some(Command::Review(review, reply)) => {
                         self.settle().await;
                         let reviewed = end.run_until_cancelled(self.review(review)).await;
@@ -301,28 +315,6 @@ impl Actor {
         }
     }
 
-    fn cancel(&self) {
-        if let Some(running) = &self.running {
-            running.cancel.cancel();
-        }
-    }
-
-    fn steer(&self, prompt: Prompt, joined: oneshot::Sender<()>) {
-        if let Some(running) = &self.running {
-            let words = prompt.words();
-            let parts = prompt::render(prompt, self.mode == Mode::Plan);
-            // What the turn does not take is dropped, which tells the asker.
-            let _not_taken = running.steering.try_send(Steer { words, parts, joined });
-        }
-    }
-
-    /// Who has heard `Done` may come again before the turn's task is quite gone.
-    async fn settle(&mut self) {
-        if self.running.as_ref().is_some_and(|running| running.done) {
-            self.turn_ended().await;
-        }
-    }
-
     async fn review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
         if self.running.is_some() && review != Review::List {
             return Err(ReviewError("a turn is running: wait for its end or cancel it".to_owned()));
@@ -332,61 +324,15 @@ impl Actor {
         Ok(reviewed)
     }
 
-    async fn prompt(&mut self, mut prompt: Prompt) {
-        let Model { provider, preamble } = match &self.model {
-            Ok(model) => model,
-            Err(NoProvider { message, code, .. }) => return self.fail(message.clone(), *code),
-        };
-        if self.running.is_some() {
-            return self.fail("a turn is running: wait for its end or cancel it".to_owned(), ErrorCode::Internal);
-        }
-        for message in self.kept.drain(..) {
-            let encoded = provider.encode(&message);
-            self.history.push(Arc::new(Entry { message, encoded }));
-        }
-        if self.history.last().is_some_and(|last| !matches!(last.message, Message::Assistant(_))) {
-            let message =
-                Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
-            let encoded = provider.encode(&message);
-            self.journal.message(&message);
-            self.history.push(Arc::new(Entry { message, encoded }));
-        }
-        let words = prompt.words();
-        prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
-        let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
-        let encoded = provider.encode(&message);
-        self.turns += 1;
-        self.title = (self.turns == 1).then(|| store::title(&words));
-        self.journal.prompt(words, &message);
-        self.history.push(Arc::new(Entry { message, encoded }));
-        let cancel = self.end.child_token();
-        let (said, steering) = mpsc::channel(STEERING);
-        let turn = Turn {
-            id: format!("{}-{}", self.id, self.turns),
-            provider: provider.clone(),
-            preamble: preamble.clone(),
-            history: self.history.clone(),
-            tools: Arc::clone(&self.tools),
-            context: ToolContext {
-                secrets: self.secrets.clone(),
-                shell: self.shell.clone(),
-                ..ToolContext::new(self.workspace.clone(), cancel.clone())
-            },
-            limits: self.limits,
-            steering,
-        };
-        self.write().await;
-        let (sender, steps) = mpsc::channel(STEPS);
-        let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.patience, sender));
-        let questions = Questions::default();
-        self.running = Some(Running { steps, task, cancel, steering: said, questions, done: false });
-    }
-
     async fn step(&mut self, step: Step) {
         match step {
             Step::Entry(entry) => {
                 self.journal.message(&entry.message);
                 self.history.push(entry);
+            }
+            Step::History(entries) => {
+                self.journal.compacted(entries.iter().map(|entry| entry.message.clone()).collect());
+                self.history = entries;
             }
             Step::Event(event) => {
                 self.journal.event(&event);
@@ -434,35 +380,6 @@ impl Actor {
             Ok(rules) => self.policy.recall(rules),
             Err(error) => tracing::warn!("what was allowed in this project cannot be read: {error}"),
         }
-    }
-
-    /// The steps have ended: the turn is over, or it broke.
-    async fn turn_ended(&mut self) {
-        let Some(running) = self.running.take() else { return };
-        if let Err(error) = running.task.await {
-            tracing::error!("a turn broke: {error}");
-        }
-        if !running.done {
-            self.mend();
-            self.fail(
-                "the turn broke (a bug of tandem; its log has the cause). The next prompt works".to_owned(),
-                ErrorCode::Internal,
-            );
-        }
-    }
-
-    /// A turn that broke may have left calls without results: no provider takes such a history.
-    fn mend(&mut self) {
-        let Ok(Model { provider, .. }) = &self.model else { return };
-        if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(&entry.message)) {
-            let encoded = provider.encode(&results);
-            self.journal.message(&results);
-            self.history.push(Arc::new(Entry { message: results, encoded }));
-        }
-    }
-
-    fn fail(&mut self, message: String, code: ErrorCode) {
-        self.outgoing.extend(failed(message, code));
     }
 }
 

@@ -186,6 +186,10 @@ pub enum AgentEvent {
     Compaction {
         /// What was done.
         summary: String,
+        /// About how many tokens it had.
+        tokens_before: u64,
+        /// About how many it has now.
+        tokens_after: u64,
     },
     /// The turn failed.
     Error {

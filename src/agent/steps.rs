@@ -24,6 +24,8 @@ pub enum Step {
     Event(AgentEvent),
     /// The conversation grew.
     Entry(Arc<Entry>),
+    /// The conversation was made shorter: this is all of it now.
+    History(Vec<Arc<Entry>>),
 }
 
 /// The sending end. A reader that is gone is no fault of the turn: it is cancelled by its token.
@@ -37,5 +39,9 @@ impl Steps {
 
     pub async fn entry(&self, entry: Arc<Entry>) {
         let _gone = self.0.send(Step::Entry(entry)).await;
+    }
+
+    pub async fn history(&self, entries: Vec<Arc<Entry>>) {
+        let _gone = self.0.send(Step::History(entries)).await;
     }
 }

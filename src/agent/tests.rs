@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::event::{AgentEvent, ExecutionResult, GO_ON, Permission, Termination};
-use super::{Entry, Limits, Steer, Step, Turn, run_turn};
+use super::{Entry, Goal, Limits, Steer, Step, Turn, run_turn};
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
 use crate::text::Encoding;
@@ -97,6 +97,7 @@ impl Play {
         let (steering, said) = mpsc::channel(8);
         let turn = Turn {
             id: "t".into(),
+            goal: Goal::Answer,
             preamble: provider.preamble(&Instructions { system: "Be brief.".into(), tools: [].into() }),
             provider,
             history: vec![Arc::new(Entry { message, encoded })],
@@ -152,6 +153,7 @@ impl Play {
         match step {
             None => return false,
             Some(Step::Entry(entry)) => self.entries.push(entry),
+            Some(Step::History(entries)) => self.entries = entries,
             Some(Step::Event(event)) => self.event(event),
         }
         true
@@ -355,6 +357,18 @@ async fn a_model_that_goes_in_circles_is_stopped_unless_the_person_lets_it_go_on
 }
 
 #[tokio::test]
+async fn a_model_that_repeats_itself_without_end_is_cut_and_told() {
+    let script = json!([[{ "text": "I am sure. ".repeat(2000) }, { "gate": "never" }], [{ "text": "Well." }]]);
+    let mut play = Play::free(script, Limits::default());
+    play.patience = 1;
+    assert_eq!(play.end().await, Termination::EndTurn);
+    play.model.closed_early(1).await;
+    assert_eq!(play.pauses, ["Go on? The turn stopped because the model repeated the same words without end"]);
+    let last = play.model.requests()[1]["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(last.contains("without repeating"), "{last}");
+}
+
+#[tokio::test]
 async fn a_limit_counts_anew_once_the_person_said_yes() {
     let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n }))]);
     // The rehearsal counts 120 tokens a request.
@@ -400,7 +414,7 @@ async fn what_is_said_meanwhile_joins_after_the_current_tools_and_keeps_the_turn
     assert_eq!(requests.len(), 3);
     assert!(joined.iter_mut().all(|joined| joined.try_recv().is_ok()));
     let (sender, late) = tokio::sync::oneshot::channel();
-    let _gone = play.steering.try_send(Steer { words: String::new(), parts: Vec::new(), joined: sender });
+    drop(play.steering.try_send(Steer { words: String::new(), parts: Vec::new(), joined: sender }));
     assert!(late.await.is_err(), "who comes too late is told");
 }
 

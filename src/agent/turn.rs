@@ -1,10 +1,13 @@
 //! One turn, from a person's message to the model's last word.
 
+mod room;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use self::room::Cause;
 use super::answer::{Answer, End, listen};
 use super::ask;
 use super::event::{AgentEvent, GO_ON, Termination};
@@ -16,10 +19,21 @@ use crate::model::{
 };
 use crate::tools::{Tool, ToolContext};
 
+/// What a turn is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// To answer the person's last message.
+    Answer,
+    /// To make the conversation shorter.
+    Compact,
+}
+
 /// What a turn works with.
 pub struct Turn {
     /// Its name, unique in its session.
     pub id: String,
+    /// What it is for.
+    pub goal: Goal,
     /// The model.
     pub provider: Provider,
     /// Tools and system prompt in the model's dialect.
@@ -79,6 +93,9 @@ pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
         granted: Granted::default(),
         usage: Usage::default(),
         iteration: 0,
+        counted: None,
+        shortest: 0,
+        recovered: false,
         final_text: String::new(),
         turn,
         steps,
@@ -115,6 +132,12 @@ struct State {
     granted: Granted,
     usage: Usage,
     iteration: u32,
+    /// The tokens of the last request and answer, and how many messages they were.
+    counted: Option<(u64, usize)>,
+    /// What the conversation was last made shorter to, in tokens.
+    shortest: u64,
+    /// An overflow was answered by making the conversation shorter; the next one is an error.
+    recovered: bool,
     final_text: String,
 }
 
@@ -128,9 +151,23 @@ struct Granted {
 
 impl State {
     async fn run(&mut self) -> Result<Termination, ModelError> {
+        if self.turn.goal == Goal::Compact {
+            return Ok(self.compact_by_hand().await);
+        }
         loop {
+            self.make_room().await;
             self.iteration += 1;
-            let end = self.iterate().await?;
+            let end = match self.iterate().await {
+                Err(error) if error.code == ErrorCode::ContextOverflow && !self.recovered => {
+                    self.recovered = true;
+                    if !self.compact(Cause::Overflow).await {
+                        return Err(error);
+                    }
+                    continue;
+                }
+                end => end?,
+            };
+            self.recovered = false;
             let steered = matches!(end, None | Some(Termination::EndTurn)) && self.join().await;
             if let Some(reason) = end.filter(|_| !steered) {
                 return Ok(reason);
@@ -207,6 +244,7 @@ impl State {
         let mut schedule = Schedule::new(self.turn.context.clone(), self.steps.clone(), Arc::clone(&self.places));
         let answer = listen(&self.turn, request, &self.call_ids, &mut schedule, &self.steps).await;
         if let Some(usage) = answer.usage {
+            self.counted = Some((usage.input + usage.output, self.messages.len() + 1));
             self.account(usage).await;
         }
         if iteration == 1 && self.turn.limits.cost.is_some() && self.usage.cost.is_none() {
@@ -232,7 +270,7 @@ impl State {
         }
         let next = self.next(end, tool_calls).await?;
         if let Some(circles) = circles.filter(|_| next.is_none()) {
-            let action = "the turn waits until you say whether it goes on".to_owned();
+            let action = format!("{circles}; the turn waits until you say whether it goes on");
             let (consecutive_count, why) = (circles.rounds, format!("because {circles}"));
             self.steps.event(AgentEvent::LoopDetected { tool_name, consecutive_count, action }).await;
             return Ok(self.pause(why).await);
@@ -244,6 +282,7 @@ impl State {
     async fn next(&mut self, end: End, tool_calls: usize) -> Result<Option<Termination>, ModelError> {
         let (reason, message) = match end {
             End::Failed(error) => return Err(error),
+            End::Babble => return Ok(self.babbled().await),
             _ if tool_calls > 0 => return Ok(None),
             End::Stop => return Ok(Some(Termination::EndTurn)),
             End::Length => {
@@ -254,6 +293,31 @@ impl State {
         };
         self.steps.event(AgentEvent::Notice { message: message.to_owned() }).await;
         Ok(Some(reason))
+    }
+
+    /// The model said the same again and again until it was cut: it is told when it may go on.
+    async fn babbled(&mut self) -> Option<Termination> {
+        let why = "the model repeated the same words without end";
+        let action = format!("{why}; the turn waits until you say whether it goes on");
+        self.steps.event(AgentEvent::LoopDetected { tool_name: String::new(), consecutive_count: 1, action }).await;
+        let end = self.pause(format!("because {why}")).await;
+        if end.is_none() {
+            let text = "(You repeated the same words and were cut off. Go on without repeating yourself.)".to_owned();
+            self.push(Message::User { parts: vec![Part::Text { text }] }).await;
+        }
+        end
+    }
+
+    async fn compact_by_hand(&mut self) -> Termination {
+        let shorter = self.compact(Cause::Wish).await;
+        if self.turn.context.cancel.is_cancelled() {
+            return Termination::Cancelled;
+        }
+        if !shorter {
+            let message = "the conversation is as short as it gets".to_owned();
+            self.steps.event(AgentEvent::Notice { message }).await;
+        }
+        Termination::EndTurn
     }
 
     async fn account(&mut self, usage: Usage) {

@@ -161,8 +161,10 @@ impl Terminal {
             AgentEvent::Retry { wait_ms, reason, .. } => {
                 self.line(&format!("… {reason}; next try in {} s", wait_ms.div_ceil(1000)))
             }
-            AgentEvent::Notice { message } => self.line(&format!("! {message}")),
-            AgentEvent::LoopDetected { tool_name, action, .. } => self.line(&format!("! {tool_name}: {action}")),
+            AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message, .. } => {
+                self.line(&format!("! {message}"))
+            }
+            AgentEvent::LoopDetected { action, .. } => self.line(&format!("! {action}")),
             AgentEvent::Error { message, .. } => self.line(&format!("tandem: {message}")),
             AgentEvent::Done { termination_reason: Termination::Cancelled, .. } => self.line("! cancelled"),
             AgentEvent::Done { .. } => self.end_line(),
@@ -194,7 +196,8 @@ impl Terminal {
             self.stderr.write_all(display::escape(&change).as_bytes())?;
         }
         if !io::stdin().is_terminal() {
-            self.line("  no terminal to ask on, so the answer is no (--mode edit allows edits)")?;
+            let hint = if preview.diffs.is_empty() { "" } else { " (--mode edit allows edits)" };
+            self.line(&format!("  no terminal to ask on, so the answer is no{hint}"))?;
             let _turn_gone = reply.send(Permission::Reject);
             return Ok(());
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
+use super::commands::{self, UserCommand};
 use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
 use super::model::{Choice, KeySource, ModelSettings, NoModel};
@@ -195,6 +196,14 @@ impl Settings {
     #[must_use]
     pub fn config_file(&self) -> Option<PathBuf> {
         self.environment.config_file()
+    }
+
+    /// The person's own slash commands, as their files are now.
+    #[must_use]
+    pub fn commands(&self) -> Vec<UserCommand> {
+        let file = self.environment.config_file();
+        let folder = file.as_deref().and_then(Path::parent);
+        folder.map(|folder| commands::read(&folder.join("commands"))).unwrap_or_default()
     }
 
     /// The environment of a program that works for the model: without keys.

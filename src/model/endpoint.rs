@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use secrecy::SecretString;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Api, Usage};
 
@@ -55,6 +55,55 @@ impl Endpoint {
             prices: None,
             limits: TimeLimits::default(),
         }
+    }
+}
+
+/// How hard a model thinks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Briefly.
+    Low,
+    /// As long as is usual.
+    Medium,
+    /// Long.
+    High,
+}
+
+impl Effort {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
+
+    /// Its name, as most providers have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+
+    /// Tokens of thought, for a dialect that counts them.
+    fn tokens(self) -> u32 {
+        match self {
+            Self::Low => 4_000,
+            Self::Medium => 10_000,
+            Self::High => 24_000,
+        }
+    }
+}
+
+impl Endpoint {
+    /// The same with this effort in place of whatever is configured.
+    #[must_use]
+    pub fn with_effort(mut self, effort: Effort) -> Self {
+        let (field, value) = match self.api {
+            Api::Chat => ("reasoning_effort", json!(effort.name())),
+            Api::Responses => ("reasoning", json!({ "effort": effort.name(), "summary": "auto" })),
+            Api::Messages => ("thinking", json!({ "type": "enabled", "budget_tokens": effort.tokens() })),
+        };
+        self.body.insert(field.to_owned(), value);
+        self
     }
 }
 

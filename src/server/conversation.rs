@@ -9,13 +9,13 @@ use super::dispatch::{Answer, error, read};
 use super::documents::path_of;
 use super::turns::Waiting;
 use super::updates::{self, Chunk, Projected};
-use super::wire::{config_options, failure, mcp_server, modes, parse_mode};
+use super::wire::{config_options, failure, mcp_server, modes, parse_effort, parse_mode};
 use super::{Carrier, Server};
 use crate::agent::event::{AgentEvent, FileDiff, GO_ON, Usage};
-use crate::config::{McpServer, Mode};
+use crate::config::{McpServer, Mode, Settings, UserCommand};
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Peer, Responder, ResponseError, TextKind, TextSource};
-use crate::session::{self, Command, Session, SessionBusy, SessionId, Start, Undoable};
+use crate::session::{self, Command, Effort, Session, SessionBusy, SessionId, Start, Undoable};
 use crate::workspace::{Editor, Root, Workspace};
 
 /// A session as its client knows it.
@@ -23,6 +23,12 @@ pub(super) struct Conversation {
     session: Session,
     pub mode: Mode,
     pub model: Option<String>,
+    /// How hard the model thinks; `None`: as configured.
+    pub effort: Option<Effort>,
+    /// What else it could be, and with which keys.
+    pub settings: Settings,
+    /// The person's own slash commands.
+    pub commands: Vec<UserCommand>,
     /// Why prompts cannot work, where that is known.
     pub no_model: Option<String>,
     /// Who waits for the conversation to be taken up again.
@@ -129,6 +135,7 @@ impl Server {
             .config_options(config_options(conversation));
         let no_model = conversation.no_model.clone();
         responder.ok(&response);
+        self.announce_commands(&id, &self.conversations[&id]);
         self.status(&id, no_model);
     }
 
@@ -158,7 +165,7 @@ impl Server {
         settings.mcp.extend(servers);
         let workspace = Workspace::new(roots, self.documents.clone(), self.editor_of(&id));
         let setup = crate::session::setup(Arc::clone(&id), start, &settings, workspace);
-        let conversation = Conversation::new(setup, reader, self);
+        let conversation = Conversation::new(setup, reader, settings, self);
         self.conversations.insert(Arc::clone(&id), conversation);
         Ok(id)
     }
@@ -193,8 +200,16 @@ impl Server {
         };
         match &*params.config_id.0 {
             "mode" => self.change_mode(id, parse_mode(&value)?)?,
-            "model" if self.conversation(id)?.model.as_deref() == Some(&value) => {}
+            "model" if self.conversation(id)?.models().contains(&value) => {
+                let effort = self.conversation(id)?.effort;
+                self.change_model(id, &value, effort)?;
+            }
             "model" => return Err(error(ErrorCode::InvalidParams, format!("no model `{value}` is configured"))),
+            "effort" => {
+                let effort = parse_effort(&value)?;
+                let model = self.conversation(id)?.model.clone().unwrap_or_default();
+                self.change_model(id, &model, effort)?;
+            }
             other => return Err(error(ErrorCode::InvalidParams, format!("there is no option `{other}`"))),
         }
         let options = config_options(self.conversation(id)?);
@@ -301,6 +316,23 @@ impl Server {
         Ok(())
     }
 
+    /// Another model, or the same thinking harder or less.
+    pub(super) fn change_model(&mut self, id: &str, name: &str, effort: Option<Effort>) -> Answer<()> {
+        let conversation = self.conversation(id)?;
+        let provider = session::provider_named(&conversation.settings, name, effort)
+            .map_err(|why| error(ErrorCode::InvalidParams, why.message))?;
+        conversation.model = Some(provider.name());
+        conversation.effort = effort;
+        conversation.no_model = None;
+        conversation.send(Command::SetModel(provider));
+        if conversation.reader == Reader::Client {
+            let options = acp::ConfigOptionUpdate::new(config_options(conversation));
+            send(&self.peer, id, acp::SessionUpdate::ConfigOptionUpdate(options));
+        }
+        self.status(id, None);
+        Ok(())
+    }
+
     pub(super) fn conversation(&mut self, id: &str) -> Answer<&mut Conversation> {
         self.conversations.get_mut(id).ok_or_else(|| {
             error(ErrorCode::InvalidParams, format!("there is no session `{id}`; `session/new` starts one"))
@@ -317,11 +349,14 @@ impl Server {
 }
 
 impl Conversation {
-    fn new(setup: crate::session::Setup, reader: Reader, server: &Server) -> Self {
+    fn new(setup: crate::session::Setup, reader: Reader, settings: Settings, server: &Server) -> Self {
         let source = |kind| Arc::new(TextSource { session_id: Arc::clone(&setup.id), kind, message_id: None });
         Self {
             mode: setup.mode,
             model: setup.model_name(),
+            effort: None,
+            commands: settings.commands(),
+            settings,
             no_model: setup.provider.as_ref().err().map(|why| why.message.clone()),
             opening: None,
             prompt: None,
@@ -338,6 +373,13 @@ impl Conversation {
             reader,
             session: Session::start(setup, server.events.clone(), &server.end),
         }
+    }
+
+    /// The models that can be chosen: those of the configuration, and the one that is used.
+    pub fn models(&self) -> Vec<String> {
+        let mut models = self.settings.known_models();
+        models.extend(self.model.clone().filter(|model| !models.contains(model)));
+        models
     }
 
     /// Whether a turn runs.

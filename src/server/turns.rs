@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use super::Server;
 use super::conversation::{Conversation, Reader, send};
 use super::dispatch::{Answer, read};
+use super::slash::{self, Local};
 use super::wire::{attachment, broken, stop_reason};
 use crate::agent::event::Termination;
 use crate::protocol::{acp, ext};
@@ -22,7 +23,17 @@ const WAITING: usize = 8;
 pub(super) struct Waiting {
     responder: Responder,
     /// `None` once it was cancelled: it is answered in its place.
-    prompt: Option<(Prompt, Vec<acp::ContentBlock>)>,
+    prompt: Option<(Work, Vec<acp::ContentBlock>)>,
+}
+
+/// What a prompt wants.
+pub(super) enum Work {
+    /// An answer of the model.
+    Prompt(Prompt),
+    /// A shorter conversation.
+    Compact,
+    /// Something that needs no model.
+    Local(Local),
 }
 
 impl Waiting {
@@ -41,8 +52,8 @@ impl Conversation {
         self.send(Command::Cancel);
     }
 
-    fn start(&mut self, responder: Responder, prompt: Prompt) {
-        if let Err(busy) = self.try_send(Command::Prompt(prompt)) {
+    fn start(&mut self, responder: Responder, command: Command) {
+        if let Err(busy) = self.try_send(command) {
             return responder.error(ErrorCode::RequestFailed, busy.to_string());
         }
         self.prompt = Some(responder);
@@ -72,8 +83,9 @@ impl Server {
         if prompt.is_blank() {
             return responder.error(ErrorCode::InvalidParams, "the prompt is empty; say what you want");
         }
+        let work = slash::understand(prompt, &conversation.commands);
         if conversation.prompt.is_none() {
-            conversation.start(responder, prompt);
+            self.start(id, work, responder);
             return self.status(id, None);
         }
         if conversation.waiting.len() >= WAITING {
@@ -82,7 +94,7 @@ impl Server {
             );
             return responder.error(ErrorCode::InvalidRequest, message);
         }
-        conversation.waiting.push_back(Waiting { responder, prompt: Some((prompt, blocks)) });
+        conversation.waiting.push_back(Waiting { responder, prompt: Some((work, blocks)) });
         let queued = conversation.queued();
         self.status(id, queued);
     }
@@ -155,20 +167,30 @@ impl Server {
         self.start_next(id);
     }
 
-    fn start_next(&mut self, id: &SessionId) {
+    fn start(&mut self, id: &str, work: Work, responder: Responder) {
         let Some(conversation) = self.conversations.get_mut(id) else { return };
-        while let Some(mut waiting) = conversation.waiting.pop_front() {
-            let Some((prompt, blocks)) = waiting.prompt.take() else {
+        match work {
+            Work::Prompt(prompt) => conversation.start(responder, Command::Prompt(prompt)),
+            Work::Compact => conversation.start(responder, Command::Compact),
+            Work::Local(local) => self.run_local(id, &local, responder),
+        }
+    }
+
+    fn start_next(&mut self, id: &SessionId) {
+        while let Some(conversation) = self.conversations.get_mut(id)
+            && conversation.prompt.is_none()
+            && let Some(mut waiting) = conversation.waiting.pop_front()
+        {
+            let Some((work, blocks)) = waiting.prompt.take() else {
                 waiting.cancelled();
                 continue;
             };
             for block in blocks {
                 send(&self.peer, id, acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(block)));
             }
-            conversation.start(waiting.responder, prompt);
-            break;
+            self.start(id, work, waiting.responder);
         }
-        let queued = conversation.queued();
+        let queued = self.conversations.get(id).and_then(Conversation::queued);
         self.status(id, queued);
     }
 }

@@ -72,12 +72,9 @@ pub(crate) fn project(event: AgentEvent, proposed: Vec<FileDiff>) -> Option<Proj
             let seconds = wait_ms.div_ceil(1000);
             return Some(remark(&format!("{reason}; next try in {seconds} s")));
         }
-        AgentEvent::LoopDetected { tool_name, consecutive_count, action } => {
-            let text = format!("{tool_name} was called {consecutive_count} times with the same result: {action}");
-            return Some(remark(&text));
-        }
+        AgentEvent::LoopDetected { action, .. } => return Some(remark(&action)),
         AgentEvent::Notice { message } => return Some(remark(&message)),
-        AgentEvent::Compaction { summary } => return Some(remark(&summary)),
+        AgentEvent::Compaction { summary, .. } => return Some(remark(&summary)),
         _ => return None,
     };
     Some(Projected::Update(Box::new(update)))

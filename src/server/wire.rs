@@ -10,6 +10,7 @@ use crate::config::{CommandLine, McpServer, Mode};
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, ResponseError};
 use crate::session::Attachment;
+use crate::session::Effort;
 use crate::text::display;
 
 pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
@@ -75,12 +76,44 @@ pub(super) fn config_options(conversation: &Conversation) -> Vec<acp::SessionCon
     let all = Mode::ALL.iter().map(|mode| acp::SessionConfigSelectOption::new(mode.name(), mode.title()));
     let mode = acp::SessionConfigOption::select("mode", "Mode", conversation.mode.name(), all.collect::<Vec<_>>())
         .category(acp::SessionConfigOptionCategory::Mode);
-    let model = conversation.model.as_ref().map(|name| {
-        let only = vec![acp::SessionConfigSelectOption::new(name.clone(), name.clone())];
-        acp::SessionConfigOption::select("model", "Model", name.clone(), only)
+    let current = conversation.model.as_ref();
+    let model = current.map(|name| {
+        let models = conversation.models().into_iter();
+        let all: Vec<_> = models.map(|name| acp::SessionConfigSelectOption::new(name.clone(), name)).collect();
+        acp::SessionConfigOption::select("model", "Model", name.clone(), all)
             .category(acp::SessionConfigOptionCategory::Model)
     });
-    std::iter::once(mode).chain(model).collect()
+    // What was found on this machine is in no configuration, so it cannot be asked to think otherwise.
+    let effort = current.filter(|_| conversation.settings.model.is_ok()).map(|_| {
+        let all = std::iter::once((AS_CONFIGURED, "As configured"));
+        let all = all.chain(Effort::ALL.iter().map(|effort| (effort.name(), title(*effort))));
+        let all: Vec<_> = all.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name)).collect();
+        let now = conversation.effort.map_or(AS_CONFIGURED, Effort::name);
+        acp::SessionConfigOption::select("effort", "Reasoning effort", now, all)
+            .category(acp::SessionConfigOptionCategory::ThoughtLevel)
+    });
+    std::iter::once(mode).chain(model).chain(effort).collect()
+}
+
+/// The effort nobody chose.
+const AS_CONFIGURED: &str = "default";
+
+fn title(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Low => "Low",
+        Effort::Medium => "Medium",
+        Effort::High => "High",
+    }
+}
+
+pub(super) fn parse_effort(id: &str) -> Answer<Option<Effort>> {
+    if id == AS_CONFIGURED {
+        return Ok(None);
+    }
+    let effort = Effort::ALL.into_iter().find(|effort| effort.name() == id);
+    effort.map(Some).ok_or_else(|| {
+        error(ErrorCode::InvalidParams, format!("there is no effort `{id}`; there are default, low, medium and high"))
+    })
 }
 
 pub(super) fn stop_reason(reason: Termination) -> Option<acp::StopReason> {

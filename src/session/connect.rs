@@ -9,7 +9,7 @@ use super::permission::{Policy, Rule};
 use super::{SessionId, store};
 use crate::agent::Limits;
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
-use crate::model::{Api, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
+use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
 use crate::tools::process::Surroundings;
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
 use crate::workspace::Workspace;
@@ -202,6 +202,28 @@ pub fn provider(settings: &Settings) -> Result<Provider, NoProvider> {
             Err(NoProvider { message: message.clone(), code: ErrorCode::NoModel, unset: *unset })
         }
     }
+}
+
+/// Another model of the settings, by `provider/model`, thinking this hard (`None`: as configured).
+///
+/// # Errors
+/// When it is not configured, or its key is missing.
+pub fn provider_named(settings: &Settings, name: &str, effort: Option<Effort>) -> Result<Provider, NoProvider> {
+    let model = settings.model_named(name).map_err(|config::NoModel { message, unset }| NoProvider {
+        message,
+        code: ErrorCode::NoModel,
+        unset,
+    })?;
+    let endpoint = endpoint(&model)?;
+    Ok(Provider::http(match effort {
+        Some(effort) => endpoint.with_effort(effort),
+        None => endpoint,
+    }))
+}
+
+/// The tools the model of this name is offered.
+pub(super) fn offered(model: &str, workspace: &Workspace) -> Arc<[Arc<dyn Tool>]> {
+    tools::offered(editing(model), workspace)
 }
 
 fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {

@@ -110,6 +110,11 @@ impl Journal {
         self.note(&Record::Message { message: message.clone() });
     }
 
+    /// Notes what the conversation was made shorter to.
+    pub fn compacted(&mut self, messages: Vec<Message>) {
+        self.note(&Record::Compacted { messages });
+    }
+
     /// Notes the mode from here on.
     pub fn mode(&mut self, mode: Mode) {
         match self.place {

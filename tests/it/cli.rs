@@ -110,6 +110,18 @@ fn a_failed_turn_is_an_error_event_before_done_and_exit_code_one() {
 }
 
 #[test]
+fn with_nobody_to_ask_a_turn_that_goes_in_circles_ends() {
+    let round = |n: u32| json!([call(&format!("c{n}"), "glob", json!({ "pattern": "*.x" }))]);
+    let world = World::new((0..9).map(round).collect());
+    let output = world.run(&["run", "--json", "look"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let events = events(&output);
+    assert_eq!(of(&events, "loop_detected")[0]["consecutive_count"], 4);
+    assert_eq!(of(&events, "done")[0]["termination_reason"], "max_turn_requests");
+    assert_eq!(world.rehearsal().requests().len(), 4);
+}
+
+#[test]
 fn without_a_model_run_and_doctor_and_models_say_how_to_get_one() {
     let world = World::new(json!([]));
     for arguments in [&["run", "hi"][..], &["doctor"], &["models"]] {

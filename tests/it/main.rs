@@ -15,6 +15,7 @@ mod cancel;
 mod cli;
 #[cfg(unix)]
 mod commands;
+mod compaction;
 mod diagnostics;
 mod driver;
 mod editing;
@@ -33,6 +34,7 @@ mod program;
 mod prompt;
 mod schema;
 mod sessions;
+mod slash;
 mod streaming;
 mod turns;
 mod undo;

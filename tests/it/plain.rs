@@ -214,6 +214,18 @@ fn a_turn_that_goes_in_circles_waits_for_a_code_action() {
 }
 
 #[test]
+fn a_slash_command_is_answered_in_the_chat_file() {
+    let world = World::new(json!([]));
+    let mut client = plain(&world);
+    let uri = world.uri("notes.tandem.md");
+    let mut text = "/help\n".to_owned();
+    client.open(&uri, &text);
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    assert!(text.contains("`/compact`"), "{text}");
+}
+
+#[test]
 fn without_a_model_the_chat_file_says_how_to_get_one() {
     let world = World::new(json!([]));
     let mut client = world.stranger_on(tandem::server::Carrier::Lsp, &[]);

@@ -16,6 +16,8 @@ use crate::server::Server;
 use crate::server::conversation::Reader;
 use crate::server::dispatch::{Answer, error};
 use crate::server::documents::path_of;
+use crate::server::slash;
+use crate::server::turns::Work;
 use crate::session::{Attachment, Command, Prompt, SessionId};
 use crate::text::display;
 use crate::workspace::StateFolder;
@@ -140,8 +142,19 @@ impl Server {
         chat.block(TANDEM);
         self.tasks.spawn(deliver(chat.clone(), self.peer.clone(), self.documents.clone()));
         self.plain.streams.insert(Arc::clone(&id), Turn { chat, titles: HashMap::new() });
-        self.conversation(&id)?.send(Command::Prompt(prompt));
         self.progress(&id, &json!({ "kind": "begin", "title": "working", "cancellable": true }));
+        let conversation = self.conversation(&id)?;
+        match slash::understand(prompt, &conversation.commands) {
+            Work::Prompt(prompt) => conversation.send(Command::Prompt(prompt)),
+            Work::Compact => conversation.send(Command::Compact),
+            Work::Local(local) => {
+                let words = self.words_for(&id, &local);
+                if let Some(chat) = self.plain.chat(&id) {
+                    chat.block(&words);
+                }
+                self.plain_done(&id, Termination::EndTurn, None);
+            }
+        }
         Ok(())
     }
 
@@ -167,7 +180,7 @@ impl Server {
                 };
                 chat.item(&item);
             }
-            AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message } => {
+            AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message, .. } => {
                 chat.block(&format!("> {}", display::escape(&message).replace('\n', "\n> ")));
             }
             AgentEvent::Retry { reason, wait_ms, .. } => {
@@ -175,9 +188,7 @@ impl Server {
                 let message = format!("{reason}; next try in {} s", wait_ms.div_ceil(1000));
                 self.progress(id, &json!({ "kind": "report", "message": message }));
             }
-            AgentEvent::LoopDetected { tool_name, action, .. } => {
-                chat.block(&format!("> {}", display::escape_line(&format!("{tool_name}: {action}"))));
-            }
+            AgentEvent::LoopDetected { action, .. } => chat.block(&format!("> {action}")),
             _ => {}
         }
     }

@@ -58,6 +58,7 @@ impl Kept {
                 self.push(message.clone());
             }
             Record::Message { message } => self.push(message.clone()),
+            Record::Compacted { messages } => self.messages.clone_from(messages),
             Record::Mode { mode } => self.mode = Some(*mode),
             Record::End { usage } => {
                 if let Some(cost) = usage.cost {

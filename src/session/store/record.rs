@@ -39,6 +39,11 @@ pub(in crate::session) enum Record {
         /// As it stands in the conversation.
         message: Message,
     },
+    /// The conversation was made shorter: the model knows this instead of everything before.
+    Compacted {
+        /// All of it.
+        messages: Vec<Message>,
+    },
     /// A call ended.
     Call(Call),
     /// The plan, whole.

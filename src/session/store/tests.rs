@@ -148,6 +148,20 @@ fn every_call_has_exactly_one_result() {
 }
 
 #[test]
+fn what_was_made_shorter_stays_so_and_what_was_said_is_shown() {
+    let said = |message: Message| Record::Message { message };
+    let records = [
+        said(user("a")),
+        said(answer(&["1"])),
+        said(results(&["1"])),
+        Record::Compacted { messages: vec![user("in short"), answer(&["2"])] },
+        said(results(&["2"])),
+        said(user("and")),
+    ];
+    repaired(&records, &[user("in short"), answer(&["2"]), results(&["2"]), user("and")]);
+}
+
+#[test]
 fn a_call_that_ended_is_told_from_one_that_may_not_have() {
     let call = |id: &str| Call {
         id: id.to_owned(),

@@ -1,0 +1,269 @@
+//! What a conversation is when it is made shorter: pure, and the same for the same conversation.
+//!
+//! Old tool output goes first: the model can read a file again. Then everything but the newest messages becomes a
+//! summary in the model's words, with the plan and the files as they stand in the calls, which no model has to remember.
+//! Invariant: what comes out is a conversation like any other, with every call beside its result.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::steps::Entry;
+use crate::model::{Arguments, AssistantMessage, Message, Part, Provider, ToolCall, ToolResult};
+
+/// Bytes of a request that are about a token.
+const BYTES: u64 = 4;
+/// About what an image costs, in tokens.
+const IMAGE: u64 = 1500;
+/// Results up to this length are not worth leaving out, in bytes.
+const SHORT: usize = 400;
+/// Texts longer than this are summarized from their beginning and end, in bytes.
+const LONG: usize = 8000;
+/// Files that are named in a summary.
+const FILES: usize = 30;
+
+/// What the model is asked for.
+pub(super) const ASK: &str = "Summarize the conversation so far for yourself: it will be replaced by what you write now. \
+    Keep what the user wants (in their words where it matters), every decision and its reason, what was done and \
+    found in which file, what failed, and what comes next. Leave out what can be read again. Call no tools.";
+
+/// About how many tokens a message is.
+pub(super) fn tokens(entry: &Entry) -> u64 {
+    let Message::User { parts } = &entry.message else { return entry.encoded.len() as u64 / BYTES };
+    let images = parts.iter().filter_map(|part| match part {
+        Part::Image { data, .. } => Some(data.len()),
+        Part::Text { .. } => None,
+    });
+    let (count, bytes) = images.fold((0, 0), |(count, bytes), image| (count + 1, bytes + image));
+    entry.encoded.len().saturating_sub(bytes) as u64 / BYTES + count * IMAGE
+}
+
+/// Where the newest messages begin that are at most `keep` tokens: never at results, which belong to the calls before.
+pub(super) fn tail(entries: &[Arc<Entry>], keep: u64) -> usize {
+    let mut sum = 0;
+    let mut start = entries.len();
+    for (index, entry) in entries.iter().enumerate().rev() {
+        sum += tokens(entry);
+        if sum > keep {
+            break;
+        }
+        if !matches!(entry.message, Message::Results { .. }) {
+            start = index;
+        }
+    }
+    start
+}
+
+/// The conversation without the tool output before `start`; `None` where there is none worth it.
+pub(super) fn elide(entries: &[Arc<Entry>], start: usize, provider: &Provider) -> Option<Vec<Arc<Entry>>> {
+    let mut any = false;
+    let elided = entries.iter().enumerate().map(|(index, entry)| match &entry.message {
+        Message::Results { results } if index < start && results.iter().any(|result| result.content.len() > SHORT) => {
+            any = true;
+            let results = results.iter().map(without_output).collect();
+            encoded(Message::Results { results }, provider)
+        }
+        _ => Arc::clone(entry),
+    });
+    let elided = elided.collect();
+    any.then_some(elided)
+}
+
+fn without_output(result: &ToolResult) -> ToolResult {
+    let length = result.content.len();
+    if length <= SHORT {
+        return result.clone();
+    }
+    let line = result.content.lines().next().unwrap_or_default();
+    let line: String = line.chars().take(80).collect();
+    ToolResult {
+        content: format!("{line}\n[{length} bytes left out to save room; call again if needed]"),
+        ..result.clone()
+    }
+}
+
+/// What the model summarizes: `entries` with long texts cut in the middle.
+pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Entry>> {
+    let cut = |entry: &Arc<Entry>| {
+        let message = match &entry.message {
+            Message::User { parts } => Message::User { parts: parts.iter().map(short_part).collect() },
+            Message::Assistant(answer) if answer.text.len() > LONG => {
+                Message::Assistant(AssistantMessage { text: middle_out(&answer.text), ..answer.clone() })
+            }
+            Message::Results { results } => {
+                let short = |result: &ToolResult| ToolResult { content: middle_out(&result.content), ..result.clone() };
+                Message::Results { results: results.iter().map(short).collect() }
+            }
+            Message::Assistant(_) => return Arc::clone(entry),
+        };
+        if message == entry.message { Arc::clone(entry) } else { encoded(message, provider) }
+    };
+    entries.iter().map(cut).collect()
+}
+
+fn short_part(part: &Part) -> Part {
+    match part {
+        Part::Text { text } => Part::Text { text: middle_out(text) },
+        Part::Image { mime_type, .. } => Part::Text { text: format!("(an image, {mime_type})") },
+    }
+}
+
+fn middle_out(text: &str) -> String {
+    if text.len() <= LONG {
+        return text.to_owned();
+    }
+    let (head, rest) = text.split_at(text.floor_char_boundary(LONG / 2));
+    let (middle, end) = rest.split_at(rest.ceil_char_boundary(rest.len() - LONG / 2));
+    format!("{head}\n[{} bytes left out]\n{end}", middle.len())
+}
+
+/// The conversation that begins with a summary of `old` and goes on with `newest`.
+pub(super) fn summarized(
+    old: &[Arc<Entry>],
+    summary: &str,
+    newest: &[Arc<Entry>],
+    provider: &Provider,
+) -> Vec<Arc<Entry>> {
+    let text = format!("{}{}", summary.trim(), facts(old));
+    let opening = if matches!(newest.first().map(|entry| &entry.message), Some(Message::Assistant(_))) {
+        let text =
+            format!("The conversation so far, in your own summary:\n\n{text}\n\nGo on with what you were doing.");
+        vec![Message::User { parts: vec![Part::Text { text }] }]
+    } else {
+        // Some templates take no two user messages in a row.
+        let question = Part::Text { text: "What was said and done so far?".to_owned() };
+        let answer = AssistantMessage { text, ..AssistantMessage::default() };
+        vec![Message::User { parts: vec![question] }, Message::Assistant(answer)]
+    };
+    opening.into_iter().map(|message| encoded(message, provider)).chain(newest.iter().cloned()).collect()
+}
+
+/// What the calls say for themselves: the plan as it was last, and the files that were looked at or changed last.
+fn facts(entries: &[Arc<Entry>]) -> String {
+    let calls: Vec<&ToolCall> = entries
+        .iter()
+        .filter_map(|entry| match &entry.message {
+            Message::Assistant(answer) => Some(&answer.calls),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let mut text = String::new();
+    let mut plans = calls.iter().rev().filter(|call| call.name == "update_plan");
+    if let Some(steps) = plans.find_map(|call| argument(call, "entries")?.as_array()) {
+        text.push_str("\n\nThe plan:");
+        for step in steps {
+            let word = |key: &str| step[key].as_str().unwrap_or_default();
+            let _ = write!(text, "\n- [{}] {}", word("status"), word("content"));
+        }
+    }
+    let mut files: Vec<&str> = Vec::new();
+    for path in calls.iter().rev().filter_map(|call| argument(call, "path")?.as_str()) {
+        if files.len() < FILES && !files.contains(&path) {
+            files.push(path);
+        }
+    }
+    if !files.is_empty() {
+        let _ = write!(text, "\n\nFiles and folders worked with, the last first: {}", files.join(", "));
+    }
+    text
+}
+
+fn argument<'a>(call: &'a ToolCall, name: &str) -> Option<&'a Value> {
+    match &call.arguments {
+        Arguments::Object(arguments) => arguments.get(name),
+        Arguments::Unparsable(_) => None,
+    }
+}
+
+pub(super) fn encoded(message: Message, provider: &Provider) -> Arc<Entry> {
+    let encoded = provider.encode(&message);
+    Arc::new(Entry { message, encoded })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::rehearsal::Script;
+    use serde_json::json;
+
+    fn provider() -> Provider {
+        Provider::scripted(Script::new())
+    }
+
+    fn user(text: &str) -> Arc<Entry> {
+        encoded(Message::User { parts: vec![Part::Text { text: text.into() }] }, &provider())
+    }
+
+    /// An answer with one call, and its result.
+    fn round(id: &str, name: &str, arguments: Value, content: &str) -> [Arc<Entry>; 2] {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let call = ToolCall { id: id.into(), name: name.into(), arguments: Arguments::Object(arguments) };
+        let answer = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
+        let result = ToolResult { call_id: id.into(), content: content.into(), is_error: false };
+        [Message::Assistant(answer), Message::Results { results: vec![result] }].map(|m| encoded(m, &provider()))
+    }
+
+    fn conversation() -> Vec<Arc<Entry>> {
+        let mut entries = vec![user("change it")];
+        entries.extend(round("1", "read_file", json!({ "path": "a.rs" }), &"old line\n".repeat(200)));
+        let plan = json!({ "entries": [{ "content": "Find it", "status": "completed" }] });
+        entries.extend(round("2", "update_plan", plan, "Plan updated"));
+        entries.extend(round("3", "edit_file", json!({ "path": "b.rs" }), &"new line\n".repeat(200)));
+        entries
+    }
+
+    #[test]
+    fn what_is_kept_never_begins_with_results() {
+        let entries = conversation();
+        let sizes: Vec<u64> = entries.iter().map(|entry| tokens(entry)).collect();
+        for keep in 0..sizes.iter().sum::<u64>() + 2 {
+            let start = tail(&entries, keep);
+            assert!(sizes[start..].iter().sum::<u64>() <= keep);
+            assert!(!matches!(entries.get(start).map(|entry| &entry.message), Some(Message::Results { .. })), "{keep}");
+        }
+        assert_eq!(tail(&entries, u64::MAX), 0);
+    }
+
+    #[test]
+    fn old_output_is_left_out_and_nothing_else_is_touched() {
+        let entries = conversation();
+        let elided = elide(&entries, 5, &provider()).unwrap();
+        let changed: Vec<_> = (0..entries.len()).filter(|n| !Arc::ptr_eq(&entries[*n], &elided[*n])).collect();
+        assert_eq!(changed, [2], "what is short and what is new stays, byte for byte");
+        let Message::Results { results } = &elided[2].message else { panic!("results stay results") };
+        assert_eq!(results[0].content, "old line\n[1800 bytes left out to save room; call again if needed]");
+        assert!(elide(&elided, 5, &provider()).is_none(), "there is nothing left to leave out");
+    }
+
+    #[test]
+    fn a_summary_keeps_the_plan_and_the_files() {
+        let entries = conversation();
+        let new = summarized(&entries[..5], "  We look for it.\n", &entries[5..], &provider());
+        assert_eq!(new.len(), 3, "one message, because an answer follows");
+        let Message::User { parts } = &new[0].message else { panic!("a conversation begins with the person") };
+        let Part::Text { text } = &parts[0] else { panic!("in words") };
+        for part in ["We look for it.", "- [completed] Find it", "the last first: a.rs", "Go on"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let whole = summarized(&entries, "All done.", &[], &provider());
+        assert!(matches!(&whole[1].message, Message::Assistant(answer) if answer.text.contains("b.rs, a.rs")));
+    }
+
+    #[test]
+    fn what_is_summarized_is_cut_in_the_middle() {
+        let long = format!("begin {} end", "é".repeat(9000));
+        let short = digest(&[user(&long), user("short")], &provider());
+        let text = |entry: &Entry| String::from_utf8(entry.encoded.to_vec()).unwrap();
+        assert!(text(&short[0]).len() < 8200 && text(&short[0]).contains("begin") && text(&short[0]).contains(" end"));
+        assert!(text(&short[1]).contains("short"));
+    }
+
+    #[test]
+    fn an_image_is_not_counted_by_its_bytes() {
+        let image = Part::Image { mime_type: "image/png".into(), data: "A".repeat(4_000_000) };
+        let entry = encoded(Message::User { parts: vec![image] }, &provider());
+        assert!((IMAGE..IMAGE + 100).contains(&tokens(&entry)), "{}", tokens(&entry));
+    }
+}

@@ -1,0 +1,138 @@
+//! Slash commands: what begins with `/` and is known is done here, with no model where none is needed. Everything else
+//! goes to the model as it is.
+
+use super::Server;
+use super::conversation::{Conversation, send};
+use super::review;
+use super::turns::Work;
+use crate::config::UserCommand;
+use crate::protocol::acp;
+use crate::rpc::Responder;
+use crate::session::{Attachment, Prompt, Review, ReviewError, Selection};
+
+/// Our own, what they do, and what may stand behind them.
+const BUILT_IN: [(&str, &str, Option<&str>); 5] = [
+    ("compact", "Make the conversation shorter: the model summarizes it", None),
+    ("undo", "Take back what was changed last; once more brings it back", None),
+    ("review", "Let the model look for mistakes in what was changed", Some("what to look at")),
+    ("model", "Show the models, or go on with another one", Some("provider/model")),
+    ("help", "Show the commands", None),
+];
+
+const REVIEW: &str = "Review the changes in this workspace: those of this conversation and what the version control shows \
+    as not yet committed. Read the code around them. List mistakes only, the worst first, each with file, line and why \
+    it is one; say so when you find none. Change nothing.";
+
+/// A command that is answered without a model.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Local {
+    Undo,
+    Model(String),
+    Help,
+}
+
+/// What a prompt wants: a command where it begins with one that is known.
+pub(super) fn understand(prompt: Prompt, own: &[UserCommand]) -> Work {
+    let Some(Attachment::Text(text)) = prompt.parts.first() else { return Work::Prompt(prompt) };
+    let Some(line) = text.trim().strip_prefix('/') else { return Work::Prompt(prompt) };
+    let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let arguments = arguments.trim();
+    let words = match (name, arguments) {
+        ("compact", "") => return Work::Compact,
+        ("undo", "") => return Work::Local(Local::Undo),
+        ("help", "") => return Work::Local(Local::Help),
+        ("model", name) => return Work::Local(Local::Model(name.to_owned())),
+        ("review", "") => REVIEW.to_owned(),
+        ("review", what) => format!("{REVIEW}\n\nLook at this: {what}"),
+        _ => match own.iter().find(|command| command.name == name) {
+            Some(command) => command.prompt(arguments),
+            None => return Work::Prompt(prompt),
+        },
+    };
+    let Prompt { mut parts, focus } = prompt;
+    parts[0] = Attachment::Text(words);
+    Work::Prompt(Prompt { parts, focus })
+}
+
+fn available(own: &[UserCommand]) -> Vec<acp::AvailableCommand> {
+    let input = |hint: &str| acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(hint));
+    let built_in = BUILT_IN.iter().map(|(name, description, hint)| {
+        let command = acp::AvailableCommand::new(*name, *description);
+        hint.map_or(command.clone(), |hint| command.input(input(hint)))
+    });
+    let is_new = |command: &&UserCommand| BUILT_IN.iter().all(|(name, ..)| *name != command.name);
+    let own = own.iter().filter(is_new).map(|command| {
+        let offered = acp::AvailableCommand::new(command.name.clone(), command.description());
+        if command.takes_arguments() { offered.input(input("arguments")) } else { offered }
+    });
+    built_in.chain(own).collect()
+}
+
+impl Server {
+    /// Tells the client what can be typed.
+    pub(super) fn announce_commands(&self, id: &str, conversation: &Conversation) {
+        let update = acp::AvailableCommandsUpdate::new(available(&conversation.commands));
+        send(&self.peer, id, acp::SessionUpdate::AvailableCommandsUpdate(update));
+    }
+
+    /// Answers a command that needs no model, with a message and the end of its turn.
+    pub(super) fn run_local(&mut self, id: &str, local: &Local, responder: Responder) {
+        if *local == Local::Undo {
+            return self.undo_locally(id, responder);
+        }
+        let text = self.words_for(id, local);
+        send(&self.peer, id, message(text));
+        responder.ok(&acp::PromptResponse::new(acp::StopReason::EndTurn));
+    }
+
+    /// What a command is answered with.
+    pub(super) fn words_for(&mut self, id: &str, local: &Local) -> String {
+        match local {
+            Local::Undo => "Undo by the code action or the command `tandem.undo`.".to_owned(),
+            Local::Model(name) => self.model_locally(id, name),
+            Local::Help => self.help(id),
+        }
+    }
+
+    fn undo_locally(&mut self, id: &str, responder: Responder) {
+        let Some(conversation) = self.conversations.get(id) else { return };
+        let answer = review::ask(conversation, Review::Reject(Selection::default()));
+        let (peer, id) = (self.peer.clone(), id.to_owned());
+        self.tasks.spawn(async move {
+            let text = match answer.await {
+                Ok(Ok(reviewed)) => reviewed.message.unwrap_or_else(|| "There is nothing to undo.".to_owned()),
+                Ok(Err(ReviewError(why))) => why,
+                Err(_session_gone) => "The session has ended.".to_owned(),
+            };
+            send(&peer, &id, message(text));
+            responder.ok(&acp::PromptResponse::new(acp::StopReason::EndTurn));
+        });
+    }
+
+    fn model_locally(&mut self, id: &str, name: &str) -> String {
+        let Some(conversation) = self.conversations.get(id) else { return String::new() };
+        let (effort, current) = (conversation.effort, conversation.model.clone());
+        if name.is_empty() {
+            let mark = |name: &String| if Some(name) == current.as_ref() { " (in use)" } else { "" };
+            let models = conversation.models();
+            let lines: Vec<_> = models.iter().map(|name| format!("- {name}{}", mark(name))).collect();
+            return format!("Models that are configured:\n\n{}\n\n`/model NAME` takes another one.", lines.join("\n"));
+        }
+        match self.change_model(id, name, effort) {
+            Ok(()) => format!("{name} answers from the next prompt on."),
+            Err(problem) => problem.message,
+        }
+    }
+
+    fn help(&self, id: &str) -> String {
+        let own = self.conversations.get(id).map(|conversation| conversation.commands.as_slice());
+        let commands = available(own.unwrap_or_default());
+        let lines: Vec<_> =
+            commands.iter().map(|command| format!("- `/{}`: {}", command.name, command.description)).collect();
+        format!("{}\n\nYour own are files `commands/NAME.md` beside `config.toml`.", lines.join("\n"))
+    }
+}
+
+fn message(text: String) -> acp::SessionUpdate {
+    acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(text.into()))
+}

@@ -1,0 +1,156 @@
+//! The beginning and the end of a session's turns, and what the person says in between.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, UNANSWERED, connect, failed, servers,
+    store,
+};
+use crate::agent::{Entry, Goal, Steer, Turn, prompt};
+use crate::config::Mode;
+use crate::model::{AssistantMessage, ErrorCode, Message, Provider};
+use crate::tools::ToolContext;
+
+/// Messages that may wait to join a turn.
+const STEERING: usize = 8;
+
+impl Actor {
+    pub(super) async fn prompt(&mut self, mut prompt: Prompt) {
+        let Some(provider) = self.free() else { return };
+        if self.history.last().is_some_and(|last| !matches!(last.message, Message::Assistant(_))) {
+            let message =
+                Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
+            let encoded = provider.encode(&message);
+            self.journal.message(&message);
+            self.history.push(Arc::new(Entry { message, encoded }));
+        }
+        let words = prompt.words();
+        prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
+        let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
+        let encoded = provider.encode(&message);
+        self.turns += 1;
+        self.title = (self.turns == 1).then(|| store::title(&words));
+        self.journal.prompt(words, &message);
+        self.history.push(Arc::new(Entry { message, encoded }));
+        self.begin(Goal::Answer).await;
+    }
+
+    /// Makes the conversation shorter, as a turn of its own.
+    pub(super) async fn compact(&mut self) {
+        if self.free().is_some() {
+            self.begin(Goal::Compact).await;
+        }
+    }
+
+    /// The model, when a turn can begin; else that is told. What was kept of the conversation is encoded for it now.
+    fn free(&mut self) -> Option<Provider> {
+        let provider = match &self.model {
+            Ok(model) => model.provider.clone(),
+            Err(NoProvider { message, code, .. }) => {
+                self.fail(message.clone(), *code);
+                return None;
+            }
+        };
+        if self.running.is_some() {
+            self.fail("a turn is running: wait for its end or cancel it".to_owned(), ErrorCode::Internal);
+            return None;
+        }
+        if std::mem::take(&mut self.stale) {
+            for entry in &mut self.history {
+                let (message, encoded) = (entry.message.clone(), provider.encode(&entry.message));
+                *entry = Arc::new(Entry { message, encoded });
+            }
+        }
+        for message in self.kept.drain(..) {
+            let encoded = provider.encode(&message);
+            self.history.push(Arc::new(Entry { message, encoded }));
+        }
+        Some(provider)
+    }
+
+    async fn begin(&mut self, goal: Goal) {
+        let Ok(Model { provider, preamble }) = &self.model else { return };
+        let cancel = self.end.child_token();
+        let (said, steering) = mpsc::channel(STEERING);
+        let turn = Turn {
+            id: format!("{}-{}", self.id, self.turns),
+            goal,
+            provider: provider.clone(),
+            preamble: preamble.clone(),
+            history: self.history.clone(),
+            tools: Arc::clone(&self.tools),
+            context: ToolContext {
+                secrets: self.secrets.clone(),
+                shell: self.shell.clone(),
+                ..ToolContext::new(self.workspace.clone(), cancel.clone())
+            },
+            limits: self.limits,
+            steering,
+        };
+        self.write().await;
+        let (sender, steps) = mpsc::channel(STEPS);
+        let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.patience, sender));
+        self.running =
+            Some(Running { steps, task, cancel, steering: said, questions: Questions::default(), done: false });
+    }
+
+    /// Another model from the next turn on. What only the other one understands (its reasoning) is left out then.
+    pub(super) fn set_model(&mut self, provider: Provider) {
+        self.tools = connect::offered(&provider.endpoint().model, &self.workspace);
+        self.model = Ok(Model::new(provider, &self.workspace, &self.tools));
+        self.stale = true;
+    }
+
+    pub(super) fn cancel(&self) {
+        if let Some(running) = &self.running {
+            running.cancel.cancel();
+        }
+    }
+
+    pub(super) fn steer(&self, prompt: Prompt, joined: oneshot::Sender<()>) {
+        if let Some(running) = &self.running {
+            let words = prompt.words();
+            let parts = prompt::render(prompt, self.mode == Mode::Plan);
+            // What the turn does not take is dropped, which tells the asker.
+            let _not_taken = running.steering.try_send(Steer { words, parts, joined });
+        }
+    }
+
+    /// Who has heard `Done` may come again before the turn's task is quite gone.
+    pub(super) async fn settle(&mut self) {
+        if self.running.as_ref().is_some_and(|running| running.done) {
+            self.turn_ended().await;
+        }
+    }
+
+    /// The steps have ended: the turn is over, or it broke.
+    pub(super) async fn turn_ended(&mut self) {
+        let Some(running) = self.running.take() else { return };
+        if let Err(error) = running.task.await {
+            tracing::error!("a turn broke: {error}");
+        }
+        if !running.done {
+            self.mend();
+            self.fail(
+                "the turn broke (a bug of tandem; its log has the cause). The next prompt works".to_owned(),
+                ErrorCode::Internal,
+            );
+        }
+    }
+
+    /// A turn that broke may have left calls without results: no provider takes such a history.
+    fn mend(&mut self) {
+        let Ok(Model { provider, .. }) = &self.model else { return };
+        if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(&entry.message)) {
+            let encoded = provider.encode(&results);
+            self.journal.message(&results);
+            self.history.push(Arc::new(Entry { message: results, encoded }));
+        }
+    }
+
+    pub(super) fn fail(&mut self, message: String, code: ErrorCode) {
+        self.outgoing.extend(failed(message, code));
+    }
+}

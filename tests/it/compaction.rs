@@ -1,0 +1,131 @@
+//! A conversation that outgrows the model's window: what the model is sent then, and what the person is told.
+
+use serde_json::{Value, json};
+
+use crate::driver::{Client, World};
+
+/// A client whose model reads so many tokens at once.
+fn client(world: &World, window: u64) -> Client {
+    let mut client = world.stranger();
+    let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
+    params["initializationOptions"] =
+        json!({ "providers": { "custom": { "models": { "scripted": { "context-window": window } } } } });
+    client.shake_hands(params);
+    client
+}
+
+fn ask(client: &mut Client, session: &str, text: &str) -> Value {
+    let id = client.prompt(session, text);
+    client.answer(id)
+}
+
+fn call(id: &str, name: &str, arguments: Value) -> Value {
+    json!({ "call": { "id": id, "name": name, "arguments": arguments } })
+}
+
+fn usage(tokens: u64) -> Value {
+    json!({ "usage": { "prompt_tokens": tokens, "completion_tokens": 10 } })
+}
+
+fn overflow() -> Value {
+    let message = "This model's maximum context length is 8192 tokens, however you requested 9000 tokens.";
+    json!({ "status": 400, "body": { "error": { "message": message, "code": "context_length_exceeded" } } })
+}
+
+/// The messages of a request without the system prompt.
+#[track_caller]
+fn messages(world: &World, request: usize) -> Vec<Value> {
+    world.rehearsal().requests()[request]["messages"].as_array().unwrap()[1..].to_vec()
+}
+
+fn told(client: &mut Client) -> String {
+    let status = client.find(|message| {
+        message["params"]["message"].as_str().is_some_and(|text| text.starts_with("the conversation was made shorter"))
+    });
+    status["params"]["message"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn old_tool_output_goes_first() {
+    let world = World::new(json!([
+        [call("c1", "read_file", json!({ "path": "big.txt" })), usage(4000)],
+        [call("c2", "glob", json!({ "pattern": "*.x" })), usage(13_000)],
+        [{ "text": "Seen." }],
+    ]));
+    world.write("big.txt", &"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n".repeat(400));
+    let mut client = client(&world, 16_000);
+    let session = client.session(&world);
+    assert_eq!(ask(&mut client, &session, "look")["result"]["stopReason"], "end_turn");
+    assert!(messages(&world, 1)[2]["content"].as_str().unwrap().len() > 20_000, "what is new is read whole");
+    let last = messages(&world, 2);
+    assert!(last[2]["content"].as_str().unwrap().contains("bytes left out to save room"), "{}", last[2]);
+    assert_eq!(last.len(), 5);
+    assert_eq!(last[1], messages(&world, 1)[1], "nothing else is rewritten");
+    assert!(told(&mut client).ends_with("old tool output was left out"));
+}
+
+#[test]
+fn then_the_model_summarizes() {
+    let world = World::new(json!([
+        [call("c1", "update_plan", json!({ "entries": [{ "content": "Win", "status": "in_progress" }] }))],
+        [{ "text": "long ".repeat(11_000) }],
+        [{ "text": "We chose blue." }],
+        [{ "text": "Blue." }],
+    ]));
+    let mut client = client(&world, 16_000);
+    let session = client.session(&world);
+    ask(&mut client, &session, "talk");
+    assert_eq!(ask(&mut client, &session, "which color?")["result"]["stopReason"], "end_turn");
+    let summary = messages(&world, 2);
+    assert!(summary.last().unwrap()["content"].as_str().unwrap().starts_with("Summarize the conversation"));
+    let last = messages(&world, 3);
+    let text = last[1]["content"].as_str().unwrap();
+    assert!(text.starts_with("We chose blue.") && text.contains("- [in_progress] Win"), "{text}");
+    assert!(last[2]["content"].as_str().unwrap().starts_with("which color?"));
+    assert_eq!(last.len(), 3);
+    assert_eq!(client.update("agent_thought_chunk")["content"]["text"], "We chose blue.");
+    assert!(told(&mut client).contains("summary"));
+    assert_eq!(world.rehearsal().requests().len(), 4);
+}
+
+#[test]
+fn an_overflow_is_recovered_from_once() {
+    let world = World::new(json!([
+        [{ "text": "Hello." }],
+        [overflow()],
+        [{ "text": "They said hello." }],
+        [{ "text": "Again." }],
+        [overflow()],
+        [{ "text": "They said hello again." }],
+        [overflow()],
+        [{ "text": "Still here." }],
+    ]));
+    let mut client = world.client();
+    let session = client.session(&world);
+    ask(&mut client, &session, &"hello ".repeat(100));
+    assert_eq!(ask(&mut client, &session, "once more")["result"]["stopReason"], "end_turn");
+    let retried = messages(&world, 3);
+    let (first, last) = (retried[0]["content"].as_str().unwrap(), retried[2]["content"].as_str().unwrap());
+    assert!(first.contains("They said hello.") && last.starts_with("once more"), "{retried:?}");
+    let failed = ask(&mut client, &session, "and again");
+    assert_eq!(failed["error"]["data"]["code"], "context_overflow", "{failed}");
+    assert_eq!(world.rehearsal().requests().len(), 7);
+    assert_eq!(ask(&mut client, &session, "are you there?")["result"]["stopReason"], "end_turn");
+}
+
+#[test]
+fn a_summary_that_fails_is_said_and_costs_nothing_else() {
+    let world = World::new(json!([
+        [{ "text": "long ".repeat(9000) }],
+        [{ "status": 401, "body": { "error": { "message": "no" } } }],
+        [{ "text": "Blue." }],
+    ]));
+    let mut client = client(&world, 12_000);
+    let session = client.session(&world);
+    ask(&mut client, &session, "talk");
+    assert_eq!(ask(&mut client, &session, "which color?")["result"]["stopReason"], "end_turn");
+    assert_eq!(messages(&world, 2).len(), 3, "as it was");
+    client.find(|message| {
+        message["params"]["message"].as_str().is_some_and(|text| text.contains("could not be summarized"))
+    });
+}

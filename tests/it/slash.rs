@@ -1,0 +1,108 @@
+//! Slash commands and the options of a session: model and reasoning effort.
+
+use serde_json::{Value, json};
+
+use crate::driver::{Client, World};
+
+/// A client whose configuration knows a second model at the same place.
+fn client(world: &World) -> Client {
+    let mut client = world.stranger();
+    let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
+    let other =
+        json!({ "base-url": world.model.base_url(), "api": "responses", "api-key-env": "", "models": { "big": {} } });
+    params["initializationOptions"] = json!({ "providers": { "other": other } });
+    client.shake_hands(params);
+    client
+}
+
+fn ask(client: &mut Client, session: &str, text: &str) -> Value {
+    let id = client.prompt(session, text);
+    client.answer(id)
+}
+
+fn said(client: &mut Client) -> String {
+    client.update("agent_message_chunk")["content"]["text"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn commands_are_announced_and_those_that_need_no_model_ask_none() {
+    let world = World::new(json!([]));
+    world.write(".home/config/commands/fix.md", "# Fix an issue\nFix $ARGUMENTS.");
+    world.write(".home/config/commands/help.md", "hidden by ours");
+    let mut client = client(&world);
+    let session = client.session(&world);
+    let announced = client.update("available_commands_update");
+    let commands = announced["availableCommands"].as_array().unwrap();
+    let names: Vec<_> = commands.iter().map(|command| command["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["compact", "undo", "review", "model", "help", "fix"]);
+    assert_eq!(commands[5]["description"], "Fix an issue");
+    assert_eq!(ask(&mut client, &session, "/help")["result"]["stopReason"], "end_turn");
+    assert!(said(&mut client).contains("`/fix`: Fix an issue"));
+    assert_eq!(ask(&mut client, &session, "/model")["result"]["stopReason"], "end_turn");
+    let models = said(&mut client);
+    assert!(models.contains("- custom/scripted (in use)") && models.contains("- other/big\n"), "{models}");
+    assert_eq!(ask(&mut client, &session, "/undo")["result"]["stopReason"], "end_turn");
+    assert!(said(&mut client).contains("nothing"));
+    assert_eq!(ask(&mut client, &session, "/model nobody/x")["result"]["stopReason"], "end_turn");
+    assert!(said(&mut client).contains("nobody"));
+    assert_eq!(world.rehearsal().requests().len(), 0);
+}
+
+#[test]
+fn a_command_of_the_user_is_a_prompt_and_an_unknown_one_goes_as_it_is() {
+    let world = World::new(json!([[{ "text": "ok" }], [{ "text": "ok" }]]));
+    world.write(".home/config/commands/fix.md", "Fix $ARGUMENTS.");
+    let mut client = client(&world);
+    let session = client.session(&world);
+    ask(&mut client, &session, "/fix the lamp");
+    ask(&mut client, &session, "/usr/bin/env is a path");
+    let messages = world.rehearsal().requests()[1]["messages"].clone();
+    assert_eq!(messages[1]["content"], "Fix the lamp.");
+    assert_eq!(messages[3]["content"], "/usr/bin/env is a path");
+}
+
+#[test]
+fn compacting_by_hand_leaves_a_summary() {
+    let world = World::new(json!([[{ "text": "long ".repeat(100) }], [{ "text": "In short." }], [{ "text": "yes" }]]));
+    let mut client = client(&world);
+    let session = client.session(&world);
+    ask(&mut client, &session, "talk");
+    assert_eq!(ask(&mut client, &session, "/compact")["result"]["stopReason"], "end_turn");
+    ask(&mut client, &session, "still there?");
+    let messages = world.rehearsal().requests()[2]["messages"].clone();
+    let roles: Vec<_> = messages.as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "user"]);
+    assert_eq!(messages[2]["content"], "In short.");
+}
+
+#[test]
+fn another_model_goes_on_with_the_conversation_and_thinks_as_hard_as_it_is_told() {
+    let world =
+        World::new(json!([[{ "reasoning": "hm" }, { "text": "one" }], [{ "text": "two" }], [{ "text": "three" }]]));
+    let mut client = client(&world);
+    let session = client.session(&world);
+    ask(&mut client, &session, "first");
+    let set = |client: &mut Client, id: &str, value: &str| {
+        let answer =
+            client.call("session/set_config_option", json!({ "sessionId": session, "configId": id, "value": value }));
+        let options = answer["result"]["configOptions"].as_array().cloned().unwrap_or_default();
+        options.into_iter().find(|option| option["id"] == id).map(|option| option["currentValue"].clone())
+    };
+    assert_eq!(set(&mut client, "model", "no/such"), None, "an error");
+    assert_eq!(set(&mut client, "effort", "enormous"), None);
+    assert_eq!(set(&mut client, "effort", "high"), Some(json!("high")));
+    ask(&mut client, &session, "second");
+    assert_eq!(world.rehearsal().requests()[1]["reasoning_effort"], "high");
+    assert_eq!(set(&mut client, "model", "other/big"), Some(json!("other/big")));
+    let update = client.find(|message| {
+        let options = &message["params"]["update"]["configOptions"];
+        options.as_array().is_some_and(|all| all.iter().any(|option| option["currentValue"] == "other/big"))
+    });
+    assert_eq!(update["params"]["update"]["sessionUpdate"], "config_option_update");
+    ask(&mut client, &session, "third");
+    let last = world.rehearsal().requests()[2].clone();
+    assert_eq!(last["model"], "big");
+    assert_eq!(last["reasoning"]["effort"], "high", "the other dialect says it in its own way");
+    let input = last["input"].to_string();
+    assert!(input.contains("first") && input.contains("two") && !input.contains("hm"), "{input}");
+}
