@@ -9,7 +9,6 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use super::event::{AgentEvent, CompleteCall};
-use super::guard::Babble;
 use super::live::Live;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
@@ -33,8 +32,6 @@ pub(super) enum End {
     Length,
     Filtered,
     Refused,
-    /// It repeated itself and was cut.
-    Babble,
     Failed(ModelError),
 }
 
@@ -47,22 +44,11 @@ pub(super) async fn listen(
     schedule: &mut Schedule,
     steps: &Steps,
 ) -> Answer {
-    let mut listener = Listener {
-        turn,
-        steps,
-        taken,
-        collector: Collector::new(taken),
-        open: HashMap::new(),
-        handed: 0,
-        babble: Babble::default(),
-        babbles: false,
-    };
+    let mut listener =
+        Listener { turn, steps, taken, collector: Collector::new(taken), open: HashMap::new(), handed: 0 };
     let mut stream = Some(turn.provider.stream(request));
     let cancel = &turn.context.cancel;
     let end = loop {
-        if listener.babbles {
-            break Ok(());
-        }
         let Some(open) = &mut stream else { break Ok(()) };
         let event = tokio::select! {
             biased;
@@ -101,8 +87,6 @@ struct Listener<'a> {
     open: HashMap<usize, Open>,
     /// Calls handed to the schedule so far; also the place of the next one.
     handed: usize,
-    babble: Babble,
-    babbles: bool,
 }
 
 /// A call whose arguments still come.
@@ -116,9 +100,6 @@ struct Open {
 impl Listener<'_> {
     async fn hear(&mut self, event: ModelEvent, schedule: &mut Schedule) {
         let complete = self.collector.push(&event);
-        if let ModelEvent::Text(words) | ModelEvent::Reasoning(words) = &event {
-            self.babbles |= self.babble.hear(words);
-        }
         match event {
             ModelEvent::Text(content) | ModelEvent::Refusal(content) => {
                 self.steps.event(AgentEvent::TextDelta { content }).await;
@@ -206,7 +187,6 @@ impl Listener<'_> {
         let Collected { message, usage, finish, outcome, .. } = collector.finish(end);
         let end = match outcome {
             _ if cancelled => End::Stop,
-            _ if self.babbles => End::Babble,
             Outcome::Error(error) => End::Failed(error),
             // Of nothing, nothing is kept: then the words say what was tried.
             Outcome::Truncated => {
@@ -221,7 +201,7 @@ impl Listener<'_> {
             },
         };
         for (slot, call) in message.calls.iter().enumerate().skip(self.handed) {
-            if matches!(end, End::Failed(_) | End::Babble) {
+            if matches!(end, End::Failed(_)) {
                 self.refuse(slot, call, schedule).await;
             } else {
                 self.hand_over(slot, call.clone(), schedule).await;

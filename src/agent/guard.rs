@@ -1,6 +1,6 @@
-//! When a turn goes in circles: the same calls with the same results, two rounds in turns, or the same words again.
+//! When a turn goes in circles: the same calls with the same results, two rounds in turns, or the same words to no avail.
 
-use std::collections::VecDeque;
+use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -16,6 +16,8 @@ const PATIENCE: u32 = 4;
 pub(super) struct Guard {
     rounds: Track,
     words: Track,
+    /// The results there were: only what is not among them is progress.
+    results: HashSet<u64>,
 }
 
 /// What was seen, and how often.
@@ -37,7 +39,7 @@ impl fmt::Display for Circles {
         let what = match self.kind {
             Kind::Round => "the model made the same call with the same result",
             Kind::Pair => "the model went back and forth between the same two calls",
-            Kind::Words => "the model said the same words",
+            Kind::Words => "the model said the same words and learned nothing new",
         };
         write!(f, "{what} {} times in a row", self.rounds)
     }
@@ -55,17 +57,23 @@ impl Guard {
             }
             hasher.finish()
         });
+        let mut news = false;
+        for result in outcomes.iter().map(|outcome| &outcome.result).filter(|result| !result.is_error) {
+            news |= self.results.insert(hash(&result.content));
+        }
         let words = words.trim();
-        let words = (!words.is_empty()).then(|| {
-            let mut hasher = DefaultHasher::new();
-            words.hash(&mut hasher);
-            hasher.finish()
-        });
+        let words = (!news && !words.is_empty()).then(|| hash(words));
         let (same, pairs) = self.rounds.note(round);
         let (said, _) = self.words.note(words);
         let found = [(Kind::Round, same), (Kind::Pair, pairs), (Kind::Words, said)];
         found.into_iter().find(|(_, rounds)| *rounds >= PATIENCE).map(|(kind, rounds)| Circles { kind, rounds })
     }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// How often something came in a row, and how often a pair of two did.
@@ -90,47 +98,6 @@ impl Track {
         self.last = now;
         (self.same, if back { self.alternating.div_ceil(2) + 1 } else { 0 })
     }
-}
-
-/// So much of an answer is looked at, in bytes.
-const TAIL: usize = 8 * 1024;
-/// How often the same words make up all of that.
-const REPEATED: usize = 8;
-
-/// Watches the words of one answer while they come: a model that has lost its way says the same again and again.
-#[derive(Debug, Default)]
-pub(super) struct Babble {
-    tail: VecDeque<u8>,
-    /// Bytes since it was looked at.
-    fresh: usize,
-}
-
-impl Babble {
-    /// Hears more words; tells whether everything heard lately is one thing repeated.
-    pub fn hear(&mut self, words: &str) -> bool {
-        self.fresh += words.len();
-        self.tail.extend(words.as_bytes());
-        self.tail.drain(..self.tail.len().saturating_sub(TAIL));
-        if self.tail.len() < TAIL || self.fresh < TAIL / REPEATED {
-            return false;
-        }
-        self.fresh = 0;
-        period(self.tail.make_contiguous()) <= TAIL / REPEATED
-    }
-}
-
-/// The smallest distance after which the bytes repeat, by their longest border.
-fn period(bytes: &[u8]) -> usize {
-    let mut borders = vec![0; bytes.len()];
-    let mut border = 0;
-    for (index, byte) in bytes.iter().enumerate().skip(1) {
-        while border > 0 && bytes[border] != *byte {
-            border = borders[border - 1];
-        }
-        border += usize::from(bytes[border] == *byte);
-        borders[index] = border;
-    }
-    bytes.len() - border
 }
 
 #[cfg(test)]
@@ -176,30 +143,13 @@ mod tests {
     }
 
     #[test]
-    fn the_same_words_are_seen_whatever_is_called() {
-        let said = ["1", "2", "3", "4", "5"].map(|content| ("a", content, "Let me look once more."));
-        assert_eq!(rounds(&said), Some((3, Kind::Words)));
-    }
-
-    /// How many words it takes until they are babble.
-    fn babble(mut words: impl Iterator<Item = String>) -> Option<usize> {
-        let mut babble = Babble::default();
-        words.position(|word| babble.hear(&word))
-    }
-
-    #[test]
-    fn words_without_end_are_babble_and_long_answers_are_not() {
-        let sentence = ["I am sure. ", "Let me look once more. "];
-        let endless = babble(sentence.iter().cycle().take(10_000).map(ToString::to_string));
-        assert!(endless.is_some_and(|words| words < 1000), "{endless:?}");
-        assert_eq!(babble((0..10_000).map(|n| format!("| {n} | ok |\n"))), None, "a table");
-        assert_eq!(babble(std::iter::repeat_n("-".repeat(80) + "\n", 80)), None, "a ruler");
-    }
-
-    #[test]
-    fn a_period_is_the_shortest() {
-        for (text, expected) in [("aaaa", 1), ("abab", 2), ("ababa", 2), ("abcd", 4), ("a", 1)] {
-            assert_eq!(period(text.as_bytes()), expected, "{text}");
-        }
+    fn the_same_words_are_seen_where_nothing_new_comes_back() {
+        let said = |content: [&'static str; 6]| {
+            let calls = ["a", "b", "c", "d", "e", "f"];
+            let said: Vec<_> = calls.into_iter().zip(content).map(|(name, x)| (name, x, "Once more.")).collect();
+            rounds(&said)
+        };
+        assert_eq!(said(["none"; 6]), Some((4, Kind::Words)));
+        assert_eq!(said(["1", "2", "3", "4", "5", "6"]), None);
     }
 }

@@ -357,18 +357,6 @@ async fn a_model_that_goes_in_circles_is_stopped_unless_the_person_lets_it_go_on
 }
 
 #[tokio::test]
-async fn a_model_that_repeats_itself_without_end_is_cut_and_told() {
-    let script = json!([[{ "text": "I am sure. ".repeat(2000) }, { "gate": "never" }], [{ "text": "Well." }]]);
-    let mut play = Play::free(script, Limits::default());
-    play.patience = 1;
-    assert_eq!(play.end().await, Termination::EndTurn);
-    play.model.closed_early(1).await;
-    assert_eq!(play.pauses, ["Go on? The turn stopped because the model repeated the same words without end"]);
-    let last = play.model.requests()[1]["messages"].as_array().unwrap().last().unwrap().to_string();
-    assert!(last.contains("without repeating"), "{last}");
-}
-
-#[tokio::test]
 async fn a_limit_counts_anew_once_the_person_said_yes() {
     let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n }))]);
     // The rehearsal counts 120 tokens a request.

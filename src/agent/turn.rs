@@ -282,7 +282,6 @@ impl State {
     async fn next(&mut self, end: End, tool_calls: usize) -> Result<Option<Termination>, ModelError> {
         let (reason, message) = match end {
             End::Failed(error) => return Err(error),
-            End::Babble => return Ok(self.babbled().await),
             _ if tool_calls > 0 => return Ok(None),
             End::Stop => return Ok(Some(Termination::EndTurn)),
             End::Length => {
@@ -293,19 +292,6 @@ impl State {
         };
         self.steps.event(AgentEvent::Notice { message: message.to_owned() }).await;
         Ok(Some(reason))
-    }
-
-    /// The model said the same again and again until it was cut: it is told when it may go on.
-    async fn babbled(&mut self) -> Option<Termination> {
-        let why = "the model repeated the same words without end";
-        let action = format!("{why}; the turn waits until you say whether it goes on");
-        self.steps.event(AgentEvent::LoopDetected { tool_name: String::new(), consecutive_count: 1, action }).await;
-        let end = self.pause(format!("because {why}")).await;
-        if end.is_none() {
-            let text = "(You repeated the same words and were cut off. Go on without repeating yourself.)".to_owned();
-            self.push(Message::User { parts: vec![Part::Text { text }] }).await;
-        }
-        end
     }
 
     async fn compact_by_hand(&mut self) -> Termination {

@@ -76,6 +76,7 @@ pub(super) fn working(kind: ToolKind) -> String {
     match kind {
         ToolKind::Edit => "asks to edit".to_owned(),
         ToolKind::Execute => "asks to run a command".to_owned(),
+        ToolKind::Think => "asks whether to go on".to_owned(),
         _ => "asks for permission".to_owned(),
     }
 }

@@ -49,9 +49,7 @@ impl State {
         let before = self.size();
         let window = self.turn.provider.endpoint().context_window.unwrap_or(before).min(before.max(1));
         let provider = self.turn.provider.clone();
-        // What the model was just told, it has not seen yet.
-        let newest = self.messages.iter().rposition(|entry| !matches!(entry.message, Message::Results { .. }));
-        let newest = newest.unwrap_or_default();
+        let newest = self.unseen();
         let recent = compact::tail(&self.messages, window / 4).min(newest);
         let mut messages = compact::elide(&self.messages, recent, &provider).unwrap_or_else(|| self.messages.clone());
         let mut how = "old tool output was left out";
@@ -82,6 +80,15 @@ impl State {
         let summary = format!("the conversation was made shorter, from about {before} to {after} tokens: {how}");
         self.steps.event(AgentEvent::Compaction { summary, tokens_before: before, tokens_after: after }).await;
         true
+    }
+
+    /// Where the messages begin that the model has not seen yet, with the calls they answer.
+    fn unseen(&self) -> usize {
+        let last = self.messages.iter().enumerate().rev().find_map(|(index, entry)| match &entry.message {
+            Message::Assistant(answer) => Some(index + usize::from(answer.calls.is_empty())),
+            _ => None,
+        });
+        last.unwrap_or_default()
     }
 
     /// About how many tokens the next request has: as the provider counted last, and what came since.
