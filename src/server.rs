@@ -13,6 +13,7 @@ mod handshake;
 mod lsp;
 mod permission;
 mod review;
+mod sessions;
 mod slash;
 mod status;
 mod turns;

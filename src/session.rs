@@ -8,26 +8,29 @@ mod checkpoint;
 mod connect;
 pub mod permission;
 mod questions;
+mod resume;
 mod servers;
 mod store;
 mod turns;
 
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::OptionFuture;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::event::AgentEvent;
+use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Limits, Steer, Step};
 use crate::config::Mode;
 pub use crate::model::Effort;
-use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
+use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
 use crate::tools::process::Shell;
 use crate::tools::{Redactor, Tool, mcp};
 use crate::workspace::Workspace;
@@ -88,7 +91,13 @@ impl Session {
         let (mailbox, commands) = mpsc::channel(MAILBOX);
         let end = parent.child_token();
         let (changed, undoable) = watch::channel(None);
-        let task = tokio::spawn(Actor::new(setup, events, changed, end.clone()).run(commands));
+        let (id, told) = (Arc::clone(&setup.id), events.clone());
+        let actor = Actor::new(setup, events, changed, end.clone());
+        let task = tokio::spawn(async move {
+            if AssertUnwindSafe(actor.run(commands)).catch_unwind().await.is_err() {
+                broke(&id, &told).await;
+            }
+        });
         Self { mailbox, undoable, end, task }
     }
 
@@ -116,9 +125,31 @@ impl Session {
     }
 }
 
+/// A session that panicked is over, and whoever waits for it learns so.
+async fn broke(id: &SessionId, events: &mpsc::Sender<(SessionId, AgentEvent)>) {
+    tracing::error!("session {id} broke");
+    let message = "the session broke (a bug of tandem; its log has the cause): begin or load a session".to_owned();
+    for event in failed(message, ErrorCode::Internal) {
+        let _nobody_listens = events.send((Arc::clone(id), event)).await;
+    }
+}
+
+/// The events of a turn that failed before it began.
+fn failed(message: String, code: ErrorCode) -> [AgentEvent; 2] {
+    [
+        AgentEvent::Error { message, code, status: None, retryable: false },
+        AgentEvent::Done {
+            final_text: String::new(),
+            termination_reason: Termination::Error,
+            iterations: 0,
+            usage: Usage::default(),
+        },
+    ]
+}
+
 /// The session is gone or does not keep up with its commands.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("the session does not keep up; try again")]
+#[error("the session is gone or does not keep up; try again, or begin another one")]
 pub struct SessionBusy;
 
 /// A turn under way.
@@ -273,36 +304,6 @@ impl Actor {
         self.journal.synced().await;
         self.shell.end().await;
         self.servers.close().await;
-    }
-
-    /// Takes the conversation up where its journal ends.
-    async fn resume(&mut self) {
-        let kept = match self.journal.open().await {
-            Ok(kept) => kept,
-            Err(problem) => return self.fail(problem.to_string(), ErrorCode::InvalidRequest),
-        };
-        self.mode = kept.mode.unwrap_or(self.mode);
-        self.turns = kept.turns;
-        self.kept = kept.messages;
-        let texts = self.checkpoints.texts().await;
-        self.checkpoints.restore(store::changes(&kept.records, &texts).await);
-        if self.start == Start::Replay {
-            self.outgoing.extend(store::events(kept.records, &texts).await);
-        }
-        let title = kept.head.map(|head| head.title).unwrap_or_default();
-        self.outgoing.push_back(AgentEvent::Resumed { title, mode: self.mode.name().to_owned(), cost: kept.cost });
-        if kept.unreadable > 0 {
-            let message = format!("{} lines of this conversation's journal were damaged and left out", kept.unreadable);
-            self.outgoing.push_back(AgentEvent::Notice { message });
-        }
-        self.write().await;
-    }
-
-    /// Writes what the journal has noted, before anybody is told of it.
-    async fn write(&mut self) {
-        if let Err(message) = self.journal.flush().await {
-            self.outgoing.push_front(AgentEvent::Notice { message });
-        }
     }
 
     /// With nothing configured, a model server that runs on this machine is taken: also one that was started only now.

@@ -15,7 +15,7 @@ use crate::agent::event::{AgentEvent, FileDiff, GO_ON, Usage};
 use crate::config::{McpServer, Mode, Settings, UserCommand};
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Peer, Responder, ResponseError, TextKind, TextSource};
-use crate::session::{self, Command, Effort, Session, SessionId, Start, Undoable};
+use crate::session::{self, Command, Effort, Session, SessionBusy, SessionId, Start, Undoable};
 use crate::workspace::{Editor, Root, Workspace};
 
 /// A session as its client knows it.
@@ -31,6 +31,8 @@ pub(super) struct Conversation {
     pub commands: Vec<UserCommand>,
     /// Why prompts cannot work, where that is known.
     pub no_model: Option<String>,
+    /// Who waits for the conversation to be taken up again.
+    pub opening: Option<Opening>,
     /// The prompt that waits for its turn's end.
     pub prompt: Option<Responder>,
     /// Those that wait for it.
@@ -43,7 +45,7 @@ pub(super) struct Conversation {
     /// How many tokens the model reads at once, where that is known.
     window: Option<u64>,
     /// US dollars so far, where prices are known.
-    cost: Option<f64>,
+    pub cost: Option<f64>,
     message: Arc<TextSource>,
     thought: Arc<TextSource>,
     answers: u64,
@@ -51,6 +53,12 @@ pub(super) struct Conversation {
     said: updates::Said,
     /// Who reads along.
     pub reader: Reader,
+}
+
+/// A request to take a conversation up again.
+pub(super) struct Opening {
+    pub responder: Responder,
+    pub start: Start,
 }
 
 /// Who reads the events of a conversation.
@@ -64,9 +72,14 @@ pub(super) enum Reader {
 
 impl Conversation {
     pub fn send(&self, command: Command) {
-        if let Err(busy) = self.session.send(command) {
+        if let Err(busy) = self.try_send(command) {
             tracing::error!("{busy}");
         }
+    }
+
+    /// The same, for who can tell somebody.
+    pub fn try_send(&self, command: Command) -> Result<(), SessionBusy> {
+        self.session.send(command)
     }
 
     /// What there is to take back.
@@ -110,7 +123,7 @@ impl Server {
             self.require_acp()?;
             let servers = request.mcp_servers.into_iter().map(mcp_server).collect::<Answer<_>>()?;
             let roots = std::iter::once(request.cwd).chain(request.additional_directories).collect();
-            self.start_session(roots, servers, Reader::Client)
+            self.start_session((session::new_id(), Start::New), roots, servers, Reader::Client)
         });
         let id = match started {
             Ok(id) => id,
@@ -130,6 +143,7 @@ impl Server {
     /// of the configuration join them.
     pub(super) fn start_session(
         &mut self,
+        (id, start): (SessionId, Start),
         folders: Vec<PathBuf>,
         servers: BTreeMap<String, McpServer>,
         reader: Reader,
@@ -149,9 +163,8 @@ impl Server {
         let mut settings = (self.load)(&self.options, &folders);
         self.show_problems(&settings);
         settings.mcp.extend(servers);
-        let id = session::new_id();
         let workspace = Workspace::new(roots, self.documents.clone(), self.editor_of(&id));
-        let setup = crate::session::setup(Arc::clone(&id), Start::New, &settings, workspace);
+        let setup = crate::session::setup(Arc::clone(&id), start, &settings, workspace);
         let conversation = Conversation::new(setup, reader, settings, self);
         self.conversations.insert(Arc::clone(&id), conversation);
         Ok(id)
@@ -222,6 +235,8 @@ impl Server {
                 conversation.window = context_window;
             }
             AgentEvent::IterationStart { .. } => conversation.next_answer(),
+            AgentEvent::Resumed { .. } => self.opened(id, event),
+            AgentEvent::Error { message, .. } if conversation.opening.is_some() => self.not_opened(id, &message),
             AgentEvent::Error { message, code, status, retryable } => {
                 conversation.failure = Some(failure(&message, code, status, retryable));
             }
@@ -324,7 +339,7 @@ impl Server {
         })
     }
 
-    fn require_acp(&self) -> Answer<()> {
+    pub(super) fn require_acp(&self) -> Answer<()> {
         if self.client.speaks_acp || self.carrier == Carrier::Acp {
             return Ok(());
         }
@@ -343,6 +358,7 @@ impl Conversation {
             commands: settings.commands(),
             settings,
             no_model: setup.provider.as_ref().err().map(|why| why.message.clone()),
+            opening: None,
             prompt: None,
             waiting: VecDeque::new(),
             failure: None,

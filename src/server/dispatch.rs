@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Carrier, Ended, Phase, Server};
 use crate::rpc::{ErrorCode, Notification, Params, Request, Responder, ResponseError};
+use crate::session::Start;
 
 /// What a handler gives: a result, or an error that names the way out.
 pub(super) type Answer<T> = Result<T, ResponseError>;
@@ -25,6 +26,10 @@ impl Server {
             ("session/prompt", _) => self.prompt(responder, &params),
             ("session/set_mode", _) => reply(responder, &params, |params| self.set_mode(&params)),
             ("session/set_config_option", _) => reply(responder, &params, |params| self.set_config_option(&params)),
+            ("session/load", _) => self.open_session(responder, &params, Start::Replay),
+            ("session/resume", _) => self.open_session(responder, &params, Start::Resume),
+            ("session/list", _) => self.list_sessions(responder, &params),
+            ("session/delete", _) => self.delete_session(responder, &params),
             ("session/close", _) => reply(responder, &params, |params| self.close_session(&params)),
             ("_tandem/session/steer", _) => self.steer(responder, &params),
             ("_tandem/review", _) => self.review(responder, &params),

@@ -132,8 +132,13 @@ fn encoding_name(encoding: Encoding) -> &'static str {
 
 fn acp_answer() -> acp::InitializeResponse {
     let prompt = acp::PromptCapabilities::new().image(true).embedded_context(true);
-    let session = acp::SessionCapabilities::new().close(acp::SessionCloseCapabilities::new());
-    let capabilities = acp::AgentCapabilities::new().prompt_capabilities(prompt).session_capabilities(session);
+    let session = acp::SessionCapabilities::new()
+        .list(acp::SessionListCapabilities::new())
+        .delete(acp::SessionDeleteCapabilities::new())
+        .resume(acp::SessionResumeCapabilities::new())
+        .close(acp::SessionCloseCapabilities::new());
+    let capabilities =
+        acp::AgentCapabilities::new().load_session(true).prompt_capabilities(prompt).session_capabilities(session);
     acp::InitializeResponse::new(acp::ProtocolVersion::V1)
         .agent_capabilities(capabilities.mcp_capabilities(acp::McpCapabilities::new().http(true)))
         .agent_info(acp::Implementation::new("tandem", env!("CARGO_PKG_VERSION")).title("tandem".to_owned()))

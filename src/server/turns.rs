@@ -53,9 +53,11 @@ impl Conversation {
     }
 
     fn start(&mut self, responder: Responder, command: Command) {
+        if let Err(busy) = self.try_send(command) {
+            return responder.error(ErrorCode::RequestFailed, busy.to_string());
+        }
         self.prompt = Some(responder);
         self.failure = None;
-        self.send(command);
     }
 
     /// How many prompts wait, in words.

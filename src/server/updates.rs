@@ -44,6 +44,10 @@ pub(crate) enum Chunk {
 pub(crate) fn project(event: AgentEvent, proposed: Vec<FileDiff>) -> Option<Projected> {
     let update = match event {
         AgentEvent::TextDelta { content } => return Some(text(Chunk::Message, content)),
+        AgentEvent::SessionTitle { title } => {
+            let title = display::escape_line(&title).into_owned();
+            acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title))
+        }
         AgentEvent::UserMessage { content } => {
             let content = display::escape(&content).into_owned();
             acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(content.into()))

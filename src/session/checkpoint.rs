@@ -113,7 +113,7 @@ impl Checkpoints {
             bytes <= MEMORY
         });
         // The last one can be taken back however large it is.
-        let forgotten = self.entries.len() - kept.count().max(1);
+        let forgotten = self.entries.len().saturating_sub(kept.count().max(1));
         self.entries.drain(..forgotten);
     }
 

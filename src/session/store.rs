@@ -38,6 +38,8 @@ pub(super) struct Journal {
     place: Place,
     id: SessionId,
     folders: Vec<PathBuf>,
+    /// The mode that was chosen before there was anything to write.
+    mode: Option<Mode>,
     /// Lines that wait to be written.
     pending: Vec<u8>,
     /// What the model has thought since its last message.
@@ -65,6 +67,7 @@ impl Journal {
             place: folder.map_or(Place::Nowhere, Place::Folder),
             id,
             folders,
+            mode: None,
             pending: Vec::new(),
             thought: String::new(),
             shown: HashMap::new(),
@@ -92,6 +95,9 @@ impl Journal {
             Record::Session(head).write(&mut self.pending);
             Record::Opened { pid: std::process::id() }.write(&mut self.pending);
         }
+        if let Some(mode) = self.mode.take() {
+            self.note(&Record::Mode { mode });
+        }
         self.note(&Record::Prompt { text, message: message.clone() });
     }
 
@@ -111,8 +117,9 @@ impl Journal {
 
     /// Notes the mode from here on.
     pub fn mode(&mut self, mode: Mode) {
-        if matches!(self.place, Place::Open(_)) {
-            self.note(&Record::Mode { mode });
+        match self.place {
+            Place::Folder(_) => self.mode = Some(mode),
+            _ => self.note(&Record::Mode { mode }),
         }
     }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, UNANSWERED, connect, servers, store,
+    Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, UNANSWERED, connect, failed, servers,
+    store,
 };
-use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::{Entry, Goal, Steer, Turn, prompt};
 use crate::config::Mode;
-use crate::model::{AssistantMessage, ErrorCode, Message, Provider, Usage};
+use crate::model::{AssistantMessage, ErrorCode, Message, Provider};
 use crate::tools::ToolContext;
 
 /// Messages that may wait to join a turn.
@@ -151,12 +151,6 @@ impl Actor {
     }
 
     pub(super) fn fail(&mut self, message: String, code: ErrorCode) {
-        self.outgoing.push_back(AgentEvent::Error { message, code, status: None, retryable: false });
-        self.outgoing.push_back(AgentEvent::Done {
-            final_text: String::new(),
-            termination_reason: Termination::Error,
-            iterations: 0,
-            usage: Usage::default(),
-        });
+        self.outgoing.extend(failed(message, code));
     }
 }

@@ -33,6 +33,7 @@ mod process;
 mod program;
 mod prompt;
 mod schema;
+mod sessions;
 mod slash;
 mod streaming;
 mod turns;

@@ -122,7 +122,12 @@ impl Server {
         }
         let own_folder = || path_of(uri).and_then(|path| path.parent().map(std::path::Path::to_owned));
         let folders = if self.client.folders.is_empty() { own_folder().into_iter().collect() } else { Vec::new() };
-        let id = self.start_session(folders, std::collections::BTreeMap::new(), Reader::ChatFile)?;
+        let id = self.start_session(
+            (crate::session::new_id(), crate::session::Start::New),
+            folders,
+            std::collections::BTreeMap::new(),
+            Reader::ChatFile,
+        )?;
         self.plain.sessions.insert(uri.to_owned(), Arc::clone(&id));
         Ok(id)
     }

@@ -1,0 +1,150 @@
+//! Conversations that were kept: listing, taking up again with or without showing them, deleting.
+//!
+//! Invariant: a conversation that is taken up is answered once it is there; what is shown of it comes before the answer.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::Server;
+use super::conversation::{Opening, Reader, send};
+use super::dispatch::{Answer, error, read};
+use super::wire::{config_options, mcp_server, modes};
+use crate::agent::event::AgentEvent;
+use crate::protocol::acp;
+use crate::rpc::{ErrorCode, Params, Responder, ResponseError};
+use crate::session::{Listed, SessionId, Sessions, Start, StoreError};
+
+/// Conversations in one answer to `session/list`.
+const PAGE: usize = 100;
+
+/// What is read of `session/load` and `session/resume`; a client without MCP servers may leave them out.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    session_id: String,
+    cwd: PathBuf,
+    #[serde(default)]
+    additional_directories: Vec<PathBuf>,
+    #[serde(default)]
+    mcp_servers: Vec<acp::McpServer>,
+}
+
+impl Server {
+    /// `session/load` and `session/resume`.
+    pub(super) fn open_session(&mut self, responder: Responder, params: &Params, start: Start) {
+        let opened = read::<Kept>(params).and_then(|request| {
+            self.require_acp()?;
+            let id: SessionId = request.session_id.into();
+            if self.conversations.contains_key(&id) {
+                let message = format!("session `{id}` is open here already; send session/close first");
+                return Err(error(ErrorCode::InvalidRequest, message));
+            }
+            let servers = request.mcp_servers.into_iter().map(mcp_server).collect::<Answer<_>>()?;
+            let roots = std::iter::once(request.cwd).chain(request.additional_directories).collect();
+            self.start_session((Arc::clone(&id), start), roots, servers, Reader::Client)?;
+            Ok(id)
+        });
+        match opened {
+            Ok(id) => {
+                if let Some(conversation) = self.conversations.get_mut(&id) {
+                    conversation.opening = Some(Opening { responder, start });
+                }
+            }
+            Err(error) => responder.respond(Err(error)),
+        }
+    }
+
+    /// The conversation is there: its request is answered, and the client told what it is called.
+    pub(super) fn opened(&mut self, id: &SessionId, event: AgentEvent) {
+        let AgentEvent::Resumed { title, mode, cost } = event else { return };
+        let Some(conversation) = self.conversations.get_mut(id) else { return };
+        conversation.mode = mode.parse().unwrap_or(conversation.mode);
+        conversation.cost = cost;
+        let Some(Opening { responder, start }) = conversation.opening.take() else { return };
+        let (modes, options) = (modes(conversation.mode), config_options(conversation));
+        let no_model = conversation.no_model.clone();
+        if start == Start::Replay {
+            responder.ok(&acp::LoadSessionResponse::new().modes(modes).config_options(options));
+        } else {
+            responder.ok(&acp::ResumeSessionResponse::new().modes(modes).config_options(options));
+        }
+        self.announce_commands(id, &self.conversations[id]);
+        let info = acp::SessionInfoUpdate::new().title(title);
+        send(&self.peer, id, acp::SessionUpdate::SessionInfoUpdate(info));
+        self.status(id, no_model);
+    }
+
+    /// It cannot be taken up.
+    pub(super) fn not_opened(&mut self, id: &SessionId, why: &str) {
+        let Some(mut conversation) = self.conversations.remove(id) else { return };
+        if let Some(Opening { responder, .. }) = conversation.opening.take() {
+            responder.error(ErrorCode::InvalidParams, why);
+        }
+        self.tasks.spawn(conversation.close());
+    }
+
+    pub(super) fn list_sessions(&mut self, responder: Responder, params: &Params) {
+        let request = match read::<acp::ListSessionsRequest>(params) {
+            Ok(request) => request,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        let sessions = self.sessions();
+        self.tasks.spawn(async move {
+            let Some(sessions) = sessions else { return responder.ok(&acp::ListSessionsResponse::new(Vec::new())) };
+            match sessions.page(request.cwd.as_deref(), request.cursor.as_deref(), PAGE).await {
+                Ok((page, more)) => {
+                    let next = page.last().filter(|_| more).map(|listed| listed.id.clone());
+                    let page = page.into_iter().map(info).collect();
+                    responder.ok(&acp::ListSessionsResponse::new(page).next_cursor(next));
+                }
+                Err(problem) => {
+                    responder.error(ErrorCode::RequestFailed, format!("the sessions cannot be listed: {problem}"));
+                }
+            }
+        });
+    }
+
+    pub(super) fn delete_session(&mut self, responder: Responder, params: &Params) {
+        let id = match read::<acp::DeleteSessionRequest>(params) {
+            Ok(request) => request.session_id.0,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        let open = self.conversations.remove(&id);
+        let sessions = self.sessions();
+        self.tasks.spawn(async move {
+            if let Some(conversation) = open {
+                conversation.close().await;
+            }
+            let removed = match sessions {
+                Some(sessions) => sessions.remove(&id).await,
+                None => Ok(()),
+            };
+            match removed {
+                // Who wants it gone has what they want.
+                Ok(()) | Err(StoreError::Unknown(_)) => responder.ok(&acp::DeleteSessionResponse::new()),
+                Err(problem) => responder.respond(Err(refused(&problem))),
+            }
+        });
+    }
+
+    /// Where conversations are kept, if they are.
+    fn sessions(&self) -> Option<Sessions> {
+        let state = (self.load)(&self.options, &[]).state_dir?;
+        Some(Sessions::new(&state))
+    }
+}
+
+fn refused(problem: &StoreError) -> ResponseError {
+    error(ErrorCode::RequestFailed, problem.to_string())
+}
+
+fn info(listed: Listed) -> acp::SessionInfo {
+    let Listed { id, mut folders, title, updated } = listed;
+    let more = folders.split_off(folders.len().min(1));
+    acp::SessionInfo::new(id, folders.pop().unwrap_or_default())
+        .additional_directories(more)
+        .title(title)
+        .updated_at(humantime::format_rfc3339_seconds(updated).to_string())
+}

@@ -1,0 +1,114 @@
+//! Conversations that last: taken up again by another process, on the other carrier, listed, deleted.
+
+use crate::driver::{Client, World};
+use serde_json::{Value, json};
+
+fn script() -> Value {
+    let call =
+        json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "new.txt", "content": "new\n" } } });
+    json!([
+        [{ "reasoning": "hm" }, { "text": "I write it." }, call],
+        [{ "text": "Done." }],
+        [{ "text": "It was new.txt." }],
+    ])
+}
+
+/// What was shown of a conversation, without what is told only while it happens.
+fn shown(client: &Client, session: &str) -> Vec<Value> {
+    let mut shown: Vec<Value> = Vec::new();
+    let of = |message: &&Value| message["method"] == "session/update" && message["params"]["sessionId"] == session;
+    for message in client.seen.iter().filter(of) {
+        let update = &message["params"]["update"];
+        let kind = update["sessionUpdate"].as_str().unwrap_or_default().to_owned();
+        match kind.as_str() {
+            "agent_message_chunk" | "agent_thought_chunk" => {
+                let text = update["content"]["text"].as_str().unwrap_or_default();
+                match shown.last_mut().filter(|last| last["kind"] == kind.as_str()) {
+                    Some(last) => last["text"] = format!("{}{text}", last["text"].as_str().unwrap()).into(),
+                    None => shown.push(json!({ "kind": kind, "text": text })),
+                }
+            }
+            "tool_call_update" if update["status"] == "completed" || update["status"] == "failed" => {
+                shown.push(json!({ "kind": kind, "status": update["status"], "content": update["content"] }));
+            }
+            _ => {}
+        }
+    }
+    shown
+}
+
+fn open(client: &mut Client, world: &World, method: &str, session: &str) -> Value {
+    let params = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+    client.call(method, params)["result"].clone()
+}
+
+/// A turn in mode `edit`, so that nobody is asked.
+fn turn(client: &mut Client, world: &World, text: &str) -> String {
+    let session = client.session(world);
+    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+    let id = client.prompt(&session, text);
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    session
+}
+
+fn refused(client: &mut Client, session: &str, cwd: Value) -> Value {
+    let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
+    client.call("session/load", params)["error"].clone()
+}
+
+#[test]
+fn a_conversation_goes_on_in_another_process_and_on_the_other_carrier() {
+    let world = World::new(script());
+    let mut first = world.client();
+    let session = turn(&mut first, &world, "write new.txt");
+    let before = shown(&first, &session);
+    first.end();
+
+    let mut second = world.acp();
+    second.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    let listed = second.call("session/list", json!({ "cwd": world.path() }))["result"].clone();
+    assert_eq!(listed["sessions"][0]["sessionId"], session.as_str(), "{listed}");
+    assert_eq!(listed["sessions"][0]["title"], "write new.txt");
+    let loaded = open(&mut second, &world, "session/load", &session);
+    assert_eq!(loaded["modes"]["currentModeId"], "edit");
+    assert_eq!(shown(&second, &session), before);
+    let id = second.prompt(&session, "which file?");
+    assert_eq!(second.answer(id)["result"]["stopReason"], "end_turn");
+    let request = world.rehearsal().requests().pop().unwrap();
+    let roles: Vec<_> = request["messages"].as_array().unwrap().iter().map(|m| m["role"].clone()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"], "{request}");
+    second.end();
+}
+
+#[test]
+fn resuming_shows_nothing_and_deleting_leaves_nothing() {
+    let world = World::new(script());
+    let mut first = world.client();
+    let session = turn(&mut first, &world, "write new.txt");
+    first.end();
+    let mut second = world.client();
+    open(&mut second, &world, "session/resume", &session);
+    assert_eq!(shown(&second, &session), Vec::<Value>::new());
+    second.call("session/delete", json!({ "sessionId": session }));
+    let listed = second.call("session/list", json!({}))["result"].clone();
+    assert_eq!(listed["sessions"], json!([]));
+    let error = refused(&mut second, &session, json!(world.path()));
+    assert_eq!(error["code"], -32602, "{error}");
+    assert!(error["message"].as_str().unwrap().contains("there is no session"), "{error}");
+    second.end();
+}
+
+#[test]
+fn a_session_that_is_open_elsewhere_is_refused_with_its_process() {
+    let world = World::new(script());
+    let mut first = world.client();
+    let session = turn(&mut first, &world, "write new.txt");
+    let mut second = world.client();
+    let error = refused(&mut second, &session, json!(world.path()));
+    let text = error["message"].as_str().unwrap();
+    assert!(text.contains(&format!("process {}", std::process::id())), "{error}");
+    let relative = refused(&mut second, &session, json!("here"));
+    assert!(relative["message"].as_str().unwrap().contains("absolute"), "{relative}");
+    second.end();
+    first.end();
+}
