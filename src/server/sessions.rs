@@ -70,6 +70,7 @@ impl Server {
         } else {
             responder.ok(&acp::ResumeSessionResponse::new().modes(modes).config_options(options));
         }
+        self.announce_commands(id, &self.conversations[id]);
         let info = acp::SessionInfoUpdate::new().title(title);
         send(&self.peer, id, acp::SessionUpdate::SessionInfoUpdate(info));
         self.status(id, no_model);

@@ -117,7 +117,8 @@ fn a_client_that_reads_no_more_in_the_middle_of_a_turn_ends_the_turn_too() {
     read_until(&mut reader, "agentInfo");
     ask("session/new", json!({ "cwd": world.path(), "mcpServers": [] }));
     let line = read_until(&mut reader, "configOptions");
-    let answer: Value = serde_json::from_str(line.lines().last().unwrap()).unwrap();
+    let answer: Value =
+        serde_json::from_str(line.lines().find(|line| line.contains("configOptions")).unwrap()).unwrap();
     ask(
         "session/prompt",
         json!({ "sessionId": answer["result"]["sessionId"], "prompt": [{ "type": "text", "text": "hi" }] }),

@@ -1,0 +1,158 @@
+//! `tandem sessions`: the conversations that were kept.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use serde_json::json;
+
+use super::Outcome;
+use super::transcript::markdown;
+use crate::config::{Environment, Settings, Sources};
+use crate::session::{Listed, Sessions};
+use crate::text::display;
+
+/// So many are listed unless all are wanted.
+const SHORT: usize = 20;
+
+/// Arguments of `tandem sessions`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// List conversations, the last used first
+    List {
+        /// Only those of this folder
+        #[arg(short = 'C', long = "directory", value_name = "DIR")]
+        directory: Option<PathBuf>,
+        /// All of them, not the last 20
+        #[arg(long)]
+        all: bool,
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a conversation
+    Show {
+        /// Its id, or the beginning of it
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Write a conversation to a file or to standard output
+    Export {
+        /// Its id, or the beginning of it
+        #[arg(value_name = "ID")]
+        id: String,
+        /// md (to be read) or json (its events)
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+        /// Where to; standard output when left out
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Remove conversations for good
+    Rm {
+        /// Their ids
+        #[arg(value_name = "ID", required = true)]
+        ids: Vec<String>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Format {
+    #[default]
+    Md,
+    Json,
+}
+
+pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
+    let sessions = kept(&Settings::load(environment, &Sources::default()))?;
+    match args.action {
+        Action::List { directory, all, json } => {
+            let folder = directory.as_deref().map(absolute).transpose()?;
+            let size = if all { usize::MAX } else { SHORT };
+            let (page, more) = sessions.page(folder.as_deref(), None, size).await?;
+            let mut out = io::BufWriter::new(io::stdout().lock());
+            list(&page, json, &mut out)?;
+            if more && !json {
+                writeln!(out, "… and more: `tandem sessions list --all`")?;
+            }
+            out.flush()?;
+        }
+        Action::Show { id } => {
+            let events = sessions.read(&sessions.find(&id).await?).await?;
+            let text = markdown(&events);
+            io::stdout().write_all(display::escape(&text).as_bytes())?;
+        }
+        Action::Export { id, format, output } => {
+            let events = sessions.read(&sessions.find(&id).await?).await?;
+            let text = match format {
+                Format::Md => markdown(&events),
+                Format::Json => serde_json::to_string_pretty(&events)? + "\n",
+            };
+            match output {
+                None => io::stdout().write_all(text.as_bytes())?,
+                Some(file) => write(&file, &text).with_context(|| format!("writing {}", file.display()))?,
+            }
+        }
+        Action::Rm { ids } => {
+            for id in ids {
+                sessions.remove(&sessions.find(&id).await?).await?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the conversations of these settings are kept.
+pub(super) fn kept(settings: &Settings) -> anyhow::Result<Sessions> {
+    let state = settings.state_dir.as_deref().context("there is no state folder; set TANDEM_STATE_DIR")?;
+    Ok(Sessions::new(state))
+}
+
+fn absolute(folder: &Path) -> anyhow::Result<PathBuf> {
+    let root = crate::workspace::Root::open(folder).with_context(|| format!("folder {}", folder.display()))?;
+    Ok(root.path().to_owned())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the person names the file, as with any program's output")]
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    std::fs::write(file, text)
+}
+
+fn list(page: &[Listed], json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    let now = SystemTime::now();
+    for Listed { id, folders, title, updated } in page {
+        if json {
+            let updated = humantime::format_rfc3339_seconds(*updated).to_string();
+            let line = json!({ "id": id, "title": title, "folders": folders, "updated": updated });
+            writeln!(out, "{line}")?;
+            continue;
+        }
+        let folder = folders.first().map(|folder| folder.display().to_string()).unwrap_or_default();
+        let (age, title) = (age(now.duration_since(*updated).unwrap_or_default()), display::escape_line(title));
+        writeln!(out, "{id}  {age:>4}  {}  {title}", display::escape_line(&folder))?;
+    }
+    if page.is_empty() && !json {
+        writeln!(out, "no conversation is kept yet")?;
+    }
+    Ok(())
+}
+
+/// The largest unit says enough.
+fn age(age: Duration) -> String {
+    let seconds = age.as_secs();
+    let (count, unit) = match seconds {
+        0..60 => (seconds, "s"),
+        60..3600 => (seconds / 60, "m"),
+        3600..86_400 => (seconds / 3600, "h"),
+        _ => (seconds / 86_400, "d"),
+    };
+    format!("{count}{unit}")
+}

@@ -1,0 +1,114 @@
+//! A conversation as Markdown, to be read.
+
+use std::fmt::Write as _;
+
+use crate::agent::event::{AgentEvent, ExecutionResult, PlanEntry, PlanStatus};
+use crate::text::unified;
+
+/// Who speaks in the part that is being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    Nobody,
+    Person,
+    Model,
+}
+
+struct Transcript {
+    text: String,
+    voice: Voice,
+    /// What the running call is called.
+    title: Option<String>,
+}
+
+/// The events of a conversation in words.
+pub(super) fn markdown(events: &[AgentEvent]) -> String {
+    let mut transcript = Transcript { text: String::new(), voice: Voice::Nobody, title: None };
+    for event in events {
+        transcript.event(event);
+    }
+    transcript.text
+}
+
+impl Transcript {
+    fn event(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::UserMessage { content } => {
+                self.voice = Voice::Nobody;
+                self.block(Voice::Person, content.trim());
+            }
+            AgentEvent::ReasoningDelta { content } => {
+                let quoted = content.trim().lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
+                self.block(Voice::Model, &quoted);
+            }
+            AgentEvent::TextDelta { content } => self.block(Voice::Model, content.trim()),
+            AgentEvent::ToolPreview { preview, .. } => self.title = Some(preview.title.clone()),
+            AgentEvent::ToolExecutionEnd { name, result, .. } => {
+                let title = self.title.take().unwrap_or_else(|| name.clone());
+                self.block(Voice::Model, &call(&title, result));
+            }
+            AgentEvent::Plan { entries } => {
+                let steps: Vec<_> = entries.iter().map(step).collect();
+                self.block(Voice::Model, &steps.join("\n"));
+            }
+            _ => {}
+        }
+    }
+
+    fn block(&mut self, voice: Voice, block: &str) {
+        if self.voice != voice {
+            let name = if voice == Voice::Person { "You" } else { "tandem" };
+            let _ = write!(self.text, "## {name}\n\n");
+            self.voice = voice;
+        }
+        let _ = write!(self.text, "{block}\n\n");
+    }
+}
+
+fn call(title: &str, result: &ExecutionResult) -> String {
+    let mut text = format!("* {} {title}", if result.is_error { "✗" } else { "✓" });
+    if result.is_error {
+        let _ = write!(text, ": {}", result.content.lines().next().unwrap_or_default());
+    }
+    for diff in &result.diffs {
+        let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
+        // Longer than any fence in the text.
+        let longest = change.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+        let fence = "`".repeat(longest.max(2) + 1);
+        let _ = write!(text, "\n\n{fence}diff\n{}\n{fence}", change.trim_end());
+    }
+    text
+}
+
+fn step(entry: &PlanEntry) -> String {
+    let mark = if entry.status == PlanStatus::Completed { 'x' } else { ' ' };
+    format!("* [{mark}] {}", entry.content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::event::{FileDiff, Preview, ToolKind};
+
+    #[test]
+    fn a_conversation_reads_like_one() {
+        let preview = Preview { title: "Edit a.rs".to_owned(), ..Preview::default() };
+        let diff = FileDiff { path: "/w/a.rs".into(), old_text: Some("one\n".into()), new_text: "two\n".into() };
+        let result = ExecutionResult { diffs: vec![diff], ..ExecutionResult::default() };
+        let events = [
+            AgentEvent::UserMessage { content: "change it\n".to_owned() },
+            AgentEvent::TextDelta { content: "I will.".to_owned() },
+            AgentEvent::ToolPreview { call_id: "c".to_owned(), kind: ToolKind::Edit, preview },
+            AgentEvent::ToolExecutionEnd {
+                call_id: "c".to_owned(),
+                name: "edit_file".to_owned(),
+                result,
+                wait_ms: 0.0,
+                execute_duration_ms: 0.0,
+            },
+        ];
+        assert_eq!(
+            markdown(&events),
+            "## You\n\nchange it\n\n## tandem\n\nI will.\n\n* ✓ Edit a.rs\n\n```diff\n@@ -1,1 +1,1 @@\n-one\n+two\n```\n\n"
+        );
+    }
+}
