@@ -13,6 +13,8 @@ mod permissions;
 mod replay;
 mod run;
 mod serve;
+mod sessions;
+mod transcript;
 
 use std::process::ExitCode;
 use std::{fmt, io};
@@ -50,6 +52,8 @@ enum Command {
     Models(models::Args),
     /// List the permission rules of a workspace, and take back what was allowed
     Permissions(permissions::Args),
+    /// List, show, export and remove the conversations that were kept
+    Sessions(sessions::Args),
     /// Play recorded model streams through the decoder and print the events
     Replay(replay::Args),
     /// Print or write an editor's configuration
@@ -113,6 +117,7 @@ impl Cli {
             Command::Demo(args) => demo::run(args).await,
             Command::Doctor(args) => doctor::run(args, &environment).await,
             Command::Run(args) => run::run(args, &environment).await,
+            Command::Sessions(args) => sessions::run(args, &environment).await,
             Command::Models(args) => models::run(args, &environment).await,
             Command::Permissions(args) => permissions::run(args, &environment).await,
             Command::Replay(args) => done(replay::run(&args, &mut io::BufWriter::new(io::stdout()))),

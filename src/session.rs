@@ -30,7 +30,7 @@ pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Limits, Steer, Step};
 use crate::config::Mode;
 pub use crate::model::Effort;
-use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec, Usage};
+use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::tools::process::Shell;
 use crate::tools::{Redactor, Tool, mcp};
 use crate::workspace::Workspace;

@@ -2,7 +2,7 @@
 //! with `--json` every event is a line of standard output.
 
 use std::io::{self, IsTerminal as _, Read as _, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use anyhow::Context as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, Outcome};
+use super::{Failure, Outcome, sessions};
 use crate::agent::event::{AgentEvent, Grant, Permission, Preview, Scope, Termination};
 use crate::config::{Environment, Flags, Mode, Settings, Sources};
-use crate::session::{Command, Prompt, Session, Start, rule_problems, setup};
+use crate::session::{Command, Prompt, Session, SessionId, Start, new_id, rule_problems, setup};
 use crate::text::{Encoding, display, unified};
 use crate::workspace::{Documents, NoEditor, Root, Workspace};
 
@@ -36,6 +36,12 @@ pub(super) struct Args {
     /// The workspace folder
     #[arg(short = 'C', long = "directory", value_name = "DIR", default_value = ".")]
     directory: PathBuf,
+    /// Go on with the last conversation of this folder
+    #[arg(long = "continue", conflicts_with = "session")]
+    last: bool,
+    /// Go on with this conversation (`tandem sessions list`)
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
     /// What you want; read from standard input when left out
     #[arg(value_name = "PROMPT", trailing_var_arg = true)]
     prompt: Vec<String>,
@@ -51,13 +57,13 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     for problem in settings.problems.iter().chain(&rule_problems(&settings)) {
         terminal.line(&format!("tandem: {problem}"))?;
     }
+    let (id, start) = conversation(&args, &settings, root.path()).await?;
     let workspace = Workspace::new(vec![Arc::new(root)], Documents::new(Encoding::Utf8), Arc::new(NoEditor));
     let (sender, events) = mpsc::channel(EVENTS);
-    let session = Session::start(
-        setup(crate::session::new_id(), Start::New, &settings, workspace),
-        sender,
-        &CancellationToken::new(),
-    );
+    let session = Session::start(setup(id, start, &settings, workspace), sender, &CancellationToken::new());
+    if let Some(mode) = args.mode {
+        session.send(Command::SetMode(mode))?;
+    }
     session.send(Command::Prompt(Prompt::text(prompt)))?;
     let reason = follow(&session, events, &mut terminal).await?;
     session.close().await;
@@ -66,6 +72,21 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         Termination::Error => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
     })
+}
+
+/// The conversation the prompt belongs to.
+async fn conversation(args: &Args, settings: &Settings, folder: &Path) -> anyhow::Result<(SessionId, Start)> {
+    let id = match &args.session {
+        Some(id) => sessions::kept(settings)?.find(id).await?,
+        None if args.last => {
+            let (page, _) = sessions::kept(settings)?.page(Some(folder), None, 1).await?;
+            let last = page.into_iter().next();
+            let missing = || format!("no conversation of {} is kept; leave out --continue", folder.display());
+            last.with_context(missing)?.id
+        }
+        None => return Ok((new_id(), Start::New)),
+    };
+    Ok((id.into(), Start::Resume))
 }
 
 fn words(args: &Args) -> Result<String, Failure> {
@@ -160,6 +181,9 @@ impl Terminal {
             }
             AgentEvent::Retry { wait_ms, reason, .. } => {
                 self.line(&format!("… {reason}; next try in {} s", wait_ms.div_ceil(1000)))
+            }
+            AgentEvent::Resumed { title, .. } => {
+                self.line(&format!("… going on with: {}", display::escape_line(&title)))
             }
             AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message, .. } => {
                 self.line(&format!("! {message}"))

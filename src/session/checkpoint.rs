@@ -17,7 +17,7 @@ use crate::tools::FileDiff;
 use crate::workspace::{Change, edit};
 pub use review::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection};
 use store::Store;
-pub(super) use store::{Texts, address};
+pub(super) use store::{Texts, address, folder};
 
 /// So many bytes of text are remembered; the turns before are settled.
 const MEMORY: usize = 64 * 1024 * 1024;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::permission::remembered::Remembered;
 use super::permission::{Policy, Rule};
-use super::{SessionId, store};
+use super::{SessionId, checkpoint, store};
 use crate::agent::Limits;
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
 use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
@@ -109,7 +109,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
             cost: settings.limits.cost,
             parallel: settings.limits.parallel as usize,
         },
-        checkpoints: settings.state_dir.as_ref().map(|state| state.join("checkpoints")),
+        checkpoints: settings.state_dir.as_deref().map(checkpoint::folder),
         journal: settings.state_dir.as_deref().map(store::folder),
         start,
         surroundings: surroundings(settings),

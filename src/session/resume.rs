@@ -1,7 +1,7 @@
 //! A conversation and its journal: taking it up again, and writing what happens before anybody is told.
 
 use super::store;
-use super::{Actor, Start};
+use super::{Actor, NoProvider, Start};
 use crate::agent::event::AgentEvent;
 use crate::model::ErrorCode;
 
@@ -10,7 +10,12 @@ impl Actor {
     pub(super) async fn resume(&mut self) {
         let kept = match self.journal.open().await {
             Ok(kept) => kept,
-            Err(problem) => return self.fail(problem.to_string(), ErrorCode::InvalidRequest),
+            Err(problem) => {
+                let (message, code) = (problem.to_string(), ErrorCode::InvalidRequest);
+                // Nothing is said in a conversation that is not the one that was meant.
+                self.model = Err(NoProvider { message: message.clone(), code, unset: false });
+                return self.fail(message, code);
+            }
         };
         self.mode = kept.mode.unwrap_or(self.mode);
         self.turns = kept.turns;

@@ -387,3 +387,38 @@ fn packagers_get_completions_a_manual_and_a_version() {
         assert!(output.stdout.contains(word), "{arguments:?}: {word} is missing");
     }
 }
+
+#[test]
+fn a_conversation_is_kept_listed_shown_continued_and_removed() {
+    let world = World::new(json!([[write_call()], [{ "text": "Written." }], [{ "text": "It was new.txt." }]]));
+    let first = world.run(&["run", "--mode", "edit", "write a file"]);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+
+    let list = world.run(&["sessions", "list", "--json", "-C", "."]);
+    let listed: Value = serde_json::from_str(list.stdout.trim()).expect("one conversation");
+    assert_eq!(listed["title"], "write a file");
+    let id = listed["id"].as_str().unwrap();
+    assert!(world.run(&["sessions", "list"]).stdout.contains("write a file"));
+
+    let again = world.run(&["run", "--continue", "which file?"]);
+    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "It was new.txt.\n"), "{}", again.stderr);
+    let request = world.rehearsal().requests().pop().unwrap();
+    let roles: Vec<_> = request["messages"].as_array().unwrap().iter().map(|m| m["role"].clone()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"], "{request}");
+
+    let shown = world.run(&["sessions", "show", id]).stdout;
+    for part in ["## You\n\nwrite a file", "✓ Create new.txt", "+new", "Written.", "which file?", "It was new.txt."] {
+        assert!(shown.contains(part), "{part} is missing in {shown}");
+    }
+    let exported = world.run(&["sessions", "export", id, "--format", "json"]).stdout;
+    let exported: Value = serde_json::from_str(&exported).unwrap();
+    assert_eq!(exported[0], json!({ "type": "user_message", "content": "write a file" }));
+
+    assert_eq!(world.run(&["sessions", "rm", id]).code, Some(0));
+    let gone = world.run(&["run", "--session", id, "hello?"]);
+    assert_eq!(gone.code, Some(1));
+    assert!(gone.stderr.contains("there is no session"), "{}", gone.stderr);
+    let none = world.run(&["run", "--continue", "hello?"]);
+    assert!(none.stderr.contains("no conversation of"), "{}", none.stderr);
+    assert_eq!(world.rehearsal().requests().len(), 3, "no model was asked in a conversation that is not there");
+}

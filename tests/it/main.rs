@@ -36,5 +36,7 @@ mod schema;
 mod sessions;
 mod slash;
 mod streaming;
+#[cfg(unix)]
+mod survival;
 mod turns;
 mod undo;

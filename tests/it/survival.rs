@@ -1,6 +1,6 @@
 //! `kill -9` anywhere in a turn: nothing that was acknowledged is lost, the history is valid, the next prompt works.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use serde_json::{Value, json};

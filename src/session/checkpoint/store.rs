@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +34,11 @@ pub(super) enum Store {
 pub(super) struct Images {
     folder: StateFolder,
     stored: HashSet<String>,
+}
+
+/// Where the texts are.
+pub(in crate::session) fn folder(state: &Path) -> PathBuf {
+    state.join("checkpoints")
 }
 
 impl Store {
@@ -74,6 +79,11 @@ impl Store {
 pub(in crate::session) struct Texts(Option<StateFolder>);
 
 impl Texts {
+    /// Those of the state folder `state`.
+    pub async fn of(state: &Path) -> Self {
+        Self(StateFolder::existing(folder(state)).await.ok())
+    }
+
     /// The text of this address, if it is still there.
     pub async fn get(&self, address: &str) -> Option<Arc<str>> {
         Some(self.0.as_ref()?.beginning(address, RETENTION.bytes).await.ok()?.into())

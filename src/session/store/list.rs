@@ -6,6 +6,9 @@ use std::time::SystemTime;
 
 use super::load::{self, Kept, TooNew};
 use super::record::{Head, Record};
+use super::replay;
+use crate::agent::event::AgentEvent;
+use crate::session::checkpoint::Texts;
 use crate::workspace::StateFolder;
 use crate::workspace::state::log::{Log, LogError};
 
@@ -15,7 +18,10 @@ const ENDING: &str = ".jsonl";
 
 /// The journals in a state folder.
 #[derive(Debug, Clone)]
-pub struct Sessions(PathBuf);
+pub struct Sessions {
+    state: PathBuf,
+    journals: PathBuf,
+}
 
 /// A conversation in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +42,9 @@ pub enum StoreError {
     /// There is none of that name.
     #[error("there is no session `{0}`; `tandem sessions list` shows those that are kept")]
     Unknown(String),
+    /// More than one begins like that.
+    #[error("{1} sessions begin with `{0}`; give more of the name")]
+    Ambiguous(String, usize),
     /// Another process goes on with it.
     #[error("the session is open in another tandem{}; close it there first", pid(*.0))]
     Held(Option<u32>),
@@ -58,7 +67,42 @@ impl Sessions {
     /// The journals of the state folder `state`.
     #[must_use]
     pub fn new(state: &Path) -> Self {
-        Self(folder(state))
+        Self { state: state.to_owned(), journals: folder(state) }
+    }
+
+    /// The whole name of the conversation whose name begins with `beginning`.
+    ///
+    /// # Errors
+    /// When there is none, or more than one.
+    pub async fn find(&self, beginning: &str) -> Result<String, StoreError> {
+        let unknown = || StoreError::Unknown(beginning.to_owned());
+        let files = match StateFolder::existing(self.journals.clone()).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(unknown()),
+            folder => folder?.list().await?,
+        };
+        let mut ids: Vec<_> = files.iter().filter_map(|file| file.name.strip_suffix(ENDING)).collect();
+        if !ids.contains(&beginning) {
+            ids.retain(|id| !beginning.is_empty() && id.starts_with(beginning));
+            if ids.len() > 1 {
+                return Err(StoreError::Ambiguous(beginning.to_owned(), ids.len()));
+            }
+            return ids.pop().map(str::to_owned).ok_or_else(unknown);
+        }
+        Ok(beginning.to_owned())
+    }
+
+    /// A conversation as the events that show it. Changes nothing, also while somebody goes on with it.
+    ///
+    /// # Errors
+    /// When there is none of that name or it cannot be read.
+    pub async fn read(&self, id: &str) -> Result<Vec<AgentEvent>, StoreError> {
+        let folder = StateFolder::existing(self.journals.clone()).await?;
+        let text = match folder.beginning(&file_name(id), u64::MAX).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::Unknown(id.to_owned())),
+            text => text?,
+        };
+        let kept = load::load(&text).map_err(|TooNew(version)| StoreError::TooNew(version))?;
+        Ok(replay::events(kept.records, &Texts::of(&self.state).await).await)
     }
 
     /// One page, the last used first: those after `after` (the first page: `None`), of workspace folder `cwd` alone if
@@ -67,7 +111,7 @@ impl Sessions {
     /// # Errors
     /// When the folder cannot be read; one that is not there is an empty one.
     pub async fn page(&self, cwd: Option<&Path>, after: Option<&str>, size: usize) -> io::Result<(Vec<Listed>, bool)> {
-        let folder = match StateFolder::existing(self.0.clone()).await {
+        let folder = match StateFolder::existing(self.journals.clone()).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), false)),
             folder => folder?,
         };
@@ -96,8 +140,8 @@ impl Sessions {
     /// # Errors
     /// When there is none of that name, or a process has it open.
     pub async fn remove(&self, id: &str) -> Result<(), StoreError> {
-        let _held = open(&self.0, id).await?;
-        Ok(StateFolder::existing(self.0.clone()).await?.remove(&file_name(id)).await?)
+        let _held = open(&self.journals, id).await?;
+        Ok(StateFolder::existing(self.journals.clone()).await?.remove(&file_name(id)).await?)
     }
 }
 
