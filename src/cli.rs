@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod init;
 mod logging;
+mod logs;
 mod man;
 mod models;
 mod permissions;
@@ -54,6 +55,8 @@ enum Command {
     Permissions(permissions::Args),
     /// List, show, export and remove the conversations that were kept
     Sessions(sessions::Args),
+    /// Show what tandem logged
+    Logs(logs::Args),
     /// Play recorded model streams through the decoder and print the events
     Replay(replay::Args),
     /// Print or write an editor's configuration
@@ -120,6 +123,7 @@ impl Cli {
             Command::Sessions(args) => sessions::run(args, &environment).await,
             Command::Models(args) => models::run(args, &environment).await,
             Command::Permissions(args) => permissions::run(args, &environment).await,
+            Command::Logs(args) => done(logs::run(&args, &environment, &mut io::stdout())),
             Command::Replay(args) => done(replay::run(&args, &mut io::BufWriter::new(io::stdout()))),
             Command::Init(args) => done(init::run(&args, &environment, &mut io::stdout())),
             Command::Config(args) => done(config::run(&args, &environment, &mut io::stdout())),

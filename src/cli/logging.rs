@@ -1,4 +1,4 @@
-//! Where log lines go: standard error, which editors keep in a log of their own. No line holds a key, nothing in it
+//! Where log lines go: standard error, which editors keep in a log of their own, and the log file. No line holds a key, nothing in it
 //! steers a terminal, and a panic is a line like any other.
 
 use std::io::{self, Write};
@@ -7,6 +7,7 @@ use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
 use super::Cli;
+use super::logs::LogFile;
 use crate::config::Environment;
 use crate::text::{Redactor, display};
 
@@ -16,16 +17,17 @@ pub fn log(_cli: &Cli, environment: &Environment) {
     let level = wanted.map_or(Ok(LevelFilter::WARN), str::parse::<LevelFilter>);
     let known = level.is_ok();
     let secrets = Redactor::new(environment.secrets());
-    let lines = secrets.clone();
+    let (lines, file) = (secrets.clone(), LogFile::of(environment));
+    let log = file.clone();
     tracing_subscriber::fmt()
         .with_max_level(level.unwrap_or(LevelFilter::WARN))
-        .with_writer(move || Clean { secrets: lines.clone(), to: io::stderr() })
+        .with_writer(move || Clean { secrets: lines.clone(), to: Both(io::stderr(), log.clone()) })
         .with_ansi(false)
         .with_target(false)
         .init();
     std::panic::set_hook(Box::new(move |panic| {
         // Also where the log is off: it is the last thing a broken process says.
-        let mut out = Clean { secrets: secrets.clone(), to: io::stderr() };
+        let mut out = Clean { secrets: secrets.clone(), to: Both(io::stderr(), file.clone()) };
         let _nobody_reads = out.write_all(format!("tandem broke: {panic}\n").as_bytes());
     }));
     if !known {
@@ -34,6 +36,21 @@ pub fn log(_cli: &Cli, environment: &Environment) {
             "TANDEM_LOG: `{}` is none of off, error, warn, info, debug, trace",
             wanted.unwrap_or_default()
         );
+    }
+}
+
+/// Standard error and the log file.
+struct Both(io::Stderr, LogFile);
+
+impl Write for Both {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.1.add(line);
+        self.0.write_all(line)?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

@@ -108,7 +108,7 @@ mod tests {
         ];
         assert_eq!(
             markdown(&events),
-            "## You\n\nchange it\n\n## tandem\n\nI will.\n\n* ✓ Edit a.rs\n\n```diff\n@@ -1,1 +1,1 @@\n-one\n+two\n```\n\n"
+            "## You\n\nchange it\n\n## tandem\n\nI will.\n\n* ✓ Edit a.rs\n\n```diff\n@@ -1 +1 @@\n-one\n+two\n```\n\n"
         );
     }
 }

@@ -200,7 +200,8 @@ impl Environment {
     }
 
     /// The platform's folder for what is kept between runs.
-    pub(super) fn state_folder(&self) -> Option<&Path> {
+    #[must_use]
+    pub fn state_folder(&self) -> Option<&Path> {
         self.0.state.as_deref()
     }
 }

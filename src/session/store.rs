@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 pub(super) use self::list::folder;
 pub use self::list::{Listed, Sessions, StoreError};
 use self::load::Kept;
-use self::record::{Call, Change, Head, Record, VERSION};
+use self::record::{Call, Change, Head, Line, Record, VERSION};
 pub(super) use self::replay::{changes, events};
 use super::SessionId;
 use super::checkpoint::address;
@@ -88,17 +88,19 @@ impl Journal {
     }
 
     /// Notes a prompt: the person's words, and what the model is sent.
-    pub fn prompt(&mut self, text: String, message: &Message) {
+    pub fn prompt(&mut self, text: &str, message: &Message) {
         if let Place::Folder(_) = self.place {
             let head =
-                Head { version: VERSION, id: self.id.to_string(), folders: self.folders.clone(), title: title(&text) };
+                Head { version: VERSION, id: self.id.to_string(), folders: self.folders.clone(), title: title(text) };
             Record::Session(head).write(&mut self.pending);
             Record::Opened { pid: std::process::id() }.write(&mut self.pending);
         }
         if let Some(mode) = self.mode.take() {
             self.note(&Record::Mode { mode });
         }
-        self.note(&Record::Prompt { text, message: message.clone() });
+        if self.is_kept() {
+            Line::Prompt { text, message }.write(&mut self.pending);
+        }
     }
 
     /// Notes an answer or results.
@@ -107,7 +109,9 @@ impl Journal {
             let text = std::mem::take(&mut self.thought);
             self.note(&Record::Thought { text });
         }
-        self.note(&Record::Message { message: message.clone() });
+        if self.is_kept() {
+            Line::Message { message }.write(&mut self.pending);
+        }
     }
 
     /// Notes what the conversation was made shorter to.
@@ -155,9 +159,13 @@ impl Journal {
     }
 
     fn note(&mut self, record: &Record) {
-        if !matches!(self.place, Place::Nowhere) {
+        if self.is_kept() {
             record.write(&mut self.pending);
         }
+    }
+
+    fn is_kept(&self) -> bool {
+        !matches!(self.place, Place::Nowhere)
     }
 
     /// Writes what was noted. Fails once at most, in words for the person.

@@ -32,7 +32,7 @@ impl Actor {
         let encoded = provider.encode(&message);
         self.turns += 1;
         self.title = (self.turns == 1).then(|| store::title(&words));
-        self.journal.prompt(words, &message);
+        self.journal.prompt(&words, &message);
         self.history.push(Arc::new(Entry { message, encoded }));
         self.begin(Goal::Answer).await;
     }

@@ -107,6 +107,24 @@ pub(in crate::session) struct Change {
     pub after: String,
 }
 
+/// What is large is written without being copied first; read, it is a [`Record`].
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Line<'a> {
+    /// As [`Record::Prompt`].
+    Prompt { text: &'a str, message: &'a Message },
+    /// As [`Record::Message`].
+    Message { message: &'a Message },
+}
+
+impl Line<'_> {
+    /// Adds it to `lines`.
+    pub fn write(&self, lines: &mut Vec<u8>) {
+        serde_json::to_writer(&mut *lines, self).expect("a record is always JSON");
+        lines.push(b'\n');
+    }
+}
+
 impl Record {
     /// Adds its line to `lines`.
     pub fn write(&self, lines: &mut Vec<u8>) {

@@ -1,0 +1,134 @@
+//! The log file: what the servers would say on standard error, which most editors hide, kept in the state folder as well.
+//! And `tandem logs`, which shows it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use anyhow::Context as _;
+
+use crate::config::Environment;
+use crate::text::display;
+
+/// A file of this size becomes the old one, in place of the old one before.
+const FULL: u64 = 2 << 20;
+/// More than the lines that are shown.
+const TAIL: u64 = 256 << 10;
+
+/// Arguments of `tandem logs`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Print where the file is, and nothing else
+    #[arg(long)]
+    path: bool,
+    /// How many lines
+    #[arg(short = 'n', long, value_name = "LINES", default_value_t = 200)]
+    lines: usize,
+}
+
+pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
+    let file = file(environment).context("there is no state folder; set TANDEM_STATE_DIR")?;
+    if args.path {
+        return Ok(writeln!(out, "{}", file.display())?);
+    }
+    let text = match tail(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            writeln!(out, "nothing was logged yet. TANDEM_LOG=debug in the editor's environment logs more")?;
+            return Ok(());
+        }
+        text => text.with_context(|| format!("reading {}", file.display()))?,
+    };
+    let lines: Vec<_> = text.lines().collect();
+    for line in lines.iter().skip(lines.len().saturating_sub(args.lines)) {
+        writeln!(out, "{}", display::escape_line(line))?;
+    }
+    Ok(())
+}
+
+fn tail(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let begin = file.metadata()?.len().saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(begin))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    // The first line of a cut text is half a line.
+    Ok(if begin == 0 { text } else { text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default() })
+}
+
+/// Where the log is.
+fn file(environment: &Environment) -> Option<PathBuf> {
+    Some(environment.state_folder()?.join("logs").join("tandem.log"))
+}
+
+/// The log file, opened with its first line. One that cannot be written is left alone: standard error has it all.
+#[derive(Debug, Clone)]
+pub(super) struct LogFile(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+enum State {
+    Closed(PathBuf),
+    Open(File),
+    Absent,
+}
+
+impl LogFile {
+    /// The log of this environment.
+    pub fn of(environment: &Environment) -> Self {
+        Self(Arc::new(Mutex::new(file(environment).map_or(State::Absent, State::Closed))))
+    }
+
+    /// Adds a line.
+    pub fn add(&self, line: &[u8]) {
+        let Ok(mut state) = self.0.lock() else { return };
+        if let State::Closed(path) = &*state {
+            *state = open(path).map_or(State::Absent, State::Open);
+        }
+        if let State::Open(file) = &mut *state
+            && file.write_all(line).is_err()
+        {
+            *state = State::Absent;
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let folder = path.parent().unwrap_or(path);
+    let (mut folders, mut options) = (std::fs::DirBuilder::new(), OpenOptions::new());
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    folders.recursive(true).create(folder)?;
+    if path.metadata().is_ok_and(|file| file.len() >= FULL) {
+        std::fs::rename(path, path.with_extension("log.old"))?;
+    }
+    options.append(true).create(true).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(environment: &Environment, lines: usize) -> String {
+        let mut out = Vec::new();
+        run(&Args { path: false, lines }, environment, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_last_lines_are_shown_and_a_full_file_becomes_the_old_one() {
+        let home = tempfile::tempdir().unwrap();
+        let environment = Environment::made_up(home.path(), &[]);
+        assert!(printed(&environment, 9).starts_with("nothing was logged yet"));
+        LogFile::of(&environment).add(b"one\ntwo\nthree\n");
+        assert_eq!(printed(&environment, 2), "two\nthree\n");
+        let path = file(&environment).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(FULL).unwrap();
+        LogFile::of(&environment).add(b"new\n");
+        assert_eq!(printed(&environment, 9), "new\n");
+        assert_eq!(path.with_extension("log.old").metadata().unwrap().len(), FULL);
+    }
+}
