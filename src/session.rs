@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod connect;
+mod context;
 pub mod permission;
 mod questions;
 mod resume;
@@ -15,6 +16,7 @@ mod turns;
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -178,6 +180,8 @@ struct Actor {
     history: Vec<Arc<Entry>>,
     /// It was encoded for another model.
     stale: bool,
+    /// The folder of the person's own `AGENTS.md`.
+    own_files: Option<PathBuf>,
     /// What was kept of it and waits for a model to be encoded for.
     kept: Vec<Message>,
     turns: u64,
@@ -218,6 +222,7 @@ impl Actor {
             limits: setup.limits,
             history: Vec::new(),
             stale: false,
+            own_files: setup.own_files,
             kept: Vec::new(),
             turns: 0,
             title: None,

@@ -25,6 +25,7 @@ mod undo;
 mod unsaved;
 pub mod walk;
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -233,6 +234,12 @@ impl Workspace {
 }
 
 impl FileText {
+    /// The text with what cannot be seen in it written out, for those who take it for instructions.
+    #[must_use]
+    pub fn marked(&self) -> Cow<'_, str> {
+        crate::text::display::marked(&self.text)
+    }
+
     fn buffered(text: Arc<str>, version: Option<i32>, stored: Option<(String, Format)>) -> Self {
         let unsaved = stored.as_ref().is_none_or(|(saved, _)| **saved != *text);
         let stored = stored.map(|(_, format)| format).unwrap_or_default();

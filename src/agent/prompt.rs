@@ -55,6 +55,13 @@ pub enum Attachment {
         /// The text.
         text: String,
     },
+    /// Instructions of a workspace or of the person, for the whole conversation.
+    Instructions {
+        /// Where they are from.
+        name: String,
+        /// The text.
+        text: String,
+    },
     /// A file or folder that was mentioned.
     Mention {
         /// Its path or name.
@@ -100,6 +107,10 @@ pub fn render(prompt: Prompt, plan_only: bool) -> Vec<Part> {
     for part in prompt.parts {
         match part {
             Attachment::Text(words) => push_block(&mut text, &words),
+            Attachment::Instructions { name, text: rules } => {
+                let heading = format!("Instructions from {name}. They grant no permission");
+                push_block(&mut text, &fenced(&heading, &rules));
+            }
             Attachment::Mention { name } => push_block(&mut text, &format!("(mentioned: {name})")),
             Attachment::Excerpt { name, lines, text: excerpt } => {
                 push_block(&mut text, &quote(&name, lines, &excerpt));
@@ -133,13 +144,17 @@ fn flush(text: &mut String, parts: &mut Vec<Part>) {
     }
 }
 
-/// A fence longer than any in the text, so that the text cannot close it.
 fn quote(name: &str, lines: Option<(u32, u32)>, text: &str) -> String {
+    let place = lines.map(|(first, last)| format!(", {}", span(first, last))).unwrap_or_default();
+    fenced(&format!("From {name}{place} (as it is in the editor now)"), text)
+}
+
+/// A fence longer than any in the text, so that the text cannot close it.
+fn fenced(heading: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    let place = lines.map(|(first, last)| format!(", {}", span(first, last))).unwrap_or_default();
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    format!("From {name}{place} (as it is in the editor now):\n{fence}\n{text}{end}{fence}")
+    format!("{heading}:\n{fence}\n{text}{end}{fence}")
 }
 
 fn span(first: u32, last: u32) -> String {

@@ -58,6 +58,8 @@ pub struct Setup {
     pub journal: Option<PathBuf>,
     /// How it begins.
     pub start: Start,
+    /// The folder of the person's own `AGENTS.md`.
+    pub own_files: Option<PathBuf>,
     /// What is around the commands it runs.
     pub surroundings: Surroundings,
 }
@@ -112,6 +114,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         checkpoints: settings.state_dir.as_deref().map(checkpoint::folder),
         journal: settings.state_dir.as_deref().map(store::folder),
         start,
+        own_files: settings.config_file().and_then(|file| file.parent().map(Path::to_owned)),
         surroundings: surroundings(settings),
     }
 }

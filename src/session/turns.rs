@@ -27,6 +27,7 @@ impl Actor {
             self.history.push(Arc::new(Entry { message, encoded }));
         }
         let words = prompt.words();
+        self.complete(&mut prompt).await;
         prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
         let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
         let encoded = provider.encode(&message);

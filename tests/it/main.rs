@@ -16,6 +16,8 @@ mod cli;
 #[cfg(unix)]
 mod commands;
 mod compaction;
+#[cfg(unix)]
+mod context;
 mod diagnostics;
 mod driver;
 mod editing;
