@@ -106,7 +106,7 @@ def edit_waits_for_permission_and_is_one_undo_step():
         helix.insert("A", " // unsaved")
         helix.type("%")
         helix.action("Edit")
-        helix.shows(r"wrapping_add[\s\S]*Allow\* or")
+        helix.shows(r"wrapping_add[\s\S]*(Allow\* or|Always \(session\))")
         assert helix.read("src/lib.rs") == CODE
         helix.answer(r"Allow")
         helix.shows("It cannot overflow now.")
@@ -129,7 +129,7 @@ def question_is_a_hint_in_the_code_and_answered_there():
     with session("notes.tandem.md", [call], [{"text": "There you are."}]) as (_, helix):
         helix.insert("geo", "Subtract, please.")
         helix.command("w")
-        helix.shows(r"Allow\* or")
+        helix.shows(r"(Allow\* or|Always \(session\))")
         helix.close_menu()
         helix.command("open src/lib.rs")
         helix.type("3gg")
@@ -147,7 +147,7 @@ def rejected_edit_changes_nothing():
     with session("notes.tandem.md", [call], [{"text": "Left as it was."}]) as (model, helix):
         helix.insert("geo", "Break it, please.")
         helix.command("w")
-        helix.shows(r"a - b[\s\S]*Allow\* or")
+        helix.shows(r"a - b[\s\S]*(Allow\* or|Always \(session\))")
         helix.close_menu()
         helix.command("lsp-workspace-command tandem.reject")
         helix.shows("Left as it was.")
@@ -165,7 +165,7 @@ def reviewed_session(*more):
     with session("notes.tandem.md", [call], [{"text": "There you are."}], *more) as (model, helix):
         helix.insert("geo", "Subtract, please.")
         helix.command("w")
-        helix.shows(r"Allow\* or")
+        helix.shows(r"(Allow\* or|Always \(session\))")
         helix.answer(r"Allow(?! for)")
         helix.shows("There you are.")
         helix.command("open src/lib.rs")
