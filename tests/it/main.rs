@@ -34,6 +34,7 @@ mod process;
 #[cfg(unix)]
 mod program;
 mod prompt;
+mod registry;
 mod schema;
 mod sessions;
 mod slash;

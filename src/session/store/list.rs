@@ -10,10 +10,9 @@ use super::replay;
 use crate::agent::event::AgentEvent;
 use crate::session::checkpoint::Texts;
 use crate::workspace::StateFolder;
+use crate::workspace::state::Found;
 use crate::workspace::state::log::{Log, LogError};
 
-/// More than the first line of any journal.
-const HEAD: u64 = 16 * 1024;
 const ENDING: &str = ".jsonl";
 
 /// The journals in a state folder.
@@ -78,9 +77,9 @@ impl Sessions {
         let unknown = || StoreError::Unknown(beginning.to_owned());
         let files = match StateFolder::existing(self.journals.clone()).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(unknown()),
-            folder => folder?.list().await?,
+            folder => folder?.names().await?,
         };
-        let mut ids: Vec<_> = files.iter().filter_map(|file| file.name.strip_suffix(ENDING)).collect();
+        let mut ids: Vec<_> = files.iter().filter_map(|file| file.strip_suffix(ENDING)).collect();
         if !ids.contains(&beginning) {
             ids.retain(|id| !beginning.is_empty() && id.starts_with(beginning));
             if ids.len() > 1 {
@@ -115,24 +114,16 @@ impl Sessions {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), false)),
             folder => folder?,
         };
-        let mut page = Vec::new();
-        let mut files = folder.list().await?.into_iter();
-        if let Some(after) = after {
-            let after = file_name(after);
-            let _skipped = files.by_ref().find(|file| file.name == after);
-        }
-        for file in files {
-            let Some(id) = file.name.strip_suffix(ENDING) else { continue };
-            let Some(head) = head(&folder, &file.name).await.filter(|head| head.id == id) else { continue };
-            if cwd.is_some_and(|cwd| head.folders.first().is_none_or(|folder| folder != cwd)) {
-                continue;
-            }
-            if page.len() == size {
-                return Ok((page, true));
-            }
-            page.push(Listed { id: head.id, folders: head.folders, title: head.title, updated: file.written });
-        }
-        Ok((page, false))
+        let cwd = cwd.map(Path::to_owned);
+        let listed = move |file: &Found, line: &[u8]| {
+            let head = head(line).filter(|head| Some(head.id.as_str()) == file.name.strip_suffix(ENDING))?;
+            let is_there = cwd.as_ref().is_none_or(|cwd| head.folders.first() == Some(cwd));
+            is_there.then_some(Listed { id: head.id, folders: head.folders, title: head.title, updated: file.written })
+        };
+        let mut page = folder.pick(after.map(file_name), size.saturating_add(1), listed).await?;
+        let more = page.len() > size;
+        page.truncate(size);
+        Ok((page, more))
     }
 
     /// Removes a conversation.
@@ -145,9 +136,8 @@ impl Sessions {
     }
 }
 
-async fn head(folder: &StateFolder, name: &str) -> Option<Head> {
-    let text = folder.beginning(name, HEAD).await.ok()?;
-    match serde_json::from_str(text.lines().next()?).ok()? {
+fn head(line: &[u8]) -> Option<Head> {
+    match serde_json::from_slice(line).ok()? {
         Record::Session(head) => Some(head),
         _ => None,
     }
