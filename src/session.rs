@@ -29,8 +29,8 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::event::{AgentEvent, Termination, Usage};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
-use crate::agent::{Entry, Limits, Steer, Step};
-use crate::config::Mode;
+use crate::agent::{Entry, Limits, Spent, Steer, Step};
+use crate::config::{Mode, Settings};
 pub use crate::model::Effort;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::tools::process::Shell;
@@ -72,8 +72,9 @@ pub enum Command {
     Cancel,
     /// Change the mode, also of a running turn.
     SetMode(Mode),
-    /// Another model answers from the next prompt on; a running turn ends with the one it began with.
-    SetModel(Provider),
+    /// Another model answers from the next prompt on, thinking this hard (`None`: as configured); a running turn ends
+    /// with the one it began with.
+    SetModel(Provider, Option<Effort>),
     /// Look at, keep or take back changes. Only looking works while a turn runs.
     Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
 }
@@ -167,6 +168,8 @@ struct Running {
 struct Actor {
     id: SessionId,
     model: Result<Model, NoProvider>,
+    /// How hard it thinks; `None`: as configured.
+    effort: Option<Effort>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
     servers: mcp::Servers,
@@ -177,6 +180,8 @@ struct Actor {
     remembered: Option<Remembered>,
     secrets: Redactor,
     limits: Limits,
+    /// What the session has used, as far as it counts for its limits.
+    spent: Spent,
     history: Vec<Arc<Entry>>,
     /// It was encoded for another model.
     stale: bool,
@@ -190,6 +195,8 @@ struct Actor {
     checkpoints: Checkpoints,
     journal: Journal,
     start: Start,
+    keeps_mode: bool,
+    models: Option<Settings>,
     /// What the person did since the last message, for the model.
     remarks: Vec<String>,
     running: Option<Running>,
@@ -210,6 +217,7 @@ impl Actor {
         Self {
             id: setup.id,
             model: setup.provider.map(|provider| Model::new(provider, &setup.workspace, &setup.tools)),
+            effort: None,
             workspace: setup.workspace,
             tools: setup.tools,
             servers: setup.servers,
@@ -220,6 +228,7 @@ impl Actor {
             remembered: setup.remembered,
             secrets: setup.secrets,
             limits: setup.limits,
+            spent: Spent::default(),
             history: Vec::new(),
             stale: false,
             own_files: setup.own_files,
@@ -229,6 +238,8 @@ impl Actor {
             checkpoints: Checkpoints::new(setup.checkpoints, undoable),
             journal: Journal::new(setup.journal, id, folders),
             start: setup.start,
+            keeps_mode: setup.keeps_mode,
+            models: setup.models,
             remarks: Vec::new(),
             running: None,
             outgoing: VecDeque::new(),
@@ -272,7 +283,7 @@ impl Actor {
                         self.journal.mode(mode);
                         self.write().await;
                     }
-                    Some(Command::SetModel(provider)) => self.set_model(provider),
+                    Some(Command::SetModel(provider, effort)) => self.set_model(provider, effort),
                     Some(Command::Review(review, reply)) => {
                         self.settle().await;
                         let reviewed = end.run_until_cancelled(self.review(review)).await;
@@ -341,6 +352,7 @@ impl Actor {
             }
             Step::Event(event) => {
                 self.journal.event(&event);
+                self.spent.note(&event);
                 if let AgentEvent::ToolExecutionEnd { result, .. } = &event {
                     let problem = self.checkpoints.record(&self.id, self.turns, &result.diffs).await;
                     self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }));

@@ -1,5 +1,6 @@
 //! One turn, from a person's message to the model's last word.
 
+mod limits;
 mod room;
 
 use std::collections::HashSet;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+pub use self::limits::{Allowance, Limits, Spent};
 use self::room::Cause;
 use super::answer::{Answer, End, listen};
 use super::ask;
@@ -46,6 +48,8 @@ pub struct Turn {
     pub context: ToolContext,
     /// When to stop.
     pub limits: Limits,
+    /// What the session has used before, as far as it counts.
+    pub spent: Spent,
     /// What the person says while it runs.
     pub steering: mpsc::Receiver<Steer>,
 }
@@ -61,25 +65,6 @@ pub struct Steer {
     pub joined: oneshot::Sender<()>,
 }
 
-/// When a turn has to stop.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Requests to the model.
-    pub iterations: u32,
-    /// Tokens, read and written.
-    pub tokens: Option<u64>,
-    /// US dollars.
-    pub cost: Option<f64>,
-    /// Read-only calls side by side.
-    pub parallel: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { iterations: 250, tokens: None, cost: None, parallel: 8 }
-    }
-}
-
 /// Runs a turn to its end. Whatever happens, the last step is [`AgentEvent::Done`].
 pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
     let steps = Steps(steps);
@@ -90,7 +75,7 @@ pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
         call_ids: turn.history.iter().flat_map(|entry| call_ids(&entry.message)).collect(),
         places: Arc::new(Semaphore::new(turn.limits.parallel.max(1))),
         guard: Guard::default(),
-        granted: Granted::default(),
+        spent: Spent::default(),
         usage: Usage::default(),
         iteration: 0,
         counted: None,
@@ -129,7 +114,8 @@ struct State {
     call_ids: HashSet<String>,
     places: Arc<Semaphore>,
     guard: Guard,
-    granted: Granted,
+    /// What counts for its limits.
+    spent: Spent,
     usage: Usage,
     iteration: u32,
     /// The tokens of the last request and answer, and how many messages they were.
@@ -141,20 +127,17 @@ struct State {
     final_text: String,
 }
 
-/// What the turn had used when the person last said that it may go on: limits count from there.
-#[derive(Debug, Clone, Copy, Default)]
-struct Granted {
-    iterations: u32,
-    tokens: u64,
-    cost: f64,
-}
-
 impl State {
     async fn run(&mut self) -> Result<Termination, ModelError> {
         if self.turn.goal == Goal::Compact {
             return Ok(self.compact_by_hand().await);
         }
         loop {
+            if let Some(limit) = self.turn.limits.reached(self.spent, self.turn.spent)
+                && let Some(reason) = self.pause(format!("after {limit}")).await
+            {
+                return Ok(reason);
+            }
             self.make_room().await;
             self.iteration += 1;
             let end = match self.iterate().await {
@@ -172,11 +155,6 @@ impl State {
             if let Some(reason) = end.filter(|_| !steered) {
                 return Ok(reason);
             }
-            if let Some(limit) = self.exhausted()
-                && let Some(reason) = self.pause(format!("after {limit}")).await
-            {
-                return Ok(reason);
-            }
         }
     }
 
@@ -192,36 +170,13 @@ impl State {
         any
     }
 
-    /// The limit that keeps the turn from another request. A request under way is never cut: it is paid for.
-    fn exhausted(&self) -> Option<String> {
-        let Limits { iterations, tokens, cost, .. } = self.turn.limits;
-        let requests = self.iteration - self.granted.iterations;
-        let used = self.tokens() - self.granted.tokens;
-        if requests >= iterations {
-            Some(format!("{requests} requests to the model (limits.iterations)"))
-        } else if tokens.is_some_and(|limit| used >= limit) {
-            Some(format!("{used} tokens (limits.tokens)"))
-        } else {
-            let spent = self.usage.cost.map(|cost| cost - self.granted.cost);
-            let spent = spent.filter(|spent| cost.is_some_and(|limit| *spent >= limit))?;
-            Some(format!("{spent:.2} US dollars (limits.cost)"))
-        }
-    }
-
-    fn tokens(&self) -> u64 {
-        self.usage.input + self.usage.output
-    }
-
     /// Asks the person whether the turn goes on; `None` when it does, and everything is counted anew.
     async fn pause(&mut self, why: String) -> Option<Termination> {
         let id = format!("{}-{}-{}", GO_ON, self.turn.id, self.iteration);
         if ask::go_on(id, &why, &self.turn.context.cancel, &self.steps).await {
             self.guard = Guard::default();
-            self.granted = Granted {
-                iterations: self.iteration,
-                tokens: self.tokens(),
-                cost: self.usage.cost.unwrap_or_default(),
-            };
+            self.spent = Spent::default();
+            self.turn.spent.go_on(&self.turn.limits.session);
             return None;
         }
         if self.turn.context.cancel.is_cancelled() {
@@ -236,7 +191,7 @@ impl State {
     async fn iterate(&mut self) -> Result<Option<Termination>, ModelError> {
         let iteration = self.iteration;
         let message_count = self.messages.len();
-        self.steps.event(AgentEvent::IterationStart { iteration, message_count }).await;
+        self.tell(AgentEvent::IterationStart { iteration, message_count }).await;
         let request = ModelRequest {
             preamble: self.turn.preamble.clone(),
             messages: self.messages.iter().map(|entry| entry.encoded.clone()).collect(),
@@ -247,10 +202,9 @@ impl State {
             self.counted = Some((usage.input + usage.output, self.messages.len() + 1));
             self.account(usage).await;
         }
-        if iteration == 1 && self.turn.limits.cost.is_some() && self.usage.cost.is_none() {
-            let message =
-                "limits.cost cannot be kept: the provider names no cost, and the model has no prices in config.toml";
-            self.steps.event(AgentEvent::Notice { message: message.to_owned() }).await;
+        if let (1, None, Some(limit)) = (iteration, self.usage.cost, self.turn.limits.of_cost()) {
+            let why = "the provider names no cost, and the model has no prices in config.toml";
+            self.steps.event(AgentEvent::Notice { message: format!("{limit} cannot be kept: {why}") }).await;
         }
         // What the model said is kept before what it wants is done: nothing happens that the conversation does not tell.
         let Answer { message, end, .. } = answer;
@@ -315,7 +269,14 @@ impl State {
             (None, None) => None,
             (one, other) => Some(one.unwrap_or_default() + other.unwrap_or_default()),
         };
-        self.steps.event(AgentEvent::Usage(usage)).await;
+        self.tell(AgentEvent::Usage(usage)).await;
+    }
+
+    /// Tells what counts for the limits.
+    async fn tell(&mut self, event: AgentEvent) {
+        self.spent.note(&event);
+        self.turn.spent.note(&event);
+        self.steps.event(event).await;
     }
 
     /// Adds the results of an answer's calls to the conversation.

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub use rule::Rule;
 use rule::{COMMAND, NETWORK, of_path, of_words};
 
+use crate::agent::event::GO_ON;
 use crate::config::Mode;
 use crate::tools::{CommandLine, Preview, ToolKind};
 use crate::workspace::Workspace;
@@ -52,6 +53,12 @@ struct Line {
 }
 
 impl Facts {
+    /// Whether this is the question whether a turn goes on, and no call.
+    #[must_use]
+    pub fn is_pause(&self) -> bool {
+        self.tool == GO_ON
+    }
+
     /// What the preview of a call says about it.
     #[must_use]
     pub fn new(tool: &str, kind: ToolKind, preview: &Preview, workspace: &Workspace) -> Self {

@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 pub(super) use self::list::folder;
 pub use self::list::{Listed, Sessions, StoreError};
 use self::load::Kept;
+pub(super) use self::record::Held;
 use self::record::{Call, Change, Head, Line, Record, VERSION};
 pub(super) use self::replay::{changes, events};
 use super::SessionId;
@@ -40,6 +41,8 @@ pub(super) struct Journal {
     folders: Vec<PathBuf>,
     /// The mode that was chosen before there was anything to write.
     mode: Option<Mode>,
+    /// The model that was noted last.
+    held: Option<Held>,
     /// Lines that wait to be written.
     pending: Vec<u8>,
     /// What the model has thought since its last message.
@@ -68,6 +71,7 @@ impl Journal {
             id,
             folders,
             mode: None,
+            held: None,
             pending: Vec::new(),
             thought: String::new(),
             shown: HashMap::new(),
@@ -80,6 +84,7 @@ impl Journal {
         let Place::Folder(folder) = &self.place else { return Err(StoreError::Unknown(self.id.to_string())) };
         let (log, kept) = list::open(folder, &self.id).await?;
         self.place = Place::Open(log);
+        self.held.clone_from(&kept.held);
         Record::Opened { pid: std::process::id() }.write(&mut self.pending);
         if let Some(message) = kept.repair.clone() {
             Record::Message { message }.write(&mut self.pending);
@@ -124,6 +129,14 @@ impl Journal {
         match self.place {
             Place::Folder(_) => self.mode = Some(mode),
             _ => self.note(&Record::Mode { mode }),
+        }
+    }
+
+    /// Notes the model that answers, where it is another one.
+    pub fn held(&mut self, held: Held) {
+        if self.held.as_ref() != Some(&held) {
+            self.note(&Record::Model(held.clone()));
+            self.held = Some(held);
         }
     }
 

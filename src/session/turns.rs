@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::store::Held;
 use super::{
     Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, UNANSWERED, connect, failed, servers,
     store,
 };
 use crate::agent::{Entry, Goal, Steer, Turn, prompt};
 use crate::config::Mode;
-use crate::model::{AssistantMessage, ErrorCode, Message, Provider};
+use crate::model::{AssistantMessage, Effort, ErrorCode, Message, Provider};
 use crate::tools::ToolContext;
 
 /// Messages that may wait to join a turn.
@@ -34,6 +35,7 @@ impl Actor {
         self.turns += 1;
         self.title = (self.turns == 1).then(|| store::title(&words));
         self.journal.prompt(&words, &message);
+        self.journal.held(Held { model: provider.name(), effort: self.effort });
         self.history.push(Arc::new(Entry { message, encoded }));
         self.begin(Goal::Answer).await;
     }
@@ -88,6 +90,7 @@ impl Actor {
                 ..ToolContext::new(self.workspace.clone(), cancel.clone())
             },
             limits: self.limits,
+            spent: self.spent,
             steering,
         };
         self.write().await;
@@ -98,7 +101,8 @@ impl Actor {
     }
 
     /// Another model from the next turn on. What only the other one understands (its reasoning) is left out then.
-    pub(super) fn set_model(&mut self, provider: Provider) {
+    pub(super) fn set_model(&mut self, provider: Provider, effort: Option<Effort>) {
+        self.effort = effort;
         self.tools = connect::offered(&provider.endpoint().model, &self.workspace);
         self.model = Ok(Model::new(provider, &self.workspace, &self.tools));
         self.stale = true;

@@ -24,6 +24,7 @@ mod editing;
 mod faults;
 mod house;
 mod lifecycle;
+mod limits;
 #[cfg(unix)]
 mod mcp;
 mod network;

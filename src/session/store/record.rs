@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Mode;
-use crate::model::{Message, Usage};
+use crate::model::{Effort, Message, Usage};
 use crate::tools::{Location, PlanEntry, ToolKind};
 
 /// The version this program writes, and the highest it reads.
@@ -56,6 +56,8 @@ pub(in crate::session) enum Record {
         /// Which.
         mode: Mode,
     },
+    /// The model from here on.
+    Model(Held),
     /// The turn ended.
     End {
         /// All its tokens.
@@ -77,6 +79,16 @@ pub(in crate::session) struct Head {
     pub folders: Vec<PathBuf>,
     /// The beginning of the first prompt.
     pub title: String,
+}
+
+/// With which model a conversation is held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::session) struct Held {
+    /// `provider/model`.
+    pub model: String,
+    /// How hard it thinks; `None`: as configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
 }
 
 /// How a call is shown again.
