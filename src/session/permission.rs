@@ -32,7 +32,7 @@ pub struct Facts {
     cautious: bool,
 }
 
-/// A file a call touches: every name rules may know it by.
+/// A file a call touches (every name rules may know it by), or the server that does what the call wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Target {
     /// With symlinks followed; relative to the root it is in.
@@ -70,6 +70,7 @@ impl Facts {
                 targets.push(target);
             }
         }
+        targets.extend(preview.origin.clone().map(Target::origin));
         let roots: Vec<PathBuf> = workspace.roots().iter().map(|root| root.real().to_owned()).collect();
         let command = preview.command.as_deref();
         let wipes = command.is_some_and(|line| wipes(line, &roots));
@@ -94,7 +95,7 @@ impl Facts {
         match (self.kind, self.targets.as_slice()) {
             (ToolKind::Edit, [target]) if target.is_alone => Some(of_path(&self.tool, &target.relative)),
             (ToolKind::Edit, [target]) => Some(of_path(&self.tool, &target.absolute)),
-            (ToolKind::Other, []) => Some(self.tool.clone()),
+            (ToolKind::Other, [origin]) => Some(of_path(&self.tool, &origin.relative)),
             _ => None,
         }
     }
@@ -110,6 +111,11 @@ impl Target {
         let is_alone = roots.len() == 1 && inside.is_some();
         let (absolute, relative) = inside.unwrap_or((path.to_owned(), path));
         Self { relative: relative.display().to_string(), absolute: absolute.display().to_string(), is_alone }
+    }
+
+    /// The server a tool is of, by its fingerprint.
+    fn origin(fingerprint: String) -> Self {
+        Self { relative: fingerprint.clone(), absolute: fingerprint, is_alone: false }
     }
 
     fn is_meant(&self, rule: &Rule) -> bool {
