@@ -283,7 +283,10 @@ impl Actor {
                         self.journal.mode(mode);
                         self.write().await;
                     }
-                    Some(Command::SetModel(provider, effort)) => self.set_model(provider, effort),
+                    Some(Command::SetModel(provider, effort)) => {
+                        self.set_model(provider, effort);
+                        self.write().await;
+                    }
                     Some(Command::Review(review, reply)) => {
                         self.settle().await;
                         let reviewed = end.run_until_cancelled(self.review(review)).await;
@@ -315,6 +318,14 @@ impl Actor {
             running.cancel.cancel();
             drop(running.steps);
             let _ended = running.task.await;
+        }
+        // What was chosen right before the end is kept.
+        while let Ok(command) = commands.try_recv() {
+            match command {
+                Command::SetMode(mode) => self.journal.mode(mode),
+                Command::SetModel(provider, effort) => self.set_model(provider, effort),
+                _ => {}
+            }
         }
         self.write().await;
         self.journal.synced().await;

@@ -34,8 +34,7 @@ impl Actor {
         let encoded = provider.encode(&message);
         self.turns += 1;
         self.title = (self.turns == 1).then(|| store::title(&words));
-        self.journal.prompt(&words, &message);
-        self.journal.held(Held { model: provider.name(), effort: self.effort });
+        self.journal.prompt(&words, &message, Held { model: provider.name(), effort: self.effort });
         self.history.push(Arc::new(Entry { message, encoded }));
         self.begin(Goal::Answer).await;
     }
@@ -102,6 +101,7 @@ impl Actor {
 
     /// Another model from the next turn on. What only the other one understands (its reasoning) is left out then.
     pub(super) fn set_model(&mut self, provider: Provider, effort: Option<Effort>) {
+        self.journal.held(Held { model: provider.name(), effort });
         self.effort = effort;
         self.tools = connect::offered(&provider.endpoint().model, &self.workspace);
         self.model = Ok(Model::new(provider, &self.workspace, &self.tools));

@@ -5,7 +5,7 @@ use serde_json::{Map, json};
 use super::load::{TooNew, load};
 use super::*;
 use crate::agent::event::{ExecutionResult, FileDiff, Termination, Usage};
-use crate::model::{Arguments, AssistantMessage, Part, ToolCall, ToolResult};
+use crate::model::{Arguments, AssistantMessage, Effort, Part, ToolCall, ToolResult};
 use crate::session::checkpoint::Checkpoints;
 
 fn user(text: &str) -> Message {
@@ -33,6 +33,10 @@ fn ended(id: &str, diffs: Vec<FileDiff>) -> AgentEvent {
     AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms: 0.0, execute_duration_ms: 0.0 }
 }
 
+fn held() -> Held {
+    Held { model: "some/model".to_owned(), effort: Some(Effort::Low) }
+}
+
 fn done() -> AgentEvent {
     AgentEvent::Done {
         final_text: String::new(),
@@ -49,7 +53,7 @@ fn journal(home: &std::path::Path, id: &str) -> Journal {
 /// A conversation of one turn with one call.
 async fn keep(home: &std::path::Path, id: &str) {
     let mut journal = journal(home, id);
-    journal.prompt("  \nplease\nmore", &user("please (and what came along)"));
+    journal.prompt("  \nplease\nmore", &user("please (and what came along)"), held());
     journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
     journal.message(&answer(&["a"]));
     journal.event(&ended("a", Vec::new()));
@@ -69,7 +73,7 @@ async fn a_conversation_goes_on_where_it_ended() {
     assert_eq!(kept.messages, [user("please (and what came along)"), answer(&["a"]), results(&["a"])]);
     assert_eq!((kept.turns, kept.cost, kept.unreadable, kept.repair), (1, Some(0.5), 0, None));
     again.mode(Mode::Edit);
-    again.prompt("go on", &user("go on"));
+    again.prompt("go on", &user("go on"), held());
     again.flush().await.unwrap();
     drop(again);
     let kept = journal(home.path(), "s1").open().await.unwrap();
@@ -83,7 +87,7 @@ async fn what_is_shown_again_is_what_was_shown() {
     let diff = FileDiff { path: "/w/a".into(), old_text: Some("1".into()), new_text: "2".into() };
     checkpoints.record("s", 1, std::slice::from_ref(&diff)).await;
     let mut journal = journal(home.path(), "s");
-    journal.prompt("do it", &user("do it"));
+    journal.prompt("do it", &user("do it"), held());
     journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
     journal.message(&answer(&["a"]));
     let preview = Preview { title: "Edit a".to_owned(), ..Preview::default() };
@@ -250,7 +254,7 @@ async fn a_folder_that_cannot_be_written_is_told_once() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("sessions"), "a file").unwrap();
     let mut journal = journal(home.path(), "s");
-    journal.prompt("x", &user("x"));
+    journal.prompt("x", &user("x"), held());
     assert!(journal.flush().await.unwrap_err().contains("cannot be kept"));
     journal.message(&answer(&[]));
     assert_eq!(journal.flush().await, Ok(()));
