@@ -245,8 +245,9 @@ async fn lists_come_in_pages_the_last_used_first() {
     assert_eq!((page[0].title.as_str(), page[0].folders.as_slice()), ("please", &[PathBuf::from("/w")][..]));
     let (page, more) = sessions.page(None, Some("c"), 2).await.unwrap();
     assert_eq!((ids(&page), more), (vec!["a".to_owned()], false));
-    let (page, _) = sessions.page(Some("/elsewhere".as_ref()), None, 9).await.unwrap();
-    assert_eq!(page, []);
+    for (folder, after) in [(Some("/elsewhere".as_ref()), None), (None, Some("gone"))] {
+        assert_eq!(sessions.page(folder, after, 9).await.unwrap(), (Vec::new(), false));
+    }
 }
 
 #[tokio::test]
