@@ -39,7 +39,7 @@ use crate::workspace::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
 pub use connect::{
-    NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, remembered, rule_problems, setup,
+    NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, ready, remembered, rule_problems, setup,
     surroundings,
 };
 use permission::Policy;
