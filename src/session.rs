@@ -354,10 +354,7 @@ impl Actor {
 
     async fn step(&mut self, step: Step) {
         match step {
-            Step::Entry(entry) => {
-                self.journal.message(&entry.message);
-                self.history.push(entry);
-            }
+            Step::Entry(entry) => self.keep(entry),
             Step::History(entries) => {
                 self.journal.compacted(entries.iter().map(|entry| entry.message.clone()).collect());
                 self.history = entries;
