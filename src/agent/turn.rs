@@ -157,6 +157,7 @@ impl State {
                     }
                     continue;
                 }
+                Err(error) if self.leave_out_images(&error).await => continue,
                 end => end?,
             };
             self.recovered = false;
