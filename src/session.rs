@@ -42,6 +42,7 @@ pub use connect::{
     NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, ready, remembered, rule_problems, setup,
     surroundings,
 };
+pub use context::{Completer, Completion, Mentionable};
 use permission::Policy;
 use permission::remembered::Remembered;
 use questions::Questions;
@@ -83,6 +84,7 @@ pub enum Command {
 pub struct Session {
     mailbox: mpsc::Sender<Command>,
     undoable: watch::Receiver<Option<Undoable>>,
+    completer: Completer,
     end: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -95,13 +97,14 @@ impl Session {
         let end = parent.child_token();
         let (changed, undoable) = watch::channel(None);
         let (id, told) = (Arc::clone(&setup.id), events.clone());
+        let completer = Completer::new(setup.workspace.clone(), end.clone());
         let actor = Actor::new(setup, events, changed, end.clone());
         let task = tokio::spawn(async move {
             if AssertUnwindSafe(actor.run(commands)).catch_unwind().await.is_err() {
                 broke(&id, &told).await;
             }
         });
-        Self { mailbox, undoable, end, task }
+        Self { mailbox, undoable, completer, end, task }
     }
 
     /// Hands a command over; a session with a full mailbox is told as an error.
@@ -109,6 +112,9 @@ impl Session {
     /// # Errors
     /// When the session is gone or does not keep up.
     pub fn send(&self, command: Command) -> Result<(), SessionBusy> {
+        if matches!(command, Command::Prompt(_)) {
+            self.completer.forget();
+        }
         self.mailbox.try_send(command).map_err(|_full| SessionBusy)
     }
 
@@ -116,6 +122,12 @@ impl Session {
     #[must_use]
     pub fn undoable(&self) -> Option<Undoable> {
         *self.undoable.borrow()
+    }
+
+    /// Offers what a prompt can mention.
+    #[must_use]
+    pub fn completer(&self) -> Completer {
+        self.completer.clone()
     }
 
     /// Stops the running turn, if any, and waits until the session is gone.
@@ -353,10 +365,7 @@ impl Actor {
 
     async fn step(&mut self, step: Step) {
         match step {
-            Step::Entry(entry) => {
-                self.journal.message(&entry.message);
-                self.history.push(entry);
-            }
+            Step::Entry(entry) => self.keep(entry),
             Step::History(entries) => {
                 self.journal.compacted(entries.iter().map(|entry| entry.message.clone()).collect());
                 self.history = entries;

@@ -81,7 +81,7 @@ pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
         counted: None,
         shortest: 0,
         recovered: false,
-        final_text: String::new(),
+        answer: None,
         turn,
         steps,
     };
@@ -90,7 +90,7 @@ pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
         Err(error) => state.report(error).await,
     };
     let done = AgentEvent::Done {
-        final_text: state.final_text,
+        final_text: words(state.answer.as_deref()).to_owned(),
         termination_reason: reason,
         iterations: state.iteration,
         usage: state.usage,
@@ -104,6 +104,14 @@ fn call_ids(message: &Message) -> impl Iterator<Item = String> {
         _ => &[],
     };
     calls.iter().map(|call| call.id.clone())
+}
+
+/// What the model said in an answer.
+fn words(answer: Option<&Entry>) -> &str {
+    match answer.map(|entry| &entry.message) {
+        Some(Message::Assistant(answer)) => &answer.text,
+        _ => "",
+    }
 }
 
 struct State {
@@ -124,7 +132,8 @@ struct State {
     shortest: u64,
     /// An overflow was answered by making the conversation shorter; the next one is an error.
     recovered: bool,
-    final_text: String,
+    /// The model's last answer.
+    answer: Option<Arc<Entry>>,
 }
 
 impl State {
@@ -148,6 +157,7 @@ impl State {
                     }
                     continue;
                 }
+                Err(error) if self.leave_out_images(&error).await => continue,
                 end => end?,
             };
             self.recovered = false;
@@ -208,13 +218,11 @@ impl State {
         }
         // What the model said is kept before what it wants is done: nothing happens that the conversation does not tell.
         let Answer { message, end, .. } = answer;
-        self.final_text.clone_from(&message.text);
         let calls = message.calls.clone();
-        if !message.text.is_empty() || !calls.is_empty() || !message.refusal.is_empty() {
-            self.push(Message::Assistant(message)).await;
-        }
+        let is_empty = message.text.is_empty() && calls.is_empty() && message.refusal.is_empty();
+        self.answer = if is_empty { None } else { Some(self.push(Message::Assistant(message)).await) };
         let outcomes = schedule.finish().await;
-        let circles = self.guard.note(&self.final_text, &calls, &outcomes);
+        let circles = self.guard.note(words(self.answer.as_deref()), &calls, &outcomes);
         let tool_calls = outcomes.len();
         let tool_name = outcomes.last().map(|outcome| outcome.name.clone()).unwrap_or_default();
         self.record(&calls, outcomes).await;
@@ -293,12 +301,13 @@ impl State {
         }
     }
 
-    async fn push(&mut self, message: Message) {
+    async fn push(&mut self, message: Message) -> Arc<Entry> {
         self.call_ids.extend(call_ids(&message));
         let encoded = self.turn.provider.encode(&message);
         let entry = Arc::new(Entry { message, encoded });
         self.messages.push(Arc::clone(&entry));
-        self.steps.entry(entry).await;
+        self.steps.entry(Arc::clone(&entry)).await;
+        entry
     }
 
     async fn report(&mut self, error: ModelError) -> Termination {

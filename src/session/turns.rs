@@ -24,8 +24,7 @@ impl Actor {
             let message =
                 Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
             let encoded = provider.encode(&message);
-            self.journal.message(&message);
-            self.history.push(Arc::new(Entry { message, encoded }));
+            self.keep(Entry { message, encoded });
         }
         let words = prompt.words();
         self.complete(&mut prompt).await;
@@ -34,8 +33,9 @@ impl Actor {
         let encoded = provider.encode(&message);
         self.turns += 1;
         self.title = (self.turns == 1).then(|| store::title(&words));
-        self.journal.prompt(&words, &message, Held { model: provider.name(), effort: self.effort });
-        self.history.push(Arc::new(Entry { message, encoded }));
+        let entry = Arc::new(Entry { message, encoded });
+        self.journal.prompt(&words, &entry, Held { model: provider.name(), effort: self.effort });
+        self.history.push(entry);
         self.begin(Goal::Answer).await;
     }
 
@@ -150,9 +150,15 @@ impl Actor {
         let Ok(Model { provider, .. }) = &self.model else { return };
         if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(&entry.message)) {
             let encoded = provider.encode(&results);
-            self.journal.message(&results);
-            self.history.push(Arc::new(Entry { message: results, encoded }));
+            self.keep(Entry { message: results, encoded });
         }
+    }
+
+    /// Adds to the conversation and its journal.
+    pub(super) fn keep(&mut self, entry: impl Into<Arc<Entry>>) {
+        let entry = entry.into();
+        self.journal.message(&entry);
+        self.history.push(entry);
     }
 
     pub(super) fn fail(&mut self, message: String, code: ErrorCode) {
