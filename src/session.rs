@@ -39,7 +39,7 @@ use crate::workspace::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
 pub use connect::{
-    NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, remembered, rule_problems, setup,
+    NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, ready, remembered, rule_problems, setup,
     surroundings,
 };
 pub use context::{Completer, Completion, Mentionable};
@@ -295,7 +295,10 @@ impl Actor {
                         self.journal.mode(mode);
                         self.write().await;
                     }
-                    Some(Command::SetModel(provider, effort)) => self.set_model(provider, effort),
+                    Some(Command::SetModel(provider, effort)) => {
+                        self.set_model(provider, effort);
+                        self.write().await;
+                    }
                     Some(Command::Review(review, reply)) => {
                         self.settle().await;
                         let reviewed = end.run_until_cancelled(self.review(review)).await;
@@ -327,6 +330,14 @@ impl Actor {
             running.cancel.cancel();
             drop(running.steps);
             let _ended = running.task.await;
+        }
+        // What was chosen right before the end is kept.
+        while let Ok(command) = commands.try_recv() {
+            match command {
+                Command::SetMode(mode) => self.journal.mode(mode),
+                Command::SetModel(provider, effort) => self.set_model(provider, effort),
+                _ => {}
+            }
         }
         self.write().await;
         self.journal.synced().await;

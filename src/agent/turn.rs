@@ -12,7 +12,7 @@ pub use self::limits::{Allowance, Limits, Spent};
 use self::room::Cause;
 use super::answer::{Answer, End, listen};
 use super::ask;
-use super::event::{AgentEvent, GO_ON, Termination};
+use super::event::{AgentEvent, ExecutionResult, GO_ON, Termination};
 use super::guard::Guard;
 use super::schedule::{Outcome, Schedule};
 use super::steps::{Entry, Step, Steps};
@@ -289,10 +289,11 @@ impl State {
 
     /// Adds the results of an answer's calls to the conversation.
     async fn record(&mut self, calls: &[ToolCall], outcomes: Vec<Outcome>) {
-        let result = |(call, outcome): (&ToolCall, Outcome)| ToolResult {
-            call_id: call.id.clone(),
-            content: outcome.result.content,
-            is_error: outcome.result.is_error,
+        let result = |(call, outcome): (&ToolCall, Outcome)| {
+            let ExecutionResult { mut content, is_error, .. } = outcome.result;
+            // It stays as long as the conversation, and does not grow.
+            content.shrink_to_fit();
+            ToolResult { call_id: call.id.clone(), content, is_error }
         };
         let results: Vec<_> = calls.iter().zip(outcomes).map(result).collect();
         if !results.is_empty() {

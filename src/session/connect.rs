@@ -220,6 +220,17 @@ pub fn provider(settings: &Settings) -> Result<Provider, NoProvider> {
     }
 }
 
+/// Whether there is a model to ask: the configured one, or with nothing configured one that runs on this machine.
+///
+/// # Errors
+/// When there is none, or its key is missing.
+pub async fn ready(settings: &Settings) -> Result<(), NoProvider> {
+    match provider(settings) {
+        Err(why) if why.unset => local().await.map(drop).ok_or(why),
+        configured => configured.map(drop),
+    }
+}
+
 /// Another model of the settings, by `provider/model`, thinking this hard (`None`: as configured).
 ///
 /// # Errors

@@ -50,12 +50,14 @@ impl Actor {
     /// The model the conversation was held with goes on; else says why another one does.
     fn held_with(&mut self, Held { model: name, effort }: Held) -> Result<(), String> {
         let Some(settings) = &self.models else { return Ok(()) };
-        let is_it = self.model.as_ref().is_ok_and(|model| model.provider.name() == name);
-        if is_it && effort.is_none() {
+        let current = self.model.as_ref().ok().map(|model| model.provider.name());
+        if current.as_ref() == Some(&name) && effort.is_none() {
             return Ok(());
         }
         let provider = connect::provider_named(settings, &name, effort).map_err(|why| {
-            format!("this conversation was held with {name}, which does not work any more: {}", why.message)
+            let why = why.message.split(';').next().unwrap_or_default().to_owned();
+            let instead = current.map(|current| format!("; {current} goes on")).unwrap_or_default();
+            format!("this conversation was held with {name}, which cannot be used now ({why}){instead}")
         })?;
         self.set_model(provider, effort);
         Ok(())

@@ -94,8 +94,8 @@ impl Journal {
         Ok(kept)
     }
 
-    /// Notes a prompt: the person's words, and what the model is sent.
-    pub fn prompt(&mut self, text: &str, entry: &Arc<Entry>) {
+    /// Notes a prompt: the person's words, what the model is sent, and which model that is.
+    pub fn prompt(&mut self, text: &str, entry: &Arc<Entry>, held: Held) {
         if let Place::Folder(_) = self.place {
             let head =
                 Head { version: VERSION, id: self.id.to_string(), folders: self.folders.clone(), title: title(text) };
@@ -105,6 +105,7 @@ impl Journal {
         if let Some(mode) = self.mode.take() {
             self.note(Record::Mode { mode });
         }
+        self.note_held(held);
         self.note(Pending::Prompt { text: text.to_owned(), entry: Arc::clone(entry) });
     }
 
@@ -130,8 +131,14 @@ impl Journal {
         }
     }
 
-    /// Notes the model that answers, where it is another one.
+    /// Notes the model from here on; that of a conversation that has not begun is noted with its first prompt.
     pub fn held(&mut self, held: Held) {
+        if !matches!(self.place, Place::Folder(_)) {
+            self.note_held(held);
+        }
+    }
+
+    fn note_held(&mut self, held: Held) {
         if self.held.as_ref() != Some(&held) {
             self.note(Record::Model(held.clone()));
             self.held = Some(held);

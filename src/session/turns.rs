@@ -34,8 +34,7 @@ impl Actor {
         self.turns += 1;
         self.title = (self.turns == 1).then(|| store::title(&words));
         let entry = Arc::new(Entry { message, encoded });
-        self.journal.prompt(&words, &entry);
-        self.journal.held(Held { model: provider.name(), effort: self.effort });
+        self.journal.prompt(&words, &entry, Held { model: provider.name(), effort: self.effort });
         self.history.push(entry);
         self.begin(Goal::Answer).await;
     }
@@ -102,6 +101,7 @@ impl Actor {
 
     /// Another model from the next turn on. What only the other one understands (its reasoning) is left out then.
     pub(super) fn set_model(&mut self, provider: Provider, effort: Option<Effort>) {
+        self.journal.held(Held { model: provider.name(), effort });
         self.effort = effort;
         self.tools = connect::offered(&provider.endpoint().model, &self.workspace);
         self.model = Ok(Model::new(provider, &self.workspace, &self.tools));

@@ -123,7 +123,7 @@ impl StateFolder {
     }
 
     /// What `pick` makes of its files and the first line of each, the last written first: `count` at most, of those
-    /// behind the file `after`. No more files are opened than that takes.
+    /// behind the file `after` (none, when that is gone). No more files are opened than that takes.
     ///
     /// # Errors
     /// When the folder cannot be read. A file that cannot is left out.
@@ -137,9 +137,11 @@ impl StateFolder {
         blocking(move || {
             let mut files = files(&root)?;
             files.sort_unstable_by(|a, b| b.written.cmp(&a.written).then_with(|| b.name.cmp(&a.name)));
-            let behind =
-                after.and_then(|after| files.iter().position(|file| file.name == after)).map_or(0, |at| at + 1);
-            let picked = files.iter().skip(behind).filter_map(|file| pick(file, &first_line(&root, &file.name).ok()?));
+            let mut files = files.iter();
+            if let Some(after) = after {
+                let _skipped = files.by_ref().find(|file| file.name == after);
+            }
+            let picked = files.filter_map(|file| pick(file, &first_line(&root, &file.name).ok()?));
             Ok(picked.take(count).collect())
         })
         .await

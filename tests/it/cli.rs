@@ -451,3 +451,16 @@ fn who_stops_reading_has_seen_enough() {
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
+
+#[test]
+fn a_conversation_does_not_go_on_in_a_wider_mode_unasked() {
+    let again = || json!([write_call()]);
+    let world = World::new(json!([[write_call()], [{ "text": "Written." }], again(), [{ "text": "No." }]]));
+    world.run(&["run", "--mode", "auto", "write a file"]);
+    std::fs::remove_file(world.path().join("new.txt")).unwrap();
+    let Output { stderr, .. } = world.run(&["run", "--continue", "once more"]);
+    assert!(stderr.contains("going on with: write a file (mode ask, custom/scripted)"), "{stderr}");
+    assert!(stderr.contains("the answer is no") && !world.path().join("new.txt").exists(), "{stderr}");
+    let wider = world.run(&["run", "--continue", "--mode", "edit", "really"]);
+    assert!(wider.stderr.contains("(mode edit, custom/scripted)"), "{}", wider.stderr);
+}

@@ -5,7 +5,7 @@ use serde_json::{Map, json};
 use super::load::{TooNew, load};
 use super::*;
 use crate::agent::event::{ExecutionResult, FileDiff, Termination, Usage};
-use crate::model::{Arguments, AssistantMessage, Part, ToolCall, ToolResult};
+use crate::model::{Arguments, AssistantMessage, Effort, Part, ToolCall, ToolResult};
 use crate::session::checkpoint::Checkpoints;
 
 fn entry(message: Message) -> Arc<Entry> {
@@ -37,6 +37,10 @@ fn ended(id: &str, diffs: Vec<FileDiff>) -> AgentEvent {
     AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms: 0.0, execute_duration_ms: 0.0 }
 }
 
+fn held() -> Held {
+    Held { model: "some/model".to_owned(), effort: Some(Effort::Low) }
+}
+
 fn done() -> AgentEvent {
     AgentEvent::Done {
         final_text: String::new(),
@@ -53,7 +57,7 @@ fn journal(home: &std::path::Path, id: &str) -> Journal {
 /// A conversation of one turn with one call.
 async fn keep(home: &std::path::Path, id: &str) {
     let mut journal = journal(home, id);
-    journal.prompt("  \nplease\nmore", &entry(user("please (and what came along)")));
+    journal.prompt("  \nplease\nmore", &entry(user("please (and what came along)")), held());
     journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
     journal.message(&entry(answer(&["a"])));
     journal.event(&ended("a", Vec::new()));
@@ -73,7 +77,7 @@ async fn a_conversation_goes_on_where_it_ended() {
     assert_eq!(kept.messages, [user("please (and what came along)"), answer(&["a"]), results(&["a"])]);
     assert_eq!((kept.turns, kept.cost, kept.unreadable, kept.repair), (1, Some(0.5), 0, None));
     again.mode(Mode::Edit);
-    again.prompt("go on", &entry(user("go on")));
+    again.prompt("go on", &entry(user("go on")), held());
     again.flush().await.unwrap();
     drop(again);
     let kept = journal(home.path(), "s1").open().await.unwrap();
@@ -87,7 +91,7 @@ async fn what_is_shown_again_is_what_was_shown() {
     let diff = FileDiff { path: "/w/a".into(), old_text: Some("1".into()), new_text: "2".into() };
     checkpoints.record("s", 1, std::slice::from_ref(&diff)).await;
     let mut journal = journal(home.path(), "s");
-    journal.prompt("do it", &entry(user("do it")));
+    journal.prompt("do it", &entry(user("do it")), held());
     journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
     journal.message(&entry(answer(&["a"])));
     let preview = Preview { title: "Edit a".to_owned(), ..Preview::default() };
@@ -245,8 +249,9 @@ async fn lists_come_in_pages_the_last_used_first() {
     assert_eq!((page[0].title.as_str(), page[0].folders.as_slice()), ("please", &[PathBuf::from("/w")][..]));
     let (page, more) = sessions.page(None, Some("c"), 2).await.unwrap();
     assert_eq!((ids(&page), more), (vec!["a".to_owned()], false));
-    let (page, _) = sessions.page(Some("/elsewhere".as_ref()), None, 9).await.unwrap();
-    assert_eq!(page, []);
+    for (folder, after) in [(Some("/elsewhere".as_ref()), None), (None, Some("gone"))] {
+        assert_eq!(sessions.page(folder, after, 9).await.unwrap(), (Vec::new(), false));
+    }
 }
 
 #[tokio::test]
@@ -254,7 +259,7 @@ async fn a_folder_that_cannot_be_written_is_told_once() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("sessions"), "a file").unwrap();
     let mut journal = journal(home.path(), "s");
-    journal.prompt("x", &entry(user("x")));
+    journal.prompt("x", &entry(user("x")), held());
     assert!(journal.flush().await.unwrap_err().contains("cannot be kept"));
     journal.message(&entry(answer(&[])));
     assert_eq!(journal.flush().await, Ok(()));
