@@ -6,6 +6,7 @@
 //! sessions stay where they are, which slows their models; while not even answers can be sent, no request is taken.
 
 mod client_files;
+mod complete;
 mod conversation;
 mod dispatch;
 mod documents;

@@ -42,6 +42,7 @@ pub use connect::{
     NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, remembered, rule_problems, setup,
     surroundings,
 };
+pub use context::{Completer, Completion, Mentionable, typed_mention};
 use permission::Policy;
 use permission::remembered::Remembered;
 use questions::Questions;
@@ -82,6 +83,7 @@ pub enum Command {
 pub struct Session {
     mailbox: mpsc::Sender<Command>,
     undoable: watch::Receiver<Option<Undoable>>,
+    completer: Completer,
     end: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -94,13 +96,14 @@ impl Session {
         let end = parent.child_token();
         let (changed, undoable) = watch::channel(None);
         let (id, told) = (Arc::clone(&setup.id), events.clone());
+        let completer = Completer::new(setup.workspace.clone(), end.clone());
         let actor = Actor::new(setup, events, changed, end.clone());
         let task = tokio::spawn(async move {
             if AssertUnwindSafe(actor.run(commands)).catch_unwind().await.is_err() {
                 broke(&id, &told).await;
             }
         });
-        Self { mailbox, undoable, end, task }
+        Self { mailbox, undoable, completer, end, task }
     }
 
     /// Hands a command over; a session with a full mailbox is told as an error.
@@ -108,6 +111,9 @@ impl Session {
     /// # Errors
     /// When the session is gone or does not keep up.
     pub fn send(&self, command: Command) -> Result<(), SessionBusy> {
+        if matches!(command, Command::Prompt(_)) {
+            self.completer.forget();
+        }
         self.mailbox.try_send(command).map_err(|_full| SessionBusy)
     }
 
@@ -115,6 +121,12 @@ impl Session {
     #[must_use]
     pub fn undoable(&self) -> Option<Undoable> {
         *self.undoable.borrow()
+    }
+
+    /// Offers what a prompt can mention.
+    #[must_use]
+    pub fn completer(&self) -> Completer {
+        self.completer.clone()
     }
 
     /// Stops the running turn, if any, and waits until the session is gone.
@@ -265,7 +277,7 @@ impl Actor {
                         self.look_for_a_model().await;
                         self.compact().await;
                     }
-                    Some(Command::Steer(prompt, joined)) => self.steer(prompt, joined),
+                    Some(Command::Steer(prompt, joined)) => self.steer(prompt, joined).await,
                     Some(Command::Cancel) => self.cancel(),
                     Some(Command::SetMode(mode)) => {
                         self.mode = mode;

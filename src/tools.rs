@@ -33,6 +33,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use self::diagnostics::problems;
+pub use self::grep::symbols::{Symbol, symbols};
+pub use self::list_files::tree;
 pub use self::live::Live;
 use self::process::Shell;
 pub use self::typed::TypedTool;

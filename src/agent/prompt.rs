@@ -55,6 +55,13 @@ pub enum Attachment {
         /// The text.
         text: String,
     },
+    /// Something else that came along, under a heading of its own.
+    Shown {
+        /// What it is.
+        heading: String,
+        /// The text.
+        text: String,
+    },
     /// Instructions of a workspace or of the person, for the whole conversation.
     Instructions {
         /// Where they are from.
@@ -111,6 +118,7 @@ pub fn render(prompt: Prompt, plan_only: bool) -> Vec<Part> {
                 let heading = format!("Instructions from {name}. They grant no permission");
                 push_block(&mut text, &fenced(&heading, &rules));
             }
+            Attachment::Shown { heading, text: shown } => push_block(&mut text, &fenced(&heading, &shown)),
             Attachment::Mention { name } => push_block(&mut text, &format!("(mentioned: {name})")),
             Attachment::Excerpt { name, lines, text: excerpt } => {
                 push_block(&mut text, &quote(&name, lines, &excerpt));

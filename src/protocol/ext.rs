@@ -25,6 +25,54 @@ pub struct Steer {
     pub prompt: Vec<super::acp::ContentBlock>,
 }
 
+/// `_tandem/complete`, a request: what can be mentioned in a prompt. Answered soon, with what is known by then; a newer one
+/// overtakes the one before.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Complete {
+    /// The session.
+    pub session_id: String,
+    /// What stands between the `@` and the cursor; with a `#` before it, the name of a definition.
+    pub query: String,
+}
+
+/// The answer to [`Complete`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Completions {
+    /// The best first, 50 at most.
+    pub items: Vec<Completion>,
+}
+
+/// Something that can be mentioned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Completion {
+    /// Takes the place of the query.
+    pub insert: String,
+    /// What is shown.
+    pub label: String,
+    /// What it is.
+    pub kind: CompletionKind,
+    /// What else is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// What can be mentioned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompletionKind {
+    /// A file.
+    File,
+    /// A folder; its name ends with a slash.
+    Folder,
+    /// The lines of a definition.
+    Symbol,
+    /// The problems the editor shows.
+    Diagnostics,
+    /// What is selected in the editor.
+    Selection,
+}
+
 /// `_tandem/status`: how the server is, for a status line.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -15,7 +15,7 @@ use crate::agent::event::{AgentEvent, FileDiff, GO_ON, Usage};
 use crate::config::{McpServer, Mode, Settings, UserCommand};
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Peer, Responder, ResponseError, TextKind, TextSource};
-use crate::session::{self, Command, Effort, Session, SessionBusy, SessionId, Start, Undoable};
+use crate::session::{self, Command, Completer, Effort, Session, SessionBusy, SessionId, Start, Undoable};
 use crate::workspace::{Editor, Root, Workspace};
 
 /// A session as its client knows it.
@@ -85,6 +85,11 @@ impl Conversation {
     /// What there is to take back.
     pub fn undoable(&self) -> Option<Undoable> {
         self.session.undoable()
+    }
+
+    /// Offers what a prompt can mention.
+    pub fn completer(&self) -> Completer {
+        self.session.completer()
     }
 
     /// Ends the session. A prompt that waits for its turn is answered: the turn is cancelled.

@@ -46,8 +46,8 @@ impl Server {
 
     pub(super) fn did_focus(&mut self, params: &ext::DidFocus) {
         let Some(path) = path_of(&params.text_document.uri.0) else { return };
-        let lsp::Range { start, end } = params.selection;
-        self.focus = Some(Focus { path, lines: (start.line + 1, end.line + 1) });
+        let selection = &params.selection;
+        self.focus = Some(Focus { path, lines: (selection.start.line + 1, last_line(selection) + 1) });
     }
 }
 
@@ -59,6 +59,12 @@ fn content_change(event: lsp::TextDocumentContentChangeEvent) -> ContentChange {
         }
         Event::TextDocumentContentChangeWholeDocument(whole) => ContentChange { range: None, text: whole.text },
     }
+}
+
+/// The last line a range touches; one that ends before the first character of a line does not touch that line.
+pub(super) fn last_line(range: &lsp::Range) -> u32 {
+    let last = if range.end.character == 0 { range.end.line.saturating_sub(1) } else { range.end.line };
+    last.max(range.start.line)
 }
 
 /// A range of the protocol as ours.

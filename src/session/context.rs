@@ -4,18 +4,27 @@
 //! repository can name); what may hold secrets is left to `read_file`, which asks; what joined a message stays in it, so
 //! the beginning of the requests never changes. Instructions grant no permission: those are not for the model to give.
 
+mod complete;
+mod mention;
+
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Actor, Attachment, Prompt};
-use crate::workspace::{PathError, StateFolder};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use self::mention::{Mention, mentions};
+use super::{Actor, Attachment, Focus, Prompt};
+use crate::tools;
+use crate::workspace::{FileError, PathError, StateFolder, WorkspacePath};
+pub use complete::{Completer, Completion, Mentionable};
+pub use mention::typed_mention;
 
 const FILE: &str = "AGENTS.md";
 /// The most bytes of one file of instructions.
 const INSTRUCTIONS: usize = 32 << 10;
-/// The most bytes of one mentioned file.
+/// The most bytes of one thing that is mentioned.
 const MENTIONED: usize = 64 << 10;
-/// The most files one prompt mentions.
+/// The most things one prompt mentions.
 const MENTIONS: usize = 20;
 /// An editor that does not say what a file holds is not waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,13 +32,29 @@ const PATIENCE: Duration = Duration::from_secs(5);
 impl Actor {
     /// Puts into a prompt what comes along with it.
     pub(super) async fn complete(&self, prompt: &mut Prompt) {
-        let mentioned: Vec<String> = prompt.parts.iter().flat_map(mentions).take(MENTIONS).collect();
-        let mut files = Vec::new();
-        for name in mentioned {
-            files.extend(self.mentioned(&name).await);
+        let until = Instant::now() + PATIENCE;
+        let mut parts = Vec::new();
+        let mut mentioned: Vec<(Mention, Option<Attachment>)> = Vec::new();
+        for part in prompt.parts.drain(..) {
+            if let Attachment::Mention { name } = &part {
+                mentioned.push((Mention::Place { name: name.clone(), lines: None }, Some(part)));
+                continue;
+            }
+            if let Attachment::Text(text) = &part {
+                mentioned.extend(mentions(text).into_iter().map(|mention| (mention, None)));
+            }
+            parts.push(part);
         }
-        prompt.parts.retain(|part| !matches!(part, Attachment::Mention { name } if is_in(&files, name)));
-        prompt.parts.extend(files);
+        let mut seen = Vec::new();
+        for (mention, named) in mentioned {
+            if seen.contains(&mention) || seen.len() == MENTIONS {
+                continue;
+            }
+            let came = timeout_at(until, self.mentioned(&mention, prompt.focus.as_ref())).await;
+            parts.extend(came.ok().flatten().or(named));
+            seen.push(mention);
+        }
+        prompt.parts = parts;
         if self.history.is_empty() {
             prompt.parts.splice(0..0, self.instructions().await);
         }
@@ -44,7 +69,7 @@ impl Actor {
         for root in self.workspace.roots() {
             let path = root.path().join(FILE);
             if let Ok(file) = self.workspace.resolve_path(&path)
-                && let Ok(Ok(file)) = tokio::time::timeout(PATIENCE, self.workspace.peek(&file)).await
+                && let Ok(Ok(file)) = timeout(PATIENCE, self.workspace.peek(&file)).await
             {
                 found.push(rules(&path, &file.marked()));
             }
@@ -52,22 +77,67 @@ impl Actor {
         found
     }
 
-    /// The file of this name, or why it does not come along; `None` for what names no file.
-    async fn mentioned(&self, name: &str) -> Option<Attachment> {
+    /// What is mentioned, or why it does not come along; `None` for what is nothing we know.
+    async fn mentioned(&self, mention: &Mention, focus: Option<&Focus>) -> Option<Attachment> {
+        match (mention, focus) {
+            (Mention::Place { name, lines }, _) => self.place(name, *lines).await,
+            (Mention::Selection, Some(Focus { path, lines })) => self.place(path.to_str()?, Some(*lines)).await,
+            (Mention::Selection, None) => Some(remark("the editor does not tell what is selected")),
+            (Mention::Diagnostics, _) => Some(match tools::problems(&self.workspace).await {
+                Some(text) => {
+                    let heading = "Diagnostics, as the editor shows them".to_owned();
+                    Attachment::Shown { heading, text: cut(&text, MENTIONED, "fix these first") }
+                }
+                None => remark("the editor does not tell of its diagnostics"),
+            }),
+        }
+    }
+
+    async fn place(&self, name: &str, lines: Option<(u32, u32)>) -> Option<Attachment> {
         let path = match self.workspace.resolve(name) {
             Ok(path) => path,
             Err(PathError::Outside { .. }) if Path::new(name).is_absolute() || name.contains("..") => {
-                return Some(Attachment::Text(format!("({name} is outside the workspace and was not included)")));
+                return Some(remark(&format!("{name} is outside the workspace and was not included")));
             }
             Err(_) => return None,
         };
         if path.is_secret() {
-            return Some(Attachment::Text(format!("({name} may hold secrets and was not included; read_file asks)")));
+            return Some(remark(&format!("{name} may hold secrets and was not included; read_file asks")));
         }
-        let read = tokio::time::timeout(PATIENCE, self.workspace.read(&path)).await.ok()?;
-        let text = read.ok()?.text;
-        let text = cut(&text, MENTIONED, "read_file shows the rest");
-        Some(Attachment::Excerpt { name: path.display(), lines: None, text })
+        let text = match self.workspace.read(&path).await {
+            Ok(file) => file.text,
+            Err(FileError::Special(_, "a folder")) => return self.folder(path).await,
+            Err(_) => return None,
+        };
+        let (text, lines) = match lines {
+            None => (cut(&text, MENTIONED, "read_file shows the rest"), None),
+            Some(lines) => match excerpt(&text, lines) {
+                Ok((text, lines)) => (cut(&text, MENTIONED, "read_file shows the rest"), Some(lines)),
+                Err(count) => return Some(remark(&format!("{name} has {count} lines; there is no line {}", lines.0))),
+            },
+        };
+        Some(Attachment::Excerpt { name: path.display(), lines, text })
+    }
+
+    async fn folder(&self, path: WorkspacePath) -> Option<Attachment> {
+        let heading = format!("What is in the folder {}", path.display());
+        let workspace = self.workspace.clone();
+        let tree = tokio::task::spawn_blocking(move || tools::tree(&workspace, &path)).await.ok()?.ok()?;
+        Some(Attachment::Shown { heading, text: cut(&tree, MENTIONED, "list_files shows the rest") })
+    }
+}
+
+fn remark(words: &str) -> Attachment {
+    Attachment::Text(format!("({words})"))
+}
+
+/// These lines of a text, as far as they are there; the number of its lines when the first is not.
+fn excerpt(text: &str, (first, last): (u32, u32)) -> Result<(String, (u32, u32)), usize> {
+    let wanted = text.split_inclusive('\n').skip(first as usize - 1).take((last - first) as usize + 1);
+    let lines: Vec<&str> = wanted.collect();
+    match u32::try_from(lines.len()) {
+        Ok(count @ 1..) => Ok((lines.concat(), (first, first + count - 1))),
+        _ => Err(text.lines().count()),
     }
 }
 
@@ -84,37 +154,22 @@ fn cut(text: &str, limit: usize, why: &str) -> String {
     if rest.is_empty() { head.to_owned() } else { format!("{head}\n… ({} bytes left out: {why})", rest.len()) }
 }
 
-/// The names a part of a prompt mentions: `@src/main.rs` in words, and what the editor attached by name.
-fn mentions(part: &Attachment) -> Vec<String> {
-    match part {
-        Attachment::Mention { name } => vec![name.clone()],
-        Attachment::Text(text) => text.split_whitespace().filter_map(mention).collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn mention(word: &str) -> Option<String> {
-    let name = word.trim_start_matches(['(', '[', '{', '"', '\'', '`']).strip_prefix('@')?;
-    let name = name.trim_end_matches([',', ';', ':', '.', '!', '?', ')', ']', '}', '"', '\'', '`']);
-    (!name.is_empty()).then(|| name.to_owned())
-}
-
-/// Whether the file came along.
-fn is_in(files: &[Attachment], mentioned: &str) -> bool {
-    files.iter().any(|file| matches!(file, Attachment::Excerpt { name, .. } if mentioned.ends_with(name.as_str())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn words_that_begin_with_an_at_sign_are_mentions() {
-        let check = |text: &str, expected: &[&str]| {
-            assert_eq!(mentions(&Attachment::Text(text.to_owned())), expected, "{text}");
+    fn lines_are_counted_from_one_and_end_with_the_text() {
+        let check = |lines: (u32, u32), expected: Result<(&str, (u32, u32)), usize>| {
+            assert_eq!(
+                excerpt("a\r\nb\nc", lines),
+                expected.map(|(text, lines)| (text.to_owned(), lines)),
+                "{lines:?}"
+            );
         };
-        check("look at @src/main.rs, (@b.rs) and \"@c d\"", &["src/main.rs", "b.rs", "c"]);
-        check("mail me@example.com @ once", &[]);
+        check((1, 2), Ok(("a\r\nb\n", (1, 2))));
+        check((2, 9), Ok(("b\nc", (2, 3))));
+        check((4, 9), Err(3));
     }
 
     #[test]

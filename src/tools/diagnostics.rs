@@ -63,6 +63,12 @@ impl TypedTool for Diagnostics {
     }
 }
 
+/// The problems the editor shows anywhere, in words; `None` where it cannot tell.
+pub async fn problems(workspace: &Workspace) -> Option<String> {
+    let found = workspace.diagnostics(&Scope::default()).await?;
+    Some(if found.is_empty() { "(none)".to_owned() } else { list(workspace, found, SHOWN) })
+}
+
 fn wanted(context: &ToolContext, arguments: Arguments) -> Result<Option<WorkspacePath>, ToolError> {
     Ok(arguments.path.map(|path| context.workspace.resolve(&path)).transpose()?)
 }

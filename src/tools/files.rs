@@ -24,7 +24,7 @@ pub(super) fn starts(context: &ToolContext, name: Option<&str>) -> Result<Vec<Wo
     }
 }
 
-fn roots(workspace: &Workspace) -> Result<Vec<WorkspacePath>, PathError> {
+pub(super) fn roots(workspace: &Workspace) -> Result<Vec<WorkspacePath>, PathError> {
     workspace.roots().iter().map(|root| workspace.resolve_path(root.path())).collect()
 }
 

@@ -2,6 +2,7 @@
 
 mod hits;
 mod search;
+pub(super) mod symbols;
 
 use std::io;
 

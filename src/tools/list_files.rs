@@ -68,6 +68,14 @@ impl TypedTool for ListFiles {
     }
 }
 
+/// What is in a folder, as [`ListFiles`] shows it when nobody says how deep. Blocks.
+///
+/// # Errors
+/// When it is no folder or cannot be read.
+pub fn tree(workspace: &Workspace, folder: &WorkspacePath) -> io::Result<String> {
+    list(workspace, folder, usize::MAX, &CancellationToken::new())
+}
+
 fn list(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &CancellationToken) -> io::Result<String> {
     let mut seen = look(workspace, start, depth, cancel)?;
     for less in [4, 3, 2, 1].into_iter().filter(|less| *less < depth) {
@@ -80,7 +88,7 @@ fn list(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &Can
         return Err(io::ErrorKind::NotADirectory.into());
     }
     seen.entries.sort();
-    let mut tree = tree(&seen.entries, depth);
+    let mut tree = drawn(&seen.entries, depth);
     if seen.is_too_much {
         tree.push(format!("[there are more than {SEEN}]"));
     }
@@ -116,7 +124,7 @@ fn look(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &Can
 }
 
 /// Sorted entries as the lines of an indented tree: as deep as asked, or less deep when that would be too long.
-fn tree(entries: &[(PathBuf, Kind)], depth: usize) -> Vec<String> {
+fn drawn(entries: &[(PathBuf, Kind)], depth: usize) -> Vec<String> {
     let levels: Vec<_> = entries.iter().map(|(path, _)| path.components().count()).collect();
     let deepest = levels.iter().copied().max().unwrap_or_default();
     let up_to = |depth: usize| levels.iter().filter(|level| **level <= depth).count();
@@ -150,7 +158,7 @@ fn tree(entries: &[(PathBuf, Kind)], depth: usize) -> Vec<String> {
 mod tests {
     use std::path::PathBuf;
 
-    use super::{Kind, tree};
+    use super::{Kind, drawn};
 
     fn entries(names: &[&str]) -> Vec<(PathBuf, Kind)> {
         let kind = |name: &str| if name.ends_with('/') { Kind::Folder } else { Kind::File };
@@ -162,8 +170,8 @@ mod tests {
     #[test]
     fn draws_a_tree() {
         let entries = entries(&["b.rs", "a/", "a/x.rs", "a/deep/", "a-b.rs", "odd\nname"]);
-        assert_eq!(tree(&entries, 2), ["  a/", "    deep/…", "    x.rs", "  a-b.rs", "  b.rs", "  odd\\nname"]);
-        assert_eq!(tree(&[], 2), ["[nothing in it, or nothing that .gitignore does not name]"]);
+        assert_eq!(drawn(&entries, 2), ["  a/", "    deep/…", "    x.rs", "  a-b.rs", "  b.rs", "  odd\\nname"]);
+        assert_eq!(drawn(&[], 2), ["[nothing in it, or nothing that .gitignore does not name]"]);
     }
 
     #[test]
@@ -171,7 +179,7 @@ mod tests {
         let many: Vec<_> = (0..600).map(|index| format!("a/{index:03}")).collect();
         let names: Vec<_> = many.iter().map(String::as_str).chain(["a/", "b"]).collect();
         assert_eq!(
-            tree(&entries(&names), 3),
+            drawn(&entries(&names), 3),
             ["  a/…", "  b", "[600 more below level 1; list a folder to see what is in it]"]
         );
     }
@@ -180,7 +188,7 @@ mod tests {
     fn a_very_long_folder_is_cut() {
         let many: Vec<_> = (0..600).map(|index| format!("{index:03}")).collect();
         let names: Vec<_> = many.iter().map(String::as_str).collect();
-        let tree = tree(&entries(&names), 3);
+        let tree = drawn(&entries(&names), 3);
         assert!(
             tree.ends_with(&["  299".to_owned(), "[300 more; find files by name with glob]".to_owned()]),
             "{tree:?}"

@@ -17,6 +17,7 @@ mod cli;
 mod commands;
 mod compaction;
 #[cfg(unix)]
+mod complete;
 mod context;
 mod diagnostics;
 mod driver;

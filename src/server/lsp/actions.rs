@@ -10,6 +10,7 @@ use crate::protocol::lsp;
 use crate::rpc::{ErrorCode, Params, Responder};
 use crate::server::Server;
 use crate::server::dispatch::{Answer, error, read};
+use crate::server::documents::last_line;
 use crate::server::permission::{ALLOW, REJECT, always};
 use crate::session::{Attachment, Prompt, Review, Undoable};
 use crate::text::display;
@@ -169,12 +170,6 @@ impl Server {
         let text = lines.collect::<Vec<_>>().join("\n");
         Some(Attachment::Excerpt { name, lines: Some((first + 1, last + 1)), text })
     }
-}
-
-/// The last line a range touches; one that ends before the first character of a line does not touch that line.
-fn last_line(range: &lsp::Range) -> u32 {
-    let last = if range.end.character == 0 { range.end.line.saturating_sub(1) } else { range.end.line };
-    last.max(range.start.line)
 }
 
 /// The instructions that stand in comments, such as `// AI! make this async`.

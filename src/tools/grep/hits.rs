@@ -151,6 +151,14 @@ impl Hits {
         self.secrets.push(path);
     }
 
+    /// The matching lines that were kept: file, number from 1, text.
+    pub(super) fn into_lines(self) -> impl Iterator<Item = (PathBuf, u64, String)> {
+        let lines = |(path, found): (PathBuf, FileHits)| {
+            found.lines.into_iter().map(move |line| (path.clone(), line.number, line.text))
+        };
+        self.files.into_iter().flat_map(lines)
+    }
+
     /// What the model reads.
     pub(super) fn report(mut self, workspace: &Workspace) -> String {
         let mut report = String::new();

@@ -1,0 +1,145 @@
+//! How things are mentioned in words: `@src/main.rs`, `@src/`, `@"my notes.md"`, `@src/main.rs#L3-L7`, `@diagnostics`,
+//! `@selection`. Pure. Invariant: what [`written`] gives, [`mentions`] reads back.
+
+/// Something a person mentions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mention {
+    /// A file or folder.
+    Place {
+        /// Its path.
+        name: String,
+        /// The first and last line that is meant, counted from 1; everything when `None`.
+        lines: Option<(u32, u32)>,
+    },
+    /// The problems the editor shows.
+    Diagnostics,
+    /// What is selected in the editor.
+    Selection,
+}
+
+/// What may stand between a space and an `@`.
+const BEFORE: [char; 6] = ['(', '[', '{', '"', '\'', '`'];
+/// What ends a sentence rather than a name.
+const BEHIND: [char; 12] = [',', ';', ':', '.', '!', '?', ')', ']', '}', '"', '\'', '`'];
+
+/// What `text` mentions, in order.
+pub(super) fn mentions(text: &str) -> Vec<Mention> {
+    let mut found = Vec::new();
+    let mut before = ' ';
+    let mut rest = text;
+    while let Some((skipped, behind)) = rest.split_once('@') {
+        before = skipped.chars().next_back().unwrap_or(before);
+        let read = if before.is_whitespace() || BEFORE.contains(&before) { mention(behind) } else { None };
+        (before, rest) = ('@', behind);
+        if let Some((mention, behind)) = read {
+            found.push(mention);
+            rest = behind;
+        }
+    }
+    found
+}
+
+/// What is being typed behind an `@` at the end of `text`.
+#[must_use]
+pub fn typed_mention(text: &str) -> Option<&str> {
+    let (before, query) = text.rsplit_once('@')?;
+    let begins = before.chars().next_back().is_none_or(|c| c.is_whitespace() || BEFORE.contains(&c));
+    let is_open = match query.strip_prefix('"') {
+        Some(quoted) => !quoted.contains(['"', '\n']),
+        None => !query.contains(char::is_whitespace),
+    };
+    (begins && is_open).then_some(query)
+}
+
+/// What stands behind an `@`, and the text behind that.
+fn mention(text: &str) -> Option<(Mention, &str)> {
+    if let Some((name, behind)) = text.strip_prefix('"').and_then(|quoted| quoted.split_once('"')) {
+        let is_name = !name.is_empty() && !name.contains('\n');
+        let (fragment, behind) = word(behind);
+        let lines = fragment.strip_prefix('#').and_then(lines);
+        return is_name.then(|| (Mention::Place { name: name.to_owned(), lines }, behind));
+    }
+    let (word, behind) = word(text);
+    let mention = match word {
+        _ if word.is_empty() || word.starts_with('@') => return None,
+        "diagnostics" => Mention::Diagnostics,
+        "selection" => Mention::Selection,
+        _ => {
+            let place = word.rsplit_once('#').and_then(|(name, fragment)| Some((name, Some(lines(fragment)?))));
+            let (name, lines) = place.unwrap_or((word, None));
+            Mention::Place { name: name.to_owned(), lines }
+        }
+    };
+    Some((mention, behind))
+}
+
+/// The word `text` begins with, without what ends a sentence, and the text from the next space on.
+fn word(text: &str) -> (&str, &str) {
+    let (word, behind) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
+    (word.trim_end_matches(BEHIND), behind)
+}
+
+/// `L3-L7`, `L3-7` or `L3`.
+fn lines(fragment: &str) -> Option<(u32, u32)> {
+    let (first, last) = fragment.split_once('-').unwrap_or((fragment, fragment));
+    let first = first.strip_prefix('L')?.parse().ok()?;
+    let last = last.strip_prefix('L').unwrap_or(last).parse().ok()?;
+    (0 < first && first <= last).then_some((first, last))
+}
+
+/// How a place is mentioned, without the `@`; `None` for a name there is no way to write.
+pub(super) fn written(name: &str) -> Option<String> {
+    let plain = Mention::Place { name: name.to_owned(), lines: None };
+    let ways = [name.to_owned(), format!("\"{name}\"")];
+    let is_read_back = |way: &String| mention(way) == Some((plain.clone(), ""));
+    // What begins with a quote goes on until the next one, wherever that is.
+    ways.into_iter().skip(usize::from(name.starts_with('"'))).find(is_read_back)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn place(name: &str, lines: Option<(u32, u32)>) -> Mention {
+        Mention::Place { name: name.to_owned(), lines }
+    }
+
+    #[test]
+    fn words_that_begin_with_an_at_sign_are_mentions() {
+        let check = |text: &str, expected: &[Mention]| assert_eq!(mentions(text), expected, "{text}");
+        let plain = |name| place(name, None);
+        check("look at @src/main.rs, (@b.rs) and \"@c d\"", &[plain("src/main.rs"), plain("b.rs"), plain("c")]);
+        check("mail me@example.com @ once, @@twice", &[]);
+        check("@src/ and\n@\"my notes.md\"?", &[plain("src/"), plain("my notes.md")]);
+        check("@a.rs#L3-L7, @b.rs#L3.", &[place("a.rs", Some((3, 7))), place("b.rs", Some((3, 3)))]);
+        check("@\"a b\"#L3-7: @c#d", &[place("a b", Some((3, 7))), plain("c#d")]);
+        check("@a#L0 @b#L7-L3", &[plain("a#L0"), plain("b#L7-L3")]);
+        check("fix @diagnostics in @selection.", &[Mention::Diagnostics, Mention::Selection]);
+        check("@./diagnostics @\"selection\"", &[plain("./diagnostics"), plain("selection")]);
+        check("@\"never closed", &[plain("\"never")]);
+    }
+
+    #[test]
+    fn a_name_is_quoted_where_it_must_be() {
+        let check = |name: &str, expected: Option<&str>| assert_eq!(written(name).as_deref(), expected, "{name}");
+        check("src/main.rs", Some("src/main.rs"));
+        check("my notes.md", Some("\"my notes.md\""));
+        check("odd)", Some("\"odd)\""));
+        check("a#L3", Some("\"a#L3\""));
+        check("diagnostics", Some("\"diagnostics\""));
+        check("a\" b", None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(name in "\\PC{1,12}", first in 1..99u32, more in 0..9u32) {
+            if let Some(written) = written(&name) {
+                let last = first + more;
+                let text = format!("see (@{written}#L{first}-L{last}), @{written} too");
+                prop_assert_eq!(mentions(&text), [place(&name, Some((first, last))), place(&name, None)]);
+            }
+        }
+    }
+}

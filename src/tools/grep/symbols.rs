@@ -1,0 +1,153 @@
+//! Lines that define something, by the name of what they define, for a person who mentions it.
+//!
+//! No language is parsed: a definition is a line with a word such as `fn` or `class` before a name, and it ends where its
+//! indentation says so. What that gets wrong costs a few lines too many or too few in a mention.
+
+use std::path::PathBuf;
+
+use grep_matcher::{Captures as _, Matcher as _};
+use tokio_util::sync::CancellationToken;
+
+use super::matcher;
+use super::search::Search;
+use crate::tools::files::roots;
+use crate::workspace::Workspace;
+
+/// As many lines are taken, the first ones by path.
+const FOUND: usize = 1000;
+/// Words that may stand before the one that defines.
+const BEFORE: &str = r#"pub(?:\([^)]*\))?|export|default|declare|async|const|unsafe|extern|"[^"]*"|static|abstract|final|public|private|protected|internal|local|inline|virtual|override|sealed|open|data"#;
+/// Words that define what stands behind them.
+const DEFINING: &str = r"fn|struct|enum|union|trait|type|const|static|class|interface|protocol|extension|object|record|def|defp|defmodule|func|fun|function\*?|sub|module|mod|namespace|macro_rules!|let|var|val";
+
+/// A line that defines something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Symbol {
+    /// The file, absolute.
+    pub path: PathBuf,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The word before the name, such as `fn`.
+    pub keyword: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Symbol {
+    /// The last line of the definition in `text`, counted from 1: what is indented deeper than its first line, empty lines
+    /// in between, and the lines that close it (`}`, `)`, `]`, `end`) or go on with it (`{`, `where`, `) -> T {`).
+    #[must_use]
+    pub fn end(&self, text: &str) -> usize {
+        let mut lines = text.lines().zip(1..).skip(self.line.saturating_sub(1));
+        let Some((first, mut end)) = lines.next() else { return self.line };
+        let own = indentation(first);
+        for (line, number) in lines {
+            let words = line.trim();
+            if words.is_empty() {
+                continue;
+            }
+            if indentation(line) > own {
+                end = number;
+                continue;
+            }
+            let closes = words.starts_with(['}', ')', ']']) || words.trim_end_matches(';') == "end";
+            let goes_on = words == "{" || words.starts_with("where") || closes && words.ends_with(['{', '(', '[']);
+            if indentation(line) < own || !closes && !goes_on {
+                break;
+            }
+            end = number;
+            if !goes_on {
+                break;
+            }
+        }
+        end
+    }
+}
+
+fn indentation(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// Definitions whose name holds the characters of `name` in their order, whatever their case: in the open buffers, else in
+/// the files, without what holds secrets. Blocks; when cancelled, what was found so far.
+#[must_use]
+pub fn symbols(workspace: &Workspace, name: &str, cancel: &CancellationToken) -> Vec<Symbol> {
+    let Some(pattern) = pattern(name) else { return Vec::new() };
+    let (Ok(matcher), Ok(starts)) = (matcher(&pattern, false), roots(workspace)) else { return Vec::new() };
+    let search = Search { starts, matcher, files: None, context: 0, limit: FOUND };
+    let Ok(hits) = search.run(workspace, cancel) else { return Vec::new() };
+    let Ok(mut captures) = search.matcher.new_captures() else { return Vec::new() };
+    let symbol = |(path, line, text): (PathBuf, u64, String)| {
+        search.matcher.captures(text.as_bytes(), &mut captures).ok().filter(|found| *found)?;
+        let group = |index| text.get(captures.get(index).map(|at| at.start()..at.end())?).map(str::to_owned);
+        Some(Symbol { path, line: usize::try_from(line).ok()?, keyword: group(1)?, name: group(2)? })
+    };
+    hits.into_lines().filter_map(symbol).collect()
+}
+
+/// A regular expression for the definitions: the word that defines, and the name. `None` for what is in no name.
+fn pattern(name: &str) -> Option<String> {
+    let is_in_names = |c: char| c.is_alphanumeric() || "_$.".contains(c);
+    if name.is_empty() || !name.chars().all(is_in_names) {
+        return None;
+    }
+    let within = r"[\w$.]*";
+    let each: Vec<String> = name.chars().map(|c| super::escaped(c.encode_utf8(&mut [0; 4]))).collect();
+    let name = each.join(within);
+    // A method of Go names its receiver in between.
+    Some(format!(r"^\s*(?:(?:{BEFORE})\s+)*({DEFINING})\s+(?:\([^)]*\)\s*)?((?i:{within}{name}{within}))"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_define_what_a_word_names() {
+        let check = |line: &str, name: &str, expected: Option<(&str, &str)>| {
+            let matcher = matcher(&pattern(name).unwrap(), false).unwrap();
+            let mut captures = matcher.new_captures().unwrap();
+            let is_found = matcher.captures(line.as_bytes(), &mut captures).unwrap();
+            let group = |index| captures.get(index).map(|at| &line.as_bytes()[at.start()..at.end()]);
+            let found = is_found.then(|| (group(1).unwrap(), group(2).unwrap()));
+            assert_eq!(found, expected.map(|(word, name)| (word.as_bytes(), name.as_bytes())), "{line}");
+        };
+        check("pub(super) async fn parse_line(text: &str) {", "pl", Some(("fn", "parse_line")));
+        check("    pub const fn of<T>() {", "of", Some(("fn", "of")));
+        check("const MAX_LINES: usize = 3;", "maxl", Some(("const", "MAX_LINES")));
+        check("pub static NAME: &str = \"\";", "name", Some(("static", "NAME")));
+        check("pub unsafe extern \"C\" fn call() {}", "call", Some(("fn", "call")));
+        check("func (s *Server) Listen() {", "listen", Some(("func", "Listen")));
+        check("export default class Chat extends View {", "chat", Some(("class", "Chat")));
+        check("local function M.open(path)", "open", Some(("function", "M.open")));
+        check("macro_rules! check {", "check", Some(("macro_rules!", "check")));
+        check("    def save(self):", "save", Some(("def", "save")));
+        check("// the type parser", "parser", None);
+        check("    parse(line)", "parse", None);
+        check("fn line_parse() {", "pl", None);
+    }
+
+    #[test]
+    fn what_is_in_no_name_is_not_looked_for() {
+        for name in ["", "a b", "(", "a|b", "a\nb"] {
+            assert_eq!(pattern(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_definition_ends_where_its_indentation_does() {
+        let check = |line: usize, text: &str, expected: usize| {
+            let symbol = Symbol { path: PathBuf::new(), line, keyword: String::new(), name: String::new() };
+            assert_eq!(symbol.end(text), expected, "{text}");
+        };
+        check(1, "fn a() {\n    b\n\n    c\n}\n\nfn d() {}\n", 5);
+        check(1, "fn a(\n    b: u8,\n) -> u8 {\n    b\n}\nfn d() {}\n", 5);
+        check(1, "fn a<T>(b: T)\nwhere\n    T: Copy,\n{\n    b\n}\nx\n", 6);
+        check(2, "impl A {\n    fn a() {\n        b\n    }\n\n    fn c() {}\n}\n", 4);
+        check(1, "const A: u8 = 1;\nconst B: u8 = 2;\n", 1);
+        check(1, "def a():\n    b\n\n    c\n\ndef d():\n    pass\n", 4);
+        check(1, "def a\n  b\nend\n\ndef c\nend\n", 3);
+        check(1, "int f(void) {}\n", 1);
+        check(9, "short\n", 9);
+    }
+}
