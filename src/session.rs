@@ -42,7 +42,7 @@ pub use connect::{
     NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, ready, remembered, rule_problems, setup,
     surroundings,
 };
-pub use context::{Completer, Completion, Mentionable};
+pub use context::{Completer, Completion, Mentionable, typed_mention};
 use permission::Policy;
 use permission::remembered::Remembered;
 use questions::Questions;
@@ -288,7 +288,7 @@ impl Actor {
                         self.look_for_a_model().await;
                         self.compact().await;
                     }
-                    Some(Command::Steer(prompt, joined)) => self.steer(prompt, joined),
+                    Some(Command::Steer(prompt, joined)) => self.steer(prompt, joined).await,
                     Some(Command::Cancel) => self.cancel(),
                     Some(Command::SetMode(mode)) => {
                         self.mode = mode;

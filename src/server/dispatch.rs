@@ -36,6 +36,7 @@ impl Server {
             ("_tandem/complete", _) => self.complete(responder, &params),
             ("_tandem/review", _) => self.review(responder, &params),
             ("textDocument/codeAction", Carrier::Lsp) => self.code_actions(responder, &params),
+            ("textDocument/completion", Carrier::Lsp) => self.chat_completion(responder, &params),
             ("workspace/executeCommand", Carrier::Lsp) => reply(responder, &params, |params| self.execute(params)),
             _ => responder.error(ErrorCode::MethodNotFound, format!("tandem has no method `{method}`")),
         }

@@ -86,6 +86,7 @@ impl Server {
             capabilities["experimental"] = json!({ "tandem": acp_answer() });
         } else {
             capabilities["codeActionProvider"] = json!({ "codeActionKinds": super::lsp::ACTION_KINDS });
+            capabilities["completionProvider"] = json!({ "triggerCharacters": super::lsp::TRIGGERS });
             capabilities["executeCommandProvider"] = json!({ "commands": super::lsp::COMMANDS });
         }
         json!({

@@ -4,10 +4,12 @@
 mod actions;
 mod ask;
 mod chat;
+mod complete;
 mod editor;
 mod hunks;
 mod plain;
 
 pub(super) use actions::{ACTION_KINDS, COMMANDS};
+pub(super) use complete::TRIGGERS;
 pub(super) use editor::{Abilities, LspEditor};
 pub(super) use plain::Plain;

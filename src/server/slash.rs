@@ -54,7 +54,8 @@ pub(super) fn understand(prompt: Prompt, own: &[UserCommand]) -> Work {
     Work::Prompt(Prompt { parts, focus })
 }
 
-fn available(own: &[UserCommand]) -> Vec<acp::AvailableCommand> {
+/// All commands, the person's own behind ours.
+pub(super) fn available(own: &[UserCommand]) -> Vec<acp::AvailableCommand> {
     let input = |hint: &str| acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(hint));
     let built_in = BUILT_IN.iter().map(|(name, description, hint)| {
         let command = acp::AvailableCommand::new(*name, *description);

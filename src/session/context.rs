@@ -17,6 +17,7 @@ use super::{Actor, Attachment, Focus, Prompt};
 use crate::tools;
 use crate::workspace::{FileError, PathError, StateFolder, WorkspacePath};
 pub use complete::{Completer, Completion, Mentionable};
+pub use mention::typed_mention;
 
 const FILE: &str = "AGENTS.md";
 /// The most bytes of one file of instructions.

@@ -114,9 +114,10 @@ impl Actor {
         }
     }
 
-    pub(super) fn steer(&self, prompt: Prompt, joined: oneshot::Sender<()>) {
+    pub(super) async fn steer(&self, mut prompt: Prompt, joined: oneshot::Sender<()>) {
         if let Some(running) = &self.running {
             let words = prompt.words();
+            self.complete(&mut prompt).await;
             let parts = prompt::render(prompt, self.mode == Mode::Plan);
             // What the turn does not take is dropped, which tells the asker.
             let _not_taken = running.steering.try_send(Steer { words, parts, joined });

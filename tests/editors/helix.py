@@ -75,6 +75,28 @@ def chat_file_answers_while_it_streams():
 
 
 @test
+def mention_is_completed_and_comes_along():
+    with session("notes.tandem.md", [{"text": "It adds."}]) as (model, helix):
+        helix.complete("geo", "What does @li", "src/lib.rs")
+        helix.shows(r"What does @src/lib\.rs(?!\S)")
+        helix.complete("A", " and @#ad", "fn add")
+        helix.shows(r"@src/lib\.rs and @src/lib\.rs#L2-L4(?!\S)")
+        helix.command("w")
+        asked = question(model.wait("requests:1")["requests"][0])
+        assert "From src/lib.rs (as it is in the editor now)" in asked, asked
+        assert "From src/lib.rs, lines 2-4" in asked, asked
+
+
+@test
+def slash_command_is_completed_at_the_beginning_of_a_question():
+    with session("notes.tandem.md") as (_, helix):
+        helix.complete("geo", "/he", "/help")
+        helix.shows("(?m)^ *[0-9]* +/help *$")
+        helix.command("w")
+        helix.shows("`/compact`: Make the conversation shorter")
+
+
+@test
 def asking_about_a_selection_answers_in_a_chat_file():
     with session("src/lib.rs", [{"text": "It adds two numbers."}]) as (model, helix):
         helix.insert("ggO", "// typed, not saved")

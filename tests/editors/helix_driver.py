@@ -148,6 +148,15 @@ class Helix(Terminal):
         self.keys("Escape")
         self.shows(r"(?m)^ NOR ")
 
+    def complete(self, keys, text, label):
+        """Enters insert mode by `keys`, types, takes the first thing that is offered, and is back in normal mode."""
+        self.type(keys)
+        self.shows(r"(?m)^ INS ")
+        self.type(text)
+        self.shows(rf"{re.escape(label)} +(file|folder|reference|function)")
+        self.keys("Tab", "Enter", "Escape")
+        self.shows(r"(?m)^ NOR ")
+
     def action(self, title):
         """Takes the first of tandem's code actions whose title matches, out of the menu that `space a` opens."""
         self.type(" a")

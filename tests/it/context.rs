@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::driver::World;
+use crate::driver::{Client, World};
 
 /// What the model gets with these words, sent twice.
 fn asked(world: &World, words: &str) -> (String, Vec<Value>) {
@@ -65,4 +65,67 @@ fn mentioned_files_come_along_as_they_are_in_the_editor() {
     assert!(!request.contains("CANARY") && request.contains(".env may hold secrets"), "{request}");
     assert!(!request.contains("root:") && request.contains("outside the workspace"), "{request}");
     client.end();
+}
+
+/// The message the model gets with these words in a new session.
+fn told(world: &World, client: &mut Client, words: &str) -> String {
+    let session = client.session(world);
+    let id = client.prompt(&session, words);
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    world.rehearsal().requests()[0]["messages"][1]["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn lines_and_folders_come_along_as_they_are_mentioned() {
+    let world = world();
+    world.write("src/a.rs", "one\ntwo\nthree\nfour\n");
+    world.write("src/deep/my notes.md", "hm\n");
+    world.write(".ssh/config", "CANARY");
+    let mut client = world.client();
+    let message = told(
+        &world,
+        &mut client,
+        "see @src/a.rs#L2-L3, @src/a.rs#L4 @src/a.rs#L9 @src/ @\"src/deep/my notes.md\" and @src/a.rs#L4 again, @.ssh/config",
+    );
+    assert!(
+        message.contains("From src/a.rs, lines 2-3 (as it is in the editor now):\n```\ntwo\nthree\n```"),
+        "{message}"
+    );
+    assert_eq!(message.matches("From src/a.rs, line 4 (").count(), 1, "{message}");
+    assert!(message.contains("(src/a.rs has 4 lines; there is no line 9)"), "{message}");
+    assert!(message.contains("What is in the folder src:\n```\n  a.rs\n  deep/\n    my notes.md\n```"), "{message}");
+    assert!(message.contains("From src/deep/my notes.md (as"), "{message}");
+    assert!(!message.contains("CANARY"), "{message}");
+}
+
+#[test]
+fn what_the_editor_knows_comes_along_when_it_is_mentioned() {
+    let world = world();
+    world.write("a.rs", "one\ntwo\n");
+    let can = json!({ "tandem.diagnostics": true });
+    let mut client = world.client_with(json!({ "experimental": { "tandem": { "_meta": can } } }));
+    client.open(&world.uri("a.rs"), "one\ntyped\n");
+    let at = |line: u32| json!({ "line": line, "character": 0 });
+    let selection = json!({ "start": at(1), "end": at(2) });
+    client.notify("_tandem/didFocus", json!({ "textDocument": { "uri": world.uri("a.rs") }, "selection": selection }));
+    let session = client.session(&world);
+    let id = client.prompt(&session, "fix @diagnostics in @selection");
+    let asked = client.next("_tandem/diagnostics");
+    assert_eq!(asked["params"], json!({ "uris": [], "settled": false }));
+    let problem = json!({ "range": { "start": at(1), "end": at(1) }, "severity": 1, "message": "``` no such word" });
+    client.respond(&asked, json!({ "documents": [{ "uri": world.uri("a.rs"), "diagnostics": [problem] }] }));
+    client.answer(id);
+    let message = world.rehearsal().requests()[0]["messages"][1]["content"].as_str().unwrap().to_owned();
+    let problems = "Diagnostics, as the editor shows them:\n````\na.rs:2: error: ``` no such word\n````";
+    assert!(message.contains(problems), "{message}");
+    assert!(message.contains("From a.rs, line 2 (as it is in the editor now):\n```\ntyped\n```"), "{message}");
+}
+
+#[test]
+fn what_the_editor_does_not_tell_is_said() {
+    let world = world();
+    let mut client = world.client();
+    let message = told(&world, &mut client, "fix @diagnostics in @selection");
+    assert!(message.contains("(the editor does not tell of its diagnostics)"), "{message}");
+    assert!(message.contains("(the editor does not tell what is selected)"), "{message}");
 }

@@ -284,3 +284,44 @@ fn what_the_editor_shows_of_a_selection_goes_along_with_the_question() {
     let prompt = explain.unwrap()["command"]["arguments"][0]["prompt"].as_str().unwrap();
     assert!(prompt.ends_with("The editor shows here:\n- line 1: never used"), "{prompt}");
 }
+
+/// The items that are offered at a place of a document.
+fn completions(client: &mut Client, uri: &str, line: u32, character: u32) -> Vec<Value> {
+    let params = json!({ "textDocument": { "uri": uri }, "position": { "line": line, "character": character } });
+    client.call("textDocument/completion", params)["result"]["items"].as_array().unwrap().clone()
+}
+
+#[test]
+fn mentions_and_commands_are_completed_in_chat_files_alone() {
+    let world = World::new(json!([]));
+    world.write("src/main.rs", "");
+    world.write(".home/config/commands/fix.md", "# Fix an issue\nFix $ARGUMENTS.");
+    let mut client = world.stranger();
+    let params = world.handshake(json!({ "workspace": { "applyEdit": true } }));
+    let capabilities = client.call("initialize", params)["result"]["capabilities"].clone();
+    assert_eq!(capabilities["completionProvider"], json!({ "triggerCharacters": ["@", "/"] }));
+    let (chat, code) = (world.uri("notes.tandem.md"), world.uri("src/main.rs"));
+    client.open(&chat, "## You\n\n𝒳 see @main\n");
+    client.open(&code, "@main\n/\n");
+    let items = completions(&mut client, &chat, 2, 12);
+    let at = |character: u32| json!({ "line": 2, "character": character });
+    let range = json!({ "start": at(8), "end": at(12) });
+    assert_eq!(items[0]["textEdit"], json!({ "range": range, "newText": "src/main.rs" }), "in UTF-16");
+    assert_eq!((&items[0]["label"], &items[0]["kind"]), (&json!("src/main.rs"), &json!(17)));
+    assert_eq!(completions(&mut client, &code, 0, 5), Vec::<Value>::new());
+    assert_eq!(completions(&mut client, &code, 1, 1), Vec::<Value>::new());
+    assert_eq!(completions(&mut client, &chat, 1, 0), Vec::<Value>::new());
+    let version = json!({ "uri": chat, "version": 2 });
+    let changes = json!([{ "text": "## You\n\n/f" }]);
+    client.notify("textDocument/didChange", json!({ "textDocument": version, "contentChanges": changes }));
+    let items = completions(&mut client, &chat, 2, 2);
+    let labels: Vec<_> = items.iter().map(|item| item["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["/compact", "/undo", "/review", "/model", "/help", "/fix"]);
+    let range = json!({ "start": at(0), "end": at(2) });
+    assert_eq!(items[5]["textEdit"], json!({ "range": range, "newText": "/fix" }));
+    assert_eq!(items[5]["detail"], "Fix an issue");
+    let mut plugin = world.stranger();
+    let params = world.handshake(json!({ "experimental": { "tandem": {} } }));
+    let capabilities = plugin.call("initialize", params)["result"]["capabilities"].clone();
+    assert_eq!(capabilities["completionProvider"], Value::Null, "a plugin completes by itself");
+}

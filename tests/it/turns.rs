@@ -109,6 +109,7 @@ fn closing_a_session_answers_what_waits_in_it() {
 fn a_running_turn_is_steered() {
     let call = json!({ "call": { "id": "c1", "name": "glob", "arguments": { "pattern": "*.x" } } });
     let world = World::new(json!([[call, { "gate": "half" }], [{ "text": "as you say" }]]));
+    world.write("small.rs", "let it = small;");
     let mut client = world.acp();
     client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
     let session = client.session(&world);
@@ -118,14 +119,15 @@ fn a_running_turn_is_steered() {
     assert!(answer["error"]["message"].as_str().unwrap().contains("session/prompt"), "{answer}");
     let id = client.prompt(&session, "look");
     world.wait(world.rehearsal().waiting_at("half"));
-    let steered = steer(&mut client, &session, "only the small ones");
+    let steered = steer(&mut client, &session, "only @small.rs");
     // What the session itself answers tells that the message before has arrived.
     client.call("_tandem/review", json!({ "sessionId": session, "action": "list" }));
     world.rehearsal().open("half");
     assert_eq!(client.answer(steered)["result"], json!({}));
-    assert_eq!(client.update("user_message_chunk")["content"]["text"], "only the small ones");
+    assert_eq!(client.update("user_message_chunk")["content"]["text"], "only @small.rs");
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     let messages = world.rehearsal().requests()[1]["messages"].clone();
     let roles: Vec<_> = messages.as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "user"]);
+    assert!(messages[4]["content"].as_str().unwrap().contains("let it = small;"), "{messages}");
 }

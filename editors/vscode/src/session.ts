@@ -322,7 +322,9 @@ export class Session implements Disposable {
         this.usage = { used: update.used, size: update.size };
         break;
       case "user_message_chunk":
-        this.turns.repeated();
+        if (update.content.type === "text") {
+          this.turns.repeated(update.content.text ?? "");
+        }
         return this.grew.fire();
       default:
         this.transcript.apply(update);

@@ -46,10 +46,12 @@ export interface Waiting {
 interface Said extends Waiting {
   readonly abort: AbortController;
   begun: boolean;
-  /** The turn it was to join is being stopped: it is not sent in another way. */
+  /** Stopped or taken back: it does not begin by itself, and is not sent in another way. */
   withdrawn: boolean;
-  /** So many of its blocks the server still repeats. */
-  repeats: number;
+  /** It was sent behind others, and the server has not repeated it: which it does unless all of them had ended when it came. */
+  mayRepeat: boolean;
+  /** The turn took it. */
+  taken: boolean;
 }
 
 export class Turns {
@@ -76,10 +78,9 @@ export class Turns {
   /** Sends a message, which begins at once or follows what was sent before. Resolves when its turn is over. */
   async prompt(message: Message): Promise<void> {
     const said = fresh(message, false);
+    said.mayRepeat = this.isRunning;
     this.prompts.push(said);
-    if (this.prompts[0] === said) {
-      this.begin(said);
-    }
+    this.beginNext();
     this.listener?.changed();
     const outcome = await this.wire.prompt(message, said.abort.signal).then(
       (stopReason) => ({ stopReason }),
@@ -87,10 +88,12 @@ export class Turns {
     );
     remove(this.prompts, said);
     if (said.begun) {
+      this.joining.filter(({ taken }) => taken).forEach((one) => this.join(one)); // what was repeated unnoticed
       this.listener?.ended(message, outcome);
     } else {
       this.listener?.returned(message, "error" in outcome ? outcome.error : undefined);
     }
+    this.beginNext();
     this.listener?.changed();
   }
 
@@ -107,7 +110,8 @@ export class Turns {
       (error: unknown) => ({ error }),
     );
     if ("taken" in outcome && outcome.taken) {
-      return; // told where the server repeats it
+      said.taken = true; // told where the server repeats it
+      return;
     }
     remove(this.joining, said);
     if ("error" in outcome || said.withdrawn) {
@@ -118,34 +122,32 @@ export class Turns {
     }
   }
 
-  /** The server repeats a block: of the message whose turn begins, else of one that joins the turn. */
-  repeated(): void {
+  /** The server repeats a text: of the message whose turn begins, else of one that joins the turn. */
+  repeated(text: string): void {
     const [first] = this.prompts;
     if (first === undefined) {
       return;
     }
-    if (!first.begun) {
-      first.repeats = first.message.attachments.length; // its text is repeated, too: by this very block
+    if (!first.begun || (first.mayRepeat && text === first.message.text)) {
+      first.mayRepeat = false;
       this.begin(first);
-    } else if (first.repeats > 0) {
-      first.repeats--;
-      return;
-    } else {
-      const joined = this.joining.shift();
-      if (joined !== undefined) {
-        this.listener?.joined(joined.message);
-      }
+    } else if (this.joining[0] !== undefined) {
+      this.join(this.joining[0]);
     }
     this.listener?.changed();
   }
 
   /** Takes a message back that waits for its turn. */
   takeBack(index: number): void {
-    this.unsent()[index]?.abort.abort();
+    const said = this.unsent()[index];
+    if (said !== undefined) {
+      said.withdrawn = true;
+      said.abort.abort();
+    }
   }
 
   async stop(): Promise<void> {
-    for (const said of this.joining) {
+    for (const said of this.unsent()) {
       said.withdrawn = true;
     }
     if (this.isRunning) {
@@ -161,9 +163,24 @@ export class Turns {
     this.listener = undefined;
   }
 
+  /** The turn before has ended, or there was none. */
+  private beginNext(): void {
+    const [next] = this.prompts;
+    if (next !== undefined && !next.withdrawn) {
+      this.begin(next);
+    }
+  }
+
   private begin(said: Said): void {
-    said.begun = true;
-    this.listener?.began(said.message);
+    if (!said.begun) {
+      said.begun = true;
+      this.listener?.began(said.message);
+    }
+  }
+
+  private join(said: Said): void {
+    remove(this.joining, said);
+    this.listener?.joined(said.message);
   }
 
   private unsent(): Said[] {
@@ -172,7 +189,7 @@ export class Turns {
 }
 
 function fresh(message: Message, joins: boolean): Said {
-  return { message, joins, abort: new AbortController(), begun: false, withdrawn: false, repeats: 0 };
+  return { message, joins, abort: new AbortController(), begun: false, withdrawn: false, mayRepeat: false, taken: false };
 }
 
 function remove<T>(list: T[], one: T): void {

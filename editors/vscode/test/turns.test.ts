@@ -69,7 +69,7 @@ class Stage implements Wire, Listener {
 /** Everything that was to follow a promise has followed. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test("a message begins when the server repeats it, all of its blocks once", async () => {
+test("a message begins when the one before has ended, whether the server repeats it or not", async () => {
   const stage = new Stage();
   const selection = { label: "a.rs:1", block: { type: "text", text: "let a;" } } as const;
   stage.say("one", [selection]);
@@ -77,12 +77,9 @@ test("a message begins when the server repeats it, all of its blocks once", asyn
   stage.say("three");
   assert.deepEqual(stage.waiting, ["two", "three"]);
   await stage.answer("one", "end_turn");
-  assert.equal(stage.turns.isRunning, true);
-  stage.turns.repeated();
-  stage.turns.repeated();
   assert.deepEqual(stage.waiting, ["three"]);
+  stage.turns.repeated("two");
   await stage.answer("two", "end_turn");
-  stage.turns.repeated();
   await stage.answer("three", "max_tokens");
   assert.deepEqual(stage.told, [
     "began one",
@@ -117,12 +114,48 @@ test("a message joins the turn where the server repeats it", async () => {
   stage.now("that");
   assert.deepEqual(stage.waiting, ["this (joins)", "that (joins)"]);
   await stage.take("this", true);
-  stage.turns.repeated();
-  stage.turns.repeated();
+  stage.turns.repeated("this");
+  stage.turns.repeated("that");
   await stage.take("that", true);
   await stage.answer("one", "end_turn");
   assert.deepEqual(stage.told, ["began one", "joined this", "joined that", "ended one: end_turn"]);
   assert.deepEqual(stage.waiting, []);
+});
+
+test("a message that joins is told from one that was repeated, or in the end", async () => {
+  const stage = new Stage();
+  stage.say("one");
+  stage.say("two");
+  stage.now("one");
+  stage.turns.repeated("one");
+  await stage.answer("one", "end_turn");
+  stage.now("this");
+  stage.now("two");
+  stage.turns.repeated("two");
+  stage.turns.repeated("this");
+  await stage.take("two", true);
+  await stage.answer("two", "end_turn");
+  assert.deepEqual(stage.told, [
+    "began one",
+    "joined one",
+    "ended one: end_turn",
+    "began two",
+    "joined this",
+    "joined two",
+    "ended two: end_turn",
+  ]);
+});
+
+test("a message that is taken back too late begins all the same", async () => {
+  const stage = new Stage();
+  stage.say("one");
+  stage.say("two");
+  stage.turns.takeBack(0);
+  await stage.answer("one", "end_turn");
+  assert.deepEqual(stage.waiting, ["two"]);
+  stage.turns.repeated("two");
+  await stage.answer("two", "cancelled");
+  assert.deepEqual(stage.told, ["began one", "take out two", "ended one: end_turn", "began two", "ended two: cancelled"]);
 });
 
 test("what no turn takes is a turn of its own", async () => {
@@ -152,7 +185,6 @@ test("a turn that fails ends, and the next one begins", async () => {
   stage.say("one");
   stage.say("two");
   await stage.answer("one", new Error("401"));
-  stage.turns.repeated();
   assert.deepEqual(stage.told, ["began one", "ended one: failed", "began two"]);
 });
 

@@ -28,9 +28,14 @@ pub(super) fn is_chat(uri: &str) -> bool {
     uri.ends_with(".tandem.md")
 }
 
-/// The question that waits in a chat file: the text under the last heading, when that heading is the person's (or when
-/// there is none yet).
+/// The question that waits in a chat file.
 pub(super) fn question(text: &str) -> Option<&str> {
+    let question = text.get(asked(text)?..)?.trim();
+    (!question.is_empty()).then_some(question)
+}
+
+/// Where the question begins: under the last heading, when that heading is the person's (or when there is none yet).
+pub(super) fn asked(text: &str) -> Option<usize> {
     let mut fenced = false;
     let mut at = 0;
     let mut under = Some(0);
@@ -45,8 +50,7 @@ pub(super) fn question(text: &str) -> Option<&str> {
             under = None;
         }
     }
-    let question = text.get(under?..)?.trim();
-    (!question.is_empty()).then_some(question)
+    under
 }
 
 /// What is still to be written into one chat file.

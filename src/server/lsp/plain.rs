@@ -116,7 +116,7 @@ impl Server {
     }
 
     /// The conversation of a chat file, begun when there is none.
-    fn prepare(&mut self, uri: &str) -> Answer<SessionId> {
+    pub(super) fn prepare(&mut self, uri: &str) -> Answer<SessionId> {
         if let Some(id) = self.plain.sessions.get(uri) {
             return Ok(Arc::clone(id));
         }

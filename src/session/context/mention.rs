@@ -39,6 +39,18 @@ pub(super) fn mentions(text: &str) -> Vec<Mention> {
     found
 }
 
+/// What is being typed behind an `@` at the end of `text`.
+#[must_use]
+pub fn typed_mention(text: &str) -> Option<&str> {
+    let (before, query) = text.rsplit_once('@')?;
+    let begins = before.chars().next_back().is_none_or(|c| c.is_whitespace() || BEFORE.contains(&c));
+    let is_open = match query.strip_prefix('"') {
+        Some(quoted) => !quoted.contains(['"', '\n']),
+        None => !query.contains(char::is_whitespace),
+    };
+    (begins && is_open).then_some(query)
+}
+
 /// What stands behind an `@`, and the text behind that.
 fn mention(text: &str) -> Option<(Mention, &str)> {
     if let Some((name, behind)) = text.strip_prefix('"').and_then(|quoted| quoted.split_once('"')) {

@@ -1,0 +1,139 @@
+//! Completion in chat files: what can be mentioned behind an `@`, and the slash commands a question can begin with.
+//! Every other document is answered at once with nothing: its own language servers know better.
+
+use serde_json::{Value, json};
+
+use super::chat;
+use crate::protocol::{acp, lsp};
+use crate::rpc::{Params, Responder};
+use crate::server::Server;
+use crate::server::dispatch::read;
+use crate::server::documents::wire_range;
+use crate::server::slash;
+use crate::session::{Completion, Mentionable, typed_mention};
+use crate::text;
+
+/// What brings completion up without being asked.
+pub(in crate::server) const TRIGGERS: [&str; 2] = ["@", "/"];
+
+/// What is being typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Typed {
+    /// A slash command, slash included.
+    Command,
+    /// What stands behind an `@`.
+    Mention,
+}
+
+impl Server {
+    /// Answers `textDocument/completion`.
+    pub(in crate::server) fn chat_completion(&mut self, responder: Responder, params: &Params) {
+        let place = match read::<lsp::CompletionParams>(params) {
+            Ok(params) => params.text_document_position_params,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        let uri = place.text_document.uri.0;
+        let lsp::Position { line, character } = place.position;
+        let Some((typed, query, range)) = self.typed(&uri, text::Position { line, character }) else {
+            return responder.ok(&list(&[]));
+        };
+        let conversation = match self.prepare(&uri).and_then(|id| self.conversation(&id)) {
+            Ok(conversation) => conversation,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        match typed {
+            Typed::Command => responder.ok(&list(&commands(&slash::available(&conversation.commands), range))),
+            Typed::Mention => {
+                let completer = conversation.completer();
+                self.tasks.spawn(async move {
+                    // Editors without a plugin do not tell what is selected.
+                    let offered = completer.complete(&query, None).await;
+                    responder.ok(&list(&mentions(offered, range)));
+                });
+            }
+        }
+    }
+
+    /// What is typed at a place of a chat file, as it is, and where it stands.
+    fn typed(&self, uri: &str, at: text::Position) -> Option<(Typed, String, lsp::Range)> {
+        let document = self.documents.get(uri).filter(|_| chat::is_chat(uri) && !self.client.speaks_acp)?;
+        let encoding = self.documents.encoding();
+        let at = document.lines.offset(&document.text, at, encoding);
+        let (typed, query) = typed_at(&document.text, at)?;
+        let range = wire_range(document.lines.range(&document.text, &(at - query.len()..at), encoding));
+        Some((typed, query.to_owned(), range))
+    }
+}
+
+/// What ends at byte `at` of a chat file. Commands are understood at the beginning of a question alone.
+fn typed_at(text: &str, at: usize) -> Option<(Typed, &str)> {
+    let asked = text.get(chat::asked(text)?..at)?;
+    let first = asked.trim_start();
+    if first.starts_with('/') && !first.contains(char::is_whitespace) {
+        return Some((Typed::Command, first));
+    }
+    Some((Typed::Mention, typed_mention(asked)?))
+}
+
+/// An answer that the client may narrow down, but has to ask again for more.
+fn list(items: &[Value]) -> Value {
+    json!({ "isIncomplete": !items.is_empty(), "items": items })
+}
+
+fn commands(available: &[acp::AvailableCommand], range: lsp::Range) -> Vec<Value> {
+    let item = |command: &acp::AvailableCommand| {
+        let text = format!("/{}", command.name);
+        json!({
+            "label": text,
+            "kind": lsp::CompletionItemKind::Function,
+            "detail": command.description,
+            "textEdit": { "range": range, "newText": text },
+        })
+    };
+    available.iter().map(item).collect()
+}
+
+/// In the order they were offered, whatever the client thinks of it.
+fn mentions(offered: Vec<Completion>, range: lsp::Range) -> Vec<Value> {
+    let item = |(index, Completion { insert, label, kind, detail }): (usize, Completion)| {
+        let kind = match kind {
+            Mentionable::File => lsp::CompletionItemKind::File,
+            Mentionable::Folder => lsp::CompletionItemKind::Folder,
+            Mentionable::Symbol => lsp::CompletionItemKind::Reference,
+            Mentionable::Diagnostics | Mentionable::Selection => lsp::CompletionItemKind::Keyword,
+        };
+        json!({
+            "label": label,
+            "kind": kind,
+            "detail": detail,
+            "sortText": format!("{index:02}"),
+            "textEdit": { "range": range, "newText": insert },
+        })
+    };
+    offered.into_iter().enumerate().map(item).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_ends_at_the_cursor() {
+        // The cursor stands at the bar.
+        let check = |marked: &str, expected: Option<(Typed, &str)>| {
+            let text = marked.replace('|', "");
+            assert_eq!(typed_at(&text, marked.find('|').unwrap()), expected, "{marked}");
+        };
+        check("## You\n\nsee @src/m|", Some((Typed::Mention, "src/m")));
+        check("## You\n\nsee @|", Some((Typed::Mention, "")));
+        check("## You\n\nsee @src/main.rs |", None);
+        check("## You\n\nsee @\"my no|", Some((Typed::Mention, "\"my no")));
+        check("## You\n\n/mo|", Some((Typed::Command, "/mo")));
+        check("## You\n\n/|\n\nmore", Some((Typed::Command, "/")));
+        check("/mo|", Some((Typed::Command, "/mo")));
+        check("## You\n\n/fix @a|", Some((Typed::Mention, "a")));
+        check("## You\n\nsee\n/mo|", None);
+        check("## You\n\none @a|\n\n## tandem\n\ntwo\n\n## You\n\n", None);
+        check("## You\n\none\n\n## tandem\n\nmail @a|", None);
+    }
+}
