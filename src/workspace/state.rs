@@ -7,7 +7,8 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use cap_std::fs::DirEntry;
+use cap_fs_ext::OpenOptionsSyncExt as _;
+use cap_std::fs::{DirEntry, OpenOptions};
 
 use super::Root;
 use super::disk::{self, blocking};
@@ -192,7 +193,8 @@ impl StateFolder {
 
 fn first_line(root: &Root, name: &str) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    let file = root.open_file(name.as_ref())?.take(LARGEST);
+    // It was a regular file a moment ago; should it be none any more, it must not block.
+    let file = root.dir().open_with(name, OpenOptions::new().read(true).nonblock(true))?.take(LARGEST);
     BufReader::with_capacity(SECTOR, file).read_until(b'\n', &mut line)?;
     Ok(line)
 }
