@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::event::{AgentEvent, Termination, Usage};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
-use crate::agent::{Entry, Limits, Steer, Step};
+use crate::agent::{Entry, Guidance, Limits, Steer, Step};
 use crate::config::Mode;
 pub use crate::model::Effort;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
@@ -190,6 +190,7 @@ struct Actor {
     secrets: Redactor,
     limits: Limits,
     history: Vec<Arc<Entry>>,
+    guidance: Guidance,
     /// It was encoded for another model.
     stale: bool,
     /// The folder of the person's own `AGENTS.md`.
@@ -233,6 +234,7 @@ impl Actor {
             secrets: setup.secrets,
             limits: setup.limits,
             history: Vec::new(),
+            guidance: Guidance::default(),
             stale: false,
             own_files: setup.own_files,
             kept: Vec::new(),

@@ -19,6 +19,7 @@ impl Actor {
         };
         self.mode = kept.mode.unwrap_or(self.mode);
         self.turns = kept.turns;
+        self.guidance.recall(kept.messages.iter());
         self.kept = kept.messages;
         let texts = self.checkpoints.texts().await;
         self.checkpoints.restore(store::changes(&kept.records, &texts).await);
