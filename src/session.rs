@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::event::{AgentEvent, Termination, Usage};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
-use crate::agent::{Entry, Limits, Spent, Steer, Step};
+use crate::agent::{Entry, Guidance, Limits, Spent, Steer, Step};
 use crate::config::{Mode, Settings};
 pub use crate::model::Effort;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
@@ -195,6 +195,7 @@ struct Actor {
     /// What the session has used, as far as it counts for its limits.
     spent: Spent,
     history: Vec<Arc<Entry>>,
+    guidance: Guidance,
     /// It was encoded for another model.
     stale: bool,
     /// The folder of the person's own `AGENTS.md`.
@@ -242,6 +243,7 @@ impl Actor {
             limits: setup.limits,
             spent: Spent::default(),
             history: Vec::new(),
+            guidance: Guidance::default(),
             stale: false,
             own_files: setup.own_files,
             kept: Vec::new(),

@@ -88,6 +88,7 @@ impl Actor {
                 shell: self.shell.clone(),
                 ..ToolContext::new(self.workspace.clone(), cancel.clone())
             },
+            guidance: self.guidance.clone(),
             limits: self.limits,
             spent: self.spent,
             steering,

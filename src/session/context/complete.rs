@@ -181,7 +181,7 @@ fn named(name: &str, kind: Mentionable, detail: Option<String>) -> Completion {
 }
 
 /// A path as relative names go, where it has one that can be typed.
-fn shown(workspace: &Workspace, path: &WorkspacePath) -> Option<String> {
+pub(super) fn shown(workspace: &Workspace, path: &WorkspacePath) -> Option<String> {
     let is_first = workspace.roots().first().is_some_and(|root| root.path() == path.root().path());
     if is_first { Some(path.display()) } else { path.absolute().to_str().map(str::to_owned) }
 }
