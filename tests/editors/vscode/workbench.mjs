@@ -29,7 +29,7 @@ const BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 const START_MS = 60_000;
 const STEP_MS = 15_000;
 /** One of several tries. */
-const TRY_MS = 4_000;
+export const TRY_MS = 4_000;
 
 export class Workbench {
   /** `{codeServer, playwright, chromium, vsix, tandem, files: {path: text}, env}` → a started workbench on those files. */
@@ -231,7 +231,7 @@ function drawnText() {
 }
 
 /** Tries again what waits by itself and failed, a few times. */
-async function eventually(attempt, tries = 5) {
+export async function eventually(attempt, tries = 5) {
   try {
     return await attempt();
   } catch (error) {
