@@ -19,7 +19,7 @@ mod steps;
 mod turn;
 
 pub use steps::{Entry, Step};
-pub use turn::{Goal, Limits, Steer, Turn, run_turn};
+pub use turn::{Allowance, Goal, Limits, Spent, Steer, Turn, run_turn};
 
 #[cfg(test)]
 mod tests;
