@@ -35,7 +35,7 @@ pub use crate::model::Effort;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::tools::process::Shell;
 use crate::tools::{Redactor, Tool, mcp};
-use crate::workspace::Workspace;
+use crate::workspace::{Skill, Workspace};
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
 pub use connect::{
@@ -181,6 +181,7 @@ struct Actor {
     model: Result<Model, NoProvider>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
+    skills: Arc<[Skill]>,
     servers: mcp::Servers,
     patience: Duration,
     shell: Shell,
@@ -225,6 +226,7 @@ impl Actor {
             model: setup.provider.map(|provider| Model::new(provider, &setup.workspace, &setup.tools)),
             workspace: setup.workspace,
             tools: setup.tools,
+            skills: setup.skills,
             servers: setup.servers,
             patience: setup.patience,
             shell: Shell::new(setup.surroundings),

@@ -100,7 +100,7 @@ impl Actor {
 
     /// Another model from the next turn on. What only the other one understands (its reasoning) is left out then.
     pub(super) fn set_model(&mut self, provider: Provider) {
-        self.tools = connect::offered(&provider.endpoint().model, &self.workspace);
+        self.tools = connect::offered(&provider.endpoint().model, &self.workspace, &self.skills);
         self.model = Ok(Model::new(provider, &self.workspace, &self.tools));
         self.stale = true;
     }

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 
-use cap_std::fs::{Dir, FileType, Metadata};
+use cap_std::fs::{Dir, File, FileType, Metadata};
 use temporary::Temporary;
 pub(super) use temporary::sweep;
 
@@ -68,14 +68,21 @@ pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
     }
 }
 
-pub(super) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+/// Opens a regular file for reading.
+pub(super) fn open(path: &WorkspacePath) -> Result<File, FileError> {
     let failed = |error: io::Error| io_error("read", path, &error);
     let (dir, name) = path.parent().map_err(failed)?;
     // Looked at before it is opened, because opening a device may do something, and again afterwards.
     refuse_special(path, &dir.symlink_metadata(name).map_err(failed)?)?;
     let file = open_here(&dir, name).map_err(failed)?;
+    refuse_special(path, &file.metadata().map_err(failed)?)?;
+    Ok(file)
+}
+
+pub(super) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+    let failed = |error: io::Error| io_error("read", path, &error);
+    let file = open(path)?;
     let found = file.metadata().map_err(failed)?;
-    refuse_special(path, &found)?;
     let too_large = |size| FileError::TooLarge { path: path.display(), size, limit: LIMIT };
     if found.len() > LIMIT {
         return Err(too_large(found.len()));

@@ -37,6 +37,7 @@ mod program;
 mod prompt;
 mod schema;
 mod sessions;
+mod skills;
 mod slash;
 mod streaming;
 #[cfg(unix)]
