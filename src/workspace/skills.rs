@@ -17,6 +17,8 @@ const FILE: &str = "SKILL.md";
 const PLACES: [&str; 2] = [".tandem/skills", ".agents/skills"];
 /// More than these are left out.
 const MOST: usize = 50;
+/// Folders beyond these are not looked into, in each place.
+const LOOKED_AT: usize = 200;
 /// Name and description stand in the first bytes.
 const HEAD: u64 = 8 << 10;
 /// As much is read of one file.
@@ -69,6 +71,7 @@ fn folders(place: &Path, is_own: bool, workspace: &Workspace) -> Vec<String> {
     let names = entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
     names.sort_unstable();
+    names.truncate(LOOKED_AT);
     names
 }
 
