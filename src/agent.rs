@@ -21,7 +21,7 @@ mod turn;
 
 pub use guidance::{FILE as INSTRUCTIONS_FILE, Guidance, Rules};
 pub use steps::{Entry, Step};
-pub use turn::{Goal, Limits, Steer, Turn, run_turn};
+pub use turn::{Allowance, Goal, Limits, Spent, Steer, Turn, run_turn};
 
 #[cfg(test)]
 mod tests;

@@ -118,11 +118,11 @@ impl Cli {
             Command::Lsp(_) => serve::serve(Carrier::Lsp, environment).await,
             Command::Acp => serve::serve(Carrier::Acp, environment).await,
             Command::Demo(args) => demo::run(args).await,
-            Command::Doctor(args) => doctor::run(args, &environment).await,
+            Command::Doctor(args) => shown(doctor::run(args, &environment).await),
             Command::Run(args) => run::run(args, &environment).await,
-            Command::Sessions(args) => sessions::run(args, &environment).await,
-            Command::Models(args) => models::run(args, &environment).await,
-            Command::Permissions(args) => permissions::run(args, &environment).await,
+            Command::Sessions(args) => done(sessions::run(args, &environment).await),
+            Command::Models(args) => shown(models::run(args, &environment).await),
+            Command::Permissions(args) => done(permissions::run(args, &environment).await),
             Command::Logs(args) => done(logs::run(&args, &environment, &mut io::stdout())),
             Command::Replay(args) => done(replay::run(&args, &mut io::BufWriter::new(io::stdout()))),
             Command::Init(args) => done(init::run(&args, &environment, &mut io::stdout())),
@@ -134,14 +134,17 @@ impl Cli {
     }
 }
 
-/// The end of a command that either works or fails. Who stops reading what it prints has seen enough.
+/// The end of a command that either works or fails.
 fn done(result: anyhow::Result<()>) -> Outcome {
-    let enough = |error: &anyhow::Error| {
-        error.downcast_ref().is_some_and(|error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe)
-    };
-    match result {
-        Err(error) if !enough(&error) => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
+    shown(result.map(|()| ExitCode::SUCCESS).map_err(Failure::from))
+}
+
+/// The end of a command that prints. Who stops reading has seen enough.
+fn shown(outcome: Outcome) -> Outcome {
+    let enough = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    match outcome {
+        Err(Failure { error, .. }) if error.downcast_ref().is_some_and(enough) => Ok(ExitCode::SUCCESS),
+        outcome => outcome,
     }
 }
 

@@ -29,8 +29,8 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::event::{AgentEvent, Termination, Usage};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
-use crate::agent::{Entry, Guidance, Limits, Steer, Step};
-use crate::config::Mode;
+use crate::agent::{Entry, Guidance, Limits, Spent, Steer, Step};
+use crate::config::{Mode, Settings};
 pub use crate::model::Effort;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::tools::process::Shell;
@@ -39,7 +39,7 @@ use crate::workspace::{Skill, Workspace};
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
 pub use connect::{
-    NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, remembered, rule_problems, setup,
+    NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, ready, remembered, rule_problems, setup,
     surroundings,
 };
 pub use context::{Completer, Completion, Mentionable, typed_mention};
@@ -73,8 +73,9 @@ pub enum Command {
     Cancel,
     /// Change the mode, also of a running turn.
     SetMode(Mode),
-    /// Another model answers from the next prompt on; a running turn ends with the one it began with.
-    SetModel(Provider),
+    /// Another model answers from the next prompt on, thinking this hard (`None`: as configured); a running turn ends
+    /// with the one it began with.
+    SetModel(Provider, Option<Effort>),
     /// Look at, keep or take back changes. Only looking works while a turn runs.
     Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
 }
@@ -179,6 +180,8 @@ struct Running {
 struct Actor {
     id: SessionId,
     model: Result<Model, NoProvider>,
+    /// How hard it thinks; `None`: as configured.
+    effort: Option<Effort>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
     skills: Arc<[Skill]>,
@@ -190,6 +193,8 @@ struct Actor {
     remembered: Option<Remembered>,
     secrets: Redactor,
     limits: Limits,
+    /// What the session has used, as far as it counts for its limits.
+    spent: Spent,
     history: Vec<Arc<Entry>>,
     guidance: Guidance,
     /// It was encoded for another model.
@@ -204,6 +209,8 @@ struct Actor {
     checkpoints: Checkpoints,
     journal: Journal,
     start: Start,
+    keeps_mode: bool,
+    models: Option<Settings>,
     /// What the person did since the last message, for the model.
     remarks: Vec<String>,
     running: Option<Running>,
@@ -224,6 +231,7 @@ impl Actor {
         Self {
             id: setup.id,
             model: setup.provider.map(|provider| Model::new(provider, &setup.workspace, &setup.tools)),
+            effort: None,
             workspace: setup.workspace,
             tools: setup.tools,
             skills: setup.skills,
@@ -235,6 +243,7 @@ impl Actor {
             remembered: setup.remembered,
             secrets: setup.secrets,
             limits: setup.limits,
+            spent: Spent::default(),
             history: Vec::new(),
             guidance: Guidance::default(),
             stale: false,
@@ -245,6 +254,8 @@ impl Actor {
             checkpoints: Checkpoints::new(setup.checkpoints, undoable),
             journal: Journal::new(setup.journal, id, folders),
             start: setup.start,
+            keeps_mode: setup.keeps_mode,
+            models: setup.models,
             remarks: Vec::new(),
             running: None,
             outgoing: VecDeque::new(),
@@ -288,7 +299,10 @@ impl Actor {
                         self.journal.mode(mode);
                         self.write().await;
                     }
-                    Some(Command::SetModel(provider)) => self.set_model(provider),
+                    Some(Command::SetModel(provider, effort)) => {
+                        self.set_model(provider, effort);
+                        self.write().await;
+                    }
                     Some(Command::Review(review, reply)) => {
                         self.settle().await;
                         let reviewed = end.run_until_cancelled(self.review(review)).await;
@@ -321,6 +335,14 @@ impl Actor {
             drop(running.steps);
             let _ended = running.task.await;
         }
+        // What was chosen right before the end is kept.
+        while let Ok(command) = commands.try_recv() {
+            match command {
+                Command::SetMode(mode) => self.journal.mode(mode),
+                Command::SetModel(provider, effort) => self.set_model(provider, effort),
+                _ => {}
+            }
+        }
         self.write().await;
         self.journal.synced().await;
         self.shell.end().await;
@@ -347,16 +369,14 @@ impl Actor {
 
     async fn step(&mut self, step: Step) {
         match step {
-            Step::Entry(entry) => {
-                self.journal.message(&entry.message);
-                self.history.push(entry);
-            }
+            Step::Entry(entry) => self.keep(entry),
             Step::History(entries) => {
                 self.journal.compacted(entries.iter().map(|entry| entry.message.clone()).collect());
                 self.history = entries;
             }
             Step::Event(event) => {
                 self.journal.event(&event);
+                self.spent.note(&event);
                 if let AgentEvent::ToolExecutionEnd { result, .. } = &event {
                     let problem = self.checkpoints.record(&self.id, self.turns, &result.diffs).await;
                     self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }));

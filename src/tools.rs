@@ -221,6 +221,9 @@ pub struct Preview {
     /// What it changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
+    /// Whose tool it is, where it is not ours: an answer that is remembered holds for this one alone.
+    #[serde(skip)]
+    pub origin: Option<String>,
     /// The command line it runs, as it is; what permission is decided on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandLine>>,

@@ -36,11 +36,7 @@ pub(super) async fn ask(
         reply: Some(reply),
     };
     steps.event(question).await;
-    let outcome = tokio::select! {
-        biased;
-        () = context.cancel.cancelled() => Permission::Cancelled,
-        answer = answer => answer.unwrap_or(Permission::Reject),
-    };
+    let outcome = decision(answer, &context.cancel).await;
     steps.event(AgentEvent::PermissionResolved { call_id: call_id.to_owned(), outcome: outcome.clone() }).await;
     match outcome {
         Permission::AllowOnce | Permission::AllowAlways(_) => {
@@ -73,12 +69,21 @@ pub(super) async fn go_on(call_id: String, why: &str, cancel: &CancellationToken
         reply: Some(reply),
     };
     steps.event(question).await;
+    let outcome = decision(answer, cancel).await;
+    let goes_on = matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_));
+    steps.event(AgentEvent::PermissionResolved { call_id, outcome }).await;
+    goes_on
+}
+
+/// What the person says. "Cancelled" means the turn (ACP), and may arrive before the cancellation itself does.
+async fn decision(answer: oneshot::Receiver<Permission>, cancel: &CancellationToken) -> Permission {
     let outcome = tokio::select! {
         biased;
         () = cancel.cancelled() => Permission::Cancelled,
         answer = answer => answer.unwrap_or(Permission::Reject),
     };
-    let goes_on = matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_));
-    steps.event(AgentEvent::PermissionResolved { call_id, outcome }).await;
-    goes_on
+    if matches!(outcome, Permission::Cancelled) {
+        cancel.cancel();
+    }
+    outcome
 }

@@ -83,6 +83,28 @@ fn without_output(result: &ToolResult) -> ToolResult {
     }
 }
 
+/// The conversation without its images; `None` when there are none.
+pub(super) fn without_images(entries: &[Arc<Entry>], provider: &Provider) -> Option<Vec<Arc<Entry>>> {
+    let mut any = false;
+    let left = entries.iter().map(|entry| match &entry.message {
+        Message::User { parts } if parts.iter().any(|part| matches!(part, Part::Image { .. })) => {
+            any = true;
+            encoded(Message::User { parts: parts.iter().map(in_words).collect() }, provider)
+        }
+        _ => Arc::clone(entry),
+    });
+    let left = left.collect();
+    any.then_some(left)
+}
+
+/// A part as what every model takes.
+fn in_words(part: &Part) -> Part {
+    match part {
+        Part::Text { .. } => part.clone(),
+        Part::Image { mime_type, .. } => Part::Text { text: format!("(an image, {mime_type})") },
+    }
+}
+
 /// What the model summarizes: `entries` with long texts cut in the middle.
 pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Entry>> {
     let cut = |entry: &Arc<Entry>| {
@@ -105,7 +127,7 @@ pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Ent
 fn short_part(part: &Part) -> Part {
     match part {
         Part::Text { text } => Part::Text { text: middle_out(text) },
-        Part::Image { mime_type, .. } => Part::Text { text: format!("(an image, {mime_type})") },
+        Part::Image { .. } => in_words(part),
     }
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-pub use crate::model::{ErrorCode, Usage};
+pub use crate::model::{Effort, ErrorCode, Usage};
 pub use crate::tools::{FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
 
 /// One thing that happened. Consumers ignore the types they do not know.
@@ -35,6 +35,12 @@ pub enum AgentEvent {
         title: String,
         /// Its mode.
         mode: String,
+        /// Its model, `provider/model`, when there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// How hard that thinks, where it is not as configured.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        effort: Option<Effort>,
         /// US dollars so far, where prices were known.
         cost: Option<f64>,
     },

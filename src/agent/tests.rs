@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::event::{AgentEvent, ExecutionResult, GO_ON, Permission, Termination};
-use super::{Entry, Goal, Guidance, Limits, Steer, Step, Turn, run_turn};
+use super::{Allowance, Entry, Goal, Guidance, Limits, Spent, Steer, Step, Turn, run_turn};
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
 use crate::text::Encoding;
@@ -105,6 +105,7 @@ impl Play {
             context: ToolContext::new(workspace, cancel.clone()),
             guidance: Guidance::default(),
             limits,
+            spent: Spent::default(),
             steering: said,
         };
         let (sender, steps) = mpsc::channel(64);
@@ -304,6 +305,10 @@ async fn the_wait_and_the_run_of_a_call_are_measured_apart() {
     assert!(*b_wait >= 20.0 && b_run < b_wait, "b waited {b_wait} ms and ran {b_run} ms");
 }
 
+fn a_turn(turn: Allowance) -> Limits {
+    Limits { turn, ..Limits::default() }
+}
+
 /// Plays rounds of calls until this limit, which the notice names, stops the turn.
 async fn stopped_by(limits: Limits, requests: usize, named: &str) {
     let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n }))]);
@@ -316,17 +321,19 @@ async fn stopped_by(limits: Limits, requests: usize, named: &str) {
 
 #[tokio::test]
 async fn limits_end_a_turn_between_two_requests() {
-    let none = Limits::default();
-    stopped_by(Limits { iterations: 3, ..none }, 3, "limits.iterations").await;
+    let any = Allowance::default();
+    stopped_by(a_turn(Allowance { iterations: Some(3), ..any }), 3, "limits.iterations").await;
     // The rehearsal counts 120 tokens a request.
-    stopped_by(Limits { tokens: Some(240), ..none }, 2, "240 tokens (limits.tokens)").await;
+    stopped_by(a_turn(Allowance { tokens: Some(240), ..any }), 2, "240 tokens (limits.tokens)").await;
+    let session = Limits { session: Allowance { iterations: Some(3), ..any }, ..Limits::default() };
+    stopped_by(session, 3, "3 requests to the model in this session (limits.session-iterations)").await;
 }
 
 #[tokio::test]
 async fn costs_add_up_to_their_limit() {
     let usage = json!({ "usage": { "prompt_tokens": 10, "completion_tokens": 1, "cost": 0.5 } });
     let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n })), usage]);
-    let limits = Limits { cost: Some(1.5), ..Limits::default() };
+    let limits = a_turn(Allowance { cost: Some(1.5), ..Allowance::default() });
     let mut play = Play::free((0..9).map(round).collect(), limits);
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
     assert_eq!(play.model.requests().len(), 3);
@@ -335,7 +342,7 @@ async fn costs_add_up_to_their_limit() {
 
 #[tokio::test]
 async fn a_cost_limit_without_prices_is_no_silent_promise() {
-    let limits = Limits { cost: Some(1.0), ..Limits::default() };
+    let limits = a_turn(Allowance { cost: Some(1.0), ..Allowance::default() });
     let mut play = Play::free(json!([[call("a", "look")], [{ "text": "done" }]]), limits);
     assert_eq!(play.end().await, Termination::EndTurn);
     assert!(play.notices[0].starts_with("limits.cost cannot be kept"), "{:?}", play.notices);
@@ -361,7 +368,7 @@ async fn a_model_that_goes_in_circles_is_stopped_unless_the_person_lets_it_go_on
 async fn a_limit_counts_anew_once_the_person_said_yes() {
     let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n }))]);
     // The rehearsal counts 120 tokens a request.
-    let limits = Limits { tokens: Some(240), ..Limits::default() };
+    let limits = a_turn(Allowance { tokens: Some(240), ..Allowance::default() });
     let mut play = Play::free((0..9).map(round).collect(), limits);
     play.patience = 1;
     assert_eq!(play.end().await, Termination::MaxTurnRequests);

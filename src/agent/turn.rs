@@ -1,5 +1,6 @@
 //! One turn, from a person's message to the model's last word.
 
+mod limits;
 mod room;
 
 use std::collections::HashSet;
@@ -7,10 +8,11 @@ use std::sync::Arc;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+pub use self::limits::{Allowance, Limits, Spent};
 use self::room::Cause;
 use super::answer::{Answer, End, listen};
 use super::ask;
-use super::event::{AgentEvent, GO_ON, Termination};
+use super::event::{AgentEvent, ExecutionResult, GO_ON, Termination};
 use super::guard::Guard;
 use super::guidance::Guidance;
 use super::schedule::{Outcome, Schedule};
@@ -49,6 +51,8 @@ pub struct Turn {
     pub guidance: Guidance,
     /// When to stop.
     pub limits: Limits,
+    /// What the session has used before, as far as it counts.
+    pub spent: Spent,
     /// What the person says while it runs.
     pub steering: mpsc::Receiver<Steer>,
 }
@@ -64,25 +68,6 @@ pub struct Steer {
     pub joined: oneshot::Sender<()>,
 }
 
-/// When a turn has to stop.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Requests to the model.
-    pub iterations: u32,
-    /// Tokens, read and written.
-    pub tokens: Option<u64>,
-    /// US dollars.
-    pub cost: Option<f64>,
-    /// Read-only calls side by side.
-    pub parallel: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { iterations: 250, tokens: None, cost: None, parallel: 8 }
-    }
-}
-
 /// Runs a turn to its end. Whatever happens, the last step is [`AgentEvent::Done`].
 pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
     let steps = Steps(steps);
@@ -93,13 +78,13 @@ pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
         call_ids: turn.history.iter().flat_map(|entry| call_ids(&entry.message)).collect(),
         places: Arc::new(Semaphore::new(turn.limits.parallel.max(1))),
         guard: Guard::default(),
-        granted: Granted::default(),
+        spent: Spent::default(),
         usage: Usage::default(),
         iteration: 0,
         counted: None,
         shortest: 0,
         recovered: false,
-        final_text: String::new(),
+        answer: None,
         turn,
         steps,
     };
@@ -108,7 +93,7 @@ pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
         Err(error) => state.report(error).await,
     };
     let done = AgentEvent::Done {
-        final_text: state.final_text,
+        final_text: words(state.answer.as_deref()).to_owned(),
         termination_reason: reason,
         iterations: state.iteration,
         usage: state.usage,
@@ -124,6 +109,14 @@ fn call_ids(message: &Message) -> impl Iterator<Item = String> {
     calls.iter().map(|call| call.id.clone())
 }
 
+/// What the model said in an answer.
+fn words(answer: Option<&Entry>) -> &str {
+    match answer.map(|entry| &entry.message) {
+        Some(Message::Assistant(answer)) => &answer.text,
+        _ => "",
+    }
+}
+
 struct State {
     turn: Turn,
     steps: Steps,
@@ -132,7 +125,8 @@ struct State {
     call_ids: HashSet<String>,
     places: Arc<Semaphore>,
     guard: Guard,
-    granted: Granted,
+    /// What counts for its limits.
+    spent: Spent,
     usage: Usage,
     iteration: u32,
     /// The tokens of the last request and answer, and how many messages they were.
@@ -141,15 +135,8 @@ struct State {
     shortest: u64,
     /// An overflow was answered by making the conversation shorter; the next one is an error.
     recovered: bool,
-    final_text: String,
-}
-
-/// What the turn had used when the person last said that it may go on: limits count from there.
-#[derive(Debug, Clone, Copy, Default)]
-struct Granted {
-    iterations: u32,
-    tokens: u64,
-    cost: f64,
+    /// The model's last answer.
+    answer: Option<Arc<Entry>>,
 }
 
 impl State {
@@ -158,6 +145,11 @@ impl State {
             return Ok(self.compact_by_hand().await);
         }
         loop {
+            if let Some(limit) = self.turn.limits.reached(self.spent, self.turn.spent)
+                && let Some(reason) = self.pause(format!("after {limit}")).await
+            {
+                return Ok(reason);
+            }
             self.make_room().await;
             self.iteration += 1;
             let end = match self.iterate().await {
@@ -168,16 +160,12 @@ impl State {
                     }
                     continue;
                 }
+                Err(error) if self.leave_out_images(&error).await => continue,
                 end => end?,
             };
             self.recovered = false;
             let steered = matches!(end, None | Some(Termination::EndTurn)) && self.join().await;
             if let Some(reason) = end.filter(|_| !steered) {
-                return Ok(reason);
-            }
-            if let Some(limit) = self.exhausted()
-                && let Some(reason) = self.pause(format!("after {limit}")).await
-            {
                 return Ok(reason);
             }
         }
@@ -195,36 +183,13 @@ impl State {
         any
     }
 
-    /// The limit that keeps the turn from another request. A request under way is never cut: it is paid for.
-    fn exhausted(&self) -> Option<String> {
-        let Limits { iterations, tokens, cost, .. } = self.turn.limits;
-        let requests = self.iteration - self.granted.iterations;
-        let used = self.tokens() - self.granted.tokens;
-        if requests >= iterations {
-            Some(format!("{requests} requests to the model (limits.iterations)"))
-        } else if tokens.is_some_and(|limit| used >= limit) {
-            Some(format!("{used} tokens (limits.tokens)"))
-        } else {
-            let spent = self.usage.cost.map(|cost| cost - self.granted.cost);
-            let spent = spent.filter(|spent| cost.is_some_and(|limit| *spent >= limit))?;
-            Some(format!("{spent:.2} US dollars (limits.cost)"))
-        }
-    }
-
-    fn tokens(&self) -> u64 {
-        self.usage.input + self.usage.output
-    }
-
     /// Asks the person whether the turn goes on; `None` when it does, and everything is counted anew.
     async fn pause(&mut self, why: String) -> Option<Termination> {
         let id = format!("{}-{}-{}", GO_ON, self.turn.id, self.iteration);
         if ask::go_on(id, &why, &self.turn.context.cancel, &self.steps).await {
             self.guard = Guard::default();
-            self.granted = Granted {
-                iterations: self.iteration,
-                tokens: self.tokens(),
-                cost: self.usage.cost.unwrap_or_default(),
-            };
+            self.spent = Spent::default();
+            self.turn.spent.go_on(&self.turn.limits.session);
             return None;
         }
         if self.turn.context.cancel.is_cancelled() {
@@ -239,7 +204,7 @@ impl State {
     async fn iterate(&mut self) -> Result<Option<Termination>, ModelError> {
         let iteration = self.iteration;
         let message_count = self.messages.len();
-        self.steps.event(AgentEvent::IterationStart { iteration, message_count }).await;
+        self.tell(AgentEvent::IterationStart { iteration, message_count }).await;
         let request = ModelRequest {
             preamble: self.turn.preamble.clone(),
             messages: self.messages.iter().map(|entry| entry.encoded.clone()).collect(),
@@ -251,20 +216,17 @@ impl State {
             self.counted = Some((usage.input + usage.output, self.messages.len() + 1));
             self.account(usage).await;
         }
-        if iteration == 1 && self.turn.limits.cost.is_some() && self.usage.cost.is_none() {
-            let message =
-                "limits.cost cannot be kept: the provider names no cost, and the model has no prices in config.toml";
-            self.steps.event(AgentEvent::Notice { message: message.to_owned() }).await;
+        if let (1, None, Some(limit)) = (iteration, self.usage.cost, self.turn.limits.of_cost()) {
+            let why = "the provider names no cost, and the model has no prices in config.toml";
+            self.steps.event(AgentEvent::Notice { message: format!("{limit} cannot be kept: {why}") }).await;
         }
         // What the model said is kept before what it wants is done: nothing happens that the conversation does not tell.
         let Answer { message, end, .. } = answer;
-        self.final_text.clone_from(&message.text);
         let calls = message.calls.clone();
-        if !message.text.is_empty() || !calls.is_empty() || !message.refusal.is_empty() {
-            self.push(Message::Assistant(message)).await;
-        }
+        let is_empty = message.text.is_empty() && calls.is_empty() && message.refusal.is_empty();
+        self.answer = if is_empty { None } else { Some(self.push(Message::Assistant(message)).await) };
         let outcomes = schedule.finish().await;
-        let circles = self.guard.note(&self.final_text, &calls, &outcomes);
+        let circles = self.guard.note(words(self.answer.as_deref()), &calls, &outcomes);
         let tool_calls = outcomes.len();
         let tool_name = outcomes.last().map(|outcome| outcome.name.clone()).unwrap_or_default();
         self.record(&calls, outcomes).await;
@@ -319,15 +281,23 @@ impl State {
             (None, None) => None,
             (one, other) => Some(one.unwrap_or_default() + other.unwrap_or_default()),
         };
-        self.steps.event(AgentEvent::Usage(usage)).await;
+        self.tell(AgentEvent::Usage(usage)).await;
+    }
+
+    /// Tells what counts for the limits.
+    async fn tell(&mut self, event: AgentEvent) {
+        self.spent.note(&event);
+        self.turn.spent.note(&event);
+        self.steps.event(event).await;
     }
 
     /// Adds the results of an answer's calls to the conversation.
     async fn record(&mut self, calls: &[ToolCall], outcomes: Vec<Outcome>) {
-        let result = |(call, outcome): (&ToolCall, Outcome)| ToolResult {
-            call_id: call.id.clone(),
-            content: outcome.result.content,
-            is_error: outcome.result.is_error,
+        let result = |(call, outcome): (&ToolCall, Outcome)| {
+            let ExecutionResult { mut content, is_error, .. } = outcome.result;
+            // It stays as long as the conversation, and does not grow.
+            content.shrink_to_fit();
+            ToolResult { call_id: call.id.clone(), content, is_error }
         };
         let results: Vec<_> = calls.iter().zip(outcomes).map(result).collect();
         if !results.is_empty() {
@@ -335,12 +305,13 @@ impl State {
         }
     }
 
-    async fn push(&mut self, message: Message) {
+    async fn push(&mut self, message: Message) -> Arc<Entry> {
         self.call_ids.extend(call_ids(&message));
         let encoded = self.turn.provider.encode(&message);
         let entry = Arc::new(Entry { message, encoded });
         self.messages.push(Arc::clone(&entry));
-        self.steps.entry(entry).await;
+        self.steps.entry(Arc::clone(&entry)).await;
+        entry
     }
 
     async fn report(&mut self, error: ModelError) -> Termination {

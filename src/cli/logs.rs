@@ -1,7 +1,7 @@
 //! The log file: what the servers would say on standard error, which most editors hide, kept in the state folder as well.
 //! And `tandem logs`, which shows it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -69,7 +69,7 @@ pub(super) struct LogFile(Arc<Mutex<State>>);
 #[derive(Debug)]
 enum State {
     Closed(PathBuf),
-    Open(File),
+    Open(PathBuf, File),
     Absent,
 }
 
@@ -82,10 +82,16 @@ impl LogFile {
     /// Adds a line.
     pub fn add(&self, line: &[u8]) {
         let Ok(mut state) = self.0.lock() else { return };
-        if let State::Closed(path) = &*state {
-            *state = open(path).map_or(State::Absent, State::Open);
+        // Another process may have filled it, or given it the old one's name.
+        let path = match &*state {
+            State::Closed(path) => Some(path.clone()),
+            State::Open(path, file) => is_full(file.metadata()).then(|| path.clone()),
+            State::Absent => None,
+        };
+        if let Some(path) = path {
+            *state = open(&path).map_or(State::Absent, |file| State::Open(path, file));
         }
-        if let State::Open(file) = &mut *state
+        if let State::Open(_, file) = &mut *state
             && file.write_all(line).is_err()
         {
             *state = State::Absent;
@@ -102,10 +108,14 @@ fn open(path: &Path) -> io::Result<File> {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     }
     folders.recursive(true).create(folder)?;
-    if path.metadata().is_ok_and(|file| file.len() >= FULL) {
+    if is_full(path.metadata()) {
         std::fs::rename(path, path.with_extension("log.old"))?;
     }
     options.append(true).create(true).open(path)
+}
+
+fn is_full(file: io::Result<Metadata>) -> bool {
+    file.is_ok_and(|file| file.len() >= FULL)
 }
 
 #[cfg(test)]
@@ -126,9 +136,16 @@ mod tests {
         LogFile::of(&environment).add(b"one\ntwo\nthree\n");
         assert_eq!(printed(&environment, 2), "two\nthree\n");
         let path = file(&environment).unwrap();
-        File::options().write(true).open(&path).unwrap().set_len(FULL).unwrap();
-        LogFile::of(&environment).add(b"new\n");
+        let fill = || File::options().write(true).open(&path).unwrap().set_len(FULL).unwrap();
+        fill();
+        let (one, other) = (LogFile::of(&environment), LogFile::of(&environment));
+        one.add(b"new\n");
         assert_eq!(printed(&environment, 9), "new\n");
         assert_eq!(path.with_extension("log.old").metadata().unwrap().len(), FULL);
+        other.add(b"of another process\n");
+        fill();
+        one.add(b"newer\n");
+        other.add(b"newest\n");
+        assert_eq!(printed(&environment, 9), "newer\nnewest\n", "also while they run");
     }
 }

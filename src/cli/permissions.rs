@@ -2,11 +2,9 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
-use super::{Failure, Outcome};
 use crate::config::{Environment, Settings, Sources};
 use crate::session::permission::remembered::Remembered;
 use crate::session::rule_problems;
@@ -38,7 +36,7 @@ enum Action {
     },
 }
 
-pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
+pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result<()> {
     let root = Root::open(&args.directory).with_context(|| format!("folder {}", args.directory.display()))?;
     let workspaces = [root.path().to_owned()];
     let settings = Settings::load(environment, &Sources { workspaces: &workspaces, ..Sources::default() });
@@ -52,16 +50,16 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         Action::Rm { rule, all } => {
             let gone = if all { rules } else { rule.into_iter().collect() };
             for rule in gone {
-                if !remembered.remove(&rule).await? {
-                    let message =
-                        format!("`{rule}` was not allowed for this project; `tandem permissions list` shows what was");
-                    return Err(Failure::from(anyhow::anyhow!(message)));
-                }
+                let was_there = remembered.remove(&rule).await?;
+                ensure!(
+                    was_there,
+                    "`{rule}` was not allowed for this project; `tandem permissions list` shows what was"
+                );
                 writeln!(out, "removed {}", display::escape_line(&rule))?;
             }
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// One rule a line: what it does, the rule, and in a comment where it was written.

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Failure, Outcome, sessions};
 use crate::agent::event::{AgentEvent, Grant, Permission, Preview, Scope, Termination};
 use crate::config::{Environment, Flags, Mode, Settings, Sources};
-use crate::session::{Command, Prompt, Session, SessionId, Start, new_id, rule_problems, setup};
+use crate::session::{Command, Prompt, Session, SessionId, Setup, Start, new_id, rule_problems, setup};
 use crate::text::{Encoding, display, unified};
 use crate::workspace::{Documents, NoEditor, Root, Workspace};
 
@@ -60,8 +60,11 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let (id, start) = conversation(&args, &settings, root.path()).await?;
     let workspace = Workspace::new(vec![Arc::new(root)], Documents::new(Encoding::Utf8), Arc::new(NoEditor));
     let (sender, events) = mpsc::channel(EVENTS);
-    let session = Session::start(setup(id, start, &settings, workspace), sender, &CancellationToken::new());
-    if let Some(mode) = args.mode {
+    let setup = setup(id, start, &settings, workspace);
+    // What was allowed in an editor is not allowed here, where nobody may look on: the mode is the one configured or named now.
+    let setup = Setup { keeps_mode: false, models: setup.models.filter(|_| args.model.is_none()), ..setup };
+    let session = Session::start(setup, sender, &CancellationToken::new());
+    if let (Start::New, Some(mode)) = (start, args.mode) {
         session.send(Command::SetMode(mode))?;
     }
     session.send(Command::Prompt(Prompt::text(prompt)))?;
@@ -182,8 +185,14 @@ impl Terminal {
             AgentEvent::Retry { wait_ms, reason, .. } => {
                 self.line(&format!("… {reason}; next try in {} s", wait_ms.div_ceil(1000)))
             }
-            AgentEvent::Resumed { title, .. } => {
-                self.line(&format!("… going on with: {}", display::escape_line(&title)))
+            AgentEvent::Resumed { title, mode, model, effort, .. } => {
+                let effort = effort.map(|effort| format!(", effort {}", effort.name()));
+                let how = format!("mode {mode}, {}{}", model.unwrap_or_default(), effort.unwrap_or_default());
+                self.line(&format!(
+                    "… going on with: {} ({})",
+                    display::escape_line(&title),
+                    display::escape_line(&how)
+                ))
             }
             AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message, .. } => {
                 self.line(&format!("! {message}"))

@@ -1,14 +1,13 @@
 //! `tandem sessions`: the conversations that were kept.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::Outcome;
 use super::transcript::markdown;
 use crate::config::{Environment, Settings, Sources};
 use crate::session::{Listed, Sessions};
@@ -71,7 +70,7 @@ enum Format {
     Json,
 }
 
-pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
+pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result<()> {
     let sessions = kept(&Settings::load(environment, &Sources::default()))?;
     match args.action {
         Action::List { directory, all, json } => {
@@ -87,8 +86,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         }
         Action::Show { id } => {
             let events = sessions.read(&sessions.find(&id).await?).await?;
-            let text = markdown(&events);
-            io::stdout().write_all(display::escape(&text).as_bytes())?;
+            io::stdout().write_all(display::escape(&markdown(&events)).as_bytes())?;
         }
         Action::Export { id, format, output } => {
             let events = sessions.read(&sessions.find(&id).await?).await?;
@@ -97,7 +95,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
                 Format::Json => serde_json::to_string_pretty(&events)? + "\n",
             };
             match output {
-                None => io::stdout().write_all(text.as_bytes())?,
+                None => io::stdout().write_all(printed(&text, io::stdout().is_terminal()).as_bytes())?,
                 Some(file) => write(&file, &text).with_context(|| format!("writing {}", file.display()))?,
             }
         }
@@ -107,7 +105,12 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
             }
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+/// A terminal would do what a model wrote; a file or a program is to get just that.
+fn printed(text: &str, to_terminal: bool) -> Cow<'_, str> {
+    if to_terminal { display::escape(text) } else { text.into() }
 }
 
 /// Where the conversations of these settings are kept.
@@ -155,4 +158,17 @@ fn age(age: Duration) -> String {
         _ => (seconds / 86_400, "d"),
     };
     format!("{count}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_no_control_characters_and_a_file_gets_all() {
+        let text = "red: \u{1b}[31m, right to left: \u{202e}\n";
+        assert_eq!(printed(text, false), text);
+        let shown = printed(text, true);
+        assert!(!shown.contains(['\u{1b}', '\u{202e}']) && shown.ends_with('\n'), "{shown}");
+    }
 }

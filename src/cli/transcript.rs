@@ -71,6 +71,10 @@ fn call(title: &str, result: &ExecutionResult) -> String {
     }
     for diff in &result.diffs {
         let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
+        // The title of a call names one file.
+        if result.diffs.len() > 1 {
+            let _ = write!(text, "\n\n`{}`:", diff.path.display());
+        }
         // Longer than any fence in the text.
         let longest = change.split(|c| c != '`').map(str::len).max().unwrap_or_default();
         let fence = "`".repeat(longest.max(2) + 1);
@@ -89,26 +93,40 @@ mod tests {
     use super::*;
     use crate::agent::event::{FileDiff, Preview, ToolKind};
 
+    fn changed(title: &str, diffs: Vec<FileDiff>) -> [AgentEvent; 2] {
+        let (call_id, name) = ("c".to_owned(), "edit_file".to_owned());
+        let preview = Preview { title: title.to_owned(), ..Preview::default() };
+        let result = ExecutionResult { diffs, ..ExecutionResult::default() };
+        [
+            AgentEvent::ToolPreview { call_id: call_id.clone(), kind: ToolKind::Edit, preview },
+            AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms: 0.0, execute_duration_ms: 0.0 },
+        ]
+    }
+
+    fn diff(path: &str, old: Option<&str>, new: &str) -> FileDiff {
+        FileDiff { path: path.into(), old_text: old.map(Into::into), new_text: new.into() }
+    }
+
     #[test]
     fn a_conversation_reads_like_one() {
-        let preview = Preview { title: "Edit a.rs".to_owned(), ..Preview::default() };
-        let diff = FileDiff { path: "/w/a.rs".into(), old_text: Some("one\n".into()), new_text: "two\n".into() };
-        let result = ExecutionResult { diffs: vec![diff], ..ExecutionResult::default() };
-        let events = [
+        let mut events = vec![
             AgentEvent::UserMessage { content: "change it\n".to_owned() },
             AgentEvent::TextDelta { content: "I will.".to_owned() },
-            AgentEvent::ToolPreview { call_id: "c".to_owned(), kind: ToolKind::Edit, preview },
-            AgentEvent::ToolExecutionEnd {
-                call_id: "c".to_owned(),
-                name: "edit_file".to_owned(),
-                result,
-                wait_ms: 0.0,
-                execute_duration_ms: 0.0,
-            },
         ];
+        events.extend(changed("Edit a.rs", vec![diff("/w/a.rs", Some("one\n"), "two\n")]));
         assert_eq!(
             markdown(&events),
             "## You\n\nchange it\n\n## tandem\n\nI will.\n\n* ✓ Edit a.rs\n\n```diff\n@@ -1 +1 @@\n-one\n+two\n```\n\n"
+        );
+    }
+
+    #[test]
+    fn of_several_files_each_is_named() {
+        let diffs = vec![diff("/w/a", Some("one\n"), "two\n"), diff("/w/b", None, "new\n")];
+        assert_eq!(
+            markdown(&changed("Patch 2 files", diffs)),
+            "## tandem\n\n* ✓ Patch 2 files\n\n`/w/a`:\n\n```diff\n@@ -1 +1 @@\n-one\n+two\n```\n\n\
+             `/w/b`:\n\n```diff\n@@ -0,0 +1 @@\n+new\n```\n\n"
         );
     }
 }

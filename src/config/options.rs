@@ -28,7 +28,7 @@ pub struct Options {
     pub api_key_env: Option<String>,
     /// Providers: changes to the built-in ones, and more.
     pub providers: BTreeMap<String, ProviderOptions>,
-    /// How far a turn may go.
+    /// How far a turn and a session may go.
     pub limits: LimitOptions,
     /// Which calls run without asking, ask, or never run.
     pub permissions: Permissions,
@@ -94,7 +94,7 @@ pub struct Prices {
     pub output: f64,
 }
 
-/// How far a turn may go, and how long it waits.
+/// How far a turn and a session may go, and how long they wait.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LimitOptions {
@@ -104,6 +104,12 @@ pub struct LimitOptions {
     pub tokens: Option<NonZeroU64>,
     /// US dollars of one turn.
     pub cost: Option<f64>,
+    /// Requests to the model in all turns of a session.
+    pub session_iterations: Option<NonZeroU64>,
+    /// Tokens of all turns of a session.
+    pub session_tokens: Option<NonZeroU64>,
+    /// US dollars of all turns of a session.
+    pub session_cost: Option<f64>,
     /// Tools that run side by side.
     pub parallel: Option<NonZeroU32>,
     /// Seconds a command may run when the model asks for no other time, and a tool of an MCP server without a sign of

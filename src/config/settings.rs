@@ -44,7 +44,7 @@ pub struct Settings {
     pub model: Result<ModelSettings, NoModel>,
     /// The mode new sessions start in.
     pub mode: Mode,
-    /// How far a turn may go.
+    /// How far a turn and a session may go.
     pub limits: Limits,
     /// The permission rules of all sources.
     pub permissions: Permissions,
@@ -61,7 +61,7 @@ pub struct Settings {
     merged: Merged,
 }
 
-/// How far a turn may go.
+/// How far a turn and a session may go.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Requests to the model in one turn.
@@ -70,6 +70,12 @@ pub struct Limits {
     pub tokens: Option<u64>,
     /// US dollars of one turn.
     pub cost: Option<f64>,
+    /// Requests to the model in all turns of a session.
+    pub session_iterations: Option<u64>,
+    /// Tokens of all turns of a session.
+    pub session_tokens: Option<u64>,
+    /// US dollars of all turns of a session.
+    pub session_cost: Option<f64>,
     /// Tools that run side by side.
     pub parallel: u32,
     /// How long a command may run when the model asks for no other time, and a call of an MCP server without an answer.
@@ -283,6 +289,9 @@ fn limits(options: &Options) -> Limits {
         iterations: limits.iterations.map_or(u32::MAX, NonZeroU32::get),
         tokens: limits.tokens.map(NonZeroU64::get),
         cost: limits.cost,
+        session_iterations: limits.session_iterations.map(NonZeroU64::get),
+        session_tokens: limits.session_tokens.map(NonZeroU64::get),
+        session_cost: limits.session_cost,
         parallel: limits.parallel.map_or(1, NonZeroU32::get),
         command_timeout: Duration::from_secs(limits.command_timeout.map_or(u64::MAX, NonZeroU64::get)),
         connect_timeout: Duration::from_secs(limits.connect_timeout.map_or(u64::MAX, NonZeroU64::get)),

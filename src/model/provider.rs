@@ -75,7 +75,10 @@ impl Provider {
             Api::Responses => responses::message,
             Api::Messages => messages::message,
         };
-        encode(&self.0.endpoint, message).into()
+        let mut bytes = encode(&self.0.endpoint, message);
+        // It stays as long as the conversation, and does not grow.
+        bytes.shrink_to_fit();
+        bytes.into()
     }
 
     /// Sends a request when the stream is first polled. Dropping the stream cancels it.

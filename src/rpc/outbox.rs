@@ -12,11 +12,11 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// Above this many queued bytes no more updates should be sent.
-const UPDATES: usize = 2 << 20;
+const UPDATES: usize = 1 << 20;
 /// Above this many queued bytes no more requests should be taken.
 const ANSWERS: usize = 16 << 20;
 /// Below this many queued bytes the producers are woken.
-const DRAINED: usize = 1 << 20;
+const DRAINED: usize = 512 << 10;
 /// The longest text that still grows by merging.
 const MAX_MERGED: usize = 256 << 10;
 /// What an item costs besides its bytes.

@@ -330,7 +330,7 @@ impl Server {
         conversation.model = Some(provider.name());
         conversation.effort = effort;
         conversation.no_model = None;
-        conversation.send(Command::SetModel(provider));
+        conversation.send(Command::SetModel(provider, effort));
         if conversation.reader == Reader::Client {
             let options = acp::ConfigOptionUpdate::new(config_options(conversation));
             send(&self.peer, id, acp::SessionUpdate::ConfigOptionUpdate(options));

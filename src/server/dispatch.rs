@@ -22,6 +22,7 @@ impl Server {
             ("initialize", Carrier::Lsp) => reply(responder, &params, |params| Ok(self.initialize_lsp(params))),
             ("initialize", Carrier::Acp) => reply(responder, &params, |params| self.initialize_acp(&params)),
             ("shutdown", Carrier::Lsp) => self.shutdown(responder),
+            ("authenticate", _) => self.authenticate(responder, &params),
             ("session/new", _) => self.new_session(responder, &params),
             ("session/prompt", _) => self.prompt(responder, &params),
             ("session/set_mode", _) => reply(responder, &params, |params| self.set_mode(&params)),

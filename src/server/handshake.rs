@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 
 use super::client_files::FileAccess;
-use super::dispatch::{Answer, error};
+use super::dispatch::{Answer, error, read};
 use super::lsp::{Abilities, LspEditor};
+use super::wire::failure;
 use super::{Phase, Server};
 use crate::protocol::{acp, lsp};
-use crate::rpc::ErrorCode;
+use crate::rpc::{ErrorCode, Params, Responder};
+use crate::session;
 use crate::text::Encoding;
 use crate::workspace::Documents;
 
@@ -15,6 +17,9 @@ use crate::workspace::Documents;
 const WHOLE_TEXTS: u8 = 1;
 /// `TextDocumentSyncKind`: a change carries what changed.
 const INCREMENTS: u8 = 2;
+
+/// The one way to "log in".
+const CONFIGURATION: &str = "configuration";
 
 /// What is known of the client.
 #[derive(Debug, Clone, Default)]
@@ -100,6 +105,25 @@ impl Server {
         self.phase = Phase::Serving;
         Ok(acp_answer())
     }
+
+    /// Nobody logs in to tandem: this tells whether there is a model with its key by now, else how to come by one.
+    pub(super) fn authenticate(&mut self, responder: Responder, params: &Params) {
+        let method = match read::<acp::AuthenticateRequest>(params) {
+            Ok(request) => request.method_id,
+            Err(problem) => return responder.respond(Err(problem)),
+        };
+        if &*method.0 != CONFIGURATION {
+            let message = format!("there is no method `{method}`; there is `{CONFIGURATION}`");
+            return responder.error(ErrorCode::InvalidParams, message);
+        }
+        let settings = (self.load)(&self.options, &[]);
+        self.tasks.spawn(async move {
+            match session::ready(&settings).await {
+                Ok(()) => responder.ok(&acp::AuthenticateResponse::new()),
+                Err(why) => responder.respond(Err(failure(&why.message, why.code, None, false))),
+            }
+        });
+    }
 }
 
 /// Whether changes may arrive in another order than they were made: Helix before 25.07 sends each from a task of its own.
@@ -142,5 +166,15 @@ fn acp_answer() -> acp::InitializeResponse {
         acp::AgentCapabilities::new().load_session(true).prompt_capabilities(prompt).session_capabilities(session);
     acp::InitializeResponse::new(acp::ProtocolVersion::V1)
         .agent_capabilities(capabilities.mcp_capabilities(acp::McpCapabilities::new().http(true)))
+        .auth_methods(vec![acp::AuthMethod::Agent(log_in())])
         .agent_info(acp::Implementation::new("tandem", env!("CARGO_PKG_VERSION")).title("tandem".to_owned()))
+}
+
+fn log_in() -> acp::AuthMethodAgent {
+    acp::AuthMethodAgent::new(CONFIGURATION, "Model and key").description(
+        "There is no account. Write the model into tandem's config.toml, or TANDEM_BASE_URL and TANDEM_MODEL into the \
+         environment of the agent, and its key into the environment or the system's keyring. `tandem doctor` says what \
+         is missing."
+            .to_owned(),
+    )
 }

@@ -58,10 +58,14 @@ impl Server {
 
     /// The conversation is there: its request is answered, and the client told what it is called.
     pub(super) fn opened(&mut self, id: &SessionId, event: AgentEvent) {
-        let AgentEvent::Resumed { title, mode, cost } = event else { return };
+        let AgentEvent::Resumed { title, mode, model, effort, cost } = event else { return };
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         conversation.mode = mode.parse().unwrap_or(conversation.mode);
         conversation.cost = cost;
+        conversation.effort = effort;
+        if model.is_some() {
+            (conversation.model, conversation.no_model) = (model, None);
+        }
         let Some(Opening { responder, start }) = conversation.opening.take() else { return };
         let (modes, options) = (modes(conversation.mode), config_options(conversation));
         let no_model = conversation.no_model.clone();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::permission::remembered::Remembered;
 use super::permission::{Policy, Rule};
 use super::{SessionId, checkpoint, store};
-use crate::agent::Limits;
+use crate::agent::{Allowance, Limits};
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
 use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
 use crate::tools::process::Surroundings;
@@ -60,6 +60,10 @@ pub struct Setup {
     pub journal: Option<PathBuf>,
     /// How it begins.
     pub start: Start,
+    /// Whether a conversation that is taken up again goes on in the mode it was held in, not in `mode`.
+    pub keeps_mode: bool,
+    /// Where the model is found that it was held with; `None`: `provider` goes on.
+    pub models: Option<Settings>,
     /// The folder of the person's own `AGENTS.md`.
     pub own_files: Option<PathBuf>,
     /// What is around the commands it runs.
@@ -108,17 +112,26 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         policy: Policy::new(&rules.allow, &rules.ask, &rules.deny),
         remembered,
         secrets: Redactor::new(settings.secrets()),
-        limits: Limits {
-            iterations: settings.limits.iterations,
-            tokens: settings.limits.tokens,
-            cost: settings.limits.cost,
-            parallel: settings.limits.parallel as usize,
-        },
+        limits: limits(&settings.limits),
         checkpoints: settings.state_dir.as_deref().map(checkpoint::folder),
         journal: settings.state_dir.as_deref().map(store::folder),
         start,
+        keeps_mode: true,
+        models: (start != Start::New).then(|| settings.clone()),
         own_files,
         surroundings: surroundings(settings),
+    }
+}
+
+fn limits(limits: &config::Limits) -> Limits {
+    Limits {
+        turn: Allowance { iterations: Some(limits.iterations.into()), tokens: limits.tokens, cost: limits.cost },
+        session: Allowance {
+            iterations: limits.session_iterations,
+            tokens: limits.session_tokens,
+            cost: limits.session_cost,
+        },
+        parallel: limits.parallel as usize,
     }
 }
 
@@ -207,6 +220,17 @@ pub fn provider(settings: &Settings) -> Result<Provider, NoProvider> {
         Err(config::NoModel { message, unset }) => {
             Err(NoProvider { message: message.clone(), code: ErrorCode::NoModel, unset: *unset })
         }
+    }
+}
+
+/// Whether there is a model to ask: the configured one, or with nothing configured one that runs on this machine.
+///
+/// # Errors
+/// When there is none, or its key is missing.
+pub async fn ready(settings: &Settings) -> Result<(), NoProvider> {
+    match provider(settings) {
+        Err(why) if why.unset => local().await.map(drop).ok_or(why),
+        configured => configured.map(drop),
     }
 }
 

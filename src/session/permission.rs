@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub use rule::Rule;
 use rule::{COMMAND, NETWORK, of_path, of_words};
 
+use crate::agent::event::GO_ON;
 use crate::config::Mode;
 use crate::tools::{CommandLine, Preview, ToolKind};
 use crate::workspace::Workspace;
@@ -31,7 +32,7 @@ pub struct Facts {
     cautious: bool,
 }
 
-/// A file a call touches: every name rules may know it by.
+/// A file a call touches (every name rules may know it by), or the server that does what the call wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Target {
     /// With symlinks followed; relative to the root it is in.
@@ -52,6 +53,12 @@ struct Line {
 }
 
 impl Facts {
+    /// Whether this is the question whether a turn goes on, and no call.
+    #[must_use]
+    pub fn is_pause(&self) -> bool {
+        self.tool == GO_ON
+    }
+
     /// What the preview of a call says about it.
     #[must_use]
     pub fn new(tool: &str, kind: ToolKind, preview: &Preview, workspace: &Workspace) -> Self {
@@ -63,6 +70,7 @@ impl Facts {
                 targets.push(target);
             }
         }
+        targets.extend(preview.origin.clone().map(Target::origin));
         let roots: Vec<PathBuf> = workspace.roots().iter().map(|root| root.real().to_owned()).collect();
         let command = preview.command.as_deref();
         let wipes = command.is_some_and(|line| wipes(line, &roots));
@@ -87,7 +95,7 @@ impl Facts {
         match (self.kind, self.targets.as_slice()) {
             (ToolKind::Edit, [target]) if target.is_alone => Some(of_path(&self.tool, &target.relative)),
             (ToolKind::Edit, [target]) => Some(of_path(&self.tool, &target.absolute)),
-            (ToolKind::Other, []) => Some(self.tool.clone()),
+            (ToolKind::Other, [origin]) => Some(of_path(&self.tool, &origin.relative)),
             _ => None,
         }
     }
@@ -103,6 +111,11 @@ impl Target {
         let is_alone = roots.len() == 1 && inside.is_some();
         let (absolute, relative) = inside.unwrap_or((path.to_owned(), path));
         Self { relative: relative.display().to_string(), absolute: absolute.display().to_string(), is_alone }
+    }
+
+    /// The server a tool is of, by its fingerprint.
+    fn origin(fingerprint: String) -> Self {
+        Self { relative: fingerprint.clone(), absolute: fingerprint, is_alone: false }
     }
 
     fn is_meant(&self, rule: &Rule) -> bool {

@@ -48,6 +48,9 @@ impl Actor {
             questions.waiting.retain(|event| !is_it(event));
             return;
         };
+        if facts.is_pause() && matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_)) {
+            self.spent.go_on(&self.limits.session);
+        }
         if let Permission::AllowAlways(grant) = &outcome {
             let problem =
                 match self.policy.remember(&facts, grant.rule.as_deref()) {

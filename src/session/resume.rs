@@ -1,7 +1,7 @@
 //! A conversation and its journal: taking it up again, and writing what happens before anybody is told.
 
-use super::store;
-use super::{Actor, NoProvider, Start};
+use super::store::{self, Held};
+use super::{Actor, NoProvider, Start, connect};
 use crate::agent::event::AgentEvent;
 use crate::model::ErrorCode;
 
@@ -17,8 +17,14 @@ impl Actor {
                 return self.fail(message, code);
             }
         };
-        self.mode = kept.mode.unwrap_or(self.mode);
+        if self.keeps_mode {
+            self.mode = kept.mode.unwrap_or(self.mode);
+        } else if kept.mode.is_some_and(|mode| mode != self.mode) {
+            self.journal.mode(self.mode);
+        }
+        let another_model = kept.held.and_then(|held| self.held_with(held).err());
         self.turns = kept.turns;
+        self.spent = kept.spent;
         self.guidance.recall(kept.messages.iter());
         self.kept = kept.messages;
         let texts = self.checkpoints.texts().await;
@@ -27,12 +33,35 @@ impl Actor {
             self.outgoing.extend(store::events(kept.records, &texts).await);
         }
         let title = kept.head.map(|head| head.title).unwrap_or_default();
-        self.outgoing.push_back(AgentEvent::Resumed { title, mode: self.mode.name().to_owned(), cost: kept.cost });
+        self.outgoing.push_back(AgentEvent::Resumed {
+            title,
+            mode: self.mode.name().to_owned(),
+            model: self.model.as_ref().ok().map(|model| model.provider.name()),
+            effort: self.effort,
+            cost: kept.cost,
+        });
+        self.outgoing.extend(another_model.map(|message| AgentEvent::Notice { message }));
         if kept.unreadable > 0 {
             let message = format!("{} lines of this conversation's journal were damaged and left out", kept.unreadable);
             self.outgoing.push_back(AgentEvent::Notice { message });
         }
         self.write().await;
+    }
+
+    /// The model the conversation was held with goes on; else says why another one does.
+    fn held_with(&mut self, Held { model: name, effort }: Held) -> Result<(), String> {
+        let Some(settings) = &self.models else { return Ok(()) };
+        let current = self.model.as_ref().ok().map(|model| model.provider.name());
+        if current.as_ref() == Some(&name) && effort.is_none() {
+            return Ok(());
+        }
+        let provider = connect::provider_named(settings, &name, effort).map_err(|why| {
+            let why = why.message.split(';').next().unwrap_or_default().to_owned();
+            let instead = current.map(|current| format!("; {current} goes on")).unwrap_or_default();
+            format!("this conversation was held with {name}, which cannot be used now ({why}){instead}")
+        })?;
+        self.set_model(provider, effort);
+        Ok(())
     }
 
     /// Writes what the journal has noted, before anybody is told of it.

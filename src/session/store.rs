@@ -13,16 +13,19 @@ mod replay;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
 pub(super) use self::list::folder;
 pub use self::list::{Listed, Sessions, StoreError};
 use self::load::Kept;
-use self::record::{Call, Change, Head, Line, Record, VERSION};
+pub(super) use self::record::Held;
+use self::record::{Call, Change, Head, Pending, Record, VERSION};
 pub(super) use self::replay::{changes, events};
 use super::SessionId;
 use super::checkpoint::address;
+use crate::agent::Entry;
 use crate::agent::event::{AgentEvent, Preview, ToolKind};
 use crate::config::Mode;
 use crate::model::Message;
@@ -40,8 +43,10 @@ pub(super) struct Journal {
     folders: Vec<PathBuf>,
     /// The mode that was chosen before there was anything to write.
     mode: Option<Mode>,
-    /// Lines that wait to be written.
-    pending: Vec<u8>,
+    /// The model that was noted last.
+    held: Option<Held>,
+    /// What waits to be written.
+    pending: Vec<Pending>,
     /// What the model has thought since its last message.
     thought: String,
     /// Calls that have been shown and have not ended.
@@ -68,6 +73,7 @@ impl Journal {
             id,
             folders,
             mode: None,
+            held: None,
             pending: Vec::new(),
             thought: String::new(),
             shown: HashMap::new(),
@@ -80,50 +86,62 @@ impl Journal {
         let Place::Folder(folder) = &self.place else { return Err(StoreError::Unknown(self.id.to_string())) };
         let (log, kept) = list::open(folder, &self.id).await?;
         self.place = Place::Open(log);
-        Record::Opened { pid: std::process::id() }.write(&mut self.pending);
+        self.held.clone_from(&kept.held);
+        self.note(Record::Opened { pid: std::process::id() });
         if let Some(message) = kept.repair.clone() {
-            Record::Message { message }.write(&mut self.pending);
+            self.note(Record::Message { message });
         }
         Ok(kept)
     }
 
-    /// Notes a prompt: the person's words, and what the model is sent.
-    pub fn prompt(&mut self, text: &str, message: &Message) {
+    /// Notes a prompt: the person's words, what the model is sent, and which model that is.
+    pub fn prompt(&mut self, text: &str, entry: &Arc<Entry>, held: Held) {
         if let Place::Folder(_) = self.place {
             let head =
                 Head { version: VERSION, id: self.id.to_string(), folders: self.folders.clone(), title: title(text) };
-            Record::Session(head).write(&mut self.pending);
-            Record::Opened { pid: std::process::id() }.write(&mut self.pending);
+            self.note(Record::Session(head));
+            self.note(Record::Opened { pid: std::process::id() });
         }
         if let Some(mode) = self.mode.take() {
-            self.note(&Record::Mode { mode });
+            self.note(Record::Mode { mode });
         }
-        if self.is_kept() {
-            Line::Prompt { text, message }.write(&mut self.pending);
-        }
+        self.note_held(held);
+        self.note(Pending::Prompt { text: text.to_owned(), entry: Arc::clone(entry) });
     }
 
     /// Notes an answer or results.
-    pub fn message(&mut self, message: &Message) {
+    pub fn message(&mut self, entry: &Arc<Entry>) {
         if !self.thought.is_empty() {
             let text = std::mem::take(&mut self.thought);
-            self.note(&Record::Thought { text });
+            self.note(Record::Thought { text });
         }
-        if self.is_kept() {
-            Line::Message { message }.write(&mut self.pending);
-        }
+        self.note(Pending::Message(Arc::clone(entry)));
     }
 
     /// Notes what the conversation was made shorter to.
     pub fn compacted(&mut self, messages: Vec<Message>) {
-        self.note(&Record::Compacted { messages });
+        self.note(Record::Compacted { messages });
     }
 
     /// Notes the mode from here on.
     pub fn mode(&mut self, mode: Mode) {
         match self.place {
             Place::Folder(_) => self.mode = Some(mode),
-            _ => self.note(&Record::Mode { mode }),
+            _ => self.note(Record::Mode { mode }),
+        }
+    }
+
+    /// Notes the model from here on; that of a conversation that has not begun is noted with its first prompt.
+    pub fn held(&mut self, held: Held) {
+        if !matches!(self.place, Place::Folder(_)) {
+            self.note_held(held);
+        }
+    }
+
+    fn note_held(&mut self, held: Held) {
+        if self.held.as_ref() != Some(&held) {
+            self.note(Record::Model(held.clone()));
+            self.held = Some(held);
         }
     }
 
@@ -150,22 +168,18 @@ impl Journal {
                     locations: if result.locations.is_empty() { preview.locations } else { result.locations.clone() },
                     changes: changes.collect(),
                 };
-                self.note(&Record::Call(call));
+                self.note(Record::Call(call));
             }
-            AgentEvent::Plan { entries } => self.note(&Record::Plan { entries: entries.clone() }),
-            AgentEvent::Done { usage, .. } => self.note(&Record::End { usage: *usage }),
+            AgentEvent::Plan { entries } => self.note(Record::Plan { entries: entries.clone() }),
+            AgentEvent::Done { usage, .. } => self.note(Record::End { usage: *usage }),
             _ => {}
         }
     }
 
-    fn note(&mut self, record: &Record) {
-        if self.is_kept() {
-            record.write(&mut self.pending);
+    fn note(&mut self, what: impl Into<Pending>) {
+        if !matches!(self.place, Place::Nowhere) {
+            self.pending.push(what.into());
         }
-    }
-
-    fn is_kept(&self) -> bool {
-        !matches!(self.place, Place::Nowhere)
     }
 
     /// Writes what was noted. Fails once at most, in words for the person.
@@ -173,9 +187,9 @@ impl Journal {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let lines = std::mem::take(&mut self.pending);
+        let records = std::mem::take(&mut self.pending);
         let written = match self.log().await {
-            Ok(Some(log)) => log.append(lines).await,
+            Ok(Some(log)) => log.append(move |out| records.iter().try_for_each(|record| record.write(out))).await,
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::store::Held;
 use super::{
     Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, UNANSWERED, connect, failed, servers,
     store,
 };
 use crate::agent::{Entry, Goal, Steer, Turn, prompt};
 use crate::config::Mode;
-use crate::model::{AssistantMessage, ErrorCode, Message, Provider};
+use crate::model::{AssistantMessage, Effort, ErrorCode, Message, Provider};
 use crate::tools::ToolContext;
 
 /// Messages that may wait to join a turn.
@@ -23,8 +24,7 @@ impl Actor {
             let message =
                 Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
             let encoded = provider.encode(&message);
-            self.journal.message(&message);
-            self.history.push(Arc::new(Entry { message, encoded }));
+            self.keep(Entry { message, encoded });
         }
         let words = prompt.words();
         self.complete(&mut prompt).await;
@@ -33,8 +33,9 @@ impl Actor {
         let encoded = provider.encode(&message);
         self.turns += 1;
         self.title = (self.turns == 1).then(|| store::title(&words));
-        self.journal.prompt(&words, &message);
-        self.history.push(Arc::new(Entry { message, encoded }));
+        let entry = Arc::new(Entry { message, encoded });
+        self.journal.prompt(&words, &entry, Held { model: provider.name(), effort: self.effort });
+        self.history.push(entry);
         self.begin(Goal::Answer).await;
     }
 
@@ -89,6 +90,7 @@ impl Actor {
             },
             guidance: self.guidance.clone(),
             limits: self.limits,
+            spent: self.spent,
             steering,
         };
         self.write().await;
@@ -99,7 +101,9 @@ impl Actor {
     }
 
     /// Another model from the next turn on. What only the other one understands (its reasoning) is left out then.
-    pub(super) fn set_model(&mut self, provider: Provider) {
+    pub(super) fn set_model(&mut self, provider: Provider, effort: Option<Effort>) {
+        self.journal.held(Held { model: provider.name(), effort });
+        self.effort = effort;
         self.tools = connect::offered(&provider.endpoint().model, &self.workspace, &self.skills);
         self.model = Ok(Model::new(provider, &self.workspace, &self.tools));
         self.stale = true;
@@ -148,9 +152,15 @@ impl Actor {
         let Ok(Model { provider, .. }) = &self.model else { return };
         if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(&entry.message)) {
             let encoded = provider.encode(&results);
-            self.journal.message(&results);
-            self.history.push(Arc::new(Entry { message: results, encoded }));
+            self.keep(Entry { message: results, encoded });
         }
+    }
+
+    /// Adds to the conversation and its journal.
+    pub(super) fn keep(&mut self, entry: impl Into<Arc<Entry>>) {
+        let entry = entry.into();
+        self.journal.message(&entry);
+        self.history.push(entry);
     }
 
     pub(super) fn fail(&mut self, message: String, code: ErrorCode) {

@@ -50,6 +50,20 @@ pub struct Server {
     pub roots: Vec<PathBuf>,
 }
 
+impl Server {
+    /// Tells servers apart by what runs or answers, whatever they are called: with another command or URL it is another
+    /// server, and what was allowed to the one is not allowed to the other.
+    fn fingerprint(&self) -> String {
+        let identity = match &self.way {
+            Way::Command { words, .. } => serde_json::json!(words),
+            Way::Url { url, .. } => serde_json::json!(url),
+        };
+        let digest = ring::digest::digest(&ring::digest::SHA256, identity.to_string().as_bytes());
+        let begin = digest.as_ref().first_chunk().copied().unwrap_or_default();
+        format!("{:016x}", u64::from_be_bytes(begin))
+    }
+}
+
 /// How a server is reached.
 #[derive(Clone)]
 pub enum Way {
@@ -184,6 +198,7 @@ impl Joining {
                 Arc::new(McpTool {
                     name: names.give(&server.name, &listed.name),
                     server: server.name.clone(),
+                    origin: server.fingerprint(),
                     listed: listed.clone(),
                     status: status.clone(),
                     limit: self.limit,

@@ -213,6 +213,9 @@ fn first_pass(
             (Strategy::Unescaped, None) => break,
             _ => edit,
         };
+        if !is_possible(text, &edit.old_text, strategy) {
+            continue;
+        }
         let search = Search::new(text, edit, strategy);
         let chosen = choose(&find(&search), strategy)?;
         if !chosen.is_empty() {
@@ -220,6 +223,25 @@ fn first_pass(
         }
     }
     Ok(None)
+}
+
+/// Whether a pass can find anything, as far as that is seen without looking at every line: what it shows of a line, or of
+/// a word, is in the text as it is.
+fn is_possible(text: &str, sought: &str, strategy: Strategy) -> bool {
+    let has = |parts: &mut dyn Iterator<Item = &str>| {
+        let longest = parts.max_by_key(|part| part.len()).unwrap_or_default();
+        memchr::memmem::find(text.as_bytes(), longest.as_bytes()).is_some()
+    };
+    let is_plain = || text.is_ascii() && sought.is_ascii();
+    match strategy {
+        Strategy::Exact | Strategy::LineEndings | Strategy::Unescaped => true,
+        Strategy::TrailingBlanks | Strategy::Indentation => {
+            has(&mut sought.split(['\n', '\r']).map(|line| line.trim_matches([' ', '\t'])))
+        }
+        // There is nothing to fold.
+        Strategy::Unicode => !is_plain(),
+        Strategy::InnerBlanks => !is_plain() || has(&mut sought.split([' ', '\t', '\n', '\r'])),
+    }
 }
 
 /// Every place, overlapping ones too, so that none is the only one by accident; for replacing all of them, those that

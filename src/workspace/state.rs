@@ -3,9 +3,11 @@
 
 pub mod log;
 
-use std::io::{self, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
+
+use cap_std::fs::DirEntry;
 
 use super::Root;
 use super::disk::{self, blocking};
@@ -13,6 +15,8 @@ use log::{Log, LogError, Opened};
 
 /// A file that is read whole is not longer than this.
 const LARGEST: u64 = 1 << 20;
+/// So much is read at once where a short line is wanted.
+const SECTOR: usize = 512;
 
 /// A folder of tandem's own. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -108,15 +112,39 @@ impl StateFolder {
         .await
     }
 
-    /// Its files, the last written first.
+    /// The names of its files, in no order.
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub async fn list(&self) -> io::Result<Vec<Found>> {
+    pub async fn names(&self) -> io::Result<Vec<String>> {
         let root = self.0.clone();
-        let mut files = blocking(move || files(&root)).await?;
-        files.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| b.name.cmp(&a.name)));
-        Ok(files)
+        let name = |entry: DirEntry| entry.file_name().into_string().ok();
+        blocking(move || Ok(root.dir().entries()?.flatten().filter_map(name).collect())).await
+    }
+
+    /// What `pick` makes of its files and the first line of each, the last written first: `count` at most, of those
+    /// behind the file `after` (none, when that is gone). No more files are opened than that takes.
+    ///
+    /// # Errors
+    /// When the folder cannot be read. A file that cannot is left out.
+    pub async fn pick<T: Send + 'static>(
+        &self,
+        after: Option<String>,
+        count: usize,
+        mut pick: impl FnMut(&Found, &[u8]) -> Option<T> + Send + 'static,
+    ) -> io::Result<Vec<T>> {
+        let root = self.0.clone();
+        blocking(move || {
+            let mut files = files(&root)?;
+            files.sort_unstable_by(|a, b| b.written.cmp(&a.written).then_with(|| b.name.cmp(&a.name)));
+            let mut files = files.iter();
+            if let Some(after) = after {
+                let _skipped = files.by_ref().find(|file| file.name == after);
+            }
+            let picked = files.filter_map(|file| pick(file, &first_line(&root, &file.name).ok()?));
+            Ok(picked.take(count).collect())
+        })
+        .await
     }
 
     /// Removes the file `name`.
@@ -160,6 +188,13 @@ impl StateFolder {
         })
         .await
     }
+}
+
+fn first_line(root: &Root, name: &str) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    let file = root.open_file(name.as_ref())?.take(LARGEST);
+    BufReader::with_capacity(SECTOR, file).read_until(b'\n', &mut line)?;
+    Ok(line)
 }
 
 fn files(root: &Root) -> io::Result<Vec<Found>> {

@@ -234,20 +234,6 @@ t.test('a cancelled turn closes the connection to the model and says so', functi
   t.contains(chat(), 'Back again.')
 end)
 
-t.test('what was to follow a turn that is stopped is not asked, and said', function()
-  project('dropped')
-  model:script({ { text = 'It begins' }, { hang = true } })
-  vim.cmd('Tandem ask First')
-  t.wait('the first words', function()
-    return session().chat.buf and chat():find('It begins', 1, true)
-  end)
-  vim.cmd('Tandem ask Second')
-  vim.cmd('Tandem stop')
-  wait_idle()
-  t.contains(chat(), 'Not sent: Second')
-  t.equal(#session().queue, 0)
-end)
-
 t.test('stopping withdraws the question and leaves the buffer alone', function()
   local buf = project('withdraw')
   local before = text_of(buf)
@@ -273,25 +259,6 @@ t.test('what the user types while an edit waits is not lost', function()
   t.contains(text_of(buf), '// typed meanwhile')
   t.contains(text_of(buf), '// and right after')
   t.contains(text_of(buf), 'bye {name}')
-end)
-
-t.test('a second question during a turn is asked when it has ended', function()
-  project('busy')
-  model:script({ { text = 'working' }, { gate = 'busy' }, { text = ' done' } }, { { text = 'Second answer.' } })
-  vim.cmd('Tandem ask First')
-  model:state('gate:busy')
-  vim.cmd('Tandem chat')
-  session().chat:transcript():set_input('Second')
-  session().chat:submit()
-  t.equal(#session().queue, 1)
-  t.equal(session().chat:transcript():input_text(), '')
-  model:open('busy')
-  t.wait('the second answer', function()
-    return session().state == 'idle' and chat():find('Second answer.', 1, true)
-  end)
-  t.contains(chat(), '## You\nSecond\n')
-  vim.cmd('Tandem chat')
-  t.equal(vim.bo.filetype ~= 'tandem', true, ':Tandem chat closes the chat from inside')
 end)
 
 t.test('a question written in the chat knows the file beside it', function()
@@ -425,6 +392,12 @@ t.test('health finds the binary, its version, the server and the model', functio
   t.equal(report:find('ERROR', 1, true), nil)
   vim.cmd.bwipeout({ bang = true })
 end)
+
+dofile(here .. '/neovim_turns.lua').test(t, model, {
+  project = project,
+  wait_idle = wait_idle,
+  sent_text = models.sent_text,
+})
 
 dofile(here .. '/neovim_review.lua').test(t, model, {
   project = project,

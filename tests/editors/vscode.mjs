@@ -10,6 +10,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Model } from "./vscode/model.mjs";
 import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
+import { turnChecks } from "./vscode/turns.mjs";
 import { Workbench } from "./vscode/workbench.mjs";
 
 const FILE = "src/price.ts";
@@ -58,7 +59,9 @@ async function inTheWorkbench() {
   await check("allowed, it lands in the unsaved buffer; the disk is untouched", allowEdit);
   await check("one undo takes it back and leaves what was typed", undoEdit);
   await check("stop ends the model's stream at once, and the next prompt works", stopAndGoOn);
-  await check("a message sent while a turn runs follows it", queueMessage);
+  for (const [name, body] of turnChecks({ bench, model, picture })) {
+    await check(name, body);
+  }
   await check("edit selection from the refactor menu; rejected, nothing changes", rejectEdit);
   await check("a question is announced while the chat is hidden, and a command answers it", hiddenQuestion);
   await check("the conversation survives hiding the view", hideAndShow);
@@ -189,18 +192,6 @@ async function stopAndGoOn() {
   await bench.chat.locator(".notice", { hasText: "Stopped." }).waitFor();
   await bench.say("Still there?");
   await bench.chat.locator(".answer", { hasText: "Here again." }).waitFor();
-  await bench.idle();
-}
-
-async function queueMessage() {
-  await model.script([{ text: "First" }, { gate: "queue" }, { text: " things first." }], [{ text: "Second things second." }]);
-  await bench.say("One.");
-  await model.state("gate:queue");
-  await bench.say("Two.");
-  await bench.chat.locator(".composer .chip.queued", { hasText: "Next: Two." }).waitFor();
-  await model.open("queue");
-  await bench.chat.locator(".answer", { hasText: "Second things second." }).waitFor();
-  await bench.chat.locator(".composer .chip.queued").waitFor({ state: "detached" });
   await bench.idle();
 }
 

@@ -1,7 +1,7 @@
 //! The Agent Client Protocol's own carrier: one message a line, the same sessions behind it.
 
 use serde_json::json;
-use tandem::server::Ended;
+use tandem::server::{Carrier, Ended};
 
 use crate::driver::World;
 
@@ -87,4 +87,25 @@ fn a_bad_line_is_answered_and_the_next_one_works() {
     assert_eq!(client.find(|message| message["error"]["code"] == -32700)["id"], json!(null));
     client.call("initialize", json!({ "protocolVersion": 1 }));
     assert_eq!(client.end(), Ended::Well);
+}
+
+#[test]
+fn logging_in_tells_whether_there_is_a_model_and_a_key() {
+    let world = World::new(json!([]));
+    let keyless = [("TANDEM_MODEL", "openai/gpt-5.1")];
+    for (environment, problem) in [(None, None), (Some(&keyless[..]), Some("OPENAI_API_KEY"))] {
+        let mut client = environment.map_or_else(|| world.acp(), |named| world.stranger_on(Carrier::Acp, named));
+        let hello = client.call("initialize", json!({ "protocolVersion": 1 }));
+        let method = hello["result"]["authMethods"][0]["id"].clone();
+        let answer = client.call("authenticate", json!({ "methodId": method }));
+        match problem {
+            None => assert!(answer["result"].is_object(), "{answer}"),
+            Some(key) => {
+                assert_eq!(answer["error"]["code"], -32000, "{answer}");
+                assert!(answer["error"]["message"].as_str().unwrap().contains(key), "{answer}");
+            }
+        }
+        let unknown = client.call("authenticate", json!({ "methodId": "oauth" }));
+        assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    }
 }

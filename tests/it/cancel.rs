@@ -48,6 +48,20 @@ fn cancel_during_a_permission_question_ends_the_call_and_the_next_prompt_works()
 }
 
 #[test]
+fn a_question_answered_cancelled_ends_the_turn_before_the_cancellation_arrives() {
+    let call =
+        json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "x" } } });
+    let world = World::new(json!([[call], [{ "text": "never asked for" }]]));
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "write");
+    let question = client.next("session/request_permission");
+    client.respond(&question, json!({ "outcome": { "outcome": "cancelled" } }));
+    assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
+    assert_eq!(world.rehearsal().requests().len(), 1);
+}
+
+#[test]
 fn closing_the_input_in_the_middle_of_a_turn_ends_the_server() {
     let world = World::new(json!([[{ "gate": "never" }]]));
     let mut client = world.client();

@@ -422,3 +422,45 @@ fn a_conversation_is_kept_listed_shown_continued_and_removed() {
     assert!(none.stderr.contains("no conversation of"), "{}", none.stderr);
     assert_eq!(world.rehearsal().requests().len(), 3, "no model was asked in a conversation that is not there");
 }
+
+#[test]
+fn a_conversation_whose_beginning_is_damaged_is_told_and_can_be_removed() {
+    let world = World::new(json!([]));
+    let journals = world.home().join("state/sessions");
+    std::fs::create_dir_all(&journals).unwrap();
+    std::fs::write(journals.join("bad.jsonl"), "{\"type\":\"sess\n{\"type\":\"end\"}\n").unwrap();
+    for action in [&["sessions", "show", "bad"][..], &["sessions", "export", "bad"], &["run", "--session", "bad", "x"]]
+    {
+        let Output { code, stdout, stderr } = world.run(action);
+        assert_eq!((code, stdout.as_str()), (Some(1), ""), "{action:?}");
+        assert!(stderr.contains("line 1 of") && stderr.contains("bad.jsonl is damaged"), "{action:?}: {stderr}");
+    }
+    assert_eq!(world.run(&["sessions", "rm", "bad"]).code, Some(0));
+    assert!(!journals.join("bad.jsonl").exists());
+}
+
+#[test]
+fn who_stops_reading_has_seen_enough() {
+    let world = World::new(json!([]));
+    world.write(".home/config.toml", "permissions.deny = [\"run_command(rm *)\"]\n");
+    world.rehearsal().document("/v1/models", json!({ "data": [{ "id": "scripted" }] }));
+    for arguments in [&["sessions", "list"][..], &["permissions", "list"], &["models"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = world.command(arguments).stdout(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_conversation_does_not_go_on_in_a_wider_mode_unasked() {
+    let again = || json!([write_call()]);
+    let world = World::new(json!([[write_call()], [{ "text": "Written." }], again(), [{ "text": "No." }]]));
+    world.run(&["run", "--mode", "auto", "write a file"]);
+    std::fs::remove_file(world.path().join("new.txt")).unwrap();
+    let Output { stderr, .. } = world.run(&["run", "--continue", "once more"]);
+    assert!(stderr.contains("going on with: write a file (mode ask, custom/scripted)"), "{stderr}");
+    assert!(stderr.contains("the answer is no") && !world.path().join("new.txt").exists(), "{stderr}");
+    let wider = world.run(&["run", "--continue", "--mode", "edit", "really"]);
+    assert!(wider.stderr.contains("(mode edit, custom/scripted)"), "{}", wider.stderr);
+}

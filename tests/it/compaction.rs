@@ -129,3 +129,25 @@ fn a_summary_that_fails_is_said_and_costs_nothing_else() {
         message["params"]["message"].as_str().is_some_and(|text| text.contains("could not be summarized"))
     });
 }
+
+#[test]
+fn an_image_the_model_does_not_take_is_left_out_and_said() {
+    let refused = "Invalid content type. image_url is only supported by certain models.";
+    let world = World::new(json!([
+        [{ "status": 400, "body": { "error": { "message": refused } } }],
+        [{ "text": "I cannot see it." }],
+        [{ "text": "Still here." }],
+    ]));
+    let mut client = world.client();
+    let session = client.session(&world);
+    let image = json!({ "type": "image", "mimeType": "image/png", "data": "AAAA" });
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "what is this?" }, image] });
+    let answer = client.call("session/prompt", prompt);
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    assert!(messages(&world, 0)[0]["content"].to_string().contains("image_url"));
+    assert_eq!(messages(&world, 1)[0]["content"], "what is this?\n\n(an image, image/png)");
+    let told = client.seen.iter().filter_map(|message| message["params"]["message"].as_str());
+    assert!(told.into_iter().any(|text| text.contains("did not take the images") && text.contains(refused)));
+    assert_eq!(ask(&mut client, &session, "are you there?")["result"]["stopReason"], "end_turn");
+    assert_eq!(messages(&world, 2)[0], messages(&world, 1)[0]);
+}

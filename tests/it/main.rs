@@ -25,6 +25,7 @@ mod editing;
 mod faults;
 mod house;
 mod lifecycle;
+mod limits;
 #[cfg(unix)]
 mod mcp;
 mod network;
@@ -35,6 +36,7 @@ mod process;
 #[cfg(unix)]
 mod program;
 mod prompt;
+mod registry;
 mod schema;
 mod sessions;
 mod skills;

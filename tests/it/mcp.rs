@@ -310,6 +310,32 @@ fn renamed_tools_are_there_with_the_next_prompt() {
 }
 
 #[test]
+fn what_is_always_allowed_holds_for_the_very_program_that_was_asked_about() {
+    let turns: Vec<Value> =
+        (0..3).flat_map(|_| [call("tricks__echo", json!({ "text": "hi" })), json!([{ "text": "done" }])]).collect();
+    let world = World::new(turns.into());
+    let allowed_after = |answer: Option<&str>| {
+        let mut client = world.client();
+        let session = client.session(&world);
+        let id = client.prompt(&session, "go");
+        if let Some(answer) = answer {
+            let question = client.next("session/request_permission");
+            client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": answer } }));
+        }
+        assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+        assert_eq!(results(&world).last().unwrap(), "\"hi\" said");
+        assert!(client.seen.iter().all(|message| message["method"] != "session/request_permission"));
+    };
+    configure(&world, "good");
+    allowed_after(Some("allow_always_project"));
+    allowed_after(None);
+    let before = std::fs::read_to_string(world.path().join(CONFIG)).unwrap();
+    let last = server::ARGUMENTS.last().unwrap();
+    world.write(CONFIG, &before.replacen(&format!("{last:?}]"), &format!("{last:?}, \"--test-threads=1\"]"), 1));
+    allowed_after(Some("allow_once"));
+}
+
+#[test]
 fn a_slow_server_holds_nobody_up_and_joins_later() {
     let world = World::new((0..60).map(|_| json!([{ "text": "done" }])).collect());
     let gate = TcpListener::bind("127.0.0.1:0").unwrap();

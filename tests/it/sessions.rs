@@ -112,3 +112,48 @@ fn a_session_that_is_open_elsewhere_is_refused_with_its_process() {
     second.end();
     first.end();
 }
+
+/// Two models at the same place, one of them the default.
+fn with_two_models(world: &World) -> Client {
+    let mut client = world.stranger();
+    let mut hello = world.handshake(json!({ "experimental": { "tandem": {} } }));
+    let other = json!({ "base-url": world.model.base_url(), "api-key-env": "", "models": { "big": {} } });
+    hello["initializationOptions"] = json!({ "providers": { "other": other } });
+    client.shake_hands(hello);
+    client
+}
+
+fn current(answer: &Value) -> Vec<Value> {
+    answer["configOptions"].as_array().unwrap().iter().map(|option| option["currentValue"].clone()).collect()
+}
+
+#[test]
+fn mode_model_and_effort_are_those_it_was_held_in() {
+    let world = World::new(script());
+    let mut first = with_two_models(&world);
+    let session = turn(&mut first, &world, "write new.txt");
+    for (option, value) in [("model", "other/big"), ("effort", "high"), ("mode", "plan")] {
+        let set = json!({ "sessionId": session, "configId": option, "value": value });
+        first.call("session/set_config_option", set);
+    }
+    first.end();
+
+    let mut second = with_two_models(&world);
+    let loaded = open(&mut second, &world, "session/load", &session);
+    assert_eq!(loaded["modes"]["currentModeId"], "plan");
+    assert_eq!(current(&loaded), ["plan", "other/big", "high"]);
+    let id = second.prompt(&session, "which file?");
+    second.answer(id);
+    let request = world.rehearsal().requests().pop().unwrap();
+    assert_eq!((&request["model"], &request["reasoning_effort"]), (&json!("big"), &json!("high")));
+    second.end();
+
+    let mut third = world.client();
+    let resumed = open(&mut third, &world, "session/resume", &session);
+    assert_eq!(current(&resumed), ["plan", "custom/scripted", "default"], "there is no such model any more");
+    let said = third.find(|message| message["params"]["message"].is_string())["params"]["message"].clone();
+    let expected = "this conversation was held with other/big, which cannot be used now (model `other/big` names an \
+                    unknown provider); custom/scripted goes on";
+    assert_eq!(said, expected);
+    third.end();
+}

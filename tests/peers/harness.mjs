@@ -34,9 +34,9 @@ export async function withFolder(use) {
   }
 }
 
-// run FOLDER SETTINGS PROMPT: the events of one prompt and the exit code.
-export async function run(folder, settings, prompt) {
-  const child = spawn(tandem, ['run', '--json', '-C', folder, prompt], {
+// run FOLDER SETTINGS PROMPT FLAGS: the events of one prompt and the exit code.
+export async function run(folder, settings, prompt, flags = []) {
+  const child = spawn(tandem, ['run', '--json', '-C', folder, ...flags, prompt], {
     env: environment(path.join(folder, '.home'), settings),
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -22,10 +22,13 @@ end, {
 
 for name, modes in pairs({
   ask = { 'n', 'x' },
+  steer = { 'n', 'x' },
   edit = { 'n', 'x' },
   chat = { 'n' },
   stop = { 'n' },
   mode = { 'n' },
+  model = { 'n' },
+  effort = { 'n' },
   allow = { 'n' },
   reject = { 'n' },
   new = { 'n' },

@@ -15,6 +15,7 @@ local permission = require('tandem.permission')
 local position = require('tandem.position')
 local render = require('tandem.render')
 local Transcript = require('tandem.transcript')
+local Turns = require('tandem.turns')
 
 local neovims_notify = vim.notify
 local notified = {} ---@type string[]
@@ -476,10 +477,89 @@ t.test('updates that are not known are ignored', function()
   t.equal(drawn({ sessionUpdate = 'from_the_future' }), '\n## You\n')
 end)
 
+-- what is said and not answered
+
+--- A server whose answers the test gives, and everything that was told.
+local function stage()
+  local made = { told = {}, asked = {} }
+  local function tell(what)
+    return function(message, err, result)
+      local why = err and err.message or result and result.stopReason
+      table.insert(made.told, ('%s %s%s'):format(what, message.text, why and ': ' .. why or ''))
+    end
+  end
+  local function ask(said, callback)
+    made.asked[said.message.text] = callback
+  end
+  made.turns = Turns.new({ prompt = ask, steer = ask, cancel = function() end }, {
+    began = tell('began'),
+    joined = tell('joined'),
+    ended = tell('ended'),
+    returned = tell('returned'),
+    changed = function() end,
+  })
+  return made
+end
+
+t.test('messages begin in their order, whether the server repeats them or not', function()
+  local made = stage()
+  made.turns:prompt({ text = 'one' })
+  made.turns:prompt({ text = 'two' })
+  made.turns:prompt({ text = 'three' })
+  made.asked.one(nil, { stopReason = 'end_turn' })
+  made.turns:repeated('two')
+  t.equal(#made.turns:waiting(), 1)
+  made.asked.two({ message = '401' })
+  t.equal(made.told, { 'began one', 'ended one: end_turn', 'began two', 'ended two: 401', 'began three' })
+end)
+
+t.test('what no turn takes is a turn of its own, what one takes joins it', function()
+  local made = stage()
+  made.turns:steer({ text = 'one' })
+  made.turns:steer({ text = 'this' })
+  made.turns:steer({ text = 'late' })
+  made.turns:repeated('this')
+  made.asked.this(nil, {})
+  made.asked.one(nil, { stopReason = 'end_turn' })
+  made.asked.late({ code = -32600, message = 'no turn' })
+  t.equal(made.told, { 'began one', 'joined this', 'ended one: end_turn', 'began late' })
+end)
+
+t.test('what a stop or the end of the server leaves unsent is returned, once', function()
+  local made = stage()
+  made.turns:prompt({ text = 'one' })
+  made.turns:steer({ text = 'now' })
+  made.turns:prompt({ text = 'two' })
+  made.turns:stop()
+  t.equal(made.turns:is_stopping(), true)
+  made.asked.now({ code = -32600, message = 'no turn' })
+  made.asked.one(nil, { stopReason = 'cancelled' })
+  made.turns:lost({ message = 'gone' })
+  made.asked.two(nil, { stopReason = 'cancelled' })
+  t.equal(made.told, { 'began one', 'returned now', 'ended one: cancelled', 'returned two' })
+  t.equal(made.turns:is_running(), false)
+end)
+
+for before, expected in pairs({
+  ['/'] = { sigil = '/', query = '' },
+  ['/co'] = { sigil = '/', query = 'co' },
+  ['see @src/ma'] = { sigil = '@', query = 'src/ma' },
+  ['see\n@'] = { sigil = '@', query = '' },
+  ['(@#parse'] = { sigil = '@', query = '#parse' },
+  ['see /co'] = false,
+  ['me@example.com'] = false,
+  ['é@x'] = false,
+  ['@a b'] = false,
+}) do
+  t.test(('the word to complete in %q'):format(before), function()
+    t.equal(require('tandem.complete').word(before) or false, expected)
+  end)
+end
+
 -- :Tandem
 
 t.test('the command line completes subcommands and modes', function()
-  t.equal(command.complete('s', 'Tandem s', 8), { 'stop' })
+  t.equal(command.complete('s', 'Tandem s', 8), { 'steer', 'stop' })
   t.equal(vim.tbl_contains(command.complete('', "'<,'>Tandem ", 12), 'ask'), true)
   t.equal(command.complete('p', 'Tandem mode p', 13), { 'plan' })
   t.equal(command.complete('', 'Tandem ask ', 11), {})

@@ -10,6 +10,7 @@ import type { FromView, Remedy, ToView } from "./messages";
 import type { Preview } from "./preview";
 import { visible } from "./safe";
 import type { Session } from "./session";
+import type { Message } from "./turns";
 
 export const CHAT_VIEW = "tandem.chat";
 /** One message to the view for all that happens within a frame. */
@@ -31,6 +32,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
   /** The view has not got the latest state. */
   private stateIsOld = true;
   private attachments: Attachment[] = [];
+  /** Texts for the input, until there is one. */
+  private readonly unsent: string[] = [];
   private readonly subscriptions: Disposable[];
 
   constructor(
@@ -43,6 +46,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       session.onChange(() => this.stateChanged()),
       session.onGrow(() => this.redrawSoon()),
       session.onReplace(() => this.reset()),
+      session.onReturn((message) => this.restore(message)),
       session.onQuestion((title) => void this.announce(title)),
     ];
   }
@@ -94,9 +98,12 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "ready":
         this.listening = true;
         this.reset();
+        this.giveBack();
         return this.giveFocus();
       case "send":
-        return this.send(message.text);
+        return this.send(message.text, message.now);
+      case "complete":
+        return this.complete(message.request, message.query);
       case "stop":
         return this.session.stop();
       case "answer":
@@ -110,8 +117,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "detach":
         this.attachments = this.attachments.filter((_, index) => index !== message.index);
         return this.stateChanged();
-      case "unqueue":
-        return this.session.unqueue(message.index);
+      case "takeBack":
+        return this.session.takeBack(message.index);
       case "open":
         return openLocation(message.location);
       case "showDiff":
@@ -125,10 +132,28 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
-  private async send(text: string): Promise<void> {
-    const attachments = this.attachments;
+  private async send(text: string, now: boolean): Promise<void> {
+    const { attachments } = this;
     this.attachments = [];
-    await this.session.prompt(text, attachments);
+    this.stateChanged();
+    await (now ? this.session.steer({ text, attachments }) : this.session.prompt({ text, attachments }));
+  }
+
+  private async complete(request: number, query: string): Promise<void> {
+    this.post({ type: "completions", request, items: await this.session.complete(query) });
+  }
+
+  /** A message that was not sent on is written into the input again, with what went along. */
+  private restore({ text, attachments }: Message): void {
+    attachments.forEach((attachment) => this.attach(attachment));
+    this.unsent.push(text);
+    this.giveBack();
+  }
+
+  private giveBack(): void {
+    if (this.listening) {
+      this.unsent.splice(0).forEach((text) => this.post({ type: "restore", text }));
+    }
   }
 
   private async remedy(remedy: Remedy): Promise<void> {

@@ -23,7 +23,9 @@ export function registerCommands(parts: Parts): Disposable[] {
     askSelection: () => askSelection(chat),
     editSelection: () => editSelection(parts),
     fix: (uri: Uri, diagnostic: Diagnostic) => fix(parts, uri, diagnostic),
-    setMode: () => pickMode(session),
+    setMode: () => pick(session, "mode", "Mode"),
+    setModel: () => pick(session, "model", "Model"),
+    setEffort: () => pick(session, "effort", "Reasoning Effort"),
     setApiKey: () => setApiKey(server),
     openSettings: () => commands.executeCommand("workbench.action.openSettings", "@ext:tandem.tandem"),
     showLog: () => log.show(true),
@@ -55,7 +57,7 @@ async function editSelection({ session, chat }: Parts): Promise<void> {
     return;
   }
   await chat.reveal();
-  await session.prompt(`Edit ${attachment.label}: ${instruction.trim()}`, [attachment]);
+  await session.prompt({ text: `Edit ${attachment.label}: ${instruction.trim()}`, attachments: [attachment] });
 }
 
 async function fix({ session, chat }: Parts, uri: Uri, diagnostic: Diagnostic): Promise<void> {
@@ -68,7 +70,7 @@ async function fix({ session, chat }: Parts, uri: Uri, diagnostic: Diagnostic): 
   const attachment = rangeAttachment(document, lines);
   const source = diagnostic.source === undefined ? "" : ` (${diagnostic.source})`;
   await chat.reveal();
-  await session.prompt(`Fix this problem at ${attachment.label}${source}: ${diagnostic.message}`, [attachment]);
+  await session.prompt({ text: `Fix this problem at ${attachment.label}${source}: ${diagnostic.message}`, attachments: [attachment] });
 }
 
 function refusedWhileRunning(session: Session): boolean {
@@ -78,22 +80,24 @@ function refusedWhileRunning(session: Session): boolean {
   return session.isRunning;
 }
 
-async function pickMode(session: Session): Promise<void> {
+/** Lets the person choose an option of the session: the mode, the model, the effort. */
+async function pick(session: Session, id: string, title: string): Promise<void> {
   await session.open();
-  const { modes, message } = session.state;
-  if (modes === undefined) {
-    void window.showErrorMessage(message);
+  const { pickers, message } = session.state;
+  const picker = pickers.find((one) => one.id === id);
+  if (picker === undefined) {
+    void window.showInformationMessage(`tandem: ${message || "there is nothing to choose with this model"}`);
     return;
   }
-  const items = modes.choices.map(({ value, name, description }): QuickPickItem & { value: string } => ({
+  const items = picker.choices.map(({ value, name, description }): QuickPickItem & { value: string } => ({
     label: name,
     value,
     detail: description ?? "",
-    ...(value === modes.current && { description: "current" }),
+    ...(value === picker.current && { description: "current" }),
   }));
-  const picked = await window.showQuickPick(items, { title: "tandem: Mode", matchOnDetail: true });
+  const picked = await window.showQuickPick(items, { title: `tandem: ${title}`, matchOnDetail: true });
   if (picked !== undefined) {
-    await session.pick("mode", picked.value);
+    await session.pick(id, picked.value);
   }
 }
 

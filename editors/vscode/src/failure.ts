@@ -30,6 +30,11 @@ export function failure(error: unknown): Failure {
   return { text, remedies: ["retry", "log"] };
 }
 
+/** The server says that this cannot be done now, and in another way it can. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof ResponseError && error.code === ErrorCodes.InvalidRequest;
+}
+
 function remedies(code: string | undefined): readonly Remedy[] {
   switch (code) {
     case "no_model":

@@ -1,6 +1,6 @@
 /** What the extension and its chat view say to each other. The extension owns all state; the view can be thrown away and drawn again. */
 import type { DiffView } from "./diff";
-import type { PermissionOption, PlanEntry, ToolKind, ToolStatus } from "./protocol";
+import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus } from "./protocol";
 
 export interface UserItem {
   readonly kind: "user";
@@ -77,7 +77,10 @@ export interface Choice {
   readonly description?: string;
 }
 
+/** The mode, the model or another option of the session. */
 export interface Picker {
+  readonly id: string;
+  readonly name: string;
   readonly current: string;
   readonly choices: readonly Choice[];
 }
@@ -90,30 +93,49 @@ export interface ChatState {
   readonly message: string;
   /** What helps when the phase is "stopped". */
   readonly remedies: readonly Remedy[];
-  readonly modes?: Picker;
-  readonly models?: Picker;
+  readonly pickers: readonly Picker[];
+  readonly commands: readonly Command[];
   /** Tokens in the context, of how many. */
   readonly usage?: { readonly used: number; readonly size: number };
   readonly attachments: readonly string[];
-  /** Messages that are sent when the running turn has ended. */
-  readonly queued: readonly string[];
+  /** Messages that the running turn has not reached. */
+  readonly waiting: readonly WaitingMessage[];
+}
+
+export interface WaitingMessage {
+  readonly text: string;
+  readonly context: readonly string[];
+  /** It joins the running turn; else it follows it. */
+  readonly joins: boolean;
+}
+
+/** A slash command. */
+export interface Command {
+  readonly name: string;
+  readonly description: string;
+  /** Something may stand behind it. */
+  readonly takesMore: boolean;
 }
 
 export type ToView =
   | { readonly type: "reset"; readonly items: readonly Item[]; readonly state: ChatState }
   | { readonly type: "changes"; readonly changes: readonly Change[] }
   | { readonly type: "state"; readonly state: ChatState }
+  | { readonly type: "restore"; readonly text: string }
+  | { readonly type: "completions"; readonly request: number; readonly items: readonly Completion[] }
   | { readonly type: "focus" };
 
 export type FromView =
   | { readonly type: "ready" }
-  | { readonly type: "send"; readonly text: string }
+  /** `now`: to the running turn. */
+  | { readonly type: "send"; readonly text: string; readonly now: boolean }
+  | { readonly type: "complete"; readonly request: number; readonly query: string }
   | { readonly type: "stop" }
   | { readonly type: "answer"; readonly id: number; readonly optionId: string }
-  | { readonly type: "pick"; readonly what: "mode" | "model"; readonly value: string }
+  | { readonly type: "pick"; readonly what: string; readonly value: string }
   | { readonly type: "attach" }
   | { readonly type: "detach"; readonly index: number }
-  | { readonly type: "unqueue"; readonly index: number }
+  | { readonly type: "takeBack"; readonly index: number }
   | { readonly type: "open"; readonly location: Location }
   | { readonly type: "showDiff"; readonly id: number; readonly index: number }
   | { readonly type: "link"; readonly href: string }

@@ -36,11 +36,27 @@ export interface SessionModes {
 }
 
 export interface ConfigOption {
+  readonly type: "select" | string;
   readonly id: string;
   readonly name: string;
   readonly category?: string | null;
   readonly currentValue: string;
   readonly options: readonly { readonly value: string; readonly name: string }[];
+}
+
+/** What can be typed after a `/`. */
+export interface AvailableCommand {
+  readonly name: string;
+  readonly description: string;
+  readonly input?: { readonly hint: string } | null;
+}
+
+/** What can stand for the query behind an `@`. */
+export interface Completion {
+  readonly insert: string;
+  readonly label: string;
+  readonly kind: "file" | "folder" | "symbol" | "diagnostics" | "selection" | "skill";
+  readonly detail?: string;
 }
 
 export type ToolStatus = "pending" | "in_progress" | "completed" | "failed";
@@ -86,6 +102,7 @@ export type SessionUpdate =
   | { readonly sessionUpdate: "plan"; readonly entries: readonly PlanEntry[] }
   | { readonly sessionUpdate: "current_mode_update"; readonly currentModeId: string }
   | { readonly sessionUpdate: "config_option_update"; readonly configOptions: readonly ConfigOption[] }
+  | { readonly sessionUpdate: "available_commands_update"; readonly availableCommands: readonly AvailableCommand[] }
   | { readonly sessionUpdate: "usage_update"; readonly used: number; readonly size: number };
 
 export interface UpdateParams {
@@ -192,6 +209,8 @@ export const closeSession = new RequestType<OfSession, object, void>("session/cl
 export const prompt = new RequestType<OfSession & { prompt: readonly ContentBlock[] }, { stopReason: StopReason }, FailureData>(
   "session/prompt",
 );
+export const steer = new RequestType<OfSession & { prompt: readonly ContentBlock[] }, object, void>("_tandem/session/steer");
+export const complete = new RequestType<OfSession & { query: string }, { items: readonly Completion[] }, void>("_tandem/complete");
 export const setMode = new RequestType<OfSession & { modeId: string }, object, void>("session/set_mode");
 export const setConfigOption = new RequestType<
   OfSession & { configId: string; value: string },

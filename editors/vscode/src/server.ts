@@ -36,9 +36,9 @@ export class Server implements Disposable {
     private readonly secrets: SecretStorage,
   ) {}
 
-  async request<P, R, E>(type: RequestType<P, R, E>, params: P): Promise<R> {
+  async request<P, R, E>(type: RequestType<P, R, E>, params: P, token?: CancellationToken): Promise<R> {
     const client = await this.start();
-    return client.sendRequest<R>(type.method, params);
+    return token === undefined ? client.sendRequest<R>(type.method, params) : client.sendRequest<R>(type.method, params, token);
   }
 
   /** Sends nothing when no server runs: notifications never start one. */

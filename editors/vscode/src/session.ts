@@ -1,19 +1,15 @@
 /**
- * One conversation: the transcript, the session on the server and the turn in progress. Invariants: at most one prompt runs; every permission
- * question is answered exactly once, with "cancelled" when its turn ends first; a lost server ends the turn but not the transcript.
+ * One conversation: the transcript, the session on the server and the turns. Invariants: every permission question is answered exactly once, with
+ * "cancelled" when its turn ends first; a lost server ends the turn but not the transcript.
  */
 import { type CancellationToken, type Disposable, EventEmitter } from "vscode";
-import type { Attachment } from "./context";
 import { type Failure, failure, StartError } from "./failure";
 import type { ChatState, Phase, Picker } from "./messages";
 import * as protocol from "./protocol";
 import { folder, type Server } from "./server";
 import { Transcript } from "./transcript";
-
-interface Turn {
-  readonly text: string;
-  readonly attachments: readonly Attachment[];
-}
+import { type Message, type Outcome, Turns } from "./turns";
+import { wire } from "./wire";
 
 type Answer = (result: protocol.PermissionResult) => void;
 
@@ -30,12 +26,12 @@ export class Session implements Disposable {
   private id: Promise<string> | undefined;
   /** What `id` resolved to: updates of any other session are late ones of one that was closed. */
   private current: string | undefined;
-  private running = false;
-  private lastTurn: Turn | undefined;
-  private queued: Turn[] = [];
+  private turns: Turns;
+  private lastMessage: Message | undefined;
   private readonly questions = new Map<number, { options: readonly protocol.PermissionOption[]; answer: Answer }>();
   private modes: protocol.SessionModes | undefined;
   private configOptions: readonly protocol.ConfigOption[] = [];
+  private commands: readonly protocol.AvailableCommand[] = [];
   private usage: { used: number; size: number } | undefined;
   private status: protocol.StatusParams | undefined;
   /** Why there is no server. */
@@ -46,6 +42,7 @@ export class Session implements Disposable {
   private readonly replaced = new EventEmitter<void>();
   private readonly ended = new EventEmitter<string>();
   private readonly forgotten = new EventEmitter<void>();
+  private readonly returned = new EventEmitter<Message>();
   /** `state` changed, and perhaps the transcript. */
   readonly onChange = this.changed.event;
   /** The transcript changed; often. */
@@ -58,9 +55,12 @@ export class Session implements Disposable {
   readonly onTurnEnd = this.ended.event;
   /** The server's session is gone, and with it what could be undone. */
   readonly onForget = this.forgotten.event;
+  /** A message was not sent on: it is the person's again. */
+  readonly onReturn = this.returned.event;
   private readonly subscriptions: Disposable[];
 
   constructor(private readonly server: Server) {
+    this.turns = this.newTurns();
     server.askPermission = (params, token) => this.ask(params, token);
     this.subscriptions = [
       server.onUpdate(({ sessionId, update }) => sessionId === this.current && this.update(update)),
@@ -70,19 +70,17 @@ export class Session implements Disposable {
   }
 
   get isRunning(): boolean {
-    return this.running;
+    return this.turns.isRunning;
   }
 
   get state(): Omit<ChatState, "attachments"> {
-    const models = this.configOptions.find(({ id, category }) => category === "model" || id === "model");
-    const modes = this.modePicker();
     return {
       phase: this.phase(),
       message: this.problem?.text ?? this.status?.message ?? "",
       remedies: this.problem?.remedies ?? [],
-      queued: this.queued.map(({ text }) => text),
-      ...(modes && { modes }),
-      ...(models && { models: { current: models.currentValue, choices: models.options } }),
+      waiting: this.turns.waiting.map(({ message, joins }) => ({ text: message.text, context: labels(message), joins })),
+      pickers: this.pickers(),
+      commands: this.commands.map(({ name, description, input }) => ({ name, description, takesMore: input != null })),
       ...(this.usage && { usage: this.usage }),
     };
   }
@@ -98,48 +96,52 @@ export class Session implements Disposable {
     this.changed.fire();
   }
 
-  /** Runs a turn to its end, or lets it follow the one that runs; failures end up in the transcript. */
-  async prompt(text: string, attachments: readonly Attachment[]): Promise<void> {
-    if (this.running) {
-      this.queued.push({ text, attachments });
-      return this.changed.fire();
-    }
-    this.transcript.ask(
-      text,
-      attachments.map(({ label }) => label),
-    );
-    await this.run({ text, attachments });
+  /** Runs a turn to its end, behind the one that runs; failures end up in the transcript. */
+  async prompt(message: Message): Promise<void> {
+    await this.turns.prompt(message);
+  }
+
+  /** Says something to the turn that runs. */
+  async steer(message: Message): Promise<void> {
+    await this.turns.steer(message);
   }
 
   /** Sends the last prompt once more, in place of its error; before the first prompt it starts the server again. */
   async retry(): Promise<void> {
-    if (this.running) {
+    if (this.isRunning) {
       return;
     }
-    if (this.lastTurn === undefined) {
+    if (this.lastMessage === undefined) {
       return this.open();
     }
     this.transcript.dropError();
-    await this.run(this.lastTurn);
+    await this.turns.prompt(this.lastMessage);
   }
 
-  unqueue(index: number): void {
-    this.queued.splice(index, 1);
-    this.changed.fire();
+  /** Takes a message back that waits for its turn. */
+  takeBack(index: number): void {
+    this.turns.takeBack(index);
   }
 
   async stop(): Promise<void> {
     this.answerAll();
-    const sessionId = await this.id?.catch(() => undefined);
-    if (this.running && sessionId !== undefined) {
-      await this.server.notify(protocol.cancel, { sessionId });
-    }
+    await this.turns.stop();
   }
 
   /** Looks at what turns changed, keeps it or takes it back; `undefined` before the first turn. */
   async review(params: protocol.ReviewParams): Promise<protocol.Reviewed | undefined> {
     const sessionId = this.current;
     return sessionId === undefined ? undefined : this.server.request(protocol.review, { sessionId, ...params });
+  }
+
+  /** What can stand for the query behind an `@`; nothing while there is no server, and for none is one started. */
+  async complete(query: string): Promise<readonly protocol.Completion[]> {
+    const sessionId = this.current;
+    if (sessionId === undefined) {
+      return [];
+    }
+    const { items } = await this.server.request(protocol.complete, { sessionId, query }).catch(() => ({ items: [] }));
+    return items;
   }
 
   answer(id: number, optionId: string): void {
@@ -167,9 +169,10 @@ export class Session implements Disposable {
     await this.stop();
     const old = this.id;
     this.forgetSession();
+    this.turns.abandon();
+    this.turns = this.newTurns();
     this.transcript = new Transcript();
-    this.lastTurn = undefined;
-    this.queued = [];
+    this.lastMessage = undefined;
     this.replaced.fire();
     const sessionId = await old?.catch(() => undefined);
     if (sessionId !== undefined) {
@@ -178,9 +181,10 @@ export class Session implements Disposable {
     await this.open();
   }
 
-  async pick(what: "mode" | "model", value: string): Promise<void> {
+  /** Sets the mode or another option of the session, by its id. */
+  async pick(id: string, value: string): Promise<void> {
     try {
-      await (what === "mode" ? this.pickMode(value) : this.pickModel(value));
+      await (id === "mode" ? this.pickMode(value) : this.pickOption(id, value));
     } catch (error) {
       this.transcript.notice(failure(error).text);
     }
@@ -198,46 +202,51 @@ export class Session implements Disposable {
     this.replaced.dispose();
     this.ended.dispose();
     this.forgotten.dispose();
+    this.returned.dispose();
   }
 
-  private async run(turn: Turn): Promise<void> {
-    const { transcript } = this;
-    this.lastTurn = turn;
-    this.running = true;
+  private newTurns(): Turns {
+    return new Turns(
+      wire(this.server, () => this.sessionId()),
+      {
+        began: (message) => this.began(message),
+        joined: (message) => this.transcript.ask(message.text, labels(message)),
+        ended: (message, outcome) => this.turnEnded(message, outcome),
+        returned: (message, error) => this.giveBack(message, error),
+        changed: () => this.changed.fire(),
+      },
+    );
+  }
+
+  private began(message: Message): void {
     this.problem = undefined;
-    this.changed.fire();
-    try {
-      const sessionId = await this.sessionId();
-      const { stopReason } = await this.server.request(protocol.prompt, { sessionId, prompt: blocks(turn) });
-      const ending = endings[stopReason];
-      transcript.finish();
+    if (message !== this.lastMessage) {
+      this.transcript.ask(message.text, labels(message)); // tried once more, it stands there already
+    }
+    this.lastMessage = message;
+  }
+
+  private turnEnded({ text }: Message, outcome: Outcome): void {
+    const { transcript } = this;
+    transcript.finish();
+    if ("error" in outcome) {
+      const failed = failure(outcome.error);
+      this.problem = outcome.error instanceof StartError ? failed : undefined;
+      transcript.fail(failed.text, failed.remedies);
+    } else {
+      const ending = endings[outcome.stopReason];
       if (ending !== undefined) {
         transcript.notice(ending);
-        this.dropQueue();
       }
-    } catch (error) {
-      const failed = failure(error);
-      this.problem = error instanceof StartError ? failed : undefined;
-      transcript.finish();
-      transcript.fail(failed.text, failed.remedies);
-      this.dropQueue();
-    } finally {
-      this.answerAll();
-      this.running = false;
-      this.changed.fire();
-      this.ended.fire(turn.text);
     }
-    const next = this.queued.shift();
-    if (next !== undefined) {
-      await this.prompt(next.text, next.attachments);
-    }
+    this.answerAll();
+    this.ended.fire(text);
   }
 
-  /** What was meant to follow a turn that did not go well is not sent behind the person's back. */
-  private dropQueue(): void {
-    for (const { text } of this.queued.splice(0)) {
-      this.transcript.notice(`Not sent: ${text}`);
-    }
+  private giveBack(message: Message, error: unknown): void {
+    const why = error === undefined ? "" : ` (${failure(error).text})`;
+    this.transcript.notice(`Not sent, and back in the input${why}: ${message.text}`);
+    this.returned.fire(message);
   }
 
   private async pickMode(modeId: string): Promise<void> {
@@ -246,9 +255,9 @@ export class Session implements Disposable {
     this.setMode(modeId);
   }
 
-  private async pickModel(value: string): Promise<void> {
+  private async pickOption(configId: string, value: string): Promise<void> {
     const sessionId = await this.sessionId();
-    const { configOptions } = await this.server.request(protocol.setConfigOption, { sessionId, configId: "model", value });
+    const { configOptions } = await this.server.request(protocol.setConfigOption, { sessionId, configId, value });
     this.configOptions = configOptions;
   }
 
@@ -306,9 +315,17 @@ export class Session implements Disposable {
       case "config_option_update":
         this.configOptions = update.configOptions;
         break;
+      case "available_commands_update":
+        this.commands = update.availableCommands;
+        break;
       case "usage_update":
         this.usage = { used: update.used, size: update.size };
         break;
+      case "user_message_chunk":
+        if (update.content.type === "text") {
+          this.turns.repeated(update.content.text ?? "");
+        }
+        return this.grew.fire();
       default:
         this.transcript.apply(update);
         return this.grew.fire();
@@ -317,7 +334,8 @@ export class Session implements Disposable {
   }
 
   private setStatus(status: protocol.StatusParams): void {
-    this.status = status;
+    const isCount = /^queued \d+$/.test(status.message ?? ""); // what waits is shown itself
+    this.status = isCount ? { ...status, message: null } : status;
     this.changed.fire();
   }
 
@@ -348,7 +366,7 @@ export class Session implements Disposable {
     if (this.questions.size > 0) {
       return "waiting";
     }
-    if (this.running) {
+    if (this.isRunning) {
       return "running";
     }
     if (this.problem !== undefined) {
@@ -360,16 +378,18 @@ export class Session implements Disposable {
     return this.status?.state === "no_model" ? "no_model" : "ready";
   }
 
-  private modePicker(): Picker | undefined {
-    const choices = this.modes?.availableModes.map(({ id, name, description }) => ({
-      value: id,
-      name,
-      ...(description && { description }),
-    }));
-    return this.modes && choices && { current: this.modes.currentModeId, choices };
+  /** The mode, which says what each choice means, and the other options. */
+  private pickers(): Picker[] {
+    const { modes } = this;
+    const choices = modes?.availableModes.map(({ id, name, description }) => ({ value: id, name, ...(description && { description }) }));
+    const others = this.configOptions.filter(({ id, type }) => id !== "mode" && type === "select");
+    return [
+      ...(modes && choices ? [{ id: "mode", name: "Mode", current: modes.currentModeId, choices }] : []),
+      ...others.map(({ id, name, currentValue, options }) => ({ id, name, current: currentValue, choices: options })),
+    ];
   }
 }
 
-function blocks({ text, attachments }: Turn): protocol.ContentBlock[] {
-  return [...attachments.map(({ block }) => block), { type: "text", text }];
+function labels({ attachments }: Message): string[] {
+  return attachments.map(({ label }) => label);
 }

@@ -1,7 +1,7 @@
 /** The one status bar item: what tandem is doing, in which mode, with which model. A click opens the chat. */
 import { type Disposable, MarkdownString, StatusBarAlignment, ThemeColor, window } from "vscode";
 import { counted } from "./hunks";
-import type { Phase } from "./messages";
+import type { Phase, Picker } from "./messages";
 import type { Review } from "./review";
 import { visible } from "./safe";
 import type { Session } from "./session";
@@ -15,17 +15,26 @@ const looks: Record<Phase, { icon: string; says: string }> = {
   stopped: { icon: "$(error)", says: "not running" },
 };
 
+/** The commands that choose an option of the session, by its id. */
+const choosers: Record<string, { command: string; title: string }> = {
+  mode: { command: "tandem.setMode", title: "Mode" },
+  model: { command: "tandem.setModel", title: "Model" },
+  effort: { command: "tandem.setEffort", title: "Reasoning Effort" },
+};
+
 export function showStatus(session: Session, review: Review): Disposable {
   const item = window.createStatusBarItem("tandem.status", StatusBarAlignment.Right, 100);
   item.name = "tandem";
   item.command = "tandem.openChat";
   const draw = () => {
-    const { phase, message, modes, models } = session.state;
+    const { phase, message, pickers } = session.state;
+    const mode = pickers.find(({ id }) => id === "mode")?.current;
     const { icon, says } = looks[phase];
     const pending = review.count > 0 && `${counted(review.count)} to review`;
-    const details = [says, modes && `mode ${modes.current}`, models && `model ${models.current}`, pending, message].filter(Boolean);
-    item.text = `${icon} tandem${modes ? ` ${modes.current}` : ""}${pending ? ` $(diff) ${review.count}` : ""}`;
-    item.tooltip = new MarkdownString().appendText(visible(`tandem: ${details.join(", ")}`));
+    const options = pickers.map(({ name, current }) => `${name.toLowerCase()} ${current}`);
+    const details = [says, ...options, pending, message].filter(Boolean);
+    item.text = `${icon} tandem${mode ? ` ${mode}` : ""}${pending ? ` $(diff) ${review.count}` : ""}`;
+    item.tooltip = tooltip(visible(`tandem: ${details.join(", ")}`), pickers);
     item.accessibilityInformation = { label: `tandem, ${details.join(", ")}` };
     item.backgroundColor = phase === "waiting" ? new ThemeColor("statusBarItem.warningBackground") : undefined;
   };
@@ -38,4 +47,13 @@ export function showStatus(session: Session, review: Review): Disposable {
       item.dispose();
     },
   };
+}
+
+/** The words, and below them the options that can be chosen. */
+function tooltip(words: string, pickers: readonly Picker[]): MarkdownString {
+  const known = pickers.flatMap(({ id }) => choosers[id] ?? []);
+  const text = new MarkdownString().appendText(words);
+  text.isTrusted = { enabledCommands: known.map(({ command }) => command) };
+  const links = known.map(({ command, title }) => `[${title}](command:${command})`);
+  return links.length === 0 ? text : text.appendMarkdown(`\n\nChange: ${links.join(" · ")}`);
 }

@@ -1,9 +1,14 @@
 /** Where the person writes, with what goes along, the mode and the model. Keeps the draft when the view is hidden. */
 import type { ChatState, Picker } from "../src/messages";
+import type { Completion } from "../src/protocol";
 import { visible } from "../src/safe";
 import { h, Slot } from "./dom";
 import { icon } from "./icons";
 import { iconButton, type Send } from "./items";
+import { Suggestions } from "./suggestions";
+
+/** The options that stand below the input; others are in the command palette. */
+const PICKERS = ["mode", "model"];
 
 export interface Draft {
   get(): string;
@@ -16,6 +21,7 @@ export class Composer {
   private readonly chips = new Slot("chips");
   private readonly pickers = new Slot("pickers");
   private readonly action = new Slot("action");
+  private readonly suggestions: Suggestions;
   /** A turn runs: there is something to stop. */
   isBusy = false;
 
@@ -25,15 +31,18 @@ export class Composer {
   ) {
     this.input = h("textarea", {
       rows: "1",
-      placeholder: "Ask tandem…",
       "aria-label": "Message to tandem",
-      input: () => this.edited(),
+      input: () => this.edited(true),
+      blur: () => this.suggestions.close(),
       keydown: (event) => this.key(event as KeyboardEvent),
     });
     this.input.value = draft.get();
     const attach = iconButton("add", "Add the selection or the open file", () => send({ type: "attach" }));
     const bar = h("div", { class: "bar" }, attach, this.pickers.element, this.action.element);
-    this.element = h("div", { class: "composer" }, this.chips.element, this.input, bar);
+    const complete = (request: number, query: string) => send({ type: "complete", request, query });
+    this.suggestions = new Suggestions(this.input, complete, () => this.edited());
+    const { element: list, status } = this.suggestions;
+    this.element = h("div", { class: "composer" }, list, status, this.chips.element, this.input, bar);
   }
 
   /** Takes the focus within this view once the editor gave it to the view; never from the rest of the window. */
@@ -45,15 +54,24 @@ export class Composer {
     }
   }
 
-  draw({ phase, attachments, queued, modes, models, usage }: ChatState): void {
+  /** Puts a text that was not sent behind what is written. */
+  restore(text: string): void {
+    const { value } = this.input;
+    this.input.value = value.trim() === "" ? text : `${value}\n\n${text}`;
+    this.edited();
+  }
+
+  offer(request: number, items: readonly Completion[]): void {
+    this.suggestions.offer(request, items);
+  }
+
+  draw({ phase, attachments, pickers, commands, usage }: ChatState): void {
     this.isBusy = phase === "running" || phase === "waiting";
-    this.chips.set({ attachments, queued }, () => [
-      ...queued.map((text, index) => this.queuedChip(text, index)),
-      ...attachments.map((label, index) => this.chip(label, index)),
-    ]);
-    this.pickers.set({ modes, models, usage }, () => [
-      modes && this.picker("mode", "Mode", modes),
-      models && this.picker("model", "Model", models),
+    this.suggestions.commands = commands;
+    this.input.placeholder = this.isBusy ? "What comes next… (Alt+Enter: now)" : "Ask tandem… (@ file, / command)";
+    this.chips.set(attachments, () => attachments.map((label, index) => this.chip(label, index)));
+    this.pickers.set({ pickers, usage }, () => [
+      ...pickers.filter(({ id }) => PICKERS.includes(id)).map((picker) => this.picker(picker)),
       usage &&
         usage.size > 0 &&
         h(
@@ -62,12 +80,7 @@ export class Composer {
           `${Math.round((100 * usage.used) / usage.size)} %`,
         ),
     ]);
-    this.action.set(this.isBusy, () => [this.isBusy ? this.stopButton() : this.sendButton()]);
-  }
-
-  private queuedChip(text: string, index: number): HTMLElement {
-    const remove = iconButton("close", `Do not send ${visible(text)}`, () => this.send({ type: "unqueue", index }));
-    return h("span", { class: "chip queued", title: visible(text) }, h("span", { class: "words" }, `Next: ${visible(text)}`), remove);
+    this.action.set(this.isBusy, () => (this.isBusy ? [this.nowButton(), this.stopButton()] : [this.sendButton()]));
   }
 
   private chip(label: string, index: number): HTMLElement {
@@ -75,15 +88,15 @@ export class Composer {
     return h("span", { class: "chip" }, visible(label), remove);
   }
 
-  private picker(what: "mode" | "model", name: string, { current, choices }: Picker): HTMLElement {
+  private picker({ id, name, current, choices }: Picker): HTMLElement {
     const options = choices.map(({ value, name, description }) =>
       h("option", { value, selected: value === current, title: description }, visible(name)),
     );
-    const select = h("select", { class: what, "aria-label": name, title: name }, ...options);
+    const select = h("select", { class: id, "aria-label": name, title: name }, ...options);
     select.addEventListener("change", () => {
       const { value } = select;
       select.value = current; // until the server agrees
-      this.send({ type: "pick", what, value });
+      this.send({ type: "pick", what: id, value });
     });
     return select;
   }
@@ -96,6 +109,10 @@ export class Composer {
     );
   }
 
+  private nowButton(): HTMLElement {
+    return iconButton("send", "Send now, to the running turn (Alt+Enter)", () => this.submit(true));
+  }
+
   private stopButton(): HTMLElement {
     return h(
       "button",
@@ -104,27 +121,34 @@ export class Composer {
     );
   }
 
-  private edited(): void {
+  private edited(byHand = false): void {
     this.draft.set(this.input.value);
+    if (byHand) {
+      this.suggestions.update();
+    }
   }
 
   private key(event: KeyboardEvent): void {
     if (event.isComposing) {
       return;
     }
-    if (event.key === "Enter" && !event.shiftKey) {
+    if (this.suggestions.key(event)) {
       event.preventDefault();
-      this.submit();
+      event.stopPropagation(); // Escape stops no turn while it closes the suggestions
+    } else if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      this.submit(event.altKey && this.isBusy);
     }
   }
 
-  private submit(): void {
+  private submit(now = false): void {
     const text = this.input.value.trim();
     if (text === "") {
       return;
     }
     this.input.value = "";
+    this.suggestions.close();
     this.edited();
-    this.send({ type: "send", text });
+    this.send({ type: "send", text, now });
   }
 }

@@ -11,13 +11,17 @@ import diff from "@vscode/codicons/src/icons/diff.svg";
 import edit from "@vscode/codicons/src/icons/edit.svg";
 import error from "@vscode/codicons/src/icons/error.svg";
 import file from "@vscode/codicons/src/icons/file.svg";
+import folder from "@vscode/codicons/src/icons/folder.svg";
 import globe from "@vscode/codicons/src/icons/globe.svg";
 import lightbulb from "@vscode/codicons/src/icons/lightbulb.svg";
 import loading from "@vscode/codicons/src/icons/loading.svg";
 import passed from "@vscode/codicons/src/icons/pass-filled.svg";
 import question from "@vscode/codicons/src/icons/question.svg";
 import search from "@vscode/codicons/src/icons/search.svg";
+import selection from "@vscode/codicons/src/icons/list-selection.svg";
+import send from "@vscode/codicons/src/icons/send.svg";
 import stop from "@vscode/codicons/src/icons/debug-stop.svg";
+import symbol from "@vscode/codicons/src/icons/symbol-method.svg";
 import terminal from "@vscode/codicons/src/icons/terminal.svg";
 import tools from "@vscode/codicons/src/icons/tools.svg";
 import trash from "@vscode/codicons/src/icons/trash.svg";
@@ -39,13 +43,17 @@ const icons = {
   edit,
   error,
   file,
+  folder,
   globe,
   lightbulb,
   loading,
   passed,
   question,
   search,
+  selection,
+  send,
   stop,
+  symbol,
   tandem,
   terminal,
   tools,

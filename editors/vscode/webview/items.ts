@@ -1,6 +1,18 @@
 /** How each kind of item looks. A view draws itself again from a new version of its item and says what the person did with it. */
 import type { DiffLine, DiffView } from "../src/diff";
-import type { ErrorItem, FromView, Item, NoticeItem, PlanItem, Question, Remedy, TextItem, ToolItem, UserItem } from "../src/messages";
+import type {
+  ErrorItem,
+  FromView,
+  Item,
+  NoticeItem,
+  PlanItem,
+  Question,
+  Remedy,
+  TextItem,
+  ToolItem,
+  UserItem,
+  WaitingMessage,
+} from "../src/messages";
 import type { PermissionOption, PlanEntry, ToolStatus } from "../src/protocol";
 import { visible } from "../src/safe";
 import { type Child, h, Slot } from "./dom";
@@ -40,14 +52,22 @@ class Fixed implements ItemView {
   append(): void {}
 }
 
-function userMessage({ text, context }: UserItem): HTMLElement {
+function userMessage({ text, context }: Pick<UserItem, "text" | "context">, ...more: Child[]): HTMLElement {
   const chips = context.map((label) => h("span", { class: "chip" }, visible(label)));
   return h(
     "article",
     { class: "user", "aria-label": "You" },
     chips.length > 0 && h("div", { class: "chips" }, ...chips),
     h("div", { class: "user-text" }, visible(text)),
+    ...more,
   );
+}
+
+/** What was said and the turn has not reached. One that waits for its turn can be taken back into the input. */
+export function waitingMessage(message: WaitingMessage, index: number, send: Send): HTMLElement {
+  const says = message.joins ? "is heard after the running step" : "waits for the end of this turn";
+  const back = !message.joins && iconButton("close", "Take back into the input", () => send({ type: "takeBack", index }));
+  return userMessage(message, h("div", { class: "waits" }, h("span", {}, says), back));
 }
 
 function notice({ text }: NoticeItem): HTMLElement {

@@ -7,7 +7,7 @@ import { visible } from "../src/safe";
 import { Composer } from "./composer";
 import { h, Slot } from "./dom";
 import { icon } from "./icons";
-import { errorCard, type ItemView, viewOf } from "./items";
+import { errorCard, type ItemView, viewOf, waitingMessage } from "./items";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: FromView): void;
@@ -25,7 +25,8 @@ const list = h("div", { class: "list", role: "log", "aria-label": "Conversation"
 const welcome = new Slot("welcome");
 const activity = new Slot("activity");
 activity.element.role = "status";
-const content = h("div", { class: "content" }, welcome.element, list, activity.element);
+const waiting = new Slot("waiting");
+const content = h("div", { class: "content" }, welcome.element, list, activity.element, waiting.element);
 const scroller = h("main", { scroll: () => scrolled() }, content);
 const jump = h(
   "button",
@@ -70,6 +71,10 @@ function receive(message: ToView): void {
       return message.changes.forEach(change);
     case "state":
       return drawState(message.state);
+    case "restore":
+      return composer.restore(message.text);
+    case "completions":
+      return composer.offer(message.request, message.items);
     case "focus":
       return composer.focus();
   }
@@ -106,6 +111,7 @@ function drawState(state: ChatState): void {
   activity.set(words, () =>
     words === "" ? [] : [icon(phase === "waiting" ? "question" : "loading", phase === "waiting" ? "" : "spin"), visible(words)],
   );
+  waiting.set(state.waiting, () => state.waiting.map((message, index) => waitingMessage(message, index, send)));
   const empty = views.size === 0;
   welcome.element.hidden = !empty;
   welcome.set({ phase, message, remedies: state.remedies }, () => greeting(state));

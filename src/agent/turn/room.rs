@@ -83,6 +83,20 @@ impl State {
         true
     }
 
+    /// Leaves out the images a model did not take, so that the conversation is not stuck with them; tells whether there
+    /// were any.
+    pub(super) async fn leave_out_images(&mut self, error: &ModelError) -> bool {
+        // Providers have no code for this, but all of them name it.
+        let is_about_images = error.message.to_lowercase().contains("image");
+        let left = is_about_images.then(|| compact::without_images(&self.messages, &self.turn.provider)).flatten();
+        let Some(left) = left else { return false };
+        self.messages.clone_from(&left);
+        self.steps.history(left).await;
+        let message = format!("the model did not take the images, it goes on without them: {}", error.message);
+        self.steps.event(AgentEvent::Notice { message }).await;
+        true
+    }
+
     /// Where the messages begin that the model has not seen yet, with the calls they answer.
     fn unseen(&self) -> usize {
         let last = self.messages.iter().enumerate().rev().find_map(|(index, entry)| match &entry.message {

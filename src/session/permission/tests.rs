@@ -223,7 +223,10 @@ fn always_adds_the_rule_that_was_offered() {
         (with(run("make"), |line| line.sandboxed = false), None),
         (run("a && b"), None),
         (run("a > b"), None),
-        (facts("search_issues", ToolKind::Other), Some("search_issues")),
+        (
+            Facts { targets: vec![Target::origin("1f2e".into())], ..facts("search_issues", ToolKind::Other) },
+            Some("search_issues(1f2e)"),
+        ),
     ] {
         let mut rules = Policy::default();
         assert_eq!(rules.offer(&facts).as_deref(), rule, "{facts:?}");

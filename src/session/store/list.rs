@@ -10,10 +10,9 @@ use super::replay;
 use crate::agent::event::AgentEvent;
 use crate::session::checkpoint::Texts;
 use crate::workspace::StateFolder;
-use crate::workspace::state::log::{Log, LogError};
+use crate::workspace::state::Found;
+use crate::workspace::state::log::{Log, LogError, Opened};
 
-/// More than the first line of any journal.
-const HEAD: u64 = 16 * 1024;
 const ENDING: &str = ".jsonl";
 
 /// The journals in a state folder.
@@ -52,8 +51,13 @@ pub enum StoreError {
     #[error("the session was written by a newer tandem (journal version {0}); update this one")]
     TooNew(u32),
     /// Nothing of it can be read.
-    #[error("the journal of session `{0}` cannot be read: its first line is damaged")]
-    Damaged(String),
+    #[error("line 1 of {file} is damaged, so the session cannot be read; `tandem sessions rm {id}` removes it")]
+    Damaged {
+        /// Its name.
+        id: String,
+        /// Its journal.
+        file: String,
+    },
     /// The system would not do it.
     #[error("the session cannot be read: {0}")]
     Io(#[from] io::Error),
@@ -78,9 +82,9 @@ impl Sessions {
         let unknown = || StoreError::Unknown(beginning.to_owned());
         let files = match StateFolder::existing(self.journals.clone()).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(unknown()),
-            folder => folder?.list().await?,
+            folder => folder?.names().await?,
         };
-        let mut ids: Vec<_> = files.iter().filter_map(|file| file.name.strip_suffix(ENDING)).collect();
+        let mut ids: Vec<_> = files.iter().filter_map(|file| file.strip_suffix(ENDING)).collect();
         if !ids.contains(&beginning) {
             ids.retain(|id| !beginning.is_empty() && id.starts_with(beginning));
             if ids.len() > 1 {
@@ -101,7 +105,7 @@ impl Sessions {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::Unknown(id.to_owned())),
             text => text?,
         };
-        let kept = load::load(&text).map_err(|TooNew(version)| StoreError::TooNew(version))?;
+        let kept = whole(load::load(&text), &self.journals, id)?;
         Ok(replay::events(kept.records, &Texts::of(&self.state).await).await)
     }
 
@@ -115,24 +119,16 @@ impl Sessions {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), false)),
             folder => folder?,
         };
-        let mut page = Vec::new();
-        let mut files = folder.list().await?.into_iter();
-        if let Some(after) = after {
-            let after = file_name(after);
-            let _skipped = files.by_ref().find(|file| file.name == after);
-        }
-        for file in files {
-            let Some(id) = file.name.strip_suffix(ENDING) else { continue };
-            let Some(head) = head(&folder, &file.name).await.filter(|head| head.id == id) else { continue };
-            if cwd.is_some_and(|cwd| head.folders.first().is_none_or(|folder| folder != cwd)) {
-                continue;
-            }
-            if page.len() == size {
-                return Ok((page, true));
-            }
-            page.push(Listed { id: head.id, folders: head.folders, title: head.title, updated: file.written });
-        }
-        Ok((page, false))
+        let cwd = cwd.map(Path::to_owned);
+        let listed = move |file: &Found, line: &[u8]| {
+            let head = head(line).filter(|head| Some(head.id.as_str()) == file.name.strip_suffix(ENDING))?;
+            let is_there = cwd.as_ref().is_none_or(|cwd| head.folders.first() == Some(cwd));
+            is_there.then_some(Listed { id: head.id, folders: head.folders, title: head.title, updated: file.written })
+        };
+        let mut page = folder.pick(after.map(file_name), size.saturating_add(1), listed).await?;
+        let more = page.len() > size;
+        page.truncate(size);
+        Ok((page, more))
     }
 
     /// Removes a conversation.
@@ -140,14 +136,13 @@ impl Sessions {
     /// # Errors
     /// When there is none of that name, or a process has it open.
     pub async fn remove(&self, id: &str) -> Result<(), StoreError> {
-        let _held = open(&self.journals, id).await?;
+        let _held = hold(&self.journals, id).await?;
         Ok(StateFolder::existing(self.journals.clone()).await?.remove(&file_name(id)).await?)
     }
 }
 
-async fn head(folder: &StateFolder, name: &str) -> Option<Head> {
-    let text = folder.beginning(name, HEAD).await.ok()?;
-    match serde_json::from_str(text.lines().next()?).ok()? {
+fn head(line: &[u8]) -> Option<Head> {
+    match serde_json::from_slice(line).ok()? {
         Record::Session(head) => Some(head),
         _ => None,
     }
@@ -162,22 +157,34 @@ pub(super) fn file_name(id: &str) -> String {
     format!("{id}{ENDING}")
 }
 
+/// What was read of the journal of `id`, when it is enough to go on with.
+fn whole(loaded: Result<Kept, TooNew>, folder: &Path, id: &str) -> Result<Kept, StoreError> {
+    let kept = loaded.map_err(|TooNew(version)| StoreError::TooNew(version))?;
+    if kept.head.is_none() {
+        let file = folder.join(file_name(id)).display().to_string();
+        return Err(StoreError::Damaged { id: id.to_owned(), file });
+    }
+    Ok(kept)
+}
+
 /// Opens a journal of `folder`.
 pub(super) async fn open(folder: &Path, id: &str) -> Result<(Log, Kept), StoreError> {
+    let Opened { log, text, cut } = hold(folder, id).await?;
+    let mut kept = whole(load::load(&text), folder, id)?;
+    kept.unreadable += usize::from(cut);
+    Ok((log, kept))
+}
+
+/// Keeps everybody else from a journal of `folder`, whatever stands in it.
+async fn hold(folder: &Path, id: &str) -> Result<Opened, StoreError> {
     let unknown = || StoreError::Unknown(id.to_owned());
     let is_name = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !is_name {
         return Err(unknown());
     }
     let opened = async { StateFolder::existing(folder.to_owned()).await?.open_log(&file_name(id)).await };
-    let opened = opened.await.map_err(|error| match error {
+    opened.await.map_err(|error| match error {
         LogError::Io(error) if error.kind() == io::ErrorKind::NotFound => unknown(),
         error => error.into(),
-    })?;
-    let mut kept = load::load(&opened.text).map_err(|TooNew(version)| StoreError::TooNew(version))?;
-    if kept.head.is_none() {
-        return Err(StoreError::Damaged(id.to_owned()));
-    }
-    kept.unreadable += usize::from(opened.cut);
-    Ok((opened.log, kept))
+    })
 }

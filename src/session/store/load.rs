@@ -4,8 +4,8 @@
 
 use std::collections::HashSet;
 
-use super::record::{Head, Record, VERSION};
-use crate::agent::prompt;
+use super::record::{Head, Held, Record, VERSION};
+use crate::agent::{Spent, prompt};
 use crate::config::Mode;
 use crate::model::{Message, ToolResult};
 
@@ -20,10 +20,13 @@ pub(in crate::session) struct Kept {
     /// The results that were missing at its end: part of `messages`, but not yet of the journal.
     pub repair: Option<Message>,
     pub mode: Option<Mode>,
+    pub held: Option<Held>,
     /// How many prompts there were.
     pub turns: u64,
     /// US dollars, where prices were known.
     pub cost: Option<f64>,
+    /// What was used.
+    pub spent: Spent,
     /// Who opened it last.
     pub pid: Option<u32>,
     /// Lines that could not be read.
@@ -57,10 +60,15 @@ impl Kept {
                 self.turns += 1;
                 self.push(message.clone());
             }
-            Record::Message { message } => self.push(message.clone()),
+            Record::Message { message } => {
+                self.spent.iterations += u64::from(matches!(message, Message::Assistant(_)));
+                self.push(message.clone());
+            }
             Record::Compacted { messages } => self.messages.clone_from(messages),
             Record::Mode { mode } => self.mode = Some(*mode),
+            Record::Model(held) => self.held = Some(held.clone()),
             Record::End { usage } => {
+                self.spent.add(usage);
                 if let Some(cost) = usage.cost {
                     *self.cost.get_or_insert_default() += cost;
                 }

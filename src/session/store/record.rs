@@ -1,11 +1,14 @@
 //! What stands in a journal: one record a line, as JSON.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Entry;
 use crate::config::Mode;
-use crate::model::{Message, Usage};
+use crate::model::{Effort, Message, Usage};
 use crate::tools::{Location, PlanEntry, ToolKind};
 
 /// The version this program writes, and the highest it reads.
@@ -56,6 +59,8 @@ pub(in crate::session) enum Record {
         /// Which.
         mode: Mode,
     },
+    /// The model from here on.
+    Model(Held),
     /// The turn ended.
     End {
         /// All its tokens.
@@ -77,6 +82,16 @@ pub(in crate::session) struct Head {
     pub folders: Vec<PathBuf>,
     /// The beginning of the first prompt.
     pub title: String,
+}
+
+/// With which model a conversation is held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::session) struct Held {
+    /// `provider/model`.
+    pub model: String,
+    /// How hard it thinks; `None`: as configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
 }
 
 /// How a call is shown again.
@@ -107,28 +122,41 @@ pub(in crate::session) struct Change {
     pub after: String,
 }
 
-/// What is large is written without being copied first; read, it is a [`Record`].
-#[derive(Debug, Serialize)]
+/// A record that waits to be written. What is long is shared with the conversation, not copied.
+#[derive(Debug)]
+pub(super) enum Pending {
+    /// As it is.
+    Record(Record),
+    /// Becomes a [`Record::Prompt`].
+    Prompt { text: String, entry: Arc<Entry> },
+    /// Becomes a [`Record::Message`].
+    Message(Arc<Entry>),
+}
+
+/// The same as [`Record`], borrowed.
+#[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Line<'a> {
-    /// As [`Record::Prompt`].
+enum Line<'a> {
     Prompt { text: &'a str, message: &'a Message },
-    /// As [`Record::Message`].
     Message { message: &'a Message },
 }
 
-impl Line<'_> {
-    /// Adds it to `lines`.
-    pub fn write(&self, lines: &mut Vec<u8>) {
-        serde_json::to_writer(&mut *lines, self).expect("a record is always JSON");
-        lines.push(b'\n');
+impl From<Record> for Pending {
+    fn from(record: Record) -> Self {
+        Self::Record(record)
     }
 }
 
-impl Record {
-    /// Adds its line to `lines`.
-    pub fn write(&self, lines: &mut Vec<u8>) {
-        serde_json::to_writer(&mut *lines, self).expect("a record is always JSON");
-        lines.push(b'\n');
+impl Pending {
+    /// Writes its line.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Record(record) => serde_json::to_writer(&mut *out, record),
+            Self::Prompt { text, entry } => {
+                serde_json::to_writer(&mut *out, &Line::Prompt { text, message: &entry.message })
+            }
+            Self::Message(entry) => serde_json::to_writer(&mut *out, &Line::Message { message: &entry.message }),
+        }?;
+        out.write_all(b"\n")
     }
 }

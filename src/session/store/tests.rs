@@ -5,8 +5,12 @@ use serde_json::{Map, json};
 use super::load::{TooNew, load};
 use super::*;
 use crate::agent::event::{ExecutionResult, FileDiff, Termination, Usage};
-use crate::model::{Arguments, AssistantMessage, Part, ToolCall, ToolResult};
+use crate::model::{Arguments, AssistantMessage, Effort, Part, ToolCall, ToolResult};
 use crate::session::checkpoint::Checkpoints;
+
+fn entry(message: Message) -> Arc<Entry> {
+    Arc::new(Entry { message, encoded: bytes::Bytes::new() })
+}
 
 fn user(text: &str) -> Message {
     Message::User { parts: vec![Part::Text { text: text.to_owned() }] }
@@ -33,6 +37,10 @@ fn ended(id: &str, diffs: Vec<FileDiff>) -> AgentEvent {
     AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms: 0.0, execute_duration_ms: 0.0 }
 }
 
+fn held() -> Held {
+    Held { model: "some/model".to_owned(), effort: Some(Effort::Low) }
+}
+
 fn done() -> AgentEvent {
     AgentEvent::Done {
         final_text: String::new(),
@@ -49,11 +57,11 @@ fn journal(home: &std::path::Path, id: &str) -> Journal {
 /// A conversation of one turn with one call.
 async fn keep(home: &std::path::Path, id: &str) {
     let mut journal = journal(home, id);
-    journal.prompt("  \nplease\nmore", &user("please (and what came along)"));
+    journal.prompt("  \nplease\nmore", &entry(user("please (and what came along)")), held());
     journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
-    journal.message(&answer(&["a"]));
+    journal.message(&entry(answer(&["a"])));
     journal.event(&ended("a", Vec::new()));
-    journal.message(&results(&["a"]));
+    journal.message(&entry(results(&["a"])));
     journal.event(&done());
     journal.flush().await.unwrap();
     journal.sync().await;
@@ -69,7 +77,7 @@ async fn a_conversation_goes_on_where_it_ended() {
     assert_eq!(kept.messages, [user("please (and what came along)"), answer(&["a"]), results(&["a"])]);
     assert_eq!((kept.turns, kept.cost, kept.unreadable, kept.repair), (1, Some(0.5), 0, None));
     again.mode(Mode::Edit);
-    again.prompt("go on", &user("go on"));
+    again.prompt("go on", &entry(user("go on")), held());
     again.flush().await.unwrap();
     drop(again);
     let kept = journal(home.path(), "s1").open().await.unwrap();
@@ -83,13 +91,13 @@ async fn what_is_shown_again_is_what_was_shown() {
     let diff = FileDiff { path: "/w/a".into(), old_text: Some("1".into()), new_text: "2".into() };
     checkpoints.record("s", 1, std::slice::from_ref(&diff)).await;
     let mut journal = journal(home.path(), "s");
-    journal.prompt("do it", &user("do it"));
+    journal.prompt("do it", &entry(user("do it")), held());
     journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
-    journal.message(&answer(&["a"]));
+    journal.message(&entry(answer(&["a"])));
     let preview = Preview { title: "Edit a".to_owned(), ..Preview::default() };
     journal.event(&AgentEvent::ToolPreview { call_id: "a".to_owned(), kind: ToolKind::Edit, preview });
     journal.event(&ended("a", vec![diff.clone()]));
-    journal.message(&results(&["a"]));
+    journal.message(&entry(results(&["a"])));
     journal.flush().await.unwrap();
     drop(journal);
     let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
@@ -118,7 +126,7 @@ async fn what_is_shown_again_is_what_was_shown() {
 fn repaired(records: &[Record], expected: &[Message]) {
     let mut lines = Vec::new();
     for record in records {
-        record.write(&mut lines);
+        Pending::from(record.clone()).write(&mut lines).unwrap();
     }
     let kept = load(std::str::from_utf8(&lines).unwrap()).unwrap();
     let shape = |message: &Message| match message {
@@ -171,8 +179,8 @@ fn a_call_that_ended_is_told_from_one_that_may_not_have() {
         changes: Vec::new(),
     };
     let mut lines = Vec::new();
-    Record::Message { message: answer(&["a", "b"]) }.write(&mut lines);
-    Record::Call(call("a")).write(&mut lines);
+    Pending::from(Record::Message { message: answer(&["a", "b"]) }).write(&mut lines).unwrap();
+    Pending::from(Record::Call(call("a"))).write(&mut lines).unwrap();
     let kept = load(std::str::from_utf8(&lines).unwrap()).unwrap();
     let Some(Message::Results { results }) = kept.repair else { panic!("{kept:?}") };
     assert!(results[0].content.starts_with("it ran"), "{results:?}");
@@ -182,12 +190,12 @@ fn a_call_that_ended_is_told_from_one_that_may_not_have() {
 #[test]
 fn damaged_lines_cost_only_themselves_and_newer_formats_are_refused() {
     let mut lines = b"{\"type\":\"prompt\",\"text\":\"a\",\"mess\n{\"type\":\"later\",\"x\":1}\n".to_vec();
-    Record::Prompt { text: "b".to_owned(), message: user("b") }.write(&mut lines);
+    Pending::from(Record::Prompt { text: "b".to_owned(), message: user("b") }).write(&mut lines).unwrap();
     let kept = load(std::str::from_utf8(&lines).unwrap()).unwrap();
     assert_eq!((kept.messages, kept.unreadable), (vec![user("b")], 1));
     let head = Head { version: VERSION + 1, id: "s".to_owned(), folders: Vec::new(), title: String::new() };
     let mut lines = Vec::new();
-    Record::Session(head).write(&mut lines);
+    Pending::from(Record::Session(head)).write(&mut lines).unwrap();
     assert_eq!(load(std::str::from_utf8(&lines).unwrap()).unwrap_err(), TooNew(VERSION + 1));
 }
 
@@ -241,8 +249,9 @@ async fn lists_come_in_pages_the_last_used_first() {
     assert_eq!((page[0].title.as_str(), page[0].folders.as_slice()), ("please", &[PathBuf::from("/w")][..]));
     let (page, more) = sessions.page(None, Some("c"), 2).await.unwrap();
     assert_eq!((ids(&page), more), (vec!["a".to_owned()], false));
-    let (page, _) = sessions.page(Some("/elsewhere".as_ref()), None, 9).await.unwrap();
-    assert_eq!(page, []);
+    for (folder, after) in [(Some("/elsewhere".as_ref()), None), (None, Some("gone"))] {
+        assert_eq!(sessions.page(folder, after, 9).await.unwrap(), (Vec::new(), false));
+    }
 }
 
 #[tokio::test]
@@ -250,9 +259,9 @@ async fn a_folder_that_cannot_be_written_is_told_once() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("sessions"), "a file").unwrap();
     let mut journal = journal(home.path(), "s");
-    journal.prompt("x", &user("x"));
+    journal.prompt("x", &entry(user("x")), held());
     assert!(journal.flush().await.unwrap_err().contains("cannot be kept"));
-    journal.message(&answer(&[]));
+    journal.message(&entry(answer(&[])));
     assert_eq!(journal.flush().await, Ok(()));
 }
 

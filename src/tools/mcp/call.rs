@@ -33,6 +33,8 @@ pub(super) struct McpTool {
     pub name: String,
     /// The name of the server.
     pub server: String,
+    /// Tells the server from others that may bear its name.
+    pub origin: String,
     pub listed: Listed,
     pub status: watch::Receiver<Status>,
     /// How long a call may go without an answer or a sign of progress.
@@ -81,7 +83,11 @@ impl McpTool {
             Some((end, _)) => format!("{}… ({} bytes)", arguments.get(..end).unwrap_or_default(), arguments.len()),
             None => arguments,
         };
-        Preview { title: format!("{}: {} {arguments}", self.server, self.listed.name), ..Preview::default() }
+        Preview {
+            title: format!("{}: {} {arguments}", self.server, self.listed.name),
+            origin: Some(self.origin.clone()),
+            ..Preview::default()
+        }
     }
 
     async fn call(&self, context: &ToolContext, arguments: &Value) -> Result<ToolOutput, ToolError> {

@@ -184,6 +184,22 @@ fn chunks_are_whole_lines_found_like_any_text() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    /// A pass that is spared would have found nothing. (A spared Unicode pass would have found what the one before did.)
+    #[test]
+    fn no_pass_is_spared_that_finds_something(text in "[ab\"“é \t\r\n]{0,12}", sought in "[ab\"“é \t\r\n]{1,4}") {
+        let edit = Replacement { old_text: sought.clone(), new_text: String::new(), replace_all: false };
+        let found = |strategy| find(&Search::new(&text, &edit, strategy));
+        for strategy in Strategy::PASSES.into_iter().filter(|strategy| !is_possible(&text, &sought, *strategy)) {
+            let places = found(strategy);
+            let is_new = strategy != Strategy::Unicode || places != found(Strategy::Indentation);
+            prop_assert!(places.is_empty() || !is_new, "{strategy} finds {places:?}");
+        }
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]

@@ -4,12 +4,15 @@
 //! the end of the machine. Half a line, which a killed process may leave, is cut off when the file is opened again.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write};
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, OpenOptions};
 
 use crate::workspace::disk::blocking;
+
+/// What is written at once.
+const PIECE: usize = 64 << 10;
 
 /// An open log. Whoever holds it is the only one.
 #[derive(Debug, Clone)]
@@ -41,13 +44,21 @@ pub enum LogError {
 }
 
 impl Log {
-    /// Writes whole lines, in one piece.
+    /// Writes the whole lines that `write` makes: in one piece, and long ones without holding them all.
     ///
     /// # Errors
     /// When the system would not do it.
-    pub async fn append(&self, lines: Vec<u8>) -> io::Result<()> {
+    pub async fn append<F>(&self, write: F) -> io::Result<()>
+    where
+        F: FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
+    {
         let file = Arc::clone(&self.0);
-        blocking(move || (&*file).write_all(&lines)).await
+        blocking(move || {
+            let mut out = BufWriter::with_capacity(PIECE, &*file);
+            write(&mut out)?;
+            out.flush()
+        })
+        .await
     }
 
     /// Waits until all that was written is on the disk.

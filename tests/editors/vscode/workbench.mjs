@@ -166,6 +166,11 @@ export class Workbench {
     return this.chat.getByRole("button", { name: "Send" }).waitFor();
   }
 
+  /** Takes an entry of the list that a command opened. */
+  async choose(label) {
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: label }).first().click();
+  }
+
   async answerInputBox(text) {
     const box = this.page.locator(".quick-input-widget input:not([type=checkbox])");
     await box.fill(text);

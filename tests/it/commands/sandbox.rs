@@ -127,6 +127,25 @@ fn there_is_no_network_and_no_door_to_programs_outside() {
 }
 
 #[test]
+fn the_network_is_there_for_the_command_it_was_granted_to() {
+    for level in HOLDING {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let reach = format!("echo x > /dev/tcp/127.0.0.1/{} && echo THROUGH", listener.local_addr().unwrap().port());
+        let stage = Stage::new(level, &[json!({ "command": reach, "network": true }), run(&reach)]);
+        let mut client = stage.client();
+        let session = client.session(&stage.world);
+        let prompt = client.prompt(&session, "go");
+        let question = client.next("session/request_permission");
+        let shown = question["params"]["toolCall"].to_string();
+        assert!(shown.contains("with the network"), "{level:?}: {shown}");
+        allow(&mut client, &question);
+        finish_prompt(&mut client, prompt);
+        let told = stage.told();
+        assert!(told[0].contains("THROUGH") && !told[1].contains("THROUGH"), "{level:?}: {told:?}");
+    }
+}
+
+#[test]
 fn what_is_protected_stays_as_it_is_and_leaves_no_ghosts() {
     let evil = "#!/bin/sh\\ntouch pwn\\n";
     for level in HOLDING {
@@ -189,11 +208,14 @@ fn everyday_work_works() {
             ("python3 -m venv --without-pip env && env/bin/python -c 'print(6 * 7)'", "42\n"),
             ("cat > sum.c <<'X'\nint main() { return 0; }\nX\ncc sum.c -o sum && ./sum && echo built", "built\n"),
             ("node -e 'require(\"child_process\").exec(\"echo child\", (e, out) => console.log(out))'", "child\n"),
+            ("npm test 2>&1", "# pass 1"),
             ("sh -c 'sleep 0.01 & wait' && seq 3 | xargs -P 3 -n 1 echo | sort | tail -1", "3\n"),
         ];
         let stage = stage(level, &commands);
         git(&stage.world.path(), &["init", "-q"]);
         stage.world.write("a", "1");
+        stage.world.write("package.json", r#"{ "name": "one", "scripts": { "test": "node --test" } }"#);
+        stage.world.write("test/adds.js", "require('node:test')('adds', () => require('assert').equal(1 + 1, 2));");
         check_all(&stage, &commands);
     }
 }

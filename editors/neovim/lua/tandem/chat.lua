@@ -86,27 +86,52 @@ end
 
 local hints = {
   idle = '<CR> sends',
-  running = 'working… <C-c> stops',
+  running = '<CR> next · <M-CR> now · <C-c> stops',
   waiting = 'ga allows · gr rejects · <C-c> stops',
 }
 
---- Shows behind the input's heading what the keys do now.
+--- What has not begun, as lines above the input.
+---@param waiting tandem.Said[]
+---@return { [1]: string, [2]: string }[][]
+local function waiting_lines(waiting)
+  local lines = vim.tbl_map(function(said)
+    local words = render.split(said.message.text)
+    local when = said.joins and 'is heard after the running step' or 'waits for the end of this turn'
+    return { { words[1] .. (words[2] and ' …' or ''), 'TandemUser' }, { '  ' .. when, 'TandemDim' } }
+  end, waiting)
+  return #lines > 0 and vim.list_extend(lines, { { { '', 'TandemDim' } } }) or lines
+end
+
+--- Shows behind the input's heading what the keys do now, and above it what waits.
 function Chat:show_state()
   if not (self.buf and api.nvim_buf_is_loaded(self.buf)) then
     return
   end
-  local queued = #(self.session.queue or {})
-  local hint = hints[self.session.state] .. (queued > 0 and (' · %d queued'):format(queued) or '')
+  local waiting = self.session.turns and self.session.turns:waiting() or {}
   api.nvim_buf_clear_namespace(self.buf, state_decor, 0, -1)
   api.nvim_buf_set_extmark(self.buf, state_decor, self.text:input_row() - 1, 0, {
-    virt_text = { { 'You   ', 'TandemUser' }, { hint, 'TandemDim' } },
+    virt_text = { { 'You   ', 'TandemUser' }, { hints[self.session.state], 'TandemDim' } },
     virt_text_pos = 'overlay',
+    virt_lines = waiting_lines(waiting),
+    virt_lines_above = true,
   })
 end
 
 ---@param question string
 ---@param label? string what is attached
 function Chat:begin_turn(question, label)
+  self:transcript()
+  self:say(question, label)
+  self:forget()
+  if config.get().chat.auto_open then
+    require('tandem.window').open(self.buf, false)
+  end
+end
+
+--- What the user said, and below it what comes of it.
+---@param question string
+---@param label? string what is attached
+function Chat:say(question, label)
   local text = self:transcript()
   local lines = vim.list_extend({ user_heading }, render.split(question))
   if label then
@@ -116,10 +141,7 @@ function Chat:begin_turn(question, label)
   self:decorate_heading((text:rows(asked)), 'You', 'TandemUser')
   local heading = text:add({ agent_heading })
   self:decorate_heading((text:rows(heading)), 'tandem', 'TandemAgent')
-  self:forget()
-  if config.get().chat.auto_open then
-    require('tandem.window').open(self.buf, false)
-  end
+  self.flow, self.plan, self.after_tool = nil, nil, false
 end
 
 ---@param failure? string the server's words
@@ -288,14 +310,36 @@ function Chat:permission_answered(question)
   self:tool({ toolCallId = question.call.toolCallId })
 end
 
---- Sends what is written in the input.
-function Chat:submit()
+--- Takes what is written in the input.
+---@param use fun(question: string)
+function Chat:take_input(use)
   local text = self:transcript()
   local question = text:input_text()
   if question ~= '' then
     text:set_input('')
-    self.session:prompt(question)
+    use(question)
   end
+end
+
+--- Sends what is written in the input.
+function Chat:submit()
+  self:take_input(function(question)
+    self.session:prompt(question)
+  end)
+end
+
+--- Says what is written in the input to the running turn.
+function Chat:steer()
+  self:take_input(function(question)
+    self.session:steer(question)
+  end)
+end
+
+--- Puts a text behind what is written in the input.
+---@param text string
+function Chat:give_back(text)
+  local input = self:transcript():input_text()
+  self.text:set_input(input == '' and text or ('%s\n\n%s'):format(input, text))
 end
 
 ---@param block? tandem.Block

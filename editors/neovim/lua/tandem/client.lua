@@ -89,7 +89,7 @@ local handlers = {
   ['workspace/applyEdit'] = function(_, params, context)
     local client = assert(vim.lsp.get_client_by_id(context.client_id))
     local session = require('tandem.session').get(client.config.root_dir)
-    local turn = session.state ~= 'idle' and session.turns or nil
+    local turn = session.state ~= 'idle' and session.turn or nil
     return require('tandem.apply').apply(params, client.offset_encoding, turn)
   end,
   ['session/update'] = function(_, params)

@@ -3,7 +3,8 @@ local M = {}
 
 ---@class tandem.Subcommand
 ---@field run fun(rest: string, selection?: tandem.Selection)
----@field complete? fun(): string[]
+---@field complete? fun(): string[] the choices for a single word
+---@field speaks? boolean its argument is said to tandem
 ---@field range? boolean takes a range
 ---@field argument? boolean takes an argument
 
@@ -30,13 +31,23 @@ local subcommands = {
   ask = {
     range = true,
     argument = true,
+    speaks = true,
     run = function(rest, selection)
       require('tandem').ask(rest, selection)
+    end,
+  },
+  steer = {
+    range = true,
+    argument = true,
+    speaks = true,
+    run = function(rest, selection)
+      require('tandem').steer(rest, selection)
     end,
   },
   edit = {
     range = true,
     argument = true,
+    speaks = true,
     run = function(rest, selection)
       require('tandem').edit(rest, selection)
     end,
@@ -75,6 +86,18 @@ local subcommands = {
   },
 }
 
+for _, name in ipairs({ 'model', 'effort' }) do
+  subcommands[name] = {
+    argument = true,
+    complete = function()
+      return require('tandem').choices(name)
+    end,
+    run = function(rest)
+      require('tandem')[name](rest)
+    end,
+  }
+end
+
 for _, name in ipairs({ 'chat', 'stop', 'allow', 'new', 'log', 'undo', 'review' }) do
   subcommands[name] = {
     run = function()
@@ -108,12 +131,16 @@ end
 function M.complete(lead, line, cursor)
   local before = line:sub(1, cursor):match('Tandem%s+(.*)$') or ''
   local name, rest = before:match('^(%S+)%s+(.*)$')
+  local subcommand = subcommands[name]
+  if subcommand and subcommand.speaks then
+    return require('tandem.complete').on_command_line(require('tandem.session').current(), rest)
+  end
   local choices = {} ---@type string[]
   if not name then
     choices = vim.tbl_keys(subcommands)
     table.sort(choices)
-  elseif not rest:find('%s') and subcommands[name] and subcommands[name].complete then
-    choices = subcommands[name].complete()
+  elseif subcommand and subcommand.complete and not rest:find('%s') then
+    choices = subcommand.complete()
   end
   return vim.tbl_filter(function(choice)
     return vim.startswith(choice, lead)

@@ -86,6 +86,16 @@ function M.label(chosen)
   return ('%s:%s'):format(chosen.name, lines)
 end
 
+--- The selection as words of a message; nothing for a buffer without a file.
+---@param chosen tandem.Selection
+---@return string? mention such as @src/main.rs#L3-L7
+function M.mention(chosen)
+  if not vim.startswith(chosen.uri, 'file:') then
+    return nil
+  end
+  return chosen.first and ('@%s#L%d-L%d'):format(chosen.name, chosen.first, chosen.last) or '@' .. chosen.name
+end
+
 --- The content blocks of a prompt.
 ---@param text string
 ---@param chosen? tandem.Selection

@@ -45,6 +45,17 @@ function M.ask(question, selection)
   end)
 end
 
+--- Says something to the running turn, which hears it after its current step; without one, asks.
+---@param text? string asked for when absent
+---@param selection? tandem.Selection default: the visual selection
+function M.steer(text, selection)
+  local current = session()
+  selection = selection or visual()
+  with_text(text, 'Say to tandem: ', function(words)
+    current:steer(words, selection)
+  end)
+end
+
 --- Tells tandem to change the selection, or the file.
 ---@param instruction? string asked for when absent
 ---@param selection? tandem.Selection default: the visual selection, else the whole buffer
@@ -95,6 +106,54 @@ function M.modes()
     return mode.id
   end, session().modes)
   return #offered > 0 and offered or { 'plan', 'ask', 'edit', 'auto' }
+end
+
+--- Sets an option; without a value, asks for it among those the server offers.
+---@param id 'model'|'effort'
+---@param value? string
+local function set_option(id, value)
+  local current = session()
+  if value and value ~= '' then
+    return current:set_option(id, value)
+  end
+  current:open(function(problem)
+    local option = current.options[id]
+    if problem or not option then
+      return require('tandem.say')(problem or ('this model offers no ' .. id), vim.log.levels.ERROR)
+    end
+    vim.ui.select(option.options, {
+      prompt = ('tandem %s (now %s)'):format(id, option.currentValue),
+      format_item = function(choice)
+        return choice.name
+      end,
+    }, function(choice)
+      if choice then
+        current:set_option(id, choice.value)
+      end
+    end)
+  end)
+end
+
+--- Goes on with another model. Without one, asks for it.
+---@param model? string
+function M.model(model)
+  set_option('model', model)
+end
+
+--- How hard the model thinks: default, low, medium or high. Without one, asks for it.
+---@param effort? string
+function M.effort(effort)
+  set_option('effort', effort)
+end
+
+--- The values that the server offers for an option of the conversation.
+---@param id 'model'|'effort'
+---@return string[]
+function M.choices(id)
+  local option = session().options[id]
+  return vim.tbl_map(function(choice)
+    return choice.value
+  end, option and option.options or {})
 end
 
 ---@param ... string option kinds, the best first

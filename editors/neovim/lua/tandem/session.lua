@@ -5,22 +5,25 @@ local context = require('tandem.context')
 local permission = require('tandem.permission')
 local say = require('tandem.say')
 local status = require('tandem.status')
+local Turns = require('tandem.turns')
 
 ---@class tandem.Session
 ---@field root string
 ---@field id? string the server's session id
 ---@field state 'idle'|'running'|'waiting'
----@field turns integer how many turns began; names the current one
+---@field turn integer how many turns began; names the current one
+---@field turns tandem.Turns
 ---@field model? string
 ---@field mode? string
+---@field effort? string
 ---@field modes { id: string, name: string }[]
+---@field options table<string, tandem.ConfigOption> by id
+---@field commands tandem.AvailableCommand[]
 ---@field usage? { used: integer, size: integer }
 ---@field chat tandem.Chat
 ---@field review tandem.Review
----@field queue { text: string, selection?: tandem.Selection }[] what is asked when the running turn has ended
 ---@field connection? vim.lsp.Client
 ---@field private opening? tandem.OpenCallback[]
----@field private stopping? boolean
 local Session = {}
 Session.__index = Session
 
@@ -36,7 +39,8 @@ local by_root = {}
 function M.get(root)
   local session = by_root[root]
   if not session then
-    session = setmetatable({ root = root, state = 'idle', turns = 0, modes = {}, queue = {} }, Session)
+    session = setmetatable({ root = root, state = 'idle', turn = 0, modes = {}, options = {}, commands = {} }, Session)
+    session.turns = Turns.new(session:wire(), session:listener())
     session.chat = require('tandem.chat').new(session)
     session.review = require('tandem.review').new(session)
     by_root[root] = session
@@ -84,10 +88,12 @@ end
 
 ---@param options tandem.ConfigOption[]
 function Session:set_options(options)
+  self.options = {}
   for _, option in ipairs(options or {}) do
-    if option.category == 'model' or option.category == 'mode' then
-      self[option.category] = option.currentValue
-    end
+    self.options[option.id] = option
+  end
+  for _, id in ipairs({ 'mode', 'model', 'effort' }) do
+    self[id] = self.options[id] and self.options[id].currentValue or self[id]
   end
 end
 
@@ -126,42 +132,96 @@ function Session:open(callback)
   end)
 end
 
---- Asks, when the running turn has ended.
+--- Asks; behind the running turn if there is one.
 ---@param text string
 ---@param selection? tandem.Selection
 function Session:prompt(text, selection)
-  if self.state ~= 'idle' then
-    table.insert(self.queue, { text = text, selection = selection })
-    say('asked when this turn has ended')
-    return status.changed(self)
+  if self.turns:is_running() then
+    say('waits for the end of this turn')
   end
-  self.turns, self.stopping = self.turns + 1, false
-  self:enter('running')
-  self.chat:begin_turn(text, selection and context.label(selection))
-  status.event('TandemTurnStart', self)
+  self.turns:prompt({ text = text, selection = selection })
+end
+
+--- Says something to the running turn; without one, asks.
+---@param text string
+---@param selection? tandem.Selection
+function Session:steer(text, selection)
+  self.turns:steer({ text = text, selection = selection })
+end
+
+---@param method 'session/prompt'|'_tandem/session/steer'
+---@param said tandem.Said
+---@param callback tandem.AnswerCallback
+function Session:send(method, said, callback)
   self:open(function(problem)
-    if problem or self.stopping then
-      return self:finish(problem and { message = problem }, not problem and { stopReason = 'cancelled' } or nil)
+    if problem or (said.withdrawn and said.joins) then
+      return callback({ message = problem or 'stopped' })
+    elseif said.withdrawn then
+      return callback(nil, { stopReason = 'cancelled' })
     end
     require('tandem.focus').send()
-    local params = { sessionId = self.id, prompt = context.blocks(text, selection) }
-    client.request(self.connection, 'session/prompt', params, function(err, result)
-      self:finish(err, result)
-    end)
+    local params = { sessionId = self.id, prompt = context.blocks(said.message.text, said.message.selection) }
+    client.request(self.connection, method, params, callback)
   end)
 end
 
---- Asks what was queued; what was meant to follow a turn that did not go well is not asked behind the user's back.
----@param went_well boolean
-function Session:ask_next(went_well)
-  if went_well and self.queue[1] then
-    local next = table.remove(self.queue, 1)
-    return self:prompt(next.text, next.selection)
-  end
-  for _, dropped in ipairs(self.queue) do
-    self.chat:line('Not sent: ' .. dropped.text, 'TandemNotice')
-  end
-  self.queue = {}
+---@return tandem.Wire
+function Session:wire()
+  return {
+    prompt = function(said, callback)
+      self:send('session/prompt', said, callback)
+    end,
+    steer = function(said, callback)
+      self:send('_tandem/session/steer', said, callback)
+    end,
+    cancel = function()
+      if self.id and self.connection then
+        client.notify(self.connection, 'session/cancel', { sessionId = self.id })
+      end
+    end,
+  }
+end
+
+---@return tandem.Listener
+function Session:listener()
+  return {
+    began = function(message)
+      self:begin(message)
+    end,
+    joined = function(message)
+      self.chat:say(message.text, message.selection and context.label(message.selection))
+    end,
+    ended = function(_, err, result)
+      self:finish(err, result)
+    end,
+    returned = function(message, err)
+      self:take_back(message, err)
+    end,
+    changed = function()
+      if not self.turns:is_running() then
+        self.state = 'idle'
+      end
+      status.changed(self)
+    end,
+  }
+end
+
+---@param message tandem.Message
+function Session:begin(message)
+  self.turn = self.turn + 1
+  self:enter('running')
+  self.chat:begin_turn(message.text, message.selection and context.label(message.selection))
+  status.event('TandemTurnStart', self)
+end
+
+--- Puts a message that was not sent on back into the input; its selection becomes a mention.
+---@param message tandem.Message
+---@param err? { message: string }
+function Session:take_back(message, err)
+  local why = err and (' (%s)'):format(err.message) or ''
+  self.chat:line(('Not sent, and back in the input%s: %s'):format(why, message.text), 'TandemNotice')
+  local mention = message.selection and context.mention(message.selection)
+  self.chat:give_back(mention and ('%s %s'):format(message.text, mention) or message.text)
 end
 
 ---@param state 'idle'|'running'|'waiting'
@@ -170,16 +230,13 @@ function Session:enter(state)
   status.changed(self)
 end
 
---- Ends the running turn.
+--- A turn has ended; the next one may begin.
 ---@param err? { message: string }
 ---@param result? { stopReason: string }
 function Session:finish(err, result)
-  if self.state == 'idle' then
-    return
-  end
   permission.withdraw(self)
   client.reload(self.root)
-  self:enter('idle')
+  self:enter(self.turns:is_running() and 'running' or 'idle') -- no gap between two turns
   self.chat:end_turn(err and err.message, result and result.stopReason)
   self:look_at_changes()
   if err then
@@ -187,7 +244,6 @@ function Session:finish(err, result)
   end
   local reason = result and result.stopReason
   status.event('TandemTurnEnd', self, { stop_reason = reason, error = err and err.message })
-  self:ask_next(reason == 'end_turn')
 end
 
 --- Marks what the turn changed, and says how to review it.
@@ -208,11 +264,28 @@ function Session:stop()
   if self.state == 'idle' then
     return say('nothing is running')
   end
-  self.stopping = true
-  if self.id and self.connection then
-    client.notify(self.connection, 'session/cancel', { sessionId = self.id })
-  end
+  self.turns:stop()
   permission.withdraw(self)
+end
+
+--- Sets an option of the conversation, such as the model.
+---@param id string
+---@param value string
+function Session:set_option(id, value)
+  self:open(function(problem)
+    if problem then
+      return say(problem, vim.log.levels.ERROR)
+    end
+    local params = { sessionId = self.id, configId = id, value = value }
+    client.request(self.connection, 'session/set_config_option', params, function(err, result)
+      if err then
+        return say(err.message, vim.log.levels.ERROR)
+      end
+      self:set_options(result.configOptions)
+      status.changed(self)
+      say(('%s %s'):format(id, self[id]))
+    end)
+  end)
 end
 
 --- Switches the mode (plan, ask, edit, auto).
@@ -252,7 +325,7 @@ function Session:on_server_exit(why)
   self.id, self.connection = nil, nil
   self.review:forget()
   self:opened(why)
-  self:finish({ message = why })
+  self.turns:lost({ message = why })
 end
 
 ---@param question tandem.Question
@@ -270,13 +343,21 @@ function Session:on_answered(question)
   self.chat:permission_answered(question)
 end
 
----@type table<string, fun(session: tandem.Session, update: table)> what is not drawn but kept
+---@type table<string, fun(session: tandem.Session, update: table)> what is not drawn as it comes
 local keep = {
   current_mode_update = function(session, update)
     session.mode = update.currentModeId
   end,
   config_option_update = function(session, update)
     session:set_options(update.configOptions)
+  end,
+  available_commands_update = function(session, update)
+    session.commands = update.availableCommands
+  end,
+  user_message_chunk = function(session, update)
+    if update.content.type == 'text' then
+      session.turns:repeated(update.content.text)
+    end
   end,
   usage_update = function(session, update)
     session.usage = { used = update.used, size = update.size }
@@ -303,7 +384,7 @@ end
 ---@return tandem.Outcome
 function M.on_permission(params)
   local session = by_id(params.sessionId)
-  if not session or session.state == 'idle' or session.stopping then
+  if not session or session.state == 'idle' or session.turns:is_stopping() then
     return { outcome = { outcome = 'cancelled' } }
   end
   return permission.ask(session, params)
@@ -318,8 +399,11 @@ function M.on_status(params, client_id)
     return
   end
   session.model, session.mode = params.model or session.model, params.mode or session.mode
-  local told_anyway = params.state == 'waiting' or params.state == 'no_model' and session.state ~= 'idle'
-  if params.message and not told_anyway then -- as the question, or as the turn's failure
+  -- As the question, as the turn's failure, or as what waits above the input.
+  local told_anyway = params.state == 'waiting'
+    or params.state == 'no_model' and session.state ~= 'idle'
+    or params.message and params.message:find('^queued %d+$')
+  if params.message and not told_anyway then
     session.chat:notice(params.message)
   end
   status.changed(session)

@@ -10,6 +10,7 @@ local words = { idle = 'ready', running = 'working', waiting = 'asks' }
 function M.describe(session)
   local parts = { words[session.state] } ---@type string[]
   parts[#parts + 1] = session.model and (session.model:match('[^/]+$') or session.model)
+  parts[#parts + 1] = session.effort ~= 'default' and session.effort or nil
   parts[#parts + 1] = session.mode
   if session.usage and (session.usage.size or 0) > 0 then
     parts[#parts + 1] = ('%d %%'):format(math.floor(100 * session.usage.used / session.usage.size + 0.5))
@@ -45,7 +46,7 @@ function M.event(name, session, data)
   api.nvim_exec_autocmds('User', {
     pattern = name,
     modeline = false,
-    data = vim.tbl_extend('force', { root = session.root, session_id = session.id, turn = session.turns }, data or {}),
+    data = vim.tbl_extend('force', { root = session.root, session_id = session.id, turn = session.turn }, data or {}),
   })
 end
 

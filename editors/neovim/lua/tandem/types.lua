@@ -44,6 +44,17 @@
 ---@field currentValue string
 ---@field options { value: string, name: string }[]
 
+---@class tandem.AvailableCommand
+---@field name string
+---@field description string
+---@field input? { hint: string }
+
+---@class tandem.Completion
+---@field insert string
+---@field label string
+---@field kind 'file'|'folder'|'symbol'|'diagnostics'|'selection'|'skill'
+---@field detail? string
+
 ---@class tandem.PermissionOption
 ---@field optionId string
 ---@field name string

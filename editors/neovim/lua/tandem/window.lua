@@ -68,6 +68,9 @@ local function set_keys(buf)
   map('i', '<C-s>', function()
     session().chat:submit()
   end, 'send')
+  map({ 'n', 'i' }, '<M-CR>', function()
+    session().chat:steer()
+  end, 'send to the running turn')
   map('n', '<C-c>', tandem.stop, 'stop the turn')
   map('n', 'ga', tandem.allow, 'allow')
   map('n', 'gA', tandem.allow_always, 'allow always')
@@ -123,6 +126,7 @@ function M.create_buffer(root)
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].modeline = false
   vim.bo[buf].formatlistpat = [[^\s*\([-+*]\|\d\+[.)]\)\s*]] -- so wrapped lines of lists and diffs are indented
+  vim.bo[buf].omnifunc = "v:lua.require'tandem.complete'.omnifunc"
   vim.bo[buf].filetype = 'tandem'
   highlight_markdown(buf)
   set_keys(buf)

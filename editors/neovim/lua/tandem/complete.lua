@@ -1,0 +1,120 @@
+--- Completion of what is said to tandem: `/commands` at the beginning, `@mentions` anywhere.
+--- Invariant: nothing is put in whose word has changed meanwhile.
+local client = require('tandem.client')
+
+local api = vim.api
+local M = {}
+
+---@class tandem.Word
+---@field sigil '/'|'@'
+---@field query string what stands between it and the cursor
+
+--- The word before the cursor that can be completed.
+---@param before string the message up to the cursor
+---@return tandem.Word?
+function M.word(before)
+  local command = before:match('^/(%S*)$')
+  if command then
+    return { sigil = '/', query = command }
+  end
+  local mention = before:match('^@(%S*)$') or before:match('[^%w_\128-\255]@(%S*)$')
+  return mention and { sigil = '@', query = mention }
+end
+
+---@param commands tandem.AvailableCommand[]
+---@param query string
+---@return tandem.Completion[]
+function M.commands(commands, query)
+  local fitting = vim.tbl_filter(function(command)
+    return vim.startswith(command.name, query)
+  end, commands)
+  return vim.tbl_map(function(command)
+    return { insert = command.name, label = command.name, kind = 'command', detail = command.description }
+  end, fitting)
+end
+
+--- What can stand for a word.
+---@param session tandem.Session
+---@param word tandem.Word
+---@param callback fun(items: tandem.Completion[])
+local function find(session, word, callback)
+  if word.sigil == '/' then
+    return callback(M.commands(session.commands, word.query))
+  end
+  local params = { sessionId = session.id, query = word.query }
+  client.request(session.connection, '_tandem/complete', params, function(err, result)
+    callback(err and {} or result.items)
+  end)
+end
+
+---@param item tandem.Completion
+---@return vim.v.completed_item
+local function entry(item)
+  return { word = item.insert, abbr = item.label, kind = item.kind, menu = item.detail or '', dup = 1 }
+end
+
+--- The message up to the cursor: the input's lines above, and the cursor's up to it.
+---@param session tandem.Session
+---@return string
+local function before_cursor(session)
+  local row, column = unpack(api.nvim_win_get_cursor(0))
+  local lines = api.nvim_buf_get_lines(0, session.chat:input_row(), row, false)
+  lines[#lines] = lines[#lines] and lines[#lines]:sub(1, column)
+  return table.concat(lines, '\n')
+end
+
+---@param session tandem.Session
+---@param word tandem.Word
+local function complete(session, word)
+  session:open(function(problem)
+    if problem then
+      return require('tandem.say')(problem, vim.log.levels.ERROR)
+    end
+    find(session, word, function(items)
+      local mode = api.nvim_get_mode().mode:sub(1, 1)
+      if mode == 'i' and vim.b.tandem_root == session.root and vim.deep_equal(M.word(before_cursor(session)), word) then
+        vim.fn.complete(api.nvim_win_get_cursor(0)[2] - #word.query + 1, vim.tbl_map(entry, items))
+      end
+    end)
+  end)
+end
+
+--- For 'omnifunc' of the chat. The answer comes later, as that of the language client's own function.
+---@return integer
+function M.omnifunc()
+  local session = require('tandem.session').get(vim.b.tandem_root)
+  local word = M.word(before_cursor(session))
+  if word then
+    vim.schedule(function()
+      complete(session, word)
+    end)
+  end
+  return -2 -- cancel silently: nothing yet
+end
+
+local COMMAND_LINE_MS = 500
+
+--- For the command line, which waits for the answer.
+---@param session tandem.Session
+---@param before string the message up to the cursor
+---@return string[] the last word as it may go on
+function M.on_command_line(session, before)
+  local word = M.word(before)
+  if not word or not session.id then
+    return {}
+  end
+  local found ---@type tandem.Completion[]?
+  find(session, word, function(items)
+    found = items
+  end)
+  vim.wait(COMMAND_LINE_MS, function()
+    return found ~= nil
+  end, 5)
+  local lead = before:match('%S*$')
+  local kept = lead:sub(1, #lead - #word.query)
+  return vim.tbl_map(function(item)
+    return kept .. item.insert
+  end, found or {})
+end
+
+return M

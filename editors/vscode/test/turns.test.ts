@@ -1,0 +1,199 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { StopReason } from "../src/protocol";
+import { type Listener, type Message, Turns, type Wire } from "../src/turns";
+
+/** A server whose answers the test gives, and everything that was told. */
+class Stage implements Wire, Listener {
+  readonly told: string[] = [];
+  readonly turns = new Turns(this, this);
+  private readonly prompts = new Map<string, { resolve: (reason: StopReason) => void; reject: (error: Error) => void }>();
+  private readonly steers = new Map<string, (taken: boolean) => void>();
+
+  prompt({ text }: Message, signal: AbortSignal): Promise<StopReason> {
+    signal.addEventListener("abort", () => this.told.push(`take out ${text}`));
+    return new Promise((resolve, reject) => this.prompts.set(text, { resolve, reject }));
+  }
+
+  steer({ text }: Message): Promise<boolean> {
+    return new Promise((resolve) => this.steers.set(text, resolve));
+  }
+
+  async cancel(): Promise<void> {
+    this.told.push("cancel");
+  }
+
+  began({ text }: Message): void {
+    this.told.push(`began ${text}`);
+  }
+
+  joined({ text }: Message): void {
+    this.told.push(`joined ${text}`);
+  }
+
+  ended({ text }: Message, outcome: object): void {
+    this.told.push(`ended ${text}: ${"stopReason" in outcome ? outcome.stopReason : "failed"}`);
+  }
+
+  returned({ text }: Message, error?: Error): void {
+    this.told.push(`returned ${text}${error === undefined ? "" : `: ${error.message}`}`);
+  }
+
+  changed(): void {}
+
+  say(text: string, attachments: Message["attachments"] = []): void {
+    void this.turns.prompt({ text, attachments });
+  }
+
+  now(text: string): void {
+    void this.turns.steer({ text, attachments: [] });
+  }
+
+  async answer(text: string, reason: StopReason | Error): Promise<void> {
+    const prompt = this.prompts.get(text);
+    assert.ok(prompt, `${text} was sent`);
+    reason instanceof Error ? prompt.reject(reason) : prompt.resolve(reason);
+    await settled();
+  }
+
+  async take(text: string, taken: boolean): Promise<void> {
+    this.steers.get(text)?.(taken);
+    await settled();
+  }
+
+  get waiting(): string[] {
+    return this.turns.waiting.map(({ message, joins }) => `${message.text}${joins ? " (joins)" : ""}`);
+  }
+}
+
+/** Everything that was to follow a promise has followed. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test("a message begins when the one before has ended, whether the server repeats it or not", async () => {
+  const stage = new Stage();
+  const selection = { label: "a.rs:1", block: { type: "text", text: "let a;" } } as const;
+  stage.say("one", [selection]);
+  stage.say("two", [selection]);
+  stage.say("three");
+  assert.deepEqual(stage.waiting, ["two", "three"]);
+  await stage.answer("one", "end_turn");
+  assert.deepEqual(stage.waiting, ["three"]);
+  stage.turns.repeated("two");
+  await stage.answer("two", "end_turn");
+  await stage.answer("three", "max_tokens");
+  assert.deepEqual(stage.told, [
+    "began one",
+    "ended one: end_turn",
+    "began two",
+    "ended two: end_turn",
+    "began three",
+    "ended three: max_tokens",
+  ]);
+  assert.equal(stage.turns.isRunning, false);
+});
+
+test("stopping gives back what has not begun, in its order", async () => {
+  const stage = new Stage();
+  stage.say("one");
+  stage.say("two");
+  stage.now("now");
+  stage.say("three");
+  await stage.turns.stop();
+  await stage.answer("one", "cancelled");
+  await stage.take("now", false);
+  await stage.answer("two", "cancelled");
+  await stage.answer("three", "cancelled");
+  assert.deepEqual(stage.told, ["began one", "cancel", "ended one: cancelled", "returned now", "returned two", "returned three"]);
+  assert.equal(stage.turns.isRunning, false);
+});
+
+test("a message joins the turn where the server repeats it", async () => {
+  const stage = new Stage();
+  stage.say("one");
+  stage.now("this");
+  stage.now("that");
+  assert.deepEqual(stage.waiting, ["this (joins)", "that (joins)"]);
+  await stage.take("this", true);
+  stage.turns.repeated("this");
+  stage.turns.repeated("that");
+  await stage.take("that", true);
+  await stage.answer("one", "end_turn");
+  assert.deepEqual(stage.told, ["began one", "joined this", "joined that", "ended one: end_turn"]);
+  assert.deepEqual(stage.waiting, []);
+});
+
+test("a message that joins is told from one that was repeated, or in the end", async () => {
+  const stage = new Stage();
+  stage.say("one");
+  stage.say("two");
+  stage.now("one");
+  stage.turns.repeated("one");
+  await stage.answer("one", "end_turn");
+  stage.now("this");
+  stage.now("two");
+  stage.turns.repeated("two");
+  stage.turns.repeated("this");
+  await stage.take("two", true);
+  await stage.answer("two", "end_turn");
+  assert.deepEqual(stage.told, [
+    "began one",
+    "joined one",
+    "ended one: end_turn",
+    "began two",
+    "joined this",
+    "joined two",
+    "ended two: end_turn",
+  ]);
+});
+
+test("a message that is taken back too late begins all the same", async () => {
+  const stage = new Stage();
+  stage.say("one");
+  stage.say("two");
+  stage.turns.takeBack(0);
+  await stage.answer("one", "end_turn");
+  assert.deepEqual(stage.waiting, ["two"]);
+  stage.turns.repeated("two");
+  await stage.answer("two", "cancelled");
+  assert.deepEqual(stage.told, ["began one", "take out two", "ended one: end_turn", "began two", "ended two: cancelled"]);
+});
+
+test("what no turn takes is a turn of its own", async () => {
+  const stage = new Stage();
+  stage.now("alone");
+  stage.now("late");
+  await stage.answer("alone", "end_turn");
+  await stage.take("late", false);
+  await stage.answer("late", "end_turn");
+  assert.deepEqual(stage.told, ["began alone", "ended alone: end_turn", "began late", "ended late: end_turn"]);
+});
+
+test("a message that is taken back or refused is given back, the turn goes on", async () => {
+  const stage = new Stage();
+  stage.say("one");
+  stage.say("two");
+  stage.say("three");
+  stage.turns.takeBack(0);
+  await stage.answer("two", "cancelled");
+  await stage.answer("three", new Error("8 wait already"));
+  assert.deepEqual(stage.told, ["began one", "take out two", "returned two", "returned three: 8 wait already"]);
+  assert.equal(stage.turns.isRunning, true);
+});
+
+test("a turn that fails ends, and the next one begins", async () => {
+  const stage = new Stage();
+  stage.say("one");
+  stage.say("two");
+  await stage.answer("one", new Error("401"));
+  assert.deepEqual(stage.told, ["began one", "ended one: failed", "began two"]);
+});
+
+test("an abandoned conversation gives back what has not begun, and is silent from then on", async () => {
+  const stage = new Stage();
+  stage.say("one");
+  stage.say("two");
+  stage.turns.abandon();
+  await stage.answer("one", "cancelled");
+  await stage.answer("two", "cancelled");
+  assert.deepEqual(stage.told, ["began one", "returned two"]);
+});

@@ -1,0 +1,131 @@
+//! How much a turn, and all turns of a session together, may use before the person is asked whether it goes on.
+
+use std::fmt;
+
+use crate::agent::event::{AgentEvent, Usage};
+
+/// When a turn has to stop.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Of one turn.
+    pub turn: Allowance,
+    /// Of all turns of the session.
+    pub session: Allowance,
+    /// Read-only calls side by side.
+    pub parallel: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let turn = Allowance { iterations: Some(250), ..Allowance::default() };
+        Self { turn, session: Allowance::default(), parallel: 8 }
+    }
+}
+
+/// How much may be used; `None`: any amount.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Allowance {
+    /// Requests to the model.
+    pub iterations: Option<u64>,
+    /// Tokens, read and written.
+    pub tokens: Option<u64>,
+    /// US dollars.
+    pub cost: Option<f64>,
+}
+
+/// What was used.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spent {
+    /// Requests to the model.
+    pub iterations: u64,
+    /// Tokens, read and written.
+    pub tokens: u64,
+    /// US dollars, where prices are known.
+    pub cost: f64,
+}
+
+/// What is used up, in words without its limit's name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum UsedUp {
+    /// So many requests.
+    Iterations(u64),
+    /// So many tokens.
+    Tokens(u64),
+    /// So many US dollars.
+    Cost(f64),
+}
+
+impl Allowance {
+    /// The first of it that is used up.
+    #[must_use]
+    pub fn used_up(&self, spent: Spent) -> Option<UsedUp> {
+        let Spent { iterations, tokens, cost } = spent;
+        if self.iterations.is_some_and(|limit| iterations >= limit) {
+            Some(UsedUp::Iterations(iterations))
+        } else if self.tokens.is_some_and(|limit| tokens >= limit) {
+            Some(UsedUp::Tokens(tokens))
+        } else {
+            self.cost.filter(|limit| cost > 0.0 && cost >= *limit).map(|_| UsedUp::Cost(cost))
+        }
+    }
+}
+
+impl UsedUp {
+    /// What its limit is called.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Iterations(_) => "iterations",
+            Self::Tokens(_) => "tokens",
+            Self::Cost(_) => "cost",
+        }
+    }
+}
+
+impl fmt::Display for UsedUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Iterations(count) => write!(f, "{count} requests to the model"),
+            Self::Tokens(count) => write!(f, "{count} tokens"),
+            Self::Cost(cost) => write!(f, "{cost:.2} US dollars"),
+        }
+    }
+}
+
+impl Limits {
+    /// The limit that keeps a turn from another request, in words. A request under way is never cut: it is paid for.
+    pub(super) fn reached(&self, turn: Spent, session: Spent) -> Option<String> {
+        let of_turn = self.turn.used_up(turn).map(|used| format!("{used} (limits.{})", used.name()));
+        let of_session = || self.session.used_up(session);
+        of_turn.or_else(|| of_session().map(|used| format!("{used} in this session (limits.session-{})", used.name())))
+    }
+
+    /// The limit of costs, by name.
+    pub(super) fn of_cost(&self) -> Option<&'static str> {
+        let turn = self.turn.cost.map(|_| "limits.cost");
+        turn.or(self.session.cost.map(|_| "limits.session-cost"))
+    }
+}
+
+impl Spent {
+    /// Counts what happened.
+    pub fn note(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::IterationStart { .. } => self.iterations += 1,
+            AgentEvent::Usage(usage) => self.add(usage),
+            _ => {}
+        }
+    }
+
+    /// Counts tokens and their cost.
+    pub fn add(&mut self, usage: &Usage) {
+        self.tokens += usage.input + usage.output;
+        self.cost += usage.cost.unwrap_or_default();
+    }
+
+    /// The person said that it goes on: what has reached its limit counts from here.
+    pub fn go_on(&mut self, allowance: &Allowance) {
+        if allowance.used_up(*self).is_some() {
+            *self = Self::default();
+        }
+    }
+}

@@ -1,0 +1,164 @@
+--- What is said while a turn runs: it waits, joins, comes back; and the options of a conversation.
+local M = {}
+
+local api = vim.api
+
+--- The tests of this file.
+---@param t table the harness
+---@param model tandem.test.Model
+---@param setup { project: function, wait_idle: function, sent_text: function }
+function M.test(t, model, setup)
+  local function session()
+    return require('tandem.session').current()
+  end
+
+  local function chat()
+    return table.concat(api.nvim_buf_get_lines(session().chat.buf, 0, -1, false), '\n')
+  end
+
+  local function input()
+    return session().chat:transcript():input_text()
+  end
+
+  local function write(text)
+    session().chat:transcript():set_input(text)
+  end
+
+  --- What stands above the input because it waits.
+  local function waiting()
+    local namespace = api.nvim_get_namespaces()['tandem.state']
+    local mark = api.nvim_buf_get_extmarks(session().chat.buf, namespace, 0, -1, { details = true })[1]
+    return vim.tbl_map(function(line)
+      return line[1][1] .. (line[2] and line[2][1] or '')
+    end, mark[4].virt_lines or {})
+  end
+
+  local function wait_words(words)
+    t.wait(words, function()
+      return session().chat.buf and chat():find(words, 1, true)
+    end)
+  end
+
+  local function count(words)
+    return select(2, chat():gsub(vim.pesc(words), ''))
+  end
+
+  t.test('a question during a turn waits at the server, shown as such, and is asked when it has ended', function()
+    setup.project('busy')
+    model:script(
+      { { text = 'working' }, { gate = 'busy' }, { text = ' done' } },
+      { { gate = 'second' }, { text = 'Second answer.' } },
+      { { text = 'Third answer.' } }
+    )
+    vim.cmd('Tandem ask First')
+    model:state('gate:busy')
+    vim.cmd('Tandem chat')
+    write('Second')
+    session().chat:submit()
+    t.equal(input(), '')
+    vim.cmd('1Tandem ask Third')
+    t.equal(waiting(), { 'Second  waits for the end of this turn', 'Third  waits for the end of this turn', '' })
+    t.equal(count('Second'), 0)
+    model:open('busy')
+    model:state('gate:second')
+    wait_words('Second')
+    t.equal(waiting(), { 'Third  waits for the end of this turn', '' })
+    model:open('second')
+    setup.wait_idle()
+    t.equal(waiting(), {})
+    t.contains(chat(), 'working done\n\n## You\nSecond\n\n## tandem\n\nSecond answer.\n\n## You\nThird\n')
+    t.equal({ count('Third\n'), count('Third answer.'), count('queued') }, { 1, 1, 0 })
+    vim.cmd('Tandem chat')
+    t.equal(vim.bo.filetype ~= 'tandem', true, ':Tandem chat closes the chat from inside')
+  end)
+
+  t.test('what steers joins the running turn', function()
+    setup.project('steer')
+    local read = { call = { id = 'c1', name = 'read_file', arguments = { path = 'main.rs' } } }
+    model:script({ { text = 'I read it.' }, { gate = 'steer' }, read }, { { gate = 'joined' }, { text = 'All three.' } })
+    vim.cmd('Tandem ask Read it')
+    model:state('gate:steer')
+    vim.cmd('Tandem steer The second line, too')
+    write('And be short')
+    session().chat:steer()
+    local when = '  is heard after the running step'
+    t.equal(waiting(), { 'The second line, too' .. when, 'And be short' .. when, '' })
+    model:open('steer')
+    model:state('gate:joined')
+    wait_words('And be short')
+    t.equal(waiting(), {})
+    model:open('joined')
+    setup.wait_idle()
+    local requests = model:state().requests
+    t.equal(#requests, 2, 'it is one turn')
+    t.contains(setup.sent_text(requests[2]), 'The second line, too')
+    t.contains(chat(), '## You\nThe second line, too\n\n## tandem\n\n## You\nAnd be short\n\n## tandem\n\nAll three.')
+    t.equal(count('And be short'), 1)
+  end)
+
+  t.test('what steers nothing is a question', function()
+    setup.project('alone')
+    model:script({ { text = 'Alone.' } })
+    vim.cmd('Tandem steer Anyone?')
+    setup.wait_idle()
+    t.contains(chat(), '## You\nAnyone?\n\n## tandem\n\nAlone.')
+  end)
+
+  t.test('stopping gives back what has not begun, a selection as a mention', function()
+    setup.project('dropped')
+    model:script({ { text = 'It begins' }, { hang = true } })
+    vim.cmd('Tandem ask First')
+    wait_words('It begins')
+    write('A draft')
+    vim.cmd('2,3Tandem ask Second')
+    vim.cmd('Tandem steer Third')
+    vim.cmd('Tandem stop')
+    setup.wait_idle()
+    local written = vim.split(input(), '\n\n', { plain = true })
+    t.equal(table.remove(written, 1), 'A draft')
+    table.sort(written)
+    t.equal(written, { 'Second @main.rs#L2-L3', 'Third' })
+    t.contains(chat(), 'Not sent, and back in the input: Second')
+    t.contains(chat(), 'Not sent, and back in the input: Third')
+    t.equal({ waiting(), count('## You\nSecond') }, { {}, 0 })
+    model:script({ { text = 'Back again.' } })
+    write('And now?')
+    session().chat:submit()
+    setup.wait_idle()
+    t.contains(chat(), 'Back again.')
+  end)
+
+  t.test('a command is answered without the model, and completed', function()
+    setup.project('slash')
+    model:script({ { text = 'Hello.' } })
+    vim.cmd('Tandem ask Hello')
+    setup.wait_idle()
+    t.equal(vim.fn.getcompletion('Tandem ask /com', 'cmdline'), { '/compact' })
+    t.equal(vim.fn.getcompletion('Tandem ask look at /com', 'cmdline'), {}, 'at the beginning only')
+    vim.cmd('Tandem ask /help')
+    setup.wait_idle()
+    t.contains(chat(), '`/compact`')
+    t.equal(#model:state().requests, 1)
+  end)
+
+  t.test('model and effort are chosen, completed, and sent', function()
+    setup.project('options')
+    model:script({ { text = 'Hello.' } }, { { text = 'Thought through.' } })
+    vim.cmd('Tandem ask Hello')
+    setup.wait_idle()
+    t.equal(vim.fn.getcompletion('Tandem effort ', 'cmdline'), { 'default', 'low', 'medium', 'high' })
+    local names = vim.fn.getcompletion('Tandem model ', 'cmdline')
+    t.equal(names, { session().model })
+    vim.cmd('Tandem model ' .. names[1])
+    vim.cmd('Tandem effort high')
+    t.wait('the effort', function()
+      return session().effort == 'high'
+    end)
+    t.contains(require('tandem').status(), 'high')
+    vim.cmd('Tandem ask Think')
+    setup.wait_idle()
+    t.equal(model:state().requests[2].reasoning_effort, 'high')
+  end)
+end
+
+return M

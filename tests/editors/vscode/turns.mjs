@@ -1,0 +1,134 @@
+// What is said while a turn runs: it waits, joins, comes back; and what helps with writing it: commands, mentions, options.
+import assert from "node:assert/strict";
+
+/** The checks, in order; each is a name and what to do. */
+export function turnChecks({ bench, model, picture }) {
+  const { chat } = bench;
+  const said = (text) => chat.locator(".list .user", { hasText: text });
+  const waiting = (text) => chat.locator(".waiting .user", { hasText: text });
+  const answer = (text) => chat.locator(".answer", { hasText: text });
+  const box = chat.locator("textarea");
+  const options = chat.getByRole("listbox", { name: "Suggestions" }).getByRole("option");
+
+  async function sayNow(text) {
+    await box.fill(text);
+    await box.press("Alt+Enter");
+  }
+
+  async function follows() {
+    await model.script([{ text: "First" }, { gate: "queue" }, { text: " things first." }], [{ gate: "second" }, { text: "Second things second." }], [{ text: "Third." }]);
+    await bench.say("One.");
+    await model.state("gate:queue");
+    await bench.say("Two.");
+    await bench.say("Three.");
+    await waiting("Two.").getByText("waits for the end of this turn").waitFor();
+    await waiting("Three.").waitFor();
+    assert.equal(await said("Two.").count(), 0);
+    await model.open("queue");
+    await model.state("gate:second");
+    await said("Two.").waitFor();
+    await waiting("Two.").waitFor({ state: "detached" });
+    await waiting("Three.").waitFor();
+    await model.open("second");
+    await answer("Third.").waitFor();
+    await bench.idle();
+    const order = await chat.locator(".list > :is(.user, .answer)").allInnerTexts();
+    const expected = ["One.", "First things first.", "Two.", "Second things second.", "Three.", "Third."];
+    assert.deepEqual(order.slice(-6), expected, "each is shown once, in its place");
+  }
+
+  async function joins() {
+    const { requests: before } = await model.state();
+    const read = { call: { id: "call_steer", name: "read_file", arguments: { path: "README.md" } } };
+    await model.script([{ text: "I read it." }, { gate: "steer" }, read], [{ gate: "joined" }, { text: "Both, then." }]);
+    assert.equal(await chat.getByRole("button", { name: /Send now/ }).count(), 0, "offered while a turn runs only");
+    await bench.say("Read it.");
+    await model.state("gate:steer");
+    await box.fill("The second line, too.");
+    await chat.getByRole("button", { name: /Send now/ }).click();
+    await sayNow("And be short.");
+    await waiting("The second line, too.").getByText("is heard after the running step").waitFor();
+    await picture("steer");
+    await model.open("steer");
+    await model.state("gate:joined");
+    await said("And be short.").waitFor();
+    assert.equal(await chat.locator(".waiting .user").count(), 0);
+    await model.open("joined");
+    await answer("Both, then.").waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.equal(requests.length, before.length + 2, "it is one turn");
+    assert.match(JSON.stringify(requests.at(-1)), /The second line, too\.[\s\S]*And be short\./);
+    const order = await chat.locator(".list > :is(.user, .answer, .tool)").allInnerTexts();
+    assert.match(order.slice(-6).join("|"), /^Read it\.\|I read it\.\|.*README\.md.*\|The second line, too\.\|And be short\.\|Both, then\.$/s);
+  }
+
+  async function comesBack() {
+    await model.script([{ text: "For ever" }, { hang: true }]);
+    await bench.say("Go on for ever.");
+    await answer("For ever").last().waitFor();
+    await bench.say("Follows.");
+    await sayNow("Joins.");
+    await bench.say("Follows again.");
+    await box.fill("A draft.");
+    await waiting("Follows again.").getByRole("button", { name: "Take back into the input" }).click();
+    await chat.locator(".notice", { hasText: "Not sent, and back in the input: Follows again." }).waitFor();
+    await chat.getByRole("button", { name: "Stop" }).click();
+    await chat.locator(".notice", { hasText: "back in the input: Follows." }).waitFor();
+    await chat.locator(".notice", { hasText: "back in the input: Joins." }).waitFor();
+    await bench.idle();
+    const [draft, ...back] = (await box.inputValue()).split("\n\n");
+    assert.equal(draft, "A draft.");
+    assert.deepEqual(back.sort(), ["Follows again.", "Follows.", "Joins."]);
+    assert.equal(await said("Follows").count() + (await said("Joins").count()), 0);
+    assert.equal(await chat.locator(".waiting .user").count(), 0);
+    await box.fill("");
+  }
+
+  async function slash() {
+    const { requests: before } = await model.state();
+    await box.fill("/");
+    await options.filter({ hasText: "/compact" }).waitFor();
+    assert.equal(await box.getAttribute("aria-activedescendant"), await options.first().getAttribute("id"));
+    assert.equal(await options.first().getAttribute("aria-selected"), "true");
+    await box.press("ArrowDown");
+    assert.equal(await box.getAttribute("aria-activedescendant"), await options.nth(1).getAttribute("id"));
+    await picture("commands");
+    await box.press("Escape");
+    assert.equal(await options.count(), 0);
+    assert.equal(await box.getAttribute("aria-activedescendant"), null);
+    await box.fill("/he");
+    await options.filter({ hasText: "/help" }).waitFor();
+    assert.equal(await options.count(), 1);
+    await box.press("Enter");
+    assert.equal(await box.inputValue(), "/help ");
+    await box.press("Enter");
+    await answer("/compact").waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.equal(requests.length, before.length, "no model was asked");
+  }
+
+  async function effort() {
+    await bench.command("tandem: Set Reasoning Effort");
+    await bench.choose("High");
+    await model.script([{ text: "Thought through." }]);
+    await bench.say("Think hard.");
+    await answer("Thought through.").waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.equal(requests.at(-1).reasoning_effort, "high");
+    await bench.command("tandem: Set Model");
+    await bench.choose("qwen3-coder");
+    await bench.page.locator(".statusbar-item", { hasText: "tandem" }).hover();
+    await bench.page.locator(".workbench-hover", { hasText: /effort\shigh[\s\S]*Change: Mode · Model · Reasoning Effort/ }).waitFor();
+  }
+
+  return [
+    ["a message sent while a turn runs waits, shown as such, and follows it", follows],
+    ["a message sent now joins the running turn", joins],
+    ["stopping gives back what has not begun, and so does taking back", comesBack],
+    ["slash commands are offered, chosen with the keys, and run", slash],
+    ["the model and its effort are chosen from the palette", effort],
+  ];
+}

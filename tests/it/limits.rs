@@ -1,0 +1,50 @@
+//! How much all turns of a session together may use: asked about like the limits of one turn, also by another process.
+
+use serde_json::json;
+
+use crate::driver::World;
+
+/// The rehearsal counts 120 tokens a request.
+fn answers(count: usize) -> serde_json::Value {
+    (0..count).map(|_| json!([{ "text": "Yes." }])).collect()
+}
+
+#[test]
+fn a_session_at_its_limit_asks_before_the_next_request_and_counts_anew_after_a_yes() {
+    let world = World::new(answers(4));
+    let mut client = world.stranger();
+    let mut hello = world.handshake(json!({ "experimental": { "tandem": {} } }));
+    hello["initializationOptions"] = json!({ "limits": { "session-tokens": 240 } });
+    client.shake_hands(hello);
+    let session = client.session(&world);
+    for _ in 0..2 {
+        let prompt = client.prompt(&session, "Really?");
+        assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
+    }
+    for (option, reason, requests) in [("reject_once", "max_turn_requests", 2), ("allow_once", "end_turn", 3)] {
+        let prompt = client.prompt(&session, "Really?");
+        let question = client.next("session/request_permission");
+        let title = question["params"]["toolCall"]["title"].as_str().unwrap();
+        assert!(title.contains("240 tokens in this session (limits.session-tokens)"), "{title}");
+        let options = question["params"]["options"].as_array().unwrap();
+        let chosen = options.iter().find(|offered| offered["kind"] == option).unwrap()["optionId"].clone();
+        client.respond(&question, json!({ "outcome": { "outcome": "selected", "optionId": chosen } }));
+        assert_eq!(client.answer(prompt)["result"]["stopReason"], reason);
+        assert_eq!(world.rehearsal().requests().len(), requests);
+    }
+    let prompt = client.prompt(&session, "Really?");
+    assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn", "nobody is asked again");
+    client.end();
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_session_used_is_kept() {
+    let world = World::new(answers(3));
+    world.write(".home/config.toml", "[limits]\nsession-tokens = 240\n");
+    world.run(&["run", "Really?"]);
+    world.run(&["run", "--continue", "Really?"]);
+    let third = world.run(&["run", "--continue", "Really?"]);
+    assert!(third.stderr.contains("stopped after 240 tokens in this session (limits.session-tokens)"), "{third:?}");
+    assert_eq!(world.rehearsal().requests().len(), 2);
+}
