@@ -35,7 +35,7 @@ pub use crate::model::Effort;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::tools::process::Shell;
 use crate::tools::{Redactor, Tool, mcp};
-use crate::workspace::Workspace;
+use crate::workspace::{Skill, Workspace};
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
 pub use connect::{
@@ -184,6 +184,7 @@ struct Actor {
     effort: Option<Effort>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
+    skills: Arc<[Skill]>,
     servers: mcp::Servers,
     patience: Duration,
     shell: Shell,
@@ -233,6 +234,7 @@ impl Actor {
             effort: None,
             workspace: setup.workspace,
             tools: setup.tools,
+            skills: setup.skills,
             servers: setup.servers,
             patience: setup.patience,
             shell: Shell::new(setup.surroundings),

@@ -18,6 +18,7 @@ pub mod path;
 pub mod protect;
 pub mod review;
 mod seen;
+pub mod skills;
 pub mod state;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ pub use error::FileError;
 pub use guard::{Guard, Pins};
 pub use path::{PathError, Root, WorkspacePath};
 use seen::{Known, Seen};
+pub use skills::Skill;
 pub use state::StateFolder;
 
 /// The files of one session. Cheap to clone; clones share what the session has read.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::guidance::Rules;
 use crate::model::{Message, Part, ToolResult};
-use crate::workspace::Workspace;
+use crate::workspace::{Skill, Workspace};
 
 /// One message of a person.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +65,8 @@ pub enum Attachment {
     },
     /// Instructions of a workspace or of the person, for the whole conversation.
     Instructions(Rules),
+    /// A skill the person wants to be used.
+    Skill(Skill),
     /// A file or folder that was mentioned.
     Mention {
         /// Its path or name.
@@ -112,6 +114,7 @@ pub fn render(prompt: Prompt, plan_only: bool) -> Vec<Part> {
             Attachment::Text(words) => push_block(&mut text, &words),
             Attachment::Instructions(rules) => push_block(&mut text, &rules.to_string()),
             Attachment::Shown { heading, text: shown } => push_block(&mut text, &fenced(&heading, &shown)),
+            Attachment::Skill(skill) => push_block(&mut text, &format!("(the skill {} could not be read)", skill.name)),
             Attachment::Mention { name } => push_block(&mut text, &format!("(mentioned: {name})")),
             Attachment::Excerpt { name, lines, text: excerpt } => {
                 push_block(&mut text, &quote(&name, lines, &excerpt));

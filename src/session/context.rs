@@ -41,6 +41,13 @@ impl Actor {
                 mentioned.push((Mention::Place { name: name.clone(), lines: None }, Some(part)));
                 continue;
             }
+            if let Attachment::Skill(skill) = &part {
+                let loaded = timeout_at(until, tools::load_skill(&self.workspace, skill, None)).await;
+                let heading = format!("The skill {}", skill.name);
+                let shown = loaded.ok().and_then(Result::ok).map(|text| Attachment::Shown { heading, text });
+                parts.push(shown.unwrap_or(part));
+                continue;
+            }
             if let Attachment::Text(text) = &part {
                 mentioned.extend(mentions(text).into_iter().map(|mention| (mention, None)));
             }
