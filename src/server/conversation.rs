@@ -303,7 +303,7 @@ impl Server {
                 self.peer.text(source, &text);
             }
             Some(Projected::Update(update)) => send(&self.peer, id, *update),
-            Some(Projected::Remark(remark)) => self.status(id, Some(remark)),
+            Some(Projected::Remark(remark)) => self.remark(id, remark),
             None => {}
         }
     }

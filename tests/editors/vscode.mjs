@@ -59,10 +59,11 @@ async function inTheWorkbench() {
   await check("allowed, it lands in the unsaved buffer; the disk is untouched", allowEdit);
   await check("one undo takes it back and leaves what was typed", undoEdit);
   await check("stop ends the model's stream at once, and the next prompt works", stopAndGoOn);
-  for (const [name, body] of turnChecks({ bench, model, picture })) {
+  for (const [name, body] of turnChecks({ bench, model, picture, typed: TYPED })) {
     await check(name, body);
   }
   await check("edit selection from the refactor menu; rejected, nothing changes", rejectEdit);
+  await check("a command is asked about with all there is to know, and a rule for the next ones", commandWaits);
   await check("a question is announced while the chat is hidden, and a command answers it", hiddenQuestion);
   await check("the conversation survives hiding the view", hideAndShow);
   await check("a killed server: the chat says so, and trying again starts it anew", killedServer);
@@ -208,6 +209,27 @@ async function rejectEdit() {
   await bench.bufferIs(withTyped(SAVED));
 }
 
+async function commandWaits() {
+  const command = "npm test -- --grep 'empty cart' --retries 2";
+  await model.script(
+    [{ text: "I run the test of the empty cart." }, { call: { id: "call_c1", name: "run_command", arguments: { command } } }],
+    [{ text: "I did not run it." }],
+  );
+  await bench.command("tandem: New Session");
+  await bench.chat.locator(".welcome h1").waitFor();
+  await bench.say("Does an empty cart cost nothing?");
+  const card = bench.chat.locator(".asking");
+  await card.locator(".question button").first().waitFor();
+  const words = await card.innerText();
+  for (const part of [command, bench.project, /sandbox/i, /network/i, /Always \(session\): run_command\(npm test/]) {
+    assert.match(words, typeof part === "string" ? new RegExp(part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")) : part);
+  }
+  await picture("command", { x: 48, y: 0, width: 440, height: 424 });
+  await card.locator(".question button", { hasText: /reject/i }).click();
+  await bench.chat.locator(".answer", { hasText: "I did not run it." }).waitFor();
+  await bench.idle();
+}
+
 async function hideAndShow() {
   const conversation = await bench.chat.locator(".list").innerText();
   await bench.chat.locator("textarea").fill("a draft");
@@ -301,8 +323,8 @@ async function check(name, body) {
   }
 }
 
-function picture(name) {
-  return bench.page.screenshot({ path: join(options.out, `vscode-${name}.png`) });
+function picture(name, clip) {
+  return bench.page.screenshot({ path: join(options.out, `vscode-${name}.png`), ...(clip && { clip }) });
 }
 
 function withTyped(text) {

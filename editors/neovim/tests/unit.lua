@@ -546,6 +546,8 @@ for before, expected in pairs({
   ['see @src/ma'] = { sigil = '@', query = 'src/ma' },
   ['see\n@'] = { sigil = '@', query = '' },
   ['(@#parse'] = { sigil = '@', query = '#parse' },
+  ['see @"my no'] = { sigil = '@', query = '"my no' },
+  ['see @"my notes.md"'] = false,
   ['see /co'] = false,
   ['me@example.com'] = false,
   ['é@x'] = false,

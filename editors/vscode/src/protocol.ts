@@ -55,7 +55,7 @@ export interface AvailableCommand {
 export interface Completion {
   readonly insert: string;
   readonly label: string;
-  readonly kind: "file" | "folder" | "symbol" | "diagnostics" | "selection" | "skill";
+  readonly kind: "file" | "folder" | "symbol" | "diagnostics" | "selection";
   readonly detail?: string;
 }
 

@@ -7,6 +7,7 @@ import type { Completion } from "../src/protocol";
 import { visible } from "../src/safe";
 import { h } from "./dom";
 import { icon, type IconName } from "./icons";
+import { wordAt } from "./word";
 
 interface Suggestion {
   readonly icon: IconName;
@@ -24,7 +25,6 @@ const kindIcons: Record<Completion["kind"], IconName> = {
   symbol: "symbol",
   diagnostics: "warning",
   selection: "selection",
-  skill: "lightbulb",
 };
 const ID = "suggestions";
 
@@ -58,16 +58,15 @@ export class Suggestions {
     this.request++;
     const { value, selectionStart, selectionEnd } = this.input;
     const before = selectionStart === selectionEnd ? value.slice(0, selectionStart) : "";
-    const command = /^\/(\S*)$/.exec(before)?.[1];
-    if (command !== undefined) {
-      const fitting = this.commands.filter(({ name }) => name.startsWith(command));
-      return this.show(0, fitting.map(ofCommand));
+    const word = wordAt(before);
+    if (word === undefined) {
+      this.close();
+    } else if (word.sigil === "/") {
+      const fitting = this.commands.filter(({ name }) => name.startsWith(word.query));
+      this.show(0, fitting.map(ofCommand));
+    } else {
+      this.complete(this.request, word.query);
     }
-    const mention = /(?<![\p{L}\p{N}_])@(\S*)$/u.exec(before)?.[1];
-    if (mention === undefined) {
-      return this.close();
-    }
-    this.complete(this.request, mention);
   }
 
   /** The answer to a request; one that was overtaken is nothing any more. */

@@ -1,8 +1,9 @@
 // What is said while a turn runs: it waits, joins, comes back; and what helps with writing it: commands, mentions, options.
 import assert from "node:assert/strict";
+import { eventually, TRY_MS } from "./workbench.mjs";
 
-/** The checks, in order; each is a name and what to do. */
-export function turnChecks({ bench, model, picture }) {
+/** The checks, in order; each is a name and what to do. `typed` is in the open buffer and not on the disk. */
+export function turnChecks({ bench, model, picture, typed }) {
   const { chat } = bench;
   const said = (text) => chat.locator(".list .user", { hasText: text });
   const waiting = (text) => chat.locator(".waiting .user", { hasText: text });
@@ -13,6 +14,21 @@ export function turnChecks({ bench, model, picture }) {
   async function sayNow(text) {
     await box.fill(text);
     await box.press("Alt+Enter");
+  }
+
+  /** The server has read all that was sent to it. */
+  async function serverIsUpToDate() {
+    await box.fill("@");
+    await options.first().waitFor();
+    await box.fill("");
+  }
+
+  /** Types until this is offered: on a busy machine the server may know it only when it is asked again. */
+  async function offered(text, option) {
+    await eventually(async () => {
+      await box.fill(text);
+      await options.filter({ hasText: option }).first().waitFor({ timeout: TRY_MS });
+    });
   }
 
   async function follows() {
@@ -49,6 +65,7 @@ export function turnChecks({ bench, model, picture }) {
     await sayNow("And be short.");
     await waiting("The second line, too.").getByText("is heard after the running step").waitFor();
     await picture("steer");
+    await serverIsUpToDate();
     await model.open("steer");
     await model.state("gate:joined");
     await said("And be short.").waitFor();
@@ -109,6 +126,28 @@ export function turnChecks({ bench, model, picture }) {
     assert.equal(requests.length, before.length, "no model was asked");
   }
 
+  async function mentions() {
+    await offered("What is in @pri", "src/price.ts");
+    await box.press("Tab");
+    assert.equal(await box.inputValue(), "What is in @src/price.ts ");
+    await offered("What is in @src/price.ts and @#tota", "function total");
+    await picture("mentions");
+    await box.press("Enter");
+    assert.equal(await box.inputValue(), "What is in @src/price.ts and @src/price.ts#L6-L8 ");
+    await offered("What is in @src/price.ts, @src/price.ts#L6-L8 and @sr", "src/");
+    await box.press("Tab");
+    await options.filter({ hasText: "src/cart.ts" }).waitFor();
+    assert.match(await box.inputValue(), /and @src\/$/, "a folder goes on with what is in it");
+    await box.press("Escape");
+    await model.script([{ text: "Prices." }]);
+    await box.press("Enter");
+    await answer("Prices.").waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    const sent = JSON.stringify(requests.at(-1).messages.at(-1));
+    assert.ok(sent.includes(`price: number; ${typed}`), "the file comes along as the editor has it");
+  }
+
   async function effort() {
     await bench.command("tandem: Set Reasoning Effort");
     await bench.choose("High");
@@ -129,6 +168,7 @@ export function turnChecks({ bench, model, picture }) {
     ["a message sent now joins the running turn", joins],
     ["stopping gives back what has not begun, and so does taking back", comesBack],
     ["slash commands are offered, chosen with the keys, and run", slash],
+    ["files, definitions and folders are mentioned, offered while typing, and come along", mentions],
     ["the model and its effort are chosen from the palette", effort],
   ];
 }

@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const USER_SETTINGS = {
   "chat.disableAIFeatures": true,
@@ -26,10 +26,13 @@ const USER_SETTINGS = {
   "workbench.startupEditor": "none",
 };
 const BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+/** A tiny extension that finds problems, and what packages it. */
+const LINTER = fileURLToPath(new URL("linter", import.meta.url));
+const VSCE = fileURLToPath(new URL("../../../editors/vscode/node_modules/@vscode/vsce/vsce", import.meta.url));
 const START_MS = 60_000;
 const STEP_MS = 15_000;
 /** One of several tries. */
-const TRY_MS = 4_000;
+export const TRY_MS = 4_000;
 
 export class Workbench {
   /** `{codeServer, playwright, chromium, vsix, tandem, files: {path: text}, env}` → a started workbench on those files. */
@@ -74,7 +77,10 @@ export class Workbench {
     const entry = join(codeServer, "out/node/entry.js");
     const folders = ["--user-data-dir", join(this.folder, "data"), "--extensions-dir", join(this.folder, "extensions"), "--config", join(this.folder, "config.yaml")];
     const run = { env: { ...process.env, HOME: this.folder, PORT: undefined, ...env }, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] };
-    execFileSync(process.execPath, [entry, ...folders, "--install-extension", vsix], run);
+    const linter = join(this.folder, "linter.vsix");
+    const packaging = ["package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "--out", linter];
+    execFileSync(process.execPath, [VSCE, ...packaging], { ...run, cwd: LINTER });
+    execFileSync(process.execPath, [entry, ...folders, "--install-extension", vsix, "--install-extension", linter], run);
     const flags = ["--bind-addr", "127.0.0.1:0", "--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust", "--disable-getting-started-override"];
     this.server = spawn(process.execPath, [entry, ...folders, ...flags, this.project], run);
     this.server.stderr.resume();
@@ -231,7 +237,7 @@ function drawnText() {
 }
 
 /** Tries again what waits by itself and failed, a few times. */
-async function eventually(attempt, tries = 5) {
+export async function eventually(attempt, tries = 5) {
   try {
     return await attempt();
   } catch (error) {

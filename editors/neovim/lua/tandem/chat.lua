@@ -86,7 +86,7 @@ end
 
 local hints = {
   idle = '<CR> sends',
-  running = '<CR> next · <M-CR> now · <C-c> stops',
+  running = '<CR> next · g<CR> now · <C-c> stops',
   waiting = 'ga allows · gr rejects · <C-c> stops',
 }
 

@@ -17,8 +17,10 @@ function M.word(before)
   if command then
     return { sigil = '/', query = command }
   end
-  local mention = before:match('^@(%S*)$') or before:match('[^%w_\128-\255]@(%S*)$')
-  return mention and { sigil = '@', query = mention }
+  local text, query = before:match('^(.*)@([^@]*)$')
+  local begins = text and (text == '' or text:find('[%s(%[{"\'`]$'))
+  local is_open = query and (query:find('^"[^"\n]*$') or not query:find('[%s"]'))
+  return begins and is_open and { sigil = '@', query = query } or nil
 end
 
 ---@param commands tandem.AvailableCommand[]
@@ -29,7 +31,7 @@ function M.commands(commands, query)
     return vim.startswith(command.name, query)
   end, commands)
   return vim.tbl_map(function(command)
-    return { insert = command.name, label = command.name, kind = 'command', detail = command.description }
+    return { insert = command.name, label = '/' .. command.name, kind = '', detail = command.description }
   end, fitting)
 end
 
@@ -100,8 +102,8 @@ local COMMAND_LINE_MS = 500
 ---@return string[] the last word as it may go on
 function M.on_command_line(session, before)
   local word = M.word(before)
-  if not word or not session.id then
-    return {}
+  if not word or not session.id or word.query:find('%s') then
+    return {} -- of a quoted name Neovim would replace the last word alone
   end
   local found ---@type tandem.Completion[]?
   find(session, word, function(items)

@@ -93,7 +93,8 @@ function M.mention(chosen)
   if not vim.startswith(chosen.uri, 'file:') then
     return nil
   end
-  return chosen.first and ('@%s#L%d-L%d'):format(chosen.name, chosen.first, chosen.last) or '@' .. chosen.name
+  local name = chosen.name:find('%s') and '"' .. chosen.name .. '"' or chosen.name
+  return chosen.first and ('@%s#L%d-L%d'):format(name, chosen.first, chosen.last) or '@' .. name
 end
 
 --- The content blocks of a prompt.

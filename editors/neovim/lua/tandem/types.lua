@@ -52,7 +52,7 @@
 ---@class tandem.Completion
 ---@field insert string
 ---@field label string
----@field kind 'file'|'folder'|'symbol'|'diagnostics'|'selection'|'skill'
+---@field kind ''|'file'|'folder'|'symbol'|'diagnostics'|'selection'
 ---@field detail? string
 
 ---@class tandem.PermissionOption

@@ -1,0 +1,18 @@
+const { Diagnostic, languages, Range, workspace } = require("vscode");
+
+exports.activate = ({ subscriptions }) => {
+  const problems = languages.createDiagnosticCollection("linter");
+  const lint = (document) => {
+    const found = [...document.getText().matchAll(/badly/g)].map(({ index }) => {
+      const range = new Range(document.positionAt(index), document.positionAt(index + 5));
+      return Object.assign(new Diagnostic(range, "a bad word: badly"), { source: "linter", code: "bad-word" });
+    });
+    problems.set(document.uri, found);
+  };
+  workspace.textDocuments.forEach(lint);
+  subscriptions.push(
+    problems,
+    workspace.onDidOpenTextDocument(lint),
+    workspace.onDidChangeTextDocument(({ document }) => lint(document)),
+  );
+};
