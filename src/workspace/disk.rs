@@ -18,7 +18,7 @@ use super::error::FileError;
 use super::path::{WorkspacePath, open_here};
 
 /// The most that is read as one text, in bytes: an edit holds it about four times.
-pub(super) const LIMIT: u64 = 32 * 1024 * 1024;
+const LIMIT: u64 = 32 * 1024 * 1024;
 
 /// The most that is gone through for some lines, in bytes.
 const LIMIT_IN_PARTS: u64 = 1024 * 1024 * 1024;
@@ -72,7 +72,7 @@ pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 }
 
 pub(super) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
-    let (file, size) = open(path, LIMIT)?;
+    let (file, size) = sized(path, LIMIT)?;
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
     file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| io_error("read", path, &error))?;
     if bytes.len() as u64 > LIMIT {
@@ -82,18 +82,21 @@ pub(super) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
 }
 
 /// A regular file of at most `limit` bytes, and how many it has.
-pub(super) fn open(path: &WorkspacePath, limit: u64) -> Result<(File, u64), FileError> {
+fn sized(path: &WorkspacePath, limit: u64) -> Result<(File, u64), FileError> {
+    let file = open(path)?;
+    let size = file.metadata().map_err(|error| io_error("read", path, &error))?.len();
+    if size > limit { Err(FileError::TooLarge { path: path.display(), size, limit }) } else { Ok((file, size)) }
+}
+
+/// Opens a regular file for reading.
+pub(super) fn open(path: &WorkspacePath) -> Result<File, FileError> {
     let failed = |error: io::Error| io_error("read", path, &error);
     let (dir, name) = path.parent().map_err(failed)?;
     // Looked at before it is opened, because opening a device may do something, and again afterwards.
     refuse_special(path, &dir.symlink_metadata(name).map_err(failed)?)?;
     let file = open_here(&dir, name).map_err(failed)?;
-    let found = file.metadata().map_err(failed)?;
-    refuse_special(path, &found)?;
-    if found.len() > limit {
-        return Err(FileError::TooLarge { path: path.display(), size: found.len(), limit });
-    }
-    Ok((file, found.len()))
+    refuse_special(path, &file.metadata().map_err(failed)?)?;
+    Ok(file)
 }
 
 /// Lines of a file that is too large to be read as one text; see [`lines`].
@@ -104,7 +107,7 @@ pub(super) async fn some_lines(
 ) -> Result<(String, bool), FileError> {
     let path = path.clone();
     blocking(move || {
-        let (file, size) = open(&path, LIMIT_IN_PARTS)?;
+        let (file, size) = sized(&path, LIMIT_IN_PARTS)?;
         let found = lines(BufReader::new(file), offset, limit, bytes);
         let (text, more) = found.map_err(|error| io_error("read", &path, &error))?;
         if text.contains('\0') { Err(FileError::Binary(path.display(), size)) } else { Ok((text, more)) }

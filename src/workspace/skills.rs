@@ -119,8 +119,7 @@ impl Skill {
             if path.is_secret() {
                 return Err(io::Error::other("it may hold secrets"));
             }
-            let (file, _size) = disk::open(&path, disk::LIMIT).map_err(io::Error::other)?;
-            file.take(limit).read_to_end(&mut bytes)?;
+            disk::open(&path).map_err(io::Error::other)?.take(limit).read_to_end(&mut bytes)?;
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
