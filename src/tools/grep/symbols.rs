@@ -122,6 +122,7 @@ mod tests {
         check("local function M.open(path)", "open", Some(("function", "M.open")));
         check("macro_rules! check {", "check", Some(("macro_rules!", "check")));
         check("    def save(self):", "save", Some(("def", "save")));
+        check("fn größe() {", "RÖß", Some(("fn", "größe")));
         check("// the type parser", "parser", None);
         check("    parse(line)", "parse", None);
         check("fn line_parse() {", "pl", None);
