@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::MemfdFlags;
 
+use super::Confined;
 use super::places::Places;
 use super::seccomp::{self, Sockets};
-use super::Confined;
 
 /// The namespaces, and no way back: no capabilities, no terminal, no life after the server's.
 const ALONE: [&str; 9] = [
