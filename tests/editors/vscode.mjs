@@ -224,7 +224,7 @@ async function commandWaits() {
   for (const part of [command, bench.project, /sandbox/i, /network/i, /Always \(session\): run_command\(npm test/]) {
     assert.match(words, typeof part === "string" ? new RegExp(part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")) : part);
   }
-  await picture("command", { x: 48, y: 0, width: 440, height: 424 });
+  await picture("command", { x: 48, y: 0, width: 440, height: 406 });
   await card.locator(".question button", { hasText: /reject/i }).click();
   await bench.chat.locator(".answer", { hasText: "I did not run it." }).waitFor();
   await bench.idle();
