@@ -12,12 +12,14 @@ mod ask;
 mod compact;
 pub mod event;
 mod guard;
+mod guidance;
 mod live;
 pub mod prompt;
 mod schedule;
 mod steps;
 mod turn;
 
+pub use guidance::{FILE as INSTRUCTIONS_FILE, Guidance, Rules};
 pub use steps::{Entry, Step};
 pub use turn::{Allowance, Goal, Limits, Spent, Steer, Turn, run_turn};
 

@@ -29,13 +29,13 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::event::{AgentEvent, Termination, Usage};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
-use crate::agent::{Entry, Limits, Spent, Steer, Step};
+use crate::agent::{Entry, Guidance, Limits, Spent, Steer, Step};
 use crate::config::{Mode, Settings};
 pub use crate::model::Effort;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::tools::process::Shell;
 use crate::tools::{Redactor, Tool, mcp};
-use crate::workspace::Workspace;
+use crate::workspace::{Skill, Workspace};
 use checkpoint::Checkpoints;
 pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
 pub use connect::{
@@ -184,6 +184,7 @@ struct Actor {
     effort: Option<Effort>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
+    skills: Arc<[Skill]>,
     servers: mcp::Servers,
     patience: Duration,
     shell: Shell,
@@ -195,6 +196,7 @@ struct Actor {
     /// What the session has used, as far as it counts for its limits.
     spent: Spent,
     history: Vec<Arc<Entry>>,
+    guidance: Guidance,
     /// It was encoded for another model.
     stale: bool,
     /// The folder of the person's own `AGENTS.md`.
@@ -232,6 +234,7 @@ impl Actor {
             effort: None,
             workspace: setup.workspace,
             tools: setup.tools,
+            skills: setup.skills,
             servers: setup.servers,
             patience: setup.patience,
             shell: Shell::new(setup.surroundings),
@@ -242,6 +245,7 @@ impl Actor {
             limits: setup.limits,
             spent: Spent::default(),
             history: Vec::new(),
+            guidance: Guidance::default(),
             stale: false,
             own_files: setup.own_files,
             kept: Vec::new(),

@@ -6,6 +6,6 @@ pub mod position;
 pub mod redact;
 pub mod script;
 
-pub use diff::{Hunk, LineHunk, hunks, line_hunks, merged, patched, taken_back, unified};
+pub use diff::{Hunk, LineHunk, around, hunks, line_hunks, merged, patched, taken_back, unified};
 pub use position::{Encoding, LineIndex, Position, Range, apply_change};
 pub use redact::Redactor;

@@ -21,6 +21,7 @@ mod pattern;
 pub mod process;
 mod read_file;
 mod run_command;
+mod skill;
 mod typed;
 mod update_plan;
 mod write_file;
@@ -38,10 +39,11 @@ pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
 pub use self::live::Live;
 use self::process::Shell;
+pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
 pub use crate::text::Redactor;
 pub use crate::text::display::is_deceptive;
-use crate::workspace::{FileError, PathError, Workspace, WorkspacePath};
+use crate::workspace::{FileError, PathError, Skill, Workspace, WorkspacePath};
 
 /// How a model is used to change files: by one of two tools, never both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,11 +73,12 @@ pub fn all(editing: Editing) -> Arc<[Arc<dyn Tool>]> {
     ])
 }
 
-/// The tools that can be of use in `workspace`: [`all`], and what only some editors can do.
+/// The tools that can be of use in `workspace`: [`all`], and what only some editors can do and only some people need.
 #[must_use]
-pub fn offered(editing: Editing, workspace: &Workspace) -> Arc<[Arc<dyn Tool>]> {
+pub fn offered(editing: Editing, workspace: &Workspace, skills: &Arc<[Skill]>) -> Arc<[Arc<dyn Tool>]> {
     let diagnostics = workspace.knows_diagnostics().then(|| Arc::new(diagnostics::Diagnostics) as Arc<dyn Tool>);
-    all(editing).iter().cloned().chain(diagnostics).collect()
+    let skill = (!skills.is_empty()).then(|| Arc::new(skill::LoadSkill::new(Arc::clone(skills))) as Arc<dyn Tool>);
+    all(editing).iter().cloned().chain(diagnostics).chain(skill).collect()
 }
 
 /// The tool called `name`.

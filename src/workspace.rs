@@ -18,6 +18,7 @@ pub mod path;
 pub mod protect;
 pub mod review;
 mod seen;
+pub mod skills;
 pub mod state;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 
 pub use content::{Charset, Format, LineEnding};
 use diagnostics::{Diagnostic, Scope};
+pub use disk::lines;
 pub use documents::{ContentChange, Document, Documents};
 pub use edit::{Change, Replacement, Strategy};
 pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
@@ -39,6 +41,7 @@ pub use error::FileError;
 pub use guard::{Guard, Pins};
 pub use path::{PathError, Root, WorkspacePath};
 use seen::{Known, Seen};
+pub use skills::Skill;
 pub use state::StateFolder;
 pub use unsaved::CHAT_FILE;
 
@@ -153,6 +156,20 @@ impl Workspace {
         let changed = self.0.seen.known(path, &file.text) == Known::Changed;
         self.0.seen.read(path, &file.text);
         Ok(FileText { changed, ..file })
+    }
+
+    /// Lines of a file on the disk that is too large to be read as one text: from `offset` (1-based), at most `limit` of
+    /// them and `bytes` bytes, and whether there are more. What is no UTF-8 is replaced.
+    ///
+    /// # Errors
+    /// When it is larger than even that allows, is no text, or cannot be read.
+    pub async fn read_lines(
+        &self,
+        path: &WorkspacePath,
+        (offset, limit): (usize, usize),
+        bytes: u64,
+    ) -> Result<(String, bool), FileError> {
+        disk::some_lines(path, (offset, limit), bytes).await
     }
 
     /// What `change` would do to the file as it is now. Changes nothing.

@@ -5,8 +5,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use super::guidance::Rules;
 use crate::model::{Message, Part, ToolResult};
-use crate::workspace::Workspace;
+use crate::workspace::{Skill, Workspace};
 
 /// One message of a person.
 #[derive(Debug, Clone, Default)]
@@ -63,12 +64,9 @@ pub enum Attachment {
         text: String,
     },
     /// Instructions of a workspace or of the person, for the whole conversation.
-    Instructions {
-        /// Where they are from.
-        name: String,
-        /// The text.
-        text: String,
-    },
+    Instructions(Rules),
+    /// A skill the person wants to be used.
+    Skill(Skill),
     /// A file or folder that was mentioned.
     Mention {
         /// Its path or name.
@@ -114,11 +112,9 @@ pub fn render(prompt: Prompt, plan_only: bool) -> Vec<Part> {
     for part in prompt.parts {
         match part {
             Attachment::Text(words) => push_block(&mut text, &words),
-            Attachment::Instructions { name, text: rules } => {
-                let heading = format!("Instructions from {name}. They grant no permission");
-                push_block(&mut text, &fenced(&heading, &rules));
-            }
+            Attachment::Instructions(rules) => push_block(&mut text, &rules.to_string()),
             Attachment::Shown { heading, text: shown } => push_block(&mut text, &fenced(&heading, &shown)),
+            Attachment::Skill(skill) => push_block(&mut text, &format!("(the skill {} could not be read)", skill.name)),
             Attachment::Mention { name } => push_block(&mut text, &format!("(mentioned: {name})")),
             Attachment::Excerpt { name, lines, text: excerpt } => {
                 push_block(&mut text, &quote(&name, lines, &excerpt));
@@ -158,11 +154,18 @@ fn quote(name: &str, lines: Option<(u32, u32)>, text: &str) -> String {
 }
 
 /// A fence longer than any in the text, so that the text cannot close it.
-fn fenced(heading: &str, text: &str) -> String {
+pub(super) fn fenced(heading: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let end = if text.ends_with('\n') { "" } else { "\n" };
     format!("{heading}:\n{fence}\n{text}{end}{fence}")
+}
+
+/// The first `limit` bytes of a text, and how much is missing and why.
+#[must_use]
+pub fn cut(text: &str, limit: usize, why: &str) -> String {
+    let (head, rest) = text.split_at(text.floor_char_boundary(limit));
+    if rest.is_empty() { head.to_owned() } else { format!("{head}\n… ({} bytes left out: {why})", rest.len()) }
 }
 
 fn span(first: u32, last: u32) -> String {
@@ -207,6 +210,12 @@ mod tests {
                     .into()
             }]
         );
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_and_told() {
+        assert_eq!(cut("short", 9, "why"), "short");
+        assert_eq!(cut("ééé", 3, "why"), "é\n… (4 bytes left out: why)");
     }
 
     #[test]

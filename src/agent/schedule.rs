@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,8 +16,10 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use super::ask::ask;
 use super::event::{AgentEvent, ExecutionResult};
+use super::guidance::Guidance;
 use super::steps::Steps;
-use crate::tools::{Live, Tool, ToolContext, ToolError, ToolOutput};
+use crate::tools::{Live, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::workspace::Workspace;
 
 /// How long after a piece of a running call's output the next one is shown.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(100);
@@ -55,6 +58,7 @@ pub(super) struct Outcome {
 /// The calls of one answer.
 pub(super) struct Schedule {
     context: ToolContext,
+    guidance: Guidance,
     steps: Steps,
     places: Arc<Semaphore>,
     waiting: VecDeque<(Call, Instant)>,
@@ -77,9 +81,10 @@ struct Running {
 
 impl Schedule {
     /// An empty schedule whose read-only calls share `places`.
-    pub fn new(context: ToolContext, steps: Steps, places: Arc<Semaphore>) -> Self {
+    pub fn new(context: ToolContext, guidance: Guidance, steps: Steps, places: Arc<Semaphore>) -> Self {
         Self {
             context,
+            guidance,
             steps,
             places,
             waiting: VecDeque::new(),
@@ -157,7 +162,8 @@ impl Schedule {
         self.writing = !read_only;
         let places = read_only.then(|| Arc::clone(&self.places));
         let (slot, id, name) = (call.slot, call.id.clone(), call.name.clone());
-        let abort = self.running.spawn(execute(call, since, places, self.context.clone(), self.steps.clone()));
+        let (context, guidance, steps) = (self.context.clone(), self.guidance.clone(), self.steps.clone());
+        let abort = self.running.spawn(execute(call, since, places, context, guidance, steps));
         self.started.insert(abort.id(), Running { slot, id, name, read_only, abort });
     }
 
@@ -221,6 +227,7 @@ async fn execute(
     since: Instant,
     places: Option<Arc<Semaphore>>,
     context: ToolContext,
+    guidance: Guidance,
     steps: Steps,
 ) -> Outcome {
     let work = match call.work {
@@ -256,8 +263,23 @@ async fn execute(
         }
         Err(ToolError(why)) => (ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() }, None),
     };
+    if matches!(work.tool.kind(), ToolKind::Read | ToolKind::Edit) {
+        advise(&mut result, &context.workspace, &guidance).await;
+    }
     context.secrets.clean(&mut result.content);
     Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }
+}
+
+/// Adds the instructions of the folders that a file is in which was read or changed, if they are new to the model. They are
+/// part of the result, which is new too: nothing that was sent before changes.
+async fn advise(result: &mut ExecutionResult, workspace: &Workspace, guidance: &Guidance) {
+    for location in &result.locations {
+        let Ok(file) = workspace.resolve_path(&location.path) else { continue };
+        for rules in guidance.about(workspace, &file).await {
+            let end = if result.content.ends_with('\n') { "" } else { "\n" };
+            writeln!(result.content, "{end}\n{rules}").expect("writing to a string cannot fail");
+        }
+    }
 }
 
 /// Passes on what a running call says, not more often than a person can see.

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::event::{AgentEvent, ExecutionResult, GO_ON, Permission, Termination};
-use super::{Allowance, Entry, Goal, Limits, Spent, Steer, Step, Turn, run_turn};
+use super::{Allowance, Entry, Goal, Guidance, Limits, Spent, Steer, Step, Turn, run_turn};
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
 use crate::text::Encoding;
@@ -103,6 +103,7 @@ impl Play {
             history: vec![Arc::new(Entry { message, encoded })],
             tools,
             context: ToolContext::new(workspace, cancel.clone()),
+            guidance: Guidance::default(),
             limits,
             spent: Spent::default(),
             steering: said,

@@ -14,6 +14,7 @@ use super::answer::{Answer, End, listen};
 use super::ask;
 use super::event::{AgentEvent, ExecutionResult, GO_ON, Termination};
 use super::guard::Guard;
+use super::guidance::Guidance;
 use super::schedule::{Outcome, Schedule};
 use super::steps::{Entry, Step, Steps};
 use crate::model::{
@@ -46,6 +47,8 @@ pub struct Turn {
     pub tools: Arc<[Arc<dyn Tool>]>,
     /// What tools work with; its token cancels the turn.
     pub context: ToolContext,
+    /// The instructions of folders that the model has.
+    pub guidance: Guidance,
     /// When to stop.
     pub limits: Limits,
     /// What the session has used before, as far as it counts.
@@ -206,7 +209,8 @@ impl State {
             preamble: self.turn.preamble.clone(),
             messages: self.messages.iter().map(|entry| entry.encoded.clone()).collect(),
         };
-        let mut schedule = Schedule::new(self.turn.context.clone(), self.steps.clone(), Arc::clone(&self.places));
+        let (context, guidance) = (self.turn.context.clone(), self.turn.guidance.clone());
+        let mut schedule = Schedule::new(context, guidance, self.steps.clone(), Arc::clone(&self.places));
         let answer = listen(&self.turn, request, &self.call_ids, &mut schedule, &self.steps).await;
         if let Some(usage) = answer.usage {
             self.counted = Some((usage.input + usage.output, self.messages.len() + 1));

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use super::client_files::{FileAccess, SessionEditor};
 use super::dispatch::{Answer, error, read};
 use super::documents::path_of;
+use super::slash::Commands;
 use super::turns::Waiting;
 use super::updates::{self, Chunk, Projected};
 use super::wire::{config_options, failure, mcp_server, modes, parse_effort, parse_mode};
 use super::{Carrier, Server};
 use crate::agent::event::{AgentEvent, FileDiff, GO_ON, Usage};
-use crate::config::{McpServer, Mode, Settings, UserCommand};
+use crate::config::{McpServer, Mode, Settings};
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Peer, Responder, ResponseError, TextKind, TextSource};
 use crate::session::{self, Command, Completer, Effort, Session, SessionBusy, SessionId, Start, Undoable};
@@ -27,8 +28,8 @@ pub(super) struct Conversation {
     pub effort: Option<Effort>,
     /// What else it could be, and with which keys.
     pub settings: Settings,
-    /// The person's own slash commands.
-    pub commands: Vec<UserCommand>,
+    /// The slash commands besides ours.
+    pub commands: Commands,
     /// Why prompts cannot work, where that is known.
     pub no_model: Option<String>,
     /// Who waits for the conversation to be taken up again.
@@ -302,7 +303,7 @@ impl Server {
                 self.peer.text(source, &text);
             }
             Some(Projected::Update(update)) => send(&self.peer, id, *update),
-            Some(Projected::Remark(remark)) => self.status(id, Some(remark)),
+            Some(Projected::Remark(remark)) => self.remark(id, remark),
             None => {}
         }
     }
@@ -360,7 +361,7 @@ impl Conversation {
             mode: setup.mode,
             model: setup.model_name(),
             effort: None,
-            commands: settings.commands(),
+            commands: Commands { own: settings.commands(), skills: Arc::clone(&setup.skills) },
             settings,
             no_model: setup.provider.as_ref().err().map(|why| why.message.clone()),
             opening: None,

@@ -1,6 +1,8 @@
 //! Slash commands: what begins with `/` and is known is done here, with no model where none is needed. Everything else
 //! goes to the model as it is.
 
+use std::sync::Arc;
+
 use super::Server;
 use super::conversation::{Conversation, send};
 use super::review;
@@ -9,6 +11,8 @@ use crate::config::UserCommand;
 use crate::protocol::acp;
 use crate::rpc::Responder;
 use crate::session::{Attachment, Prompt, Review, ReviewError, Selection};
+use crate::text::display;
+use crate::workspace::Skill;
 
 /// Our own, what they do, and what may stand behind them.
 const BUILT_IN: [(&str, &str, Option<&str>); 5] = [
@@ -31,12 +35,23 @@ pub(super) enum Local {
     Help,
 }
 
+/// The commands of a conversation besides ours.
+#[derive(Debug, Default)]
+pub(super) struct Commands {
+    /// The person's own prompts.
+    pub own: Vec<UserCommand>,
+    /// Skills are commands by their name.
+    pub skills: Arc<[Skill]>,
+}
+
 /// What a prompt wants: a command where it begins with one that is known.
-pub(super) fn understand(prompt: Prompt, own: &[UserCommand]) -> Work {
+pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
     let Some(Attachment::Text(text)) = prompt.parts.first() else { return Work::Prompt(prompt) };
     let Some(line) = text.trim().strip_prefix('/') else { return Work::Prompt(prompt) };
     let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let arguments = arguments.trim();
+    // It comes along when the prompt is sent: what it says is no part of the person's words.
+    let mut skill = None;
     let words = match (name, arguments) {
         ("compact", "") => return Work::Compact,
         ("undo", "") => return Work::Local(Local::Undo),
@@ -44,29 +59,45 @@ pub(super) fn understand(prompt: Prompt, own: &[UserCommand]) -> Work {
         ("model", name) => return Work::Local(Local::Model(name.to_owned())),
         ("review", "") => REVIEW.to_owned(),
         ("review", what) => format!("{REVIEW}\n\nLook at this: {what}"),
-        _ => match own.iter().find(|command| command.name == name) {
-            Some(command) => command.prompt(arguments),
-            None => return Work::Prompt(prompt),
-        },
+        _ => {
+            if let Some(command) = commands.own.iter().find(|command| command.name == name) {
+                command.prompt(arguments)
+            } else if let Some(found) = commands.skills.iter().find(|skill| skill.name == name) {
+                skill = Some(Attachment::Skill(found.clone()));
+                format!("Use the skill {name}.\n\n{arguments}").trim_end().to_owned()
+            } else {
+                return Work::Prompt(prompt);
+            }
+        }
     };
     let Prompt { mut parts, focus } = prompt;
     parts[0] = Attachment::Text(words);
+    parts.extend(skill);
     Work::Prompt(Prompt { parts, focus })
 }
 
-/// All commands, the person's own behind ours.
-pub(super) fn available(own: &[UserCommand]) -> Vec<acp::AvailableCommand> {
+/// All commands: ours, the person's own, the skills; of several with one name the first.
+pub(super) fn available(commands: &Commands) -> Vec<acp::AvailableCommand> {
     let input = |hint: &str| acp::AvailableCommandInput::Unstructured(acp::UnstructuredCommandInput::new(hint));
     let built_in = BUILT_IN.iter().map(|(name, description, hint)| {
         let command = acp::AvailableCommand::new(*name, *description);
         hint.map_or(command.clone(), |hint| command.input(input(hint)))
     });
-    let is_new = |command: &&UserCommand| BUILT_IN.iter().all(|(name, ..)| *name != command.name);
-    let own = own.iter().filter(is_new).map(|command| {
+    let own = commands.own.iter().map(|command| {
         let offered = acp::AvailableCommand::new(command.name.clone(), command.description());
         if command.takes_arguments() { offered.input(input("arguments")) } else { offered }
     });
-    built_in.chain(own).collect()
+    let skills = commands.skills.iter().map(|skill| {
+        let description = display::escape_line(&skill.description);
+        acp::AvailableCommand::new(skill.name.clone(), description).input(input("what to use the skill for"))
+    });
+    let mut all: Vec<acp::AvailableCommand> = Vec::new();
+    for command in built_in.chain(own).chain(skills) {
+        if all.iter().all(|other| other.name != command.name) {
+            all.push(command);
+        }
+    }
+    all
 }
 
 impl Server {
@@ -126,11 +157,14 @@ impl Server {
     }
 
     fn help(&self, id: &str) -> String {
-        let own = self.conversations.get(id).map(|conversation| conversation.commands.as_slice());
-        let commands = available(own.unwrap_or_default());
+        let commands = self.conversations.get(id).map(|conversation| available(&conversation.commands));
+        let commands = commands.unwrap_or_default();
         let lines: Vec<_> =
             commands.iter().map(|command| format!("- `/{}`: {}", command.name, command.description)).collect();
-        format!("{}\n\nYour own are files `commands/NAME.md` beside `config.toml`.", lines.join("\n"))
+        format!(
+            "{}\n\nYour own are files `commands/NAME.md` and skills `skills/NAME/` beside `config.toml`.",
+            lines.join("\n")
+        )
     }
 }
 

@@ -1,10 +1,11 @@
 //! `_tandem/status` and messages: what a status line or a pop-up shows.
 
 use super::Server;
+use super::conversation::send;
 use super::documents::path_of;
 use crate::agent::event::ToolKind;
 use crate::config::Settings;
-use crate::protocol::ext;
+use crate::protocol::{acp, ext};
 use crate::text::display;
 use crate::workspace::Root;
 
@@ -18,6 +19,17 @@ impl Server {
             (None, false) => ext::State::Ready,
         };
         self.tell_status(id, state, message);
+    }
+
+    /// Something to read that is no part of the answer. The protocol of the other carrier has no word for it: there it is
+    /// a thought of its own.
+    pub(super) fn remark(&mut self, id: &str, remark: String) {
+        if self.carrier == super::Carrier::Acp {
+            let thought = acp::ContentChunk::new(format!("{remark}\n").into());
+            send(&self.peer, id, acp::SessionUpdate::AgentThoughtChunk(thought));
+        } else {
+            self.status(id, Some(remark));
+        }
     }
 
     pub(super) fn tell_status(&mut self, id: &str, state: ext::State, message: impl Into<Option<String>>) {

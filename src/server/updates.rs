@@ -9,10 +9,14 @@ use crate::agent::event::{
     AgentEvent, ExecutionResult, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,
 };
 use crate::protocol::acp;
-use crate::text::display;
+use crate::text::{around, display};
 
 /// The longest result text that is shown in full; the model reads all of it, a person opens the file.
 const SHOWN: usize = 4000;
+/// A text that is longer, in bytes, is shown around what changed only.
+const LARGE: usize = 256 << 10;
+/// So many lines around it.
+const CONTEXT: usize = 50;
 
 /// What is to be sent for an event.
 #[derive(Debug)]
@@ -186,14 +190,16 @@ fn content(text: &str) -> acp::ToolCallContent {
     acp::ToolCallContent::from(acp::ContentBlock::from(display::escape(text).into_owned()))
 }
 
+/// Whole texts, as the protocol has it; of large ones the lines around what changed, or each edit would send the file twice.
 fn diffs(diffs: Vec<FileDiff>) -> Vec<acp::ToolCallContent> {
-    diffs
-        .into_iter()
-        .map(|diff| {
-            let old_text = diff.old_text.as_deref().map(str::to_owned);
-            acp::Diff::new(diff.path, &*diff.new_text).old_text(old_text).into()
-        })
-        .collect()
+    let shown = |FileDiff { path, old_text, new_text }: FileDiff| match old_text {
+        Some(old) if old.len().max(new_text.len()) > LARGE => {
+            let (old, new) = around(&old, &new_text, CONTEXT);
+            acp::Diff::new(path, new).old_text(old.to_owned()).into()
+        }
+        old => acp::Diff::new(path, &*new_text).old_text(old.map(|old| old.to_string())).into(),
+    };
+    diffs.into_iter().map(shown).collect()
 }
 
 fn locations(locations: Vec<Location>) -> Vec<acp::ToolCallLocation> {

@@ -12,7 +12,7 @@ use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Se
 use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
 use crate::tools::process::Surroundings;
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
-use crate::workspace::Workspace;
+use crate::workspace::{Skill, Workspace, skills};
 
 /// What the names of models begin with that were trained on patches in the V4A format.
 const PATCHERS: [&str; 6] = ["gpt-5", "gpt-4.1", "codex", "o3", "o4", "gpt-oss"];
@@ -38,6 +38,8 @@ pub struct Setup {
     pub workspace: Workspace,
     /// The tools the model is offered.
     pub tools: Arc<[Arc<dyn Tool>]>,
+    /// The skills it can load.
+    pub skills: Arc<[Skill]>,
     /// Where more tools come from.
     pub servers: mcp::Servers,
     /// How long the first prompt waits for them.
@@ -95,13 +97,14 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
     let rules = &settings.permissions;
     let roots: Vec<_> = workspace.roots().iter().map(|root| root.path().to_owned()).collect();
     let remembered = remembered(settings, &workspace);
+    let own_files = settings.config_file().and_then(|file| file.parent().map(Path::to_owned));
+    let skills = skills::find(own_files.as_deref(), &workspace).into();
+    let editing = settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model));
     Setup {
         id,
         provider: provider(settings),
-        tools: tools::offered(
-            settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model)),
-            &workspace,
-        ),
+        tools: tools::offered(editing, &workspace, &skills),
+        skills,
         workspace,
         servers: mcp::Servers::new(mcp_servers(settings, &roots), settings.limits.command_timeout),
         patience: settings.limits.connect_timeout,
@@ -115,7 +118,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         start,
         keeps_mode: true,
         models: (start != Start::New).then(|| settings.clone()),
-        own_files: settings.config_file().and_then(|file| file.parent().map(Path::to_owned)),
+        own_files,
         surroundings: surroundings(settings),
     }
 }
@@ -249,8 +252,8 @@ pub fn provider_named(settings: &Settings, name: &str, effort: Option<Effort>) -
 }
 
 /// The tools the model of this name is offered.
-pub(super) fn offered(model: &str, workspace: &Workspace) -> Arc<[Arc<dyn Tool>]> {
-    tools::offered(editing(model), workspace)
+pub(super) fn offered(model: &str, workspace: &Workspace, skills: &Arc<[Skill]>) -> Arc<[Arc<dyn Tool>]> {
+    tools::offered(editing(model), workspace, skills)
 }
 
 fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {

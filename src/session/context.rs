@@ -10,23 +10,24 @@ mod mention;
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use self::mention::{Mention, mentions};
 use super::{Actor, Attachment, Focus, Prompt};
+use crate::agent::prompt::cut;
+use crate::agent::{INSTRUCTIONS_FILE as FILE, Rules};
 use crate::tools;
 use crate::workspace::{FileError, PathError, StateFolder, WorkspacePath};
 pub use complete::{Completer, Completion, Mentionable};
 pub use mention::typed_mention;
 
-const FILE: &str = "AGENTS.md";
-/// The most bytes of one file of instructions.
-const INSTRUCTIONS: usize = 32 << 10;
 /// The most bytes of one thing that is mentioned.
 const MENTIONED: usize = 64 << 10;
+/// More than is taken of the person's own instructions, so that what is cut is told.
+const LARGEST: u64 = 64 << 10;
 /// The most things one prompt mentions.
 const MENTIONS: usize = 20;
-/// An editor that does not say what a file holds is not waited for.
+/// So long a prompt waits for what it mentions: an editor may not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Actor {
@@ -38,6 +39,13 @@ impl Actor {
         for part in prompt.parts.drain(..) {
             if let Attachment::Mention { name } = &part {
                 mentioned.push((Mention::Place { name: name.clone(), lines: None }, Some(part)));
+                continue;
+            }
+            if let Attachment::Skill(skill) = &part {
+                let loaded = timeout_at(until, tools::load_skill(&self.workspace, skill, None)).await;
+                let heading = format!("The skill {}", skill.name);
+                let shown = loaded.ok().and_then(Result::ok).map(|text| Attachment::Shown { heading, text });
+                parts.push(shown.unwrap_or(part));
                 continue;
             }
             if let Attachment::Text(text) = &part {
@@ -54,27 +62,33 @@ impl Actor {
             parts.extend(came.ok().flatten().or(named));
             seen.push(mention);
         }
-        prompt.parts = parts;
-        if self.history.is_empty() {
-            prompt.parts.splice(0..0, self.instructions().await);
-        }
-    }
-
-    async fn instructions(&self) -> Vec<Attachment> {
-        let mut found = Vec::new();
-        if let Some(folder) = &self.own_files {
-            let own = async { StateFolder::existing(folder.clone()).await?.beginning(FILE, LARGEST).await };
-            found.extend(own.await.ok().map(|text| rules(&folder.join(FILE), &text)));
-        }
-        for root in self.workspace.roots() {
-            let path = root.path().join(FILE);
-            if let Ok(file) = self.workspace.resolve_path(&path)
-                && let Ok(Ok(file)) = timeout(PATIENCE, self.workspace.peek(&file)).await
+        let mut rules = self.instructions().await;
+        for part in &parts {
+            if let Attachment::Excerpt { name, .. } = part
+                && let Ok(path) = self.workspace.resolve(name)
             {
-                found.push(rules(&path, &file.marked()));
+                rules.extend(self.guidance.about(&self.workspace, &path).await);
             }
         }
+        prompt.parts = rules.into_iter().map(Attachment::Instructions).chain(parts).collect();
+    }
+
+    /// The instructions that hold everywhere, unless the model has them already.
+    async fn instructions(&self) -> Vec<Rules> {
+        let mut found = Vec::new();
+        if let Some(path) = self.own_files.as_ref().map(|folder| folder.join(FILE))
+            && let Some(text) = self.own_instructions().await
+            && self.guidance.is_new(&path)
+        {
+            found.push(Rules::new(&path, &text));
+        }
+        found.extend(self.guidance.everywhere(&self.workspace).await);
         found
+    }
+
+    async fn own_instructions(&self) -> Option<String> {
+        let folder = StateFolder::existing(self.own_files.clone()?).await.ok()?;
+        folder.beginning(FILE, LARGEST).await.ok()
     }
 
     /// What is mentioned, or why it does not come along; `None` for what is nothing we know.
@@ -116,7 +130,8 @@ impl Actor {
                 Err(count) => return Some(remark(&format!("{name} has {count} lines; there is no line {}", lines.0))),
             },
         };
-        Some(Attachment::Excerpt { name: path.display(), lines, text })
+        let name = complete::shown(&self.workspace, &path).unwrap_or_else(|| path.display());
+        Some(Attachment::Excerpt { name, lines, text })
     }
 
     async fn folder(&self, path: WorkspacePath) -> Option<Attachment> {
@@ -141,19 +156,6 @@ fn excerpt(text: &str, (first, last): (u32, u32)) -> Result<(String, (u32, u32))
     }
 }
 
-/// More than is taken of the person's own instructions, so that what is cut is told.
-const LARGEST: u64 = 64 << 10;
-
-fn rules(path: &Path, text: &str) -> Attachment {
-    let text = cut(text, INSTRUCTIONS, "it is longer than tandem takes");
-    Attachment::Instructions { name: path.display().to_string(), text }
-}
-
-fn cut(text: &str, limit: usize, why: &str) -> String {
-    let (head, rest) = text.split_at(text.floor_char_boundary(limit));
-    if rest.is_empty() { head.to_owned() } else { format!("{head}\n… ({} bytes left out: {why})", rest.len()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,11 +172,5 @@ mod tests {
         check((1, 2), Ok(("a\r\nb\n", (1, 2))));
         check((2, 9), Ok(("b\nc", (2, 3))));
         check((4, 9), Err(3));
-    }
-
-    #[test]
-    fn what_is_too_long_is_cut_and_told() {
-        assert_eq!(cut("short", 9, "why"), "short");
-        assert_eq!(cut("ééé", 3, "why"), "é\n… (4 bytes left out: why)");
     }
 }

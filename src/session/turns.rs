@@ -88,6 +88,7 @@ impl Actor {
                 shell: self.shell.clone(),
                 ..ToolContext::new(self.workspace.clone(), cancel.clone())
             },
+            guidance: self.guidance.clone(),
             limits: self.limits,
             spent: self.spent,
             steering,
@@ -103,7 +104,7 @@ impl Actor {
     pub(super) fn set_model(&mut self, provider: Provider, effort: Option<Effort>) {
         self.journal.held(Held { model: provider.name(), effort });
         self.effort = effort;
-        self.tools = connect::offered(&provider.endpoint().model, &self.workspace);
+        self.tools = connect::offered(&provider.endpoint().model, &self.workspace, &self.skills);
         self.model = Ok(Model::new(provider, &self.workspace, &self.tools));
         self.stale = true;
     }

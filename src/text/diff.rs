@@ -170,6 +170,13 @@ pub fn unified(old: &str, new: &str, context: usize) -> String {
     out
 }
 
+/// What differs, from the first line to the last, with `context` lines on both sides.
+#[must_use]
+pub fn around<'a>(old: &'a str, new: &'a str, context: usize) -> (&'a str, &'a str) {
+    let Middle { start, old_end, new_end, .. } = Middle::of(old, new).widened(context);
+    (old.get(start..old_end).unwrap_or_default(), new.get(start..new_end).unwrap_or_default())
+}
+
 /// The lines that differ, whole, as far as the beginnings and the ends of both texts agree.
 struct Middle<'a> {
     old: &'a str,
@@ -258,6 +265,14 @@ mod tests {
         let seen: Vec<_> =
             hunks.iter().map(|hunk| (old.get(hunk.range.clone()).unwrap(), hunk.new_text.as_str())).collect();
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn what_is_around_a_change_is_whole_lines_of_both() {
+        let check = |old, new, expected| assert_eq!(around(old, new, 1), expected);
+        check("a\nb\nc\nd\ne\n", "a\nb\nX\nY\nd\ne\n", ("b\nc\nd\n", "b\nX\nY\nd\n"));
+        check("a\nb", "X\nb", ("a\nb", "X\nb"));
+        check("", "new\n", ("", "new\n"));
     }
 
     #[test]

@@ -246,6 +246,7 @@ impl Surroundings {
     }
 
     /// The program of that name in the search path.
+    #[cfg(unix)]
     fn which(&self, name: &str) -> Option<PathBuf> {
         let folders = std::env::split_paths(self.path()).filter(|folder| folder.is_absolute());
         folders.map(|folder| folder.join(name)).find(|program| program.is_file())

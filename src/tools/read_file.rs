@@ -75,6 +75,13 @@ impl TypedTool for ReadFile {
             Err(error @ FileError::Special(_, "a folder")) => {
                 return Err(ToolError(format!("{error}; list_files shows what is in it")));
             }
+            Err(FileError::TooLarge { size, .. }) => {
+                let lines = context.workspace.read_lines(&path, (offset, limit), MAX_BYTES as u64);
+                let (text, more) = unless_cancelled(context, lines).await??;
+                let content = format!("[{size} bytes, as on the disk]\n{}", numbered(&text, offset, more));
+                let locations = vec![location(path.absolute(), Some(offset))];
+                return Ok(ToolOutput { content, locations, ..ToolOutput::default() });
+            }
             Err(error) => return Err(error.into()),
         };
         let head = head(&file);
@@ -94,6 +101,11 @@ async fn output(context: &ToolContext, number: &str, offset: usize, limit: usize
     let output = found.ok_or_else(|| ToolError(format!("there is no {OUTPUT}{} any more", escape_line(number))))?;
     let read = blocking(context, move |_, _| output.lines(offset, limit, MAX_BYTES as u64)).await?;
     let (text, more) = read.map_err(|error| ToolError(format!("the output cannot be read: {error}")))?;
+    Ok(numbered(&text, offset, more))
+}
+
+/// Lines from `offset` on, of what is not read as a whole, and whether there are more.
+fn numbered(text: &str, offset: usize, more: bool) -> String {
     let mut page = String::new();
     for (line, number) in text.lines().zip(offset..) {
         writeln!(page, "{number}\t{}", cut(line)).expect("writing to a string cannot fail");
@@ -102,7 +114,7 @@ async fn output(context: &ToolContext, number: &str, offset: usize, limit: usize
         let next = offset + text.lines().count();
         writeln!(page, "[read on with offset {next}]").expect("writing to a string cannot fail");
     }
-    Ok(if page.is_empty() { format!("[no line {offset}]\n") } else { page })
+    if page.is_empty() { format!("[no line {offset}]\n") } else { page }
 }
 
 /// What is not plain about a file, as a line of its own.

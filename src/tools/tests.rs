@@ -104,6 +104,21 @@ fn examples_are_correct_calls() {
 }
 
 #[tokio::test]
+async fn of_a_file_too_large_for_memory_the_lines_asked_for_are_read() {
+    let line = "fifteen letters\n";
+    let place = Place::new(&[("big.log", &line.repeat(40_000_000 / line.len()))]);
+    let answer = place.answer("read_file", json!({"path": "big.log", "offset": 2_400_000, "limit": 2})).await;
+    let expected = "[40000000 bytes, as on the disk]\n2400000\tfifteen letters\n2400001\tfifteen letters\n\
+        [read on with offset 2400002]\n";
+    assert_eq!(answer, expected);
+    let beyond = place.answer("read_file", json!({"path": "big.log", "offset": 2_500_001})).await;
+    assert_eq!(beyond, "[40000000 bytes, as on the disk]\n[no line 2500001]\n");
+    let edit = json!({"path": "big.log", "edits": [{"old_text": "fifteen", "new_text": "15"}]});
+    let refused = place.answer("edit_file", edit).await;
+    assert!(refused.contains("too large: 40000000 bytes") && refused.contains("a command can change it"), "{refused}");
+}
+
+#[tokio::test]
 async fn read_file_shows_numbered_lines() {
     let place = Place::new(&[("src/main.rs", "fn main() {\n}\n")]);
     place.check("read_file", json!({"path": "src/main.rs"}), "1\tfn main() {\n2\t}\n").await;

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 
-use cap_std::fs::{Dir, FileType, Metadata};
+use cap_std::fs::{Dir, File, FileType, Metadata};
 use temporary::Temporary;
 pub(super) use temporary::sweep;
 
@@ -19,6 +19,9 @@ use super::path::{WorkspacePath, open_here};
 
 /// The most that is read as one text, in bytes: an edit holds it about four times.
 const LIMIT: u64 = 32 * 1024 * 1024;
+
+/// The most that is gone through for some lines, in bytes.
+const LIMIT_IN_PARTS: u64 = 1024 * 1024 * 1024;
 
 /// The bytes of a regular file.
 pub(super) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
@@ -69,23 +72,68 @@ pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 }
 
 pub(super) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+    let (file, size) = sized(path, LIMIT)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| io_error("read", path, &error))?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(FileError::TooLarge { path: path.display(), size: bytes.len() as u64, limit: LIMIT });
+    }
+    Ok(bytes)
+}
+
+/// A regular file of at most `limit` bytes, and how many it has.
+fn sized(path: &WorkspacePath, limit: u64) -> Result<(File, u64), FileError> {
+    let file = open(path)?;
+    let size = file.metadata().map_err(|error| io_error("read", path, &error))?.len();
+    if size > limit { Err(FileError::TooLarge { path: path.display(), size, limit }) } else { Ok((file, size)) }
+}
+
+/// Opens a regular file for reading.
+pub(super) fn open(path: &WorkspacePath) -> Result<File, FileError> {
     let failed = |error: io::Error| io_error("read", path, &error);
     let (dir, name) = path.parent().map_err(failed)?;
     // Looked at before it is opened, because opening a device may do something, and again afterwards.
     refuse_special(path, &dir.symlink_metadata(name).map_err(failed)?)?;
     let file = open_here(&dir, name).map_err(failed)?;
-    let found = file.metadata().map_err(failed)?;
-    refuse_special(path, &found)?;
-    let too_large = |size| FileError::TooLarge { path: path.display(), size, limit: LIMIT };
-    if found.len() > LIMIT {
-        return Err(too_large(found.len()));
+    refuse_special(path, &file.metadata().map_err(failed)?)?;
+    Ok(file)
+}
+
+/// Lines of a file that is too large to be read as one text; see [`lines`].
+pub(super) async fn some_lines(
+    path: &WorkspacePath,
+    (offset, limit): (usize, usize),
+    bytes: u64,
+) -> Result<(String, bool), FileError> {
+    let path = path.clone();
+    blocking(move || {
+        let (file, size) = sized(&path, LIMIT_IN_PARTS)?;
+        let found = lines(BufReader::new(file), offset, limit, bytes);
+        let (text, more) = found.map_err(|error| io_error("read", &path, &error))?;
+        if text.contains('\0') { Err(FileError::Binary(path.display(), size)) } else { Ok((text, more)) }
+    })
+    .await
+}
+
+/// The lines of `file` from `offset` (1-based), at most `limit` of them and `bytes` bytes, and whether there are more.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn lines(mut file: impl BufRead, offset: usize, limit: usize, bytes: u64) -> io::Result<(String, bool)> {
+    for _ in 1..offset {
+        if file.skip_until(b'\n')? == 0 {
+            return Ok((String::new(), false));
+        }
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0));
-    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > LIMIT {
-        return Err(too_large(bytes.len() as u64));
+    let mut text = Vec::new();
+    for _ in 0..limit {
+        let room = bytes.saturating_sub(text.len() as u64);
+        if room == 0 || file.by_ref().take(room).read_until(b'\n', &mut text)? == 0 {
+            break;
+        }
     }
-    Ok(bytes)
+    let more = !file.fill_buf()?.is_empty();
+    Ok((String::from_utf8_lossy(&text).into_owned(), more))
 }
 
 fn refuse_special(path: &WorkspacePath, found: &Metadata) -> Result<(), FileError> {

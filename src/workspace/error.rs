@@ -16,7 +16,7 @@ pub enum FileError {
     #[error("{0} is {1}, not a regular file")]
     Special(String, &'static str),
     /// More bytes than are read at once.
-    #[error("{path} is too large: {size} bytes, the limit is {limit}; search it or read part of it with a command")]
+    #[error("{path} is too large: {size} bytes, the limit is {limit}; grep searches it, a command can change it")]
     TooLarge {
         /// The file.
         path: String,

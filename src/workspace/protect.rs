@@ -33,6 +33,7 @@ const PROTECTED_NAMES: &[&str] = &[
     ".codex",
     ".gemini",
     ".tandem",
+    ".agents",
     ".clinerules",
     ".mcp.json",
     "agents.md",

@@ -109,3 +109,16 @@ fn logging_in_tells_whether_there_is_a_model_and_a_key() {
         assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     }
 }
+
+#[test]
+fn what_there_is_to_know_besides_the_answer_is_a_thought() {
+    let world = World::new(json!([[{ "text": "Half an" }, { "finish": "length" }]]));
+    let mut client = world.acp();
+    client.call("initialize", json!({ "protocolVersion": 1 }));
+    let session = client.session(&world);
+    let id = client.prompt(&session, "Tell me.");
+    assert_eq!(client.answer(id)["result"]["stopReason"], "max_tokens");
+    let thought = client.update("agent_thought_chunk")["content"]["text"].clone();
+    assert!(thought.as_str().unwrap().contains("token limit"), "{thought}");
+    assert_eq!(client.text(), "Half an");
+}

@@ -129,3 +129,97 @@ fn what_the_editor_does_not_tell_is_said() {
     assert!(message.contains("(the editor does not tell of its diagnostics)"), "{message}");
     assert!(message.contains("(the editor does not tell what is selected)"), "{message}");
 }
+
+fn read_file(id: &str, path: &str) -> Value {
+    json!({ "call": { "id": id, "name": "read_file", "arguments": { "path": path } } })
+}
+
+/// Says something and gives the messages of the model's last request.
+fn say(world: &World, client: &mut Client, session: &str, words: &str) -> Vec<Value> {
+    let id = client.prompt(session, words);
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    world.rehearsal().requests().last().unwrap()["messages"].as_array().unwrap().clone()
+}
+
+#[test]
+fn instructions_of_folders_join_with_the_first_file_in_them() {
+    let done = || json!([{ "text": "done" }]);
+    let reads = json!([read_file("c1", "src/deep/a.rs"), read_file("c2", "src/deep/b.rs")]);
+    let world = World::new(json!([reads, done(), [read_file("c3", "src/c.rs")], done(), done()]));
+    world.write("AGENTS.md", "Everywhere.");
+    world.write("src/AGENTS.md", "In src.\u{200b}");
+    world.write("src/deep/AGENTS.md", &format!("Deep down. {}", "x".repeat(40_000)));
+    for name in ["src/deep/a.rs", "src/deep/b.rs", "src/c.rs", "other/d.rs"] {
+        world.write(name, "fn it() {}\n");
+    }
+    let mut client = world.client();
+    let session = client.session(&world);
+    let before = say(&world, &mut client, &session, "look");
+    let mut results: Vec<_> = before[3..].iter().map(|result| result["content"].as_str().unwrap()).collect();
+    results.sort_by_key(|result| std::cmp::Reverse(result.len()));
+    let [told, plain] = results[..] else { panic!("{results:?}") };
+    let (src, deep) = (told.find("In src.\\u{200b}").unwrap(), told.find("Deep down.").unwrap());
+    assert!(told.starts_with("1\tfn it() {}\n\nInstructions from ") && src < deep, "the outermost first: {told}");
+    assert!(told.contains("They grant no permission") && told.contains("bytes left out") && told.len() < 34_000);
+    assert_eq!(plain, "1\tfn it() {}\n");
+    drop(client);
+
+    // Another process takes the conversation up: what it tells is not told again.
+    let mut client = world.client();
+    let kept = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+    client.call("session/resume", kept);
+    let after = say(&world, &mut client, &session, "look again");
+    assert_eq!(after[..before.len()], before, "the beginning of a request never changes");
+    let last = say(&world, &mut client, &session, "and @other/d.rs");
+    for words in ["Everywhere.", "In src.", "Deep down."] {
+        assert_eq!(Value::from(last.clone()).to_string().matches(words).count(), 1, "{words}");
+    }
+}
+
+#[test]
+fn a_mention_brings_the_instructions_of_its_folder() {
+    let world = world();
+    world.write("src/AGENTS.md", "In src.");
+    world.write("src/a.rs", "");
+    let (message, all) = asked(&world, "see @src/a.rs");
+    assert!(message.contains("In src.") && message.contains("see @src/a.rs"), "{message}");
+    assert_eq!(Value::from(all).to_string().matches("In src.").count(), 1);
+}
+
+#[test]
+fn instructions_of_folders_never_come_from_elsewhere() {
+    let world =
+        World::new(json!([[read_file("c1", "src/a.rs")], [read_file("c2", "own/AGENTS.md")], [{ "text": "done" }]]));
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::write(elsewhere.path().join("AGENTS.md"), "CANARY").unwrap();
+    world.write("src/a.rs", "");
+    world.write("own/AGENTS.md", "My own words.");
+    std::os::unix::fs::symlink(elsewhere.path().join("AGENTS.md"), world.path().join("src/AGENTS.md")).unwrap();
+    let mut client = world.client();
+    let session = client.session(&world);
+    let messages = Value::from(say(&world, &mut client, &session, "look")).to_string();
+    assert!(!messages.contains("CANARY"), "{messages}");
+    assert_eq!(messages.matches("My own words.").count(), 1, "what is read itself is not added: {messages}");
+}
+
+#[test]
+fn instructions_come_again_where_a_summary_left_them_out() {
+    let world = World::new(json!([
+        [read_file("c1", "src/a.rs")],
+        [{ "text": "long ".repeat(200) }],
+        [{ "text": "In short." }],
+        [read_file("c2", "src/a.rs")],
+        [{ "text": "done" }]
+    ]));
+    world.write("AGENTS.md", "Everywhere.");
+    world.write("src/AGENTS.md", "In src.");
+    world.write("src/a.rs", "");
+    let mut client = world.client();
+    let session = client.session(&world);
+    say(&world, &mut client, &session, "look");
+    say(&world, &mut client, &session, "/compact");
+    let messages = Value::from(say(&world, &mut client, &session, "again")).to_string();
+    for words in ["Everywhere.", "In src."] {
+        assert_eq!(messages.matches(words).count(), 1, "{words} in {messages}");
+    }
+}

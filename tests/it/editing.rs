@@ -30,6 +30,22 @@ fn apply(client: &mut Client, uri: &str, text: &str) -> Value {
 }
 
 #[test]
+fn of_a_large_file_the_lines_around_the_change_are_shown() {
+    let world = World::new(json!([[edit("big.txt", "the only one", "the one")], [{ "text": "done" }]]));
+    let lines = |special: &str| format!("{}{special} here\n{}", "before\n".repeat(30_000), "after\n".repeat(30_000));
+    world.write("big.txt", &lines("the only one"));
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "change it");
+    let question = allow(&mut client);
+    let shown = |special: &str| format!("{}{special} here\n{}", "before\n".repeat(50), "after\n".repeat(50));
+    let diff = &question["toolCall"]["content"][0];
+    assert_eq!((&diff["oldText"], &diff["newText"]), (&json!(shown("the only one")), &json!(shown("the one"))));
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    assert_eq!(world.read("big.txt"), lines("the one"));
+}
+
+#[test]
 fn an_edit_of_an_open_document_lands_in_the_unsaved_buffer() {
     let world = World::new(json!([[edit("a.rs", "let x = 1;", "let x = 2;")], [{ "text": "done" }]]));
     world.write("a.rs", "// on disk\n");

@@ -39,6 +39,7 @@ mod prompt;
 mod registry;
 mod schema;
 mod sessions;
+mod skills;
 mod slash;
 mod streaming;
 #[cfg(unix)]

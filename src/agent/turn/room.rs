@@ -74,6 +74,7 @@ impl State {
             return false;
         }
         self.messages.clone_from(&messages);
+        self.turn.guidance.recall(messages.iter().map(|entry| &entry.message));
         self.counted = None;
         self.steps.history(messages).await;
         let after = self.size();

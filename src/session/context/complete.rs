@@ -28,6 +28,8 @@ const KNOWN: usize = 100_000;
 const FRESH: Duration = Duration::from_secs(10);
 /// So long a query waits for what is still being looked up.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// So long a query for definitions may read files: nothing is known before.
+const READING: Duration = Duration::from_millis(500);
 /// Names between two looks at whether a newer query has come.
 const CHUNK: usize = 4096;
 
@@ -147,7 +149,7 @@ impl Completer {
             found.truncate(OFFERED);
             found
         }));
-        let found = match timeout(PATIENCE, &mut search).await {
+        let found = match timeout(READING, &mut search).await {
             Ok(found) => found,
             Err(_late) => {
                 cancel.cancel();
@@ -181,7 +183,7 @@ fn named(name: &str, kind: Mentionable, detail: Option<String>) -> Completion {
 }
 
 /// A path as relative names go, where it has one that can be typed.
-fn shown(workspace: &Workspace, path: &WorkspacePath) -> Option<String> {
+pub(super) fn shown(workspace: &Workspace, path: &WorkspacePath) -> Option<String> {
     let is_first = workspace.roots().first().is_some_and(|root| root.path() == path.root().path());
     if is_first { Some(path.display()) } else { path.absolute().to_str().map(str::to_owned) }
 }

@@ -24,6 +24,7 @@ const LAST_WORDS: usize = 2 << 10;
 pub(super) struct Child {
     process: tokio::process::Child,
     /// The process group: the program and its children.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there are no groups there"))]
     group: Option<u32>,
     cut: Cut,
     last_words: Arc<Mutex<Vec<u8>>>,

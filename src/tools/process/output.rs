@@ -4,7 +4,7 @@
 //! file is readable by nobody else and goes with the process, however that ends.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 
 use super::plain::Plain;
 use crate::tools::Live;
+use crate::workspace::lines;
 
 /// As much of the beginning is kept in memory, and as much of the end, in bytes.
 const KEPT: usize = 16_000;
@@ -145,7 +146,7 @@ impl Output {
         let mut state = self.state();
         let Some(file) = &mut state.file else { return Ok((String::new(), false)) };
         file.seek(SeekFrom::Start(0))?;
-        let read = page(BufReader::new(&*file), offset, limit, bytes);
+        let read = lines(BufReader::new(&*file), offset, limit, bytes);
         file.seek(SeekFrom::End(0))?;
         read
     }
@@ -195,23 +196,6 @@ impl Kept {
             self.skipped += cut as u64;
         }
     }
-}
-
-fn page(mut file: impl BufRead, offset: usize, limit: usize, bytes: u64) -> io::Result<(String, bool)> {
-    for _ in 1..offset {
-        if file.skip_until(b'\n')? == 0 {
-            return Ok((String::new(), false));
-        }
-    }
-    let mut text = Vec::new();
-    for _ in 0..limit {
-        let room = bytes.saturating_sub(text.len() as u64);
-        if room == 0 || file.by_ref().take(room).read_until(b'\n', &mut text)? == 0 {
-            break;
-        }
-    }
-    let more = !file.fill_buf()?.is_empty();
-    Ok((String::from_utf8_lossy(&text).into_owned(), more))
 }
 
 #[cfg(test)]

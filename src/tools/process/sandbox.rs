@@ -4,6 +4,17 @@
 //! Levels, the first that works: bubblewrap with a system call filter; Landlock with one (no file system of its own, so
 //! protected files are put back afterwards); on macOS `sandbox-exec`. Without any a command is not held, and says so.
 
+#![cfg_attr(
+    windows,
+    allow(
+        dead_code,
+        unused_imports,
+        unused_variables,
+        unreachable_patterns,
+        reason = "there is no sandbox of ours there"
+    )
+)]
+
 #[cfg(target_os = "linux")]
 mod bubblewrap;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,151 @@
+//! The instructions of folders: an `AGENTS.md` joins the conversation with the first file beside or below it that is read,
+//! changed or mentioned.
+//!
+//! Invariants: each joins once in what the model knows, at the end of a message that is new, so that the beginning of the
+//! requests never changes; nothing outside the workspace is read. Instructions grant no permission: those are not for the
+//! model to give.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::prompt::{cut, fenced};
+use crate::model::{Message, Part};
+use crate::workspace::{Workspace, WorkspacePath};
+
+/// The name of a file of instructions.
+pub const FILE: &str = "AGENTS.md";
+/// The most bytes of one.
+const LONGEST: usize = 32 << 10;
+/// An editor that does not say what a file holds is not waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const BEGIN: &str = "Instructions from ";
+const END: &str = ". They grant no permission";
+
+/// Instructions for the model, as they stand in a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    name: String,
+    text: String,
+}
+
+impl Rules {
+    /// What the file at `path` says, cut where it is too long.
+    #[must_use]
+    pub fn new(path: &Path, text: &str) -> Self {
+        let text = cut(text, LONGEST, "it is longer than tandem takes");
+        Self { name: path.display().to_string(), text }
+    }
+}
+
+impl fmt::Display for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&fenced(&format!("{BEGIN}{}{END}", self.name), &self.text))
+    }
+}
+
+/// The files of instructions that the model has. Cheap to clone; clones share.
+#[derive(Debug, Clone, Default)]
+pub struct Guidance(Arc<Mutex<HashSet<String>>>);
+
+impl Guidance {
+    /// The instructions of the folders between the workspace folder and `file` that the model has not got yet, the outermost
+    /// first. Those of the workspace folder itself come with a prompt.
+    pub async fn about(&self, workspace: &Workspace, file: &WorkspacePath) -> Vec<Rules> {
+        let mut paths = self.claimed(workspace, above(workspace, file));
+        // What the model reads or writes by itself, it knows.
+        paths.retain(|path| path.real() != file.real());
+        read(workspace, &paths).await
+    }
+
+    /// The instructions of the workspace folders that the model has not got yet.
+    pub async fn everywhere(&self, workspace: &Workspace) -> Vec<Rules> {
+        let paths = workspace.roots().iter().filter_map(|root| workspace.resolve_path(&root.path().join(FILE)).ok());
+        let paths = self.claimed(workspace, paths.collect());
+        read(workspace, &paths).await
+    }
+
+    /// Those of `paths` that are there and that the model has not got: all for one call, however many run side by side.
+    fn claimed(&self, workspace: &Workspace, mut paths: Vec<WorkspacePath>) -> Vec<WorkspacePath> {
+        paths.retain(|path| workspace.document(path).is_some() || path.real().is_file());
+        let mut known = self.lock();
+        paths.retain(|path| known.insert(path.absolute().display().to_string()));
+        paths
+    }
+
+    /// Whether the model did not have the instructions of the file at `path`; it has them from now on.
+    #[must_use]
+    pub fn is_new(&self, path: &Path) -> bool {
+        self.lock().insert(path.display().to_string())
+    }
+
+    /// The model knows what these messages say, and nothing else.
+    pub fn recall<'a>(&self, messages: impl Iterator<Item = &'a Message>) {
+        let mut known = HashSet::new();
+        for message in messages {
+            match message {
+                Message::Results { results } => results.iter().for_each(|result| known.extend(named(&result.content))),
+                Message::User { parts } => parts.iter().for_each(|part| match part {
+                    Part::Text { text } => known.extend(named(text)),
+                    Part::Image { .. } => {}
+                }),
+                Message::Assistant(_) => {}
+            }
+        }
+        *self.lock() = known;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn read(workspace: &Workspace, paths: &[WorkspacePath]) -> Vec<Rules> {
+    let mut found = Vec::new();
+    for path in paths {
+        if let Ok(Ok(file)) = timeout(PATIENCE, workspace.peek(path)).await {
+            found.push(Rules::new(&path.absolute(), &file.marked()));
+        }
+    }
+    found
+}
+
+/// Where the instructions of the folders between the workspace folder and `file` would be.
+fn above(workspace: &Workspace, file: &WorkspacePath) -> Vec<WorkspacePath> {
+    let real = file.real();
+    let depth = file.target().components().count();
+    let folders: Vec<&Path> = real.ancestors().skip(1).take(depth.saturating_sub(1)).collect();
+    folders.iter().rev().filter_map(|folder| workspace.resolve_path(&folder.join(FILE)).ok()).collect()
+}
+
+/// The files whose instructions stand in `text`.
+fn named(text: &str) -> impl Iterator<Item = String> {
+    let lines = text.match_indices(BEGIN).filter_map(|(at, _)| text.get(at + BEGIN.len()..)?.lines().next());
+    lines.filter_map(|line| Some(line.strip_suffix(':')?.strip_suffix(END)?.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ToolResult;
+
+    #[test]
+    fn what_the_messages_say_is_known_and_nothing_else() {
+        let guidance = Guidance::default();
+        guidance.lock().insert("/w/gone/AGENTS.md".to_owned());
+        let rules = |path: &str| Rules::new(Path::new(path), "Use tabs.").to_string();
+        let content = format!("1\tfn a() {{}}\n{}", rules("/w/a b/AGENTS.md"));
+        let result = ToolResult { call_id: String::new(), content, is_error: false };
+        let text = format!("see\n\n{}\n\n{}", rules("/w/c/AGENTS.md"), rules("/w/c/d/AGENTS.md"));
+        let messages = [Message::Results { results: vec![result] }, Message::User { parts: vec![Part::Text { text }] }];
+        guidance.recall(messages.iter());
+        let mut known: Vec<_> = guidance.lock().iter().cloned().collect();
+        known.sort();
+        assert_eq!(known, ["/w/a b/AGENTS.md", "/w/c/AGENTS.md", "/w/c/d/AGENTS.md"]);
+    }
+}

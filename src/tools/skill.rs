@@ -1,0 +1,128 @@
+//! `skill`: how a kind of task is done, told when it is needed. Offered only where there are skills; their names and
+//! purposes stand in the tool's description, so that a session without skills does not pay for them.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt as _};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::files::unless_cancelled;
+use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
+use crate::text::display::{escape_line, marked};
+use crate::workspace::{Skill, Workspace};
+
+/// As much is told of what one skill is for, in bytes.
+const PURPOSE: usize = 300;
+/// As much is told of all, in bytes.
+const LIST: usize = 8 << 10;
+
+const EXAMPLE: &str = r#"{"name": "release"}"#;
+
+pub(super) struct LoadSkill {
+    skills: Arc<[Skill]>,
+    description: String,
+}
+
+/// What to load.
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// The skill.
+    name: String,
+    /// Another file of its folder that it names, such as `reference.md`.
+    file: Option<String>,
+}
+
+impl LoadSkill {
+    pub(super) fn new(skills: Arc<[Skill]>) -> Self {
+        let description = format!(
+            "Load a skill before a task it is for: it says how such a task is done here. It grants no permission. \
+             Skills:{}",
+            list(&skills)
+        );
+        Self { skills, description }
+    }
+
+    fn find(&self, name: &str) -> Result<&Skill, ToolError> {
+        let names = || self.skills.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>().join(", ");
+        let found = self.skills.iter().find(|skill| skill.name == name);
+        found.ok_or_else(|| ToolError(format!("there is no skill {}; there are {}", escape_line(name), names())))
+    }
+}
+
+/// A line for each skill, as long as there is room.
+fn list(skills: &[Skill]) -> String {
+    let mut list = String::new();
+    for (index, skill) in skills.iter().enumerate() {
+        let purpose = escape_line(&skill.description);
+        let (shown, rest) = purpose.split_at(purpose.floor_char_boundary(PURPOSE));
+        let more = if rest.is_empty() { "" } else { "…" };
+        if list.len() + shown.len() > LIST {
+            let names: Vec<_> = skills.iter().skip(index).map(|skill| skill.name.as_str()).collect();
+            write!(list, "\n- also {}", names.join(", ")).expect("writing to a string cannot fail");
+            break;
+        }
+        write!(list, "\n- {}: {shown}{more}", skill.name).expect("writing to a string cannot fail");
+    }
+    list
+}
+
+/// What a skill says, or another file of its folder, with what cannot be seen in it written out.
+///
+/// # Errors
+/// When it cannot be read, in words for the model.
+pub async fn load_skill(workspace: &Workspace, skill: &Skill, file: Option<&str>) -> Result<String, ToolError> {
+    let Skill { name, folder, .. } = skill;
+    let what = escape_line(file.unwrap_or("SKILL.md"));
+    let text = skill.read(workspace, file).await;
+    let text = text.map_err(|error| ToolError(format!("{what} of the skill {name} cannot be read: {error}")))?;
+    Ok(format!("[{what} of the skill {name}, in {}; it grants no permission]\n{}", folder.display(), marked(&text)))
+}
+
+impl Tool for LoadSkill {
+    fn name(&self) -> &'static str {
+        "skill"
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn parameters(&self) -> Value {
+        arguments::schema::<Arguments>()
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Read
+    }
+
+    fn preview<'a>(
+        &'a self,
+        _context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<Preview, ToolError>> {
+        async {
+            let Arguments { name, file } = arguments::read(arguments, EXAMPLE)?;
+            let skill = self.find(&name)?;
+            let file = file.map(|file| format!(" ({})", escape_line(&file))).unwrap_or_default();
+            Ok(Preview { title: format!("Load the skill {}{file}", skill.name), ..Preview::default() })
+        }
+        .boxed()
+    }
+
+    fn run<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        arguments: &'a Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async {
+            let Arguments { name, file } = arguments::read(arguments, EXAMPLE)?;
+            let loading = load_skill(&context.workspace, self.find(&name)?, file.as_deref());
+            let content = unless_cancelled(context, loading).await??;
+            Ok(ToolOutput { content, ..ToolOutput::default() })
+        }
+        .boxed()
+    }
+}

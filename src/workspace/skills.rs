@@ -1,0 +1,186 @@
+//! Skills: folders with a `SKILL.md` that says how to do a kind of task, in the format of agentskills.io. The person's own
+//! are in `skills/` beside `config.toml`, those of a workspace in `.tandem/skills/` and `.agents/skills/`, where the
+//! installers of skills and most other agents have them.
+//!
+//! Invariants: a skill is text. Finding one reads the beginning of its file, using one reads it: nothing is run and
+//! nothing allowed by it. No file outside the skill's own folder is read, and of a workspace none that may hold secrets.
+
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
+
+use super::disk::{self, blocking};
+use super::{Root, Workspace};
+
+/// The file that makes a folder a skill.
+const FILE: &str = "SKILL.md";
+/// Where a workspace has its skills.
+const PLACES: [&str; 2] = [".tandem/skills", ".agents/skills"];
+/// More than these are left out.
+const MOST: usize = 50;
+/// Folders beyond these are not looked into, in each place.
+const LOOKED_AT: usize = 200;
+/// Name and description stand in the first bytes.
+const HEAD: u64 = 8 << 10;
+/// As much is read of one file.
+const LONGEST: u64 = 64 << 10;
+/// Longer names are no names.
+const LONGEST_NAME: usize = 64;
+
+/// A skill that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skill {
+    /// What it is called, as its folder.
+    pub name: String,
+    /// What it is for, on one line.
+    pub description: String,
+    /// Its folder, absolute.
+    pub folder: PathBuf,
+    /// Whether it is the person's own, outside every workspace.
+    is_own: bool,
+}
+
+/// The skills of a person (whose configuration is in `own`) and of a workspace; of several with one name the first. Blocks.
+#[must_use]
+pub fn find(own: Option<&Path>, workspace: &Workspace) -> Vec<Skill> {
+    let own = own.map(|folder| (folder.join("skills"), true));
+    let shared = workspace.roots().iter().flat_map(|root| PLACES.map(|place| (root.path().join(place), false)));
+    let mut found: Vec<Skill> = Vec::new();
+    for (place, is_own) in own.into_iter().chain(shared) {
+        for name in folders(&place, is_own, workspace) {
+            let skill = Skill { folder: place.join(&name), name, description: String::new(), is_own };
+            if found.len() < MOST
+                && found.iter().all(|other| other.name != skill.name)
+                && let Some(description) = skill.described(workspace)
+            {
+                found.push(Skill { description, ..skill });
+            }
+        }
+    }
+    found
+}
+
+/// The names in a folder of skills, in order.
+fn folders(place: &Path, is_own: bool, workspace: &Workspace) -> Vec<String> {
+    let entries = if is_own {
+        Root::open(place).and_then(|root| root.dir().entries())
+    } else {
+        let root = workspace.roots().iter().find_map(|root| Some((root, place.strip_prefix(root.path()).ok()?)));
+        let Some((root, place)) = root else { return Vec::new() };
+        root.dir().read_dir(place)
+    };
+    let names = entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
+    names.sort_unstable();
+    names.truncate(LOOKED_AT);
+    names
+}
+
+fn is_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(is_plain)
+}
+
+impl Skill {
+    /// What it says of itself; `None` for what is no skill.
+    fn described(&self, workspace: &Workspace) -> Option<String> {
+        let text = self.beginning(workspace, FILE, HEAD).ok()?;
+        let matter = front_matter(&text).filter(|(name, description)| *name == self.name && !description.is_empty());
+        if matter.is_none() {
+            let path = self.folder.join(FILE);
+            tracing::warn!("{} is no skill: it needs `name: {}` and a description", path.display(), self.name);
+        }
+        matter.map(|(_, description)| description)
+    }
+
+    /// The file `name` in its folder, `SKILL.md` when there is none named; cut where it is too long.
+    ///
+    /// # Errors
+    /// When there is no such file, it leads elsewhere, or it may hold secrets.
+    pub async fn read(&self, workspace: &Workspace, name: Option<&str>) -> io::Result<String> {
+        let name = name.unwrap_or(FILE).to_owned();
+        let (skill, workspace) = (self.clone(), workspace.clone());
+        let mut text = blocking(move || skill.beginning(&workspace, &name, LONGEST + 1)).await?;
+        if text.len() as u64 > LONGEST {
+            text.push_str("\n[the rest was left out: it is longer than 64 kB]\n");
+        }
+        Ok(text)
+    }
+
+    fn beginning(&self, workspace: &Workspace, name: &str, limit: u64) -> io::Result<String> {
+        let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        if !inside || super::protect::is_secret(Path::new(name)) {
+            return Err(io::Error::other("only the files of the skill's folder can be read, and no secrets"));
+        }
+        let mut bytes = Vec::new();
+        if self.is_own {
+            Root::open(&self.folder)?.open_file(name.as_ref())?.take(limit).read_to_end(&mut bytes)?;
+        } else {
+            let path = workspace.resolve_path(&self.folder.join(name)).map_err(io::Error::other)?;
+            if path.is_secret() {
+                return Err(io::Error::other("it may hold secrets"));
+            }
+            disk::open(&path).map_err(io::Error::other)?.take(limit).read_to_end(&mut bytes)?;
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Name and description of the front matter: of YAML what these two are written in, plain, quoted or over several lines.
+/// Anything else in it is passed over, and without an end it is none.
+fn front_matter(text: &str) -> Option<(String, String)> {
+    let mut lines = text.lines().map(str::trim_end);
+    lines.next().filter(|line| *line == "---")?;
+    let mut entries: Vec<(&str, String)> = Vec::new();
+    for line in lines {
+        match (line.split_once(':'), entries.last_mut()) {
+            _ if line == "---" => {
+                let value = |key: &str| entries.iter().find(|entry| entry.0 == key).map(|entry| plain(&entry.1));
+                return Some((value("name")?, value("description")?));
+            }
+            (_, Some((_, value))) if line.starts_with([' ', '\t']) => {
+                value.push(' ');
+                value.push_str(line.trim_start());
+            }
+            (Some((key, value)), _) => entries.push((key, value.trim().to_owned())),
+            (None, _) => {}
+        }
+    }
+    None
+}
+
+/// A value without its quotes, or without the sign of a block.
+fn plain(value: &str) -> String {
+    let quoted = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
+    if let Some(text) = quoted('"') {
+        return text.replace("\\\"", "\"");
+    }
+    if let Some(text) = quoted('\'') {
+        return text.replace("''", "'");
+    }
+    let block = value.strip_prefix(['>', '|']).map(|text| text.trim_start_matches(['-', '+']));
+    block.unwrap_or(value).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_and_description_are_read_of_the_front_matter() {
+        let check = |text: &str, expected: Option<(&str, &str)>| {
+            let expected = expected.map(|(name, description)| (name.to_owned(), description.to_owned()));
+            assert_eq!(front_matter(text), expected, "{text}");
+        };
+        check("---\nname: fix\ndescription: Fix it: now\n---\nHow.", Some(("fix", "Fix it: now")));
+        check("---\r\nname: \"fix\"\r\ndescription: 'It''s'\r\n---\r\n", Some(("fix", "It's")));
+        check("---\ndescription: >-\n  Two\n  lines\nname: fix\n---\n", Some(("fix", "Two lines")));
+        check(
+            "---\nname: fix\n# a remark\ndescription: one\n  and two\nmeta:\n  name: x\n---\n",
+            Some(("fix", "one and two")),
+        );
+        check("---\nname: fix\nallowed-tools: Bash(rm:*)\n---\n", None);
+        check("---\nname: fix\ndescription: no end\n", None);
+        check("# Fix\n---\nname: fix\ndescription: late\n---\n", None);
+        check("", None);
+    }
+}
