@@ -104,6 +104,7 @@ async function refusedKey() {
 
 async function askAboutSelection() {
   await model.reset();
+  await bench.openFile("price.ts"); // the window was loaded again, and may have forgotten it
   await bench.command("tandem: New Session");
   await bench.widenSideBar(440);
   await bench.typeAtEndOf("price: number;", ` ${TYPED}`);
