@@ -338,6 +338,7 @@ fn files_that_are_unsaved_are_named() {
     let mut client = stage.client();
     client.open(&stage.world.uri("a.rs"), "typed\n");
     client.open(&stage.world.uri("b.rs"), "same\n");
+    client.open(&stage.world.uri("notes.tandem.md"), "## You\n");
     let session = client.session(&stage.world);
     let prompt = client.prompt(&session, "go");
     let question = client.next("session/request_permission");
@@ -357,6 +358,7 @@ fn an_editor_that_saves_is_asked_to() {
     let session = client.session(&stage.world);
     let prompt = client.prompt(&session, "go");
     let question = client.next("session/request_permission");
+    assert_eq!(question["params"]["toolCall"]["title"], "Run `cat a.rs` (saves a.rs before)");
     allow(&mut client, &question);
     let save = client.next("_tandem/save");
     assert_eq!(save["params"], json!({ "uris": [stage.world.uri("a.rs")] }));
