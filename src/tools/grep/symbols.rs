@@ -18,7 +18,7 @@ const FOUND: usize = 1000;
 /// Words that may stand before the one that defines.
 const BEFORE: &str = r#"pub(?:\([^)]*\))?|export|default|declare|async|const|unsafe|extern|"[^"]*"|static|abstract|final|public|private|protected|internal|local|inline|virtual|override|sealed|open|data"#;
 /// Words that define what stands behind them.
-const DEFINING: &str = r"fn|struct|enum|union|trait|type|const|static|class|interface|protocol|extension|object|record|def|defp|defmodule|func|fun|function\*?|sub|module|mod|namespace|macro_rules!|let|var|val";
+const DEFINING: &str = r"fn|struct|enum|union|trait|type|const|static|class|interface|protocol|extension|object|record|def|defp|defmodule|func|fun|function\*?|sub|module|mod|namespace|macro_rules!";
 
 /// A line that defines something.
 #[derive(Debug, Clone, PartialEq, Eq)]
