@@ -68,7 +68,7 @@ impl TypedTool for ListFiles {
     }
 }
 
-/// What is in a folder, as [`ListFiles`] shows it when nobody says how deep. Blocks.
+/// What is in a folder, as `list_files` shows it when nobody says how deep. Blocks.
 ///
 /// # Errors
 /// When it is no folder or cannot be read.

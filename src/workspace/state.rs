@@ -7,7 +7,8 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use cap_std::fs::DirEntry;
+use cap_fs_ext::OpenOptionsSyncExt as _;
+use cap_std::fs::{DirEntry, OpenOptions};
 
 use super::Root;
 use super::disk::{self, blocking};
@@ -15,6 +16,9 @@ use log::{Log, LogError, Opened};
 
 /// A file that is read whole is not longer than this.
 const LARGEST: u64 = 1 << 20;
+/// Files that are opened at once, at least and at most.
+const FEW: usize = 256;
+const MANY: usize = 1024;
 /// So much is read at once where a short line is wanted.
 const SECTOR: usize = 512;
 
@@ -123,7 +127,7 @@ impl StateFolder {
     }
 
     /// What `pick` makes of its files and the first line of each, the last written first: `count` at most, of those
-    /// behind the file `after` (none, when that is gone). No more files are opened than that takes.
+    /// behind the file `after` (none, when that is gone). Hardly more files are opened than that takes.
     ///
     /// # Errors
     /// When the folder cannot be read. A file that cannot is left out.
@@ -131,18 +135,28 @@ impl StateFolder {
         &self,
         after: Option<String>,
         count: usize,
-        mut pick: impl FnMut(&Found, &[u8]) -> Option<T> + Send + 'static,
+        pick: impl Fn(&Found, &[u8]) -> Option<T> + Send + Sync + 'static,
     ) -> io::Result<Vec<T>> {
         let root = self.0.clone();
         blocking(move || {
             let mut files = files(&root)?;
             files.sort_unstable_by(|a, b| b.written.cmp(&a.written).then_with(|| b.name.cmp(&a.name)));
-            let mut files = files.iter();
+            let mut files = files.as_slice();
             if let Some(after) = after {
-                let _skipped = files.by_ref().find(|file| file.name == after);
+                files = files.split(|file| file.name == after).nth(1).unwrap_or_default();
             }
-            let picked = files.filter_map(|file| pick(file, &first_line(&root, &file.name).ok()?));
-            Ok(picked.take(count).collect())
+            let look = |files: &[Found]| -> Vec<T> {
+                files.iter().filter_map(|file| pick(file, &first_line(&root, &file.name).ok()?)).collect()
+            };
+            let mut picked = Vec::new();
+            while picked.len() < count && !files.is_empty() {
+                let wanted = count.saturating_sub(picked.len()).clamp(FEW, MANY).min(files.len());
+                let (next, rest) = files.split_at(wanted);
+                picked.extend(in_halves(next, look));
+                files = rest;
+            }
+            picked.truncate(count);
+            Ok(picked)
         })
         .await
     }
@@ -190,9 +204,21 @@ impl StateFolder {
     }
 }
 
+/// What `look` makes of the files, by two threads at once: opening a file is work of the kernel's.
+fn in_halves<T: Send>(files: &[Found], look: impl Fn(&[Found]) -> Vec<T> + Sync) -> Vec<T> {
+    let (one, other) = files.split_at(files.len().div_ceil(2));
+    std::thread::scope(|scope| {
+        let beside = scope.spawn(|| look(other));
+        let mut all = look(one);
+        all.extend(beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        all
+    })
+}
+
 fn first_line(root: &Root, name: &str) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    let file = root.open_file(name.as_ref())?.take(LARGEST);
+    // It was a regular file a moment ago; should it be none any more, it must not block.
+    let file = root.dir().open_with(name, OpenOptions::new().read(true).nonblock(true))?.take(LARGEST);
     BufReader::with_capacity(SECTOR, file).read_until(b'\n', &mut line)?;
     Ok(line)
 }
@@ -223,6 +249,8 @@ fn outdated(mut files: Vec<Found>, now: SystemTime, retention: Retention) -> Vec
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]
@@ -241,6 +269,30 @@ mod tests {
         check(vec![file("a", 5, 0), file("b", 5, 100)], &[]);
         check(vec![file("a", 1, 0), file("b", 1, 101)], &["b"]);
         check(vec![file("a", 4, 3), file("b", 4, 2), file("c", 4, 1)], &["a"]);
+    }
+
+    #[tokio::test]
+    async fn as_many_are_picked_as_are_wanted_in_order() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = StateFolder::open(home.path().join("state")).await.unwrap();
+        for number in 0..FEW * 3 {
+            let name = format!("{number:04}");
+            folder.write(&name, format!("{name} first\nand second").into_bytes()).await.unwrap();
+            let file = File::options().write(true).open(home.path().join("state").join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(number as u64)).unwrap();
+        }
+        let check = async |after: Option<&str>, count: usize, step: usize, expected: Vec<usize>| {
+            let pick = move |_: &Found, line: &[u8]| {
+                let number: usize = std::str::from_utf8(line).unwrap().strip_suffix(" first\n")?.parse().ok()?;
+                number.is_multiple_of(step).then_some(number)
+            };
+            assert_eq!(folder.pick(after.map(str::to_owned), count, pick).await.unwrap(), expected);
+        };
+        check(None, usize::MAX, 1, (0..FEW * 3).rev().collect()).await;
+        check(None, 3, 1, vec![767, 766, 765]).await;
+        check(None, 3, 300, vec![600, 300, 0]).await;
+        check(Some("0300"), 9, 100, vec![200, 100, 0]).await;
+        check(Some("gone"), 9, 1, Vec::new()).await;
     }
 
     #[cfg(unix)]

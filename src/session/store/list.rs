@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use memchr::memmem;
+
 use super::load::{self, Kept, TooNew};
 use super::record::{Head, Record};
 use super::replay;
@@ -120,7 +122,10 @@ impl Sessions {
             folder => folder?,
         };
         let cwd = cwd.map(Path::to_owned);
+        // Most lines are of other folders, which is cheaper to see than to read them.
+        let written = cwd.as_ref().and_then(|cwd| serde_json::to_vec(cwd).ok()).unwrap_or_default();
         let listed = move |file: &Found, line: &[u8]| {
+            memmem::find(line, &written)?;
             let head = head(line).filter(|head| Some(head.id.as_str()) == file.name.strip_suffix(ENDING))?;
             let is_there = cwd.as_ref().is_none_or(|cwd| head.folders.first() == Some(cwd));
             is_there.then_some(Listed { id: head.id, folders: head.folders, title: head.title, updated: file.written })
