@@ -43,6 +43,7 @@ pub use path::{PathError, Root, WorkspacePath};
 use seen::{Known, Seen};
 pub use skills::Skill;
 pub use state::StateFolder;
+pub use unsaved::CHAT_FILE;
 
 /// The files of one session. Cheap to clone; clones share what the session has read.
 #[derive(Clone)]

@@ -67,6 +67,11 @@ impl Editor for SessionEditor {
         let answer = self.peer.request("fs/write_text_file", &request);
         async move { Some(answer.await.map(drop).map_err(|error| EditorError(error.to_string()))) }.boxed()
     }
+
+    fn saves(&self) -> bool {
+        self.documents.saves()
+    }
+
     fn save(&self, uris: Vec<String>) -> BoxFuture<'_, bool> {
         self.documents.save(uris)
     }

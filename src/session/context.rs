@@ -1,4 +1,5 @@
-//! What comes along with a prompt without being said: the instructions of `AGENTS.md`, and the files that are mentioned.
+//! What comes along with a prompt without being said: the instructions of `AGENTS.md`, what is mentioned (files, lines,
+//! folders, what the editor knows), and the skill that was called.
 //!
 //! Invariants: nothing outside the workspace is read by reference (the person's own `AGENTS.md` apart, which no
 //! repository can name); what may hold secrets is left to `read_file`, which asks; what joined a message stays in it, so
@@ -32,26 +33,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Actor {
     /// Puts into a prompt what comes along with it.
-    pub(super) async fn complete(&self, prompt: &mut Prompt) {
+    pub(super) async fn attach(&self, prompt: &mut Prompt) {
         let until = Instant::now() + PATIENCE;
-        let mut parts = Vec::new();
-        let mut mentioned: Vec<(Mention, Option<Attachment>)> = Vec::new();
-        for part in prompt.parts.drain(..) {
-            if let Attachment::Mention { name } = &part {
-                mentioned.push((Mention::Place { name: name.clone(), lines: None }, Some(part)));
-                continue;
+        let (mut parts, mentioned) = apart(std::mem::take(&mut prompt.parts));
+        for part in &mut parts {
+            if let Attachment::Skill(skill) = part
+                && let Ok(Ok(text)) = timeout_at(until, tools::load_skill(&self.workspace, skill, None)).await
+            {
+                *part = Attachment::Shown { heading: format!("The skill {}", skill.name), text };
             }
-            if let Attachment::Skill(skill) = &part {
-                let loaded = timeout_at(until, tools::load_skill(&self.workspace, skill, None)).await;
-                let heading = format!("The skill {}", skill.name);
-                let shown = loaded.ok().and_then(Result::ok).map(|text| Attachment::Shown { heading, text });
-                parts.push(shown.unwrap_or(part));
-                continue;
-            }
-            if let Attachment::Text(text) = &part {
-                mentioned.extend(mentions(text).into_iter().map(|mention| (mention, None)));
-            }
-            parts.push(part);
         }
         let mut seen = Vec::new();
         for (mention, named) in mentioned {
@@ -130,16 +120,32 @@ impl Actor {
                 Err(count) => return Some(remark(&format!("{name} has {count} lines; there is no line {}", lines.0))),
             },
         };
-        let name = complete::shown(&self.workspace, &path).unwrap_or_else(|| path.display());
-        Some(Attachment::Excerpt { name, lines, text })
+        Some(Attachment::Excerpt { name: complete::shown(&self.workspace, &path), lines, text })
     }
 
     async fn folder(&self, path: WorkspacePath) -> Option<Attachment> {
-        let heading = format!("What is in the folder {}", path.display());
+        let heading = format!("What is in the folder {}", complete::shown(&self.workspace, &path));
         let workspace = self.workspace.clone();
         let tree = tokio::task::spawn_blocking(move || tools::tree(&workspace, &path)).await.ok()?.ok()?;
         Some(Attachment::Shown { heading, text: cut(&tree, MENTIONED, "list_files shows the rest") })
     }
+}
+
+/// What stands as it is, and what is mentioned: in words, or by the editor, whose part stays where nothing is found.
+fn apart(all: Vec<Attachment>) -> (Vec<Attachment>, Vec<(Mention, Option<Attachment>)>) {
+    let (mut parts, mut mentioned) = (Vec::new(), Vec::new());
+    for part in all {
+        match &part {
+            Attachment::Mention { name } => {
+                mentioned.push((Mention::Place { name: name.clone(), lines: None }, Some(part)));
+                continue;
+            }
+            Attachment::Text(text) => mentioned.extend(mentions(text).into_iter().map(|mention| (mention, None))),
+            _ => {}
+        }
+        parts.push(part);
+    }
+    (parts, mentioned)
 }
 
 fn remark(words: &str) -> Attachment {

@@ -27,7 +27,7 @@ impl Actor {
             self.keep(Entry { message, encoded });
         }
         let words = prompt.words();
-        self.complete(&mut prompt).await;
+        self.attach(&mut prompt).await;
         prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
         let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
         let encoded = provider.encode(&message);
@@ -118,7 +118,7 @@ impl Actor {
     pub(super) async fn steer(&self, mut prompt: Prompt, joined: oneshot::Sender<()>) {
         if let Some(running) = &self.running {
             let words = prompt.words();
-            self.complete(&mut prompt).await;
+            self.attach(&mut prompt).await;
             let parts = prompt::render(prompt, self.mode == Mode::Plan);
             // What the turn does not take is dropped, which tells the asker.
             let _not_taken = running.steering.try_send(Steer { words, parts, joined });

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use self::job::{Ended, Job};
 pub(super) use self::output::Output;
 pub use self::sandbox::Sandbox;
-use self::sandbox::{Confined, Input, Invocation, Places, Scratch};
+use self::sandbox::{Confined, Invocation, Places, Scratch, Start};
 use super::{CommandLine, Live, ToolError};
 use crate::workspace::guard::with_repositories;
 use crate::workspace::{Guard, Workspace};
@@ -209,7 +209,7 @@ impl Shared {
         let mut variables: BTreeMap<_, _> = given.chain(fixed).collect();
         variables.insert("PATH".to_owned(), surroundings.path().into());
         let Some(sandbox) = self.sandbox.get().filter(|_| line.sandboxed) else {
-            let invocation = surroundings.supervised(None, argv)?;
+            let invocation = surroundings.supervised(&Start::Plainly, argv)?;
             return Ok(Prepared { invocation, variables, cwd, guard: None, scratch: None, _scratch: None });
         };
         let scratch = self.scratch()?;
@@ -253,14 +253,18 @@ impl Surroundings {
     }
 
     /// What starts `argv` by way of the [`supervisor`].
-    fn supervised(&self, restriction: Option<String>, argv: Vec<OsString>) -> io::Result<Invocation> {
+    fn supervised(&self, start: &Start, argv: Vec<OsString>) -> io::Result<Invocation> {
         let missing = "it is not known which program this is";
         let program = self.program.clone().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, missing))?;
         let mut arguments = vec![OsString::from("sandbox-exec")];
-        arguments.extend(restriction.into_iter().flat_map(|json| ["--restrict".into(), OsString::from(json)]));
+        match start {
+            Start::Plainly => {}
+            Start::Filtered => arguments.push("--filtered".into()),
+            Start::Restricted(how) => arguments.extend(["--restrict".into(), serde_json::to_string(how)?.into()]),
+        }
         arguments.push("--".into());
         arguments.extend(argv);
-        Ok(Invocation { program, arguments, input: Input::Lifeline })
+        Ok(Invocation { program, arguments })
     }
 }
 

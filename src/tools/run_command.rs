@@ -69,9 +69,11 @@ impl TypedTool for RunCommand {
         if line.network {
             title.push_str(" (with the network)");
         }
-        let old = unsaved(context).await;
-        if !old.is_empty() {
-            title = format!("{title} (without what is unsaved in {})", old.join(", "));
+        let unsaved = unsaved(context).await.join(", ");
+        if !unsaved.is_empty() && context.workspace.saves() {
+            title = format!("{title} (saves {unsaved} before)");
+        } else if !unsaved.is_empty() {
+            title = format!("{title} (without what is unsaved in {unsaved})");
         }
         let targets = vec![folder(context, &arguments)?.real()];
         Ok(Preview { title, targets, command: Some(Box::new(line)), ..Preview::default() })
@@ -126,7 +128,7 @@ async fn command_line(context: &ToolContext, arguments: &Arguments) -> Result<Co
     })
 }
 
-/// The files whose unsaved text a command will not see.
+/// The files with unsaved text, which a command does not see.
 async fn unsaved(context: &ToolContext) -> Vec<String> {
     context.workspace.unsaved().await.iter().map(WorkspacePath::display).collect()
 }

@@ -257,8 +257,11 @@ fn find(search: &Search) -> Vec<Range<usize>> {
     let mut from = 0;
     while let Some(at) = view.shown().as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
         let seen = from + at..from + at + sought.shown().len();
-        let bytes =
-            view.bytes(&seen).filter(|bytes| splits_no_crlf(text, bytes) && (is_exact || ends_at_words(text, bytes)));
+        let bytes = view.bytes(&seen).filter(|bytes| is_exact || ends_at_words(text, bytes));
+        if bytes.as_ref().is_some_and(|bytes| !splits_no_crlf(text, bytes)) {
+            // Not a place, but not to be passed over in favor of another one either.
+            return Vec::new();
+        }
         from = match &bytes {
             Some(_) if search.edit.replace_all => seen.end,
             _ => view.shown().ceil_char_boundary(seen.start + 1),

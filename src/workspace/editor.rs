@@ -37,6 +37,11 @@ pub trait Editor: Send + Sync {
         ready(None).boxed()
     }
 
+    /// Whether [`Self::save`] can do anything.
+    fn saves(&self) -> bool {
+        false
+    }
+
     /// Saves the open documents with these URIs (`_tandem/save`); `false` where it cannot be asked to.
     fn save(&self, uris: Vec<String>) -> BoxFuture<'_, bool> {
         let _ = uris;

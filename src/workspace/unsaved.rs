@@ -2,10 +2,19 @@
 
 use super::{FileText, Source, Workspace, WorkspacePath};
 
+/// How the names of chat files end: tandem itself writes into them, and no program reads them.
+pub const CHAT_FILE: &str = ".tandem.md";
+
 impl Workspace {
-    /// The files with unsaved changes in the editor, by name.
+    /// The files with unsaved changes in the editor, by name; without chat files.
     pub async fn unsaved(&self) -> Vec<WorkspacePath> {
         self.unsaved_documents().await.into_iter().map(|(path, _)| path).collect()
+    }
+
+    /// Whether [`Self::save`] can do anything.
+    #[must_use]
+    pub fn saves(&self) -> bool {
+        self.0.editor.saves()
     }
 
     /// Has the editor save what is unsaved; gives what is unsaved still, because it cannot or would not.
@@ -22,6 +31,9 @@ impl Workspace {
     async fn unsaved_documents(&self) -> Vec<(WorkspacePath, String)> {
         let mut unsaved = Vec::new();
         for document in self.documents().all() {
+            if document.uri.ends_with(CHAT_FILE) {
+                continue;
+            }
             let path = document.path.as_deref().and_then(|path| self.resolve_path(path).ok());
             let Some(path) = path else { continue };
             if let Ok(FileText { source: Source::Buffer { unsaved: true, .. }, .. }) = self.peek(&path).await {

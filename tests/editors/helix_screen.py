@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Takes the picture for editors/helix/README.md: the real Helix, the real tandem, a scripted model.
+"""Takes the pictures for editors/helix/README.md: the real Helix, the real tandem, a scripted model.
 
-    HX=… TANDEM_BIN=… [GRAMMARS=FOLDER] tests/editors/helix_screen.py OUT.png
+    HX=… TANDEM_BIN=… [GRAMMARS=FOLDER] tests/editors/helix_screen.py edit|command OUT.png
 
 GRAMMARS holds `markdown.so`, `markdown_inline.so`, `diff.so` and `rust.so` for Helix; Debian's package comes without any, and the
 picture is then without colors.
@@ -39,24 +39,46 @@ def configure(folder):
         (folder / "runtime/grammars").symlink_to(pathlib.Path(grammars).resolve())
 
 
+COMMAND = {"command": "cargo test --lib add -- --nocapture"}
+
+
+def call(name, arguments):
+    return {"call": {"id": f"call_{name}", "name": name, "arguments": arguments}}
+
+
+# What is asked, what the model says, and what the screen shows then.
+SCENES = {
+    "edit": (
+        "Can `add` in src/lib.rs go wrong?",
+        ([call("read_file", {"path": "src/lib.rs"})], [{"text": ANSWER}, call("edit_file", EDIT)]),
+        r"checked_add[\s\S]*Allow\* or",
+    ),
+    "command": (
+        "Do the tests of `add` pass?",
+        ([{"text": "I run them."}, call("run_command", COMMAND)],),
+        r"I run them[\s\S]*without network",
+    ),
+}
+
+
 def main():
-    read = {"call": {"id": "call_1", "name": "read_file", "arguments": {"path": "src/lib.rs"}}}
-    edit = {"call": {"id": "call_2", "name": "edit_file", "arguments": EDIT}}
+    scene, out = sys.argv[1:]
+    question, replies, shown = SCENES[scene]
     with tempfile.TemporaryDirectory() as home, helix.Model() as model:
         folder = pathlib.Path(home, "helix")
         folder.mkdir()
         configure(folder)
-        model.script([read], [{"text": ANSWER}, edit])
+        model.script(*replies)
         settings = {**helix.model_environment(model), "XDG_CONFIG_HOME": home}
         with helix.Helix("notes.tandem.md", settings) as editor:
-            editor.insert("geo", "Can `add` in src/lib.rs go wrong?")
+            editor.insert("geo", question)
             editor.command("w")
-            editor.shows(r"checked_add[\s\S]*Allow\* or")
+            editor.shows(shown)
             if editor.has_message_menus:
                 editor.shows(r"Always \(session\)")
             screen = editor.colored()
     script = pathlib.Path(__file__).with_name("screen_png.sh")
-    subprocess.run([script, sys.argv[1]], input=screen, text=True, check=True)
+    subprocess.run([script, out], input=screen, text=True, check=True)
 
 
 if __name__ == "__main__":

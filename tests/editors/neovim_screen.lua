@@ -265,6 +265,25 @@ function M.test(t, model, setup)
     wait_text(t, screen, '// typed meanwhile')
   end)
 
+  t.test('on the screen: a command is asked about with all there is to know', function()
+    local command = 'cargo test --package greeter port'
+    local call = { id = 'c4', name = 'run_command', arguments = { command = command } }
+    model:script({ { text = 'I run the tests of `port`.' }, { call = call } }, { { text = 'Not run.' } })
+    screen:keys(':Tandem ask Do its tests pass?', 'Enter')
+    wait_text(t, screen, 'Allow?')
+    local asked = screen:lua([[
+      local chat = require('tandem.session').current().chat
+      return table.concat(vim.api.nvim_buf_get_lines(chat.buf, 0, -1, false), '\n')
+    ]])
+    local always, place = ('Always (session): run_command(%s)'):format(command), command .. '\nin ' .. folder
+    for _, part in ipairs({ 'saves src/main.rs before', place, 'in the sandbox, without network', always }) do
+      t.contains(asked, part)
+    end
+    picture('command', screen, setup.here)
+    screen:keys(':Tandem reject', 'Enter')
+    wait_text(t, screen, 'Not run.')
+  end)
+
   t.test('on the screen: a picker waits until the user stopped typing', function()
     screen:lua([[
       vim.ui.select = function(items, _, choose)
@@ -327,6 +346,25 @@ function M.test(t, model, setup)
     screen:keys('cc')
     wait_line('')
     screen:keys('Escape')
+  end)
+
+  t.test('on the screen: what waits stands above the input, and comes back into it', function()
+    model:script({ { text = 'It begins.' }, { hang = true } })
+    screen:keys(':Tandem ask Begin', 'Enter')
+    wait_text(t, screen, 'It begins.')
+    screen:keys(':Tandem ask And the tests?', 'Enter')
+    wait_text(t, screen, 'waits  And the tests?')
+    screen:keys(':Tandem steer Only port, please', 'Enter')
+    wait_text(t, screen, 'joins  Only port, please')
+    picture('waiting', screen, setup.here)
+    screen:keys(':Tandem stop', 'Enter')
+    wait_text(t, screen, 'input: And the tests?')
+    t.wait('both in the input', function()
+      local input = screen:lua([[return require('tandem.session').current().chat:transcript():input_text()]])
+      return input == 'And the tests?\n\nOnly port, please' or input == 'Only port, please\n\nAnd the tests?'
+    end)
+    picture('back', screen, setup.here)
+    screen:lua([[require('tandem.session').current().chat:transcript():set_input('')]])
   end)
 
   t.test('on the screen: what is typed into the input while an answer streams arrives in one piece', function()

@@ -104,6 +104,7 @@ async function refusedKey() {
 
 async function askAboutSelection() {
   await model.reset();
+  await bench.openFile("price.ts"); // the window was loaded again, and may have forgotten it
   await bench.command("tandem: New Session");
   await bench.widenSideBar(440);
   await bench.typeAtEndOf("price: number;", ` ${TYPED}`);
@@ -224,7 +225,7 @@ async function commandWaits() {
   for (const part of [command, bench.project, /sandbox/i, /network/i, /Always \(session\): run_command\(npm test/]) {
     assert.match(words, typeof part === "string" ? new RegExp(part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")) : part);
   }
-  await picture("command", { x: 48, y: 0, width: 440, height: 424 });
+  await picture("command", { x: 48, y: 0, width: 440, height: 406 });
   await card.locator(".question button", { hasText: /reject/i }).click();
   await bench.chat.locator(".answer", { hasText: "I did not run it." }).waitFor();
   await bench.idle();

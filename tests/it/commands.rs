@@ -256,6 +256,32 @@ fn cancel_ends_a_tree_of_fifty() {
 }
 
 #[test]
+fn a_command_that_is_cancelled_while_it_starts_leaves_nothing() {
+    const MOMENTS: u64 = 24;
+    for level in LEVELS {
+        let length = unique();
+        let calls: Vec<_> = (0..MOMENTS).map(|_| run(&format!("sleep {length}"))).collect();
+        let stage = Stage::new(level, &calls);
+        let mut client = stage.client();
+        let session = client.session(&stage.world);
+        for moment in 0..MOMENTS {
+            let prompt = client.prompt(&session, "go");
+            let question = client.next("session/request_permission");
+            allow(&mut client, &question);
+            client.find(|message| message["params"]["update"]["status"] == "in_progress");
+            // Any moment between the start of what holds the command and that of the command.
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_micros(moment * 500) {
+                std::thread::yield_now();
+            }
+            client.notify("session/cancel", json!({ "sessionId": session }));
+            assert_eq!(finish_prompt(&mut client, prompt), "cancelled");
+            assert_eq!(sleepers(&length), 0, "{level:?}, moment {moment}");
+        }
+    }
+}
+
+#[test]
 fn a_job_runs_in_the_background_until_it_is_stopped_or_the_session_ends() {
     let length = unique();
     let server = format!("echo serving; sleep {length}");
@@ -312,6 +338,7 @@ fn files_that_are_unsaved_are_named() {
     let mut client = stage.client();
     client.open(&stage.world.uri("a.rs"), "typed\n");
     client.open(&stage.world.uri("b.rs"), "same\n");
+    client.open(&stage.world.uri("notes.tandem.md"), "## You\n");
     let session = client.session(&stage.world);
     let prompt = client.prompt(&session, "go");
     let question = client.next("session/request_permission");
@@ -331,6 +358,7 @@ fn an_editor_that_saves_is_asked_to() {
     let session = client.session(&stage.world);
     let prompt = client.prompt(&session, "go");
     let question = client.next("session/request_permission");
+    assert_eq!(question["params"]["toolCall"]["title"], "Run `cat a.rs` (saves a.rs before)");
     allow(&mut client, &question);
     let save = client.next("_tandem/save");
     assert_eq!(save["params"], json!({ "uris": [stage.world.uri("a.rs")] }));

@@ -107,7 +107,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "stop":
         return this.session.stop();
       case "answer":
-        return this.session.answer(message.id, message.optionId);
+        return this.session.questions.answer(message.id, message.optionId);
       case "pick":
         return this.session.pick(message.what, message.value);
       case "attach": {

@@ -18,8 +18,8 @@ export function registerCommands(parts: Parts): Disposable[] {
     openChat: () => chat.focus(),
     newSession: () => session.renew(),
     stop: () => session.stop(),
-    allow: () => session.answerFirst("allow_once"),
-    reject: () => session.answerFirst("reject_once"),
+    allow: () => session.questions.answerFirst("allow_once"),
+    reject: () => session.questions.answerFirst("reject_once"),
     askSelection: () => askSelection(chat),
     editSelection: () => editSelection(parts),
     fix: (uri: Uri, diagnostic: Diagnostic) => fix(parts, uri, diagnostic),
@@ -53,7 +53,7 @@ async function editSelection({ session, chat }: Parts): Promise<void> {
     prompt: "What should change?",
     placeHolder: "make this handle an empty list",
   });
-  if (instruction === undefined || instruction.trim() === "" || refusedWhileRunning(session)) {
+  if (instruction === undefined || instruction.trim() === "") {
     return;
   }
   await chat.reveal();
@@ -61,9 +61,6 @@ async function editSelection({ session, chat }: Parts): Promise<void> {
 }
 
 async function fix({ session, chat }: Parts, uri: Uri, diagnostic: Diagnostic): Promise<void> {
-  if (refusedWhileRunning(session)) {
-    return;
-  }
   const document = await workspace.openTextDocument(uri);
   const { start, end } = diagnostic.range;
   const lines = document.lineAt(start).range.union(document.lineAt(end).range);
@@ -71,13 +68,6 @@ async function fix({ session, chat }: Parts, uri: Uri, diagnostic: Diagnostic): 
   const source = diagnostic.source === undefined ? "" : ` (${diagnostic.source})`;
   await chat.reveal();
   await session.prompt({ text: `Fix this problem at ${attachment.label}${source}: ${diagnostic.message}`, attachments: [attachment] });
-}
-
-function refusedWhileRunning(session: Session): boolean {
-  if (session.isRunning) {
-    void window.showInformationMessage("tandem is still working on the last message. Stop it, or wait for it.");
-  }
-  return session.isRunning;
 }
 
 /** Lets the person choose an option of the session: the mode, the model, the effort. */

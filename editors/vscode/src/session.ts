@@ -1,19 +1,17 @@
 /**
- * One conversation: the transcript, the session on the server and the turns. Invariants: every permission question is answered exactly once, with
- * "cancelled" when its turn ends first; a lost server ends the turn but not the transcript.
+ * One conversation: the transcript, the session on the server, its turns and questions. Invariants: no question outlives its turn; a lost server
+ * ends the turn but not the transcript.
  */
 import { type CancellationToken, type Disposable, EventEmitter } from "vscode";
 import { type Failure, failure, StartError } from "./failure";
 import type { ChatState, Phase, Picker } from "./messages";
 import * as protocol from "./protocol";
+import { cancelled, Questions } from "./questions";
 import { folder, type Server } from "./server";
 import { Transcript } from "./transcript";
 import { type Message, type Outcome, Turns } from "./turns";
 import { wire } from "./wire";
 
-type Answer = (result: protocol.PermissionResult) => void;
-
-const cancelled: protocol.PermissionResult = { outcome: { outcome: "cancelled" } };
 const endings: Partial<Record<protocol.StopReason, string>> = {
   cancelled: "Stopped.",
   max_tokens: "The answer was cut at the model's output limit. Ask it to go on.",
@@ -28,7 +26,7 @@ export class Session implements Disposable {
   private current: string | undefined;
   private turns: Turns;
   private lastMessage: Message | undefined;
-  private readonly questions = new Map<number, { options: readonly protocol.PermissionOption[]; answer: Answer }>();
+  readonly questions = new Questions((id) => this.questionClosed(id));
   private modes: protocol.SessionModes | undefined;
   private configOptions: readonly protocol.ConfigOption[] = [];
   private commands: readonly protocol.AvailableCommand[] = [];
@@ -124,7 +122,7 @@ export class Session implements Disposable {
   }
 
   async stop(): Promise<void> {
-    this.answerAll();
+    this.questions.withdraw();
     await this.turns.stop();
   }
 
@@ -142,21 +140,6 @@ export class Session implements Disposable {
     }
     const { items } = await this.server.request(protocol.complete, { sessionId, query }).catch(() => ({ items: [] }));
     return items;
-  }
-
-  answer(id: number, optionId: string): void {
-    this.close(id, { outcome: { outcome: "selected", optionId } });
-  }
-
-  /** Answers the oldest question that has such an option. */
-  answerFirst(kind: "allow_once" | "reject_once"): void {
-    for (const [id, { options }] of this.questions) {
-      const option = options.find((candidate) => candidate.kind === kind);
-      if (option !== undefined) {
-        this.answer(id, option.optionId);
-        return;
-      }
-    }
   }
 
   async restart(): Promise<void> {
@@ -192,7 +175,7 @@ export class Session implements Disposable {
   }
 
   dispose(): void {
-    this.answerAll();
+    this.questions.withdraw();
     for (const subscription of this.subscriptions) {
       subscription.dispose();
     }
@@ -239,7 +222,7 @@ export class Session implements Disposable {
         transcript.notice(ending);
       }
     }
-    this.answerAll();
+    this.questions.withdraw();
     this.ended.fire(text);
   }
 
@@ -283,28 +266,15 @@ export class Session implements Disposable {
       return cancelled;
     }
     const id = this.transcript.openQuestion(toolCall, options);
-    return new Promise<protocol.PermissionResult>((answer) => {
-      this.questions.set(id, { options, answer });
-      token.onCancellationRequested(() => this.close(id, cancelled));
-      this.changed.fire();
-      this.asked.fire(toolCall.title ?? "");
-    });
+    const answer = this.questions.ask(id, options, token);
+    this.changed.fire();
+    this.asked.fire(toolCall.title ?? "");
+    return answer;
   }
 
-  private close(id: number, result: protocol.PermissionResult): void {
-    const question = this.questions.get(id);
-    if (question !== undefined) {
-      this.questions.delete(id);
-      this.transcript.closeQuestion(id);
-      question.answer(result);
-      this.changed.fire();
-    }
-  }
-
-  private answerAll(): void {
-    for (const id of [...this.questions.keys()]) {
-      this.close(id, cancelled);
-    }
+  private questionClosed(id: number): void {
+    this.transcript.closeQuestion(id);
+    this.changed.fire();
   }
 
   private update(update: protocol.SessionUpdate): void {
@@ -347,7 +317,7 @@ export class Session implements Disposable {
 
   private lost(): void {
     this.forgetSession();
-    this.answerAll();
+    this.questions.withdraw();
     if (!this.transcript.isEmpty) {
       this.transcript.notice("The server was restarted or ended: what stands above is no longer in the model's memory.");
     }
@@ -363,7 +333,7 @@ export class Session implements Disposable {
   }
 
   private phase(): Phase {
-    if (this.questions.size > 0) {
+    if (this.questions.areOpen) {
       return "waiting";
     }
     if (this.isRunning) {

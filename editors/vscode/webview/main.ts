@@ -26,6 +26,8 @@ const welcome = new Slot("welcome");
 const activity = new Slot("activity");
 activity.element.role = "status";
 const waiting = new Slot("waiting");
+waiting.element.role = "group";
+waiting.element.ariaLabel = "Not heard yet";
 const content = h("div", { class: "content" }, welcome.element, list, activity.element, waiting.element);
 const scroller = h("main", { scroll: () => scrolled() }, content);
 const jump = h(

@@ -76,7 +76,9 @@ impl Server {
     fn show_question(&mut self, call_id: &str, title: &str, preview: &Preview, rule: Option<&str>) {
         let choices = choices(rule);
         let actions: Vec<Value> = choices.iter().map(|(title, _)| json!({ "title": title })).collect();
-        let message: Vec<_> = std::iter::once(format!("tandem asks: {title}")).chain(preview.description()).collect();
+        let mut message = vec![format!("tandem asks: {title}")];
+        message.extend(preview.description());
+        message.extend(rule.map(|rule| format!("Always adds the rule {}", display::escape_line(rule))));
         let message = message.join("\n");
         let params = json!({ "type": 3, "message": message, "actions": actions });
         let answer = self.peer.request("window/showMessageRequest", &params);

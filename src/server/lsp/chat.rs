@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::rpc::Peer;
+use crate::workspace::CHAT_FILE;
 
 /// The shortest time between two edits of the stream.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -25,7 +26,7 @@ pub(super) const TANDEM: &str = "## tandem";
 
 /// Whether a file is a chat file: its name says so.
 pub(super) fn is_chat(uri: &str) -> bool {
-    uri.ends_with(".tandem.md")
+    uri.ends_with(CHAT_FILE)
 }
 
 /// The question that waits in a chat file.

@@ -65,6 +65,10 @@ impl Editor for LspEditor {
         .boxed()
     }
 
+    fn saves(&self) -> bool {
+        self.can.saves
+    }
+
     fn save(&self, uris: Vec<String>) -> BoxFuture<'_, bool> {
         if !self.can.saves {
             return ready(false).boxed();

@@ -22,6 +22,8 @@ use crate::workspace::{Workspace, WorkspacePath};
 
 /// So many are offered at once.
 const OFFERED: usize = 50;
+/// So many are looked at for that.
+const TRIED: usize = 10 * OFFERED;
 /// So many names are known; a workspace with more is known in part.
 const KNOWN: usize = 100_000;
 /// So long the names are taken for true.
@@ -119,7 +121,7 @@ impl Completer {
             && let Ok(path) = self.0.workspace.resolve_path(path)
             && !path.is_secret()
         {
-            let detail = Some(format!("{}:{first}-{last}", path.display()));
+            let detail = Some(format!("{}:{first}-{last}", shown(&self.0.workspace, &path)));
             offered.push(named("selection", Mentionable::Selection, detail));
         }
         offered
@@ -161,7 +163,7 @@ impl Completer {
 
     async fn symbol(&self, symbol: Symbol) -> Option<Completion> {
         let path = self.0.workspace.resolve_path(&symbol.path).ok()?;
-        let name = shown(&self.0.workspace, &path)?;
+        let name = shown(&self.0.workspace, &path);
         // Where the text does not come in time, the first line is mentioned alone.
         let text = timeout(PATIENCE, self.0.workspace.peek(&path)).await.ok().and_then(Result::ok);
         let (first, last) = (symbol.line, text.map_or(symbol.line, |file| symbol.end(&file.text)));
@@ -182,10 +184,10 @@ fn named(name: &str, kind: Mentionable, detail: Option<String>) -> Completion {
     Completion { insert: name.to_owned(), label: name.to_owned(), kind, detail }
 }
 
-/// A path as relative names go, where it has one that can be typed.
-pub(super) fn shown(workspace: &Workspace, path: &WorkspacePath) -> Option<String> {
+/// A path as it is named: relative where relative names start, else absolute.
+pub(super) fn shown(workspace: &Workspace, path: &WorkspacePath) -> String {
     let is_first = workspace.roots().first().is_some_and(|root| root.path() == path.root().path());
-    if is_first { Some(path.display()) } else { path.absolute().to_str().map(str::to_owned) }
+    if is_first { path.display() } else { path.absolute().display().to_string() }
 }
 
 /// The names of the files and folders of a workspace, which may still be growing.
@@ -237,7 +239,8 @@ impl Names {
             liked.extend(names.iter().filter_map(|name| Some((likeness.of(name)?, name))));
         }
         liked.sort_unstable_by_key(|(score, name)| (Reverse(*score), depth(name), name.len(), *name));
-        liked.into_iter().filter_map(|(_, name)| offered(workspace, name)).take(OFFERED).collect()
+        let best = liked.into_iter().take(TRIED);
+        best.filter_map(|(_, name)| offered(workspace, name)).take(OFFERED).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Box<str>>> {

@@ -18,7 +18,7 @@ const FOUND: usize = 1000;
 /// Words that may stand before the one that defines.
 const BEFORE: &str = r#"pub(?:\([^)]*\))?|export|default|declare|async|const|unsafe|extern|"[^"]*"|static|abstract|final|public|private|protected|internal|local|inline|virtual|override|sealed|open|data"#;
 /// Words that define what stands behind them.
-const DEFINING: &str = r"fn|struct|enum|union|trait|type|const|static|class|interface|protocol|extension|object|record|def|defp|defmodule|func|fun|function\*?|sub|module|mod|namespace|macro_rules!|let|var|val";
+const DEFINING: &str = r"fn|struct|enum|union|trait|type|const|static|class|interface|protocol|extension|object|record|def|defp|defmodule|func|fun|function\*?|sub|module|mod|namespace|macro_rules!";
 
 /// A line that defines something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,6 +122,7 @@ mod tests {
         check("local function M.open(path)", "open", Some(("function", "M.open")));
         check("macro_rules! check {", "check", Some(("macro_rules!", "check")));
         check("    def save(self):", "save", Some(("def", "save")));
+        check("fn größe() {", "RÖß", Some(("fn", "größe")));
         check("// the type parser", "parser", None);
         check("    parse(line)", "parse", None);
         check("fn line_parse() {", "pl", None);

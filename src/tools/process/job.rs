@@ -10,7 +10,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::sandbox::Input;
 use super::{Output, Prepared, command};
 use crate::tools::Live;
 use crate::workspace::Guard;
@@ -87,10 +86,7 @@ pub(super) fn spawn(
     let mut command = command(&invocation.program);
     command.args(invocation.arguments).env_clear().envs(variables).current_dir(cwd);
     command.stdout(writer.try_clone()?).stderr(writer);
-    command.stdin(match invocation.input {
-        Input::File(file) => file.into(),
-        Input::Lifeline => Stdio::piped(),
-    });
+    command.stdin(Stdio::piped());
     let begun = Instant::now();
     let mut child = command.spawn()?;
     // It holds this process's copies of the pipe.
@@ -116,11 +112,9 @@ async fn tend(mut child: Child, lifeline: Option<ChildStdin>, stop: &Cancellatio
     if let Some(status) = stop.run_until_cancelled(child.wait()).await {
         return status.ok();
     }
-    if lifeline.is_some() {
-        drop(lifeline);
-        if let Ok(status) = tokio::time::timeout(PATIENCE, child.wait()).await {
-            return status.ok();
-        }
+    drop(lifeline);
+    if let Ok(status) = tokio::time::timeout(PATIENCE, child.wait()).await {
+        return status.ok();
     }
     child.kill().await.ok()?;
     child.wait().await.ok()

@@ -80,15 +80,28 @@ pub(super) struct Confined<'a> {
 pub(super) struct Invocation {
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
-    pub input: Input,
 }
 
-/// The standard input of what is started.
+/// How the supervisor starts what it is given.
 #[derive(Debug)]
-pub(super) enum Input {
-    File(File),
-    /// A pipe: when it is closed, the whole tree ends.
-    Lifeline,
+pub(super) enum Start {
+    /// As it is.
+    Plainly,
+    /// With bubblewrap's system call filter as standard input.
+    Filtered,
+    /// From a thread that is held.
+    Restricted(Restriction),
+}
+
+/// The system call filter for [`Start::Filtered`].
+///
+/// # Errors
+/// When there is none here.
+pub(super) fn filter() -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    return bubblewrap::filter();
+    #[cfg(not(target_os = "linux"))]
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// What Landlock is told.
@@ -197,14 +210,13 @@ impl Sandbox {
     ) -> io::Result<Invocation> {
         match &self.level {
             #[cfg(target_os = "linux")]
-            Level::Bubblewrap(program) => bubblewrap::invocation(program, confined, &argv),
-            #[cfg(target_os = "linux")]
-            Level::Landlock => {
-                let restriction = serde_json::to_string(&restriction(confined)?)?;
-                surroundings.supervised(Some(restriction), argv)
+            Level::Bubblewrap(program) => {
+                surroundings.supervised(&Start::Filtered, bubblewrap::held(program, confined, &argv))
             }
+            #[cfg(target_os = "linux")]
+            Level::Landlock => surroundings.supervised(&Start::Restricted(restriction(confined)?), argv),
             #[cfg(target_os = "macos")]
-            Level::Seatbelt => surroundings.supervised(None, seatbelt::held(confined, argv)),
+            Level::Seatbelt => surroundings.supervised(&Start::Plainly, seatbelt::held(confined, argv)),
             Level::None => Err(io::Error::other(format!("nothing holds a command in {}", confined.cwd.display()))),
         }
     }

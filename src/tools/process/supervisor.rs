@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::process::{Child, Command, Stdio};
 
-use super::sandbox::Restriction;
+use super::sandbox::{self, Restriction};
 
 /// Arguments of `tandem sandbox-exec`.
 #[derive(Debug, clap::Args)]
@@ -16,6 +16,9 @@ pub struct Args {
     /// What the kernel is told to keep the command from, as JSON
     #[arg(long)]
     restrict: Option<String>,
+    /// Give the command the filter of system calls as its standard input
+    #[arg(long)]
+    filtered: bool,
     /// The command
     #[arg(last = true, required = true)]
     argv: Vec<OsString>,
@@ -73,20 +76,24 @@ pub fn run(args: Args) -> io::Result<u8> {
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
 }
 
-/// Starts the command from a thread that is held: this one is not.
+/// Starts the command: what restricts itself from a thread that is held, everything else from this one, whose end with
+/// the process bubblewrap listens to.
 fn start(args: Args) -> io::Result<Child> {
-    let start = move || {
-        if let Some(restriction) = &args.restrict {
-            serde_json::from_str::<Restriction>(restriction)?.apply()?;
-        }
-        let (program, arguments) = args.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null());
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command.spawn()
+    let Some(restriction) = args.restrict else { return spawn(&args.argv, args.filtered) };
+    let held = move || {
+        serde_json::from_str::<Restriction>(&restriction)?.apply()?;
+        spawn(&args.argv, args.filtered)
     };
-    std::thread::spawn(start).join().map_err(|_panic| io::Error::other("starting the command broke"))?
+    std::thread::spawn(held).join().map_err(|_panic| io::Error::other("starting the command broke"))?
+}
+
+fn spawn(argv: &[OsString], filtered: bool) -> io::Result<Child> {
+    let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(if filtered { sandbox::filter()?.into() } else { Stdio::null() });
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.spawn()
 }
 
 #[cfg(target_os = "linux")]

@@ -151,6 +151,12 @@ fn an_empty_file_takes_an_empty_old_text() {
 }
 
 #[test]
+fn half_a_line_break_is_no_place_and_makes_no_other_one_the_only_one() {
+    refused("a\r\nb\r\nc\nb\r\n", "\nb", "\nB", &["2 times (line endings ignored)"]);
+    check("a\r\nb\r\n", "\nb", "\nB", Strategy::LineEndings, "a\r\nB\r\n");
+}
+
+#[test]
 fn a_whole_text_keeps_the_file_in_crlf() {
     let outcome = apply("a\r\nb\r\n", &Change::Write("a\nc\n".to_owned())).unwrap();
     assert_eq!((&*outcome.new_text, outcome.strategy), ("a\r\nc\r\n", None));

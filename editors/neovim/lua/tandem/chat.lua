@@ -96,8 +96,8 @@ local hints = {
 local function waiting_lines(waiting)
   local lines = vim.tbl_map(function(said)
     local words = render.split(said.message.text)
-    local when = said.joins and 'is heard after the running step' or 'waits for the end of this turn'
-    return { { words[1] .. (words[2] and ' …' or ''), 'TandemUser' }, { '  ' .. when, 'TandemDim' } }
+    local first = words[1] .. (words[2] and ' …' or '')
+    return { { said.joins and 'joins  ' or 'waits  ', 'TandemDim' }, { first, 'TandemUser' } }
   end, waiting)
   return #lines > 0 and vim.list_extend(lines, { { { '', 'TandemDim' } } }) or lines
 end

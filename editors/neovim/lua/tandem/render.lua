@@ -76,7 +76,9 @@ local function add_fenced(out, language, lines)
   out.lines[#out.lines + 1] = mark .. language
   for _, line in ipairs(lines) do
     local highlight = language == 'diff' and line_highlights[line:sub(1, 1)] or 'TandemDim'
-    out.marks[#out.marks + 1] = { row = #out.lines, highlight = highlight }
+    if language ~= 'text' then
+      out.marks[#out.marks + 1] = { row = #out.lines, highlight = highlight }
+    end
     out.lines[#out.lines + 1] = line
   end
   out.lines[#out.lines + 1] = mark
@@ -122,9 +124,10 @@ end
 --- What stands under a tool call's title: its diffs and its output.
 ---@param content tandem.ToolContent[]
 ---@param live boolean whether more output is to come: its last lines are shown
+---@param asked boolean whether it is what is asked about: read with care
 ---@return tandem.Rendered body
 ---@return { [1]: string, [2]?: string }[] summary what stands behind the title
-local function tool_body(content, live)
+local function tool_body(content, live, asked)
   local body = { lines = {}, marks = {}, fold = false } ---@type tandem.Rendered
   local added, removed, diffs, output = 0, 0, 0, 0
   for _, item in ipairs(content) do
@@ -135,12 +138,12 @@ local function tool_body(content, live)
     elseif item.type == 'content' and item.content.type == 'text' and vim.trim(item.content.text) ~= '' then
       local lines = M.split(item.content.text)
       output = output + #lines
-      add_fenced(body, '', live and last(lines, M.max_live_lines) or lines)
+      add_fenced(body, asked and 'text' or '', live and last(lines, M.max_live_lines) or lines)
     end
   end
   if diffs > 0 then
     return body, { { '  ' }, { '+' .. added, 'TandemAdd' }, { ' ' }, { '−' .. removed, 'TandemDelete' } }
-  elseif output > 0 then
+  elseif output > 0 and not asked then
     body.fold = not live
     return body, { { '  ' }, { output == 1 and '1 line' or output .. ' lines', 'TandemDim' } }
   end
@@ -171,7 +174,7 @@ end
 ---@return tandem.Rendered
 function M.tool(call, options)
   local live = call.kind == 'execute' and call.status == 'in_progress'
-  local body, summary = tool_body(call.content or {}, live)
+  local body, summary = tool_body(call.content or {}, live, options ~= nil)
   local title = (call.title or call.kind or 'tool'):gsub('%s+', ' ')
   local out = { lines = {}, marks = {}, fold = body.fold and call.status ~= 'failed' } ---@type tandem.Rendered
   add_line(out, vim.list_extend({ { title, 'TandemTool' } }, summary))

@@ -40,7 +40,7 @@ function M.get(root)
   local session = by_root[root]
   if not session then
     session = setmetatable({ root = root, state = 'idle', turn = 0, modes = {}, options = {}, commands = {} }, Session)
-    session.turns = Turns.new(session:wire(), session:listener())
+    session.turns = Turns.new(require('tandem.wire').new(session), session:listener())
     session.chat = require('tandem.chat').new(session)
     session.review = require('tandem.review').new(session)
     by_root[root] = session
@@ -147,39 +147,6 @@ end
 ---@param selection? tandem.Selection
 function Session:steer(text, selection)
   self.turns:steer({ text = text, selection = selection })
-end
-
----@param method 'session/prompt'|'_tandem/session/steer'
----@param said tandem.Said
----@param callback tandem.AnswerCallback
-function Session:send(method, said, callback)
-  self:open(function(problem)
-    if problem or (said.withdrawn and said.joins) then
-      return callback({ message = problem or 'stopped' })
-    elseif said.withdrawn then
-      return callback(nil, { stopReason = 'cancelled' })
-    end
-    require('tandem.focus').send()
-    local params = { sessionId = self.id, prompt = context.blocks(said.message.text, said.message.selection) }
-    client.request(self.connection, method, params, callback)
-  end)
-end
-
----@return tandem.Wire
-function Session:wire()
-  return {
-    prompt = function(said, callback)
-      self:send('session/prompt', said, callback)
-    end,
-    steer = function(said, callback)
-      self:send('_tandem/session/steer', said, callback)
-    end,
-    cancel = function()
-      if self.id and self.connection then
-        client.notify(self.connection, 'session/cancel', { sessionId = self.id })
-      end
-    end,
-  }
 end
 
 ---@return tandem.Listener

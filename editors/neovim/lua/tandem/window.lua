@@ -125,7 +125,8 @@ function M.create_buffer(root)
   vim.b[buf].tandem_root = root
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].modeline = false
-  vim.bo[buf].formatlistpat = [[^\s*\([-+*]\|\d\+[.)]\)\s*]] -- so wrapped lines of lists and diffs are indented
+  -- So wrapped lines of lists, diffs and answers to questions are indented.
+  vim.bo[buf].formatlistpat = [[^\s*\([-+*]\|\d\+[.)]\|g[aAr] \)\s*]]
   vim.bo[buf].omnifunc = "v:lua.require'tandem.complete'.omnifunc"
   vim.bo[buf].filetype = 'tandem'
   highlight_markdown(buf)

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::MemfdFlags;
 
+use super::Confined;
 use super::places::Places;
 use super::seccomp::{self, Sockets};
-use super::{Confined, Input, Invocation};
 
 /// The namespaces, and no way back: no capabilities, no terminal, no life after the server's.
 const ALONE: [&str; 9] = [
@@ -52,9 +52,9 @@ struct Mount {
     to: PathBuf,
 }
 
-/// What starts `argv` in a file system of its own.
-pub(super) fn invocation(program: &Path, confined: &Confined<'_>, argv: &[OsString]) -> io::Result<Invocation> {
-    let mut arguments: Vec<OsString> = ["-c", WITH_FILTER, "sh"].map(OsString::from).to_vec();
+/// `argv` in a file system of its own. It has to be started with the [`filter`] as standard input.
+pub(super) fn held(program: &Path, confined: &Confined<'_>, argv: &[OsString]) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = ["/bin/sh", "-c", WITH_FILTER, "sh"].map(OsString::from).to_vec();
     arguments.push(program.into());
     arguments.extend(["--seccomp", "3"].map(OsString::from));
     arguments.extend(ALONE.map(OsString::from));
@@ -68,10 +68,14 @@ pub(super) fn invocation(program: &Path, confined: &Confined<'_>, argv: &[OsStri
     }
     arguments.extend([OsString::from("--chdir"), confined.cwd.into(), OsString::from("--")]);
     arguments.extend_from_slice(argv);
-    Ok(Invocation { program: "/bin/sh".into(), arguments, input: Input::File(filter()?) })
+    arguments
 }
 
-fn filter() -> io::Result<File> {
+/// The system call filter, in memory.
+///
+/// # Errors
+/// When the system has no room for it.
+pub(super) fn filter() -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("filter", MemfdFlags::CLOEXEC)?);
     file.write_all(&seccomp::bytes(&seccomp::whole(Sockets::Own)?))?;
     file.rewind()?;
