@@ -30,7 +30,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -42,6 +43,7 @@ use self::process::Shell;
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
 pub use crate::text::Redactor;
+use crate::text::around;
 pub use crate::text::display::is_deceptive;
 use crate::workspace::{FileError, PathError, Skill, Workspace, WorkspacePath};
 
@@ -259,7 +261,7 @@ pub struct Location {
 }
 
 /// A change of one file, whole texts (what ACP's `diff` content carries).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiff {
     /// Absolute path.
     pub path: PathBuf,
@@ -267,6 +269,37 @@ pub struct FileDiff {
     pub old_text: Option<Arc<str>>,
     /// The text afterwards.
     pub new_text: Arc<str>,
+}
+
+impl FileDiff {
+    /// A text that is longer, in bytes, is shown around what changed only.
+    const LARGE: usize = 256 << 10;
+    /// So many lines around it.
+    const CONTEXT: usize = 50;
+
+    /// Both texts as they are shown: whole, but of large ones the lines around what changed, or each edit would send
+    /// the file twice.
+    #[must_use]
+    pub fn shown(&self) -> (Option<&str>, &str) {
+        match &self.old_text {
+            Some(old) if old.len().max(self.new_text.len()) > Self::LARGE => {
+                let (old, new) = around(old, &self.new_text, Self::CONTEXT);
+                (Some(old), new)
+            }
+            old => (old.as_deref(), &self.new_text),
+        }
+    }
+}
+
+impl Serialize for FileDiff {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (old_text, new_text) = self.shown();
+        let mut fields = serializer.serialize_struct("FileDiff", 3)?;
+        fields.serialize_field("path", &self.path)?;
+        fields.serialize_field("old_text", &old_text)?;
+        fields.serialize_field("new_text", new_text)?;
+        fields.end()
+    }
 }
 
 /// What a call gave.

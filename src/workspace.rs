@@ -33,6 +33,7 @@ use std::sync::Arc;
 
 pub use content::{Charset, Format, LineEnding};
 use diagnostics::{Diagnostic, Scope};
+pub(crate) use disk::blocking;
 pub use disk::lines;
 pub use documents::{ContentChange, Document, Documents};
 pub use edit::{Change, Replacement, Strategy};

@@ -294,7 +294,7 @@ impl Server {
             AgentEvent::ToolExecutionEnd { call_id, .. } => conversation.proposed.remove(call_id),
             _ => None,
         };
-        match updates::project(event, proposed.unwrap_or_default()) {
+        match updates::project(event, &proposed.unwrap_or_default()) {
             Some(Projected::Text { chunk, text }) => {
                 let source = match chunk {
                     Chunk::Message => &conversation.message,

@@ -9,14 +9,10 @@ use crate::agent::event::{
     AgentEvent, ExecutionResult, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,
 };
 use crate::protocol::acp;
-use crate::text::{around, display};
+use crate::text::display;
 
 /// The longest result text that is shown in full; the model reads all of it, a person opens the file.
 const SHOWN: usize = 4000;
-/// A text that is longer, in bytes, is shown around what changed only.
-const LARGE: usize = 256 << 10;
-/// So many lines around it.
-const CONTEXT: usize = 50;
 
 /// What is to be sent for an event.
 #[derive(Debug)]
@@ -45,7 +41,7 @@ pub(crate) enum Chunk {
 
 /// What an event is for a client; `None` when it is nothing to it. `proposed` is what the call it ends was about to
 /// change: content is replaced as a whole, and what was refused is still to be seen.
-pub(crate) fn project(event: AgentEvent, proposed: Vec<FileDiff>) -> Option<Projected> {
+pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projected> {
     let update = match event {
         AgentEvent::TextDelta { content } => return Some(text(Chunk::Message, content)),
         AgentEvent::SessionTitle { title } => {
@@ -127,7 +123,7 @@ pub(crate) fn question(call_id: &str, kind: ToolKind, preview: Preview) -> acp::
     if !description.is_empty() {
         content.push(acp::ContentBlock::from(description).into());
     }
-    content.extend(diffs(preview.diffs.clone()));
+    content.extend(diffs(&preview.diffs));
     let fields = previewed(kind, preview).status(acp::ToolCallStatus::Pending).content(content);
     acp::ToolCallUpdate::new(call_id.to_owned(), fields)
 }
@@ -158,10 +154,10 @@ fn previewed(kind: ToolKind, preview: Preview) -> acp::ToolCallUpdateFields {
         title = format!("{title} ({})", display::escape_line(caution));
     }
     let fields = fields().title(title).kind(tool_kind(kind)).locations(locations(preview.locations));
-    if preview.diffs.is_empty() { fields } else { fields.content(diffs(preview.diffs)) }
+    if preview.diffs.is_empty() { fields } else { fields.content(diffs(&preview.diffs)) }
 }
 
-fn executed(result: ExecutionResult, proposed: Vec<FileDiff>) -> acp::ToolCallUpdateFields {
+fn executed(result: ExecutionResult, proposed: &[FileDiff]) -> acp::ToolCallUpdateFields {
     let status = if result.is_error { acp::ToolCallStatus::Failed } else { acp::ToolCallStatus::Completed };
     let mut fields = fields().status(status);
     if !result.locations.is_empty() {
@@ -172,7 +168,7 @@ fn executed(result: ExecutionResult, proposed: Vec<FileDiff>) -> acp::ToolCallUp
     } else if result.diffs.is_empty() {
         vec![shown(&result.content)]
     } else {
-        diffs(result.diffs)
+        diffs(&result.diffs)
     };
     fields.content(content)
 }
@@ -190,16 +186,12 @@ fn content(text: &str) -> acp::ToolCallContent {
     acp::ToolCallContent::from(acp::ContentBlock::from(display::escape(text).into_owned()))
 }
 
-/// Whole texts, as the protocol has it; of large ones the lines around what changed, or each edit would send the file twice.
-fn diffs(diffs: Vec<FileDiff>) -> Vec<acp::ToolCallContent> {
-    let shown = |FileDiff { path, old_text, new_text }: FileDiff| match old_text {
-        Some(old) if old.len().max(new_text.len()) > LARGE => {
-            let (old, new) = around(&old, &new_text, CONTEXT);
-            acp::Diff::new(path, new).old_text(old.to_owned()).into()
-        }
-        old => acp::Diff::new(path, &*new_text).old_text(old.map(|old| old.to_string())).into(),
+fn diffs(diffs: &[FileDiff]) -> Vec<acp::ToolCallContent> {
+    let content = |diff: &FileDiff| {
+        let (old, new) = diff.shown();
+        acp::Diff::new(&diff.path, new).old_text(old.map(str::to_owned)).into()
     };
-    diffs.into_iter().map(shown).collect()
+    diffs.iter().map(content).collect()
 }
 
 fn locations(locations: Vec<Location>) -> Vec<acp::ToolCallLocation> {

@@ -21,10 +21,9 @@ pub(super) use self::list::folder;
 pub use self::list::{Listed, Sessions, StoreError};
 use self::load::Kept;
 pub(super) use self::record::Held;
-use self::record::{Call, Change, Head, Pending, Record, VERSION};
+use self::record::{Call, Head, Pending, Record, VERSION};
 pub(super) use self::replay::{changes, events};
 use super::SessionId;
-use super::checkpoint::address;
 use crate::agent::Entry;
 use crate::agent::event::{AgentEvent, Preview, ToolKind};
 use crate::config::Mode;
@@ -156,19 +155,14 @@ impl Journal {
             AgentEvent::ToolExecutionEnd { call_id, name, result, .. } => {
                 let shown = self.shown.remove(call_id);
                 let (kind, preview) = shown.unwrap_or_else(|| (ToolKind::Other, Preview::default()));
-                let changes = result.diffs.iter().map(|diff| Change {
-                    path: diff.path.clone(),
-                    before: diff.old_text.as_deref().map(address),
-                    after: address(&diff.new_text),
-                });
                 let call = Call {
                     id: call_id.clone(),
                     title: if preview.title.is_empty() { name.clone() } else { preview.title },
                     kind,
                     locations: if result.locations.is_empty() { preview.locations } else { result.locations.clone() },
-                    changes: changes.collect(),
+                    changes: Vec::new(),
                 };
-                self.note(Record::Call(call));
+                self.note(Pending::Call(call, result.diffs.clone()));
             }
             AgentEvent::Plan { entries } => self.note(Record::Plan { entries: entries.clone() }),
             AgentEvent::Done { usage, .. } => self.note(Record::End { usage: *usage }),

@@ -243,12 +243,19 @@ fn splits_crlf(text: &str, at: usize) -> bool {
         && text.get(at..).is_some_and(|after| after.starts_with('\n'))
 }
 
+/// So many bytes are compared at once, as fast as memory is read.
+const BLOCK: usize = 4096;
+
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    let rest = a.iter().skip(blocks).zip(b.iter().skip(blocks));
+    blocks + rest.take_while(|(a, b)| a == b).count()
 }
 
 fn common_suffix(a: &[u8], b: &[u8]) -> usize {
-    a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
+    let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    let rest = a.iter().rev().skip(blocks).zip(b.iter().rev().skip(blocks));
+    blocks + rest.take_while(|(a, b)| a == b).count()
 }
 
 #[cfg(test)]
@@ -273,6 +280,17 @@ mod tests {
         check("a\nb\nc\nd\ne\n", "a\nb\nX\nY\nd\ne\n", ("b\nc\nd\n", "b\nX\nY\nd\n"));
         check("a\nb", "X\nb", ("a\nb", "X\nb"));
         check("", "new\n", ("", "new\n"));
+    }
+
+    #[test]
+    fn what_is_common_is_found_across_blocks() {
+        let same = vec![b'x'; 3 * BLOCK];
+        for at in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 3 * BLOCK - 1] {
+            let mut other = same.clone();
+            other[at] = b'y';
+            assert_eq!((common_prefix(&same, &other), common_suffix(&same, &other)), (at, same.len() - at - 1));
+            assert_eq!((common_prefix(&same, &same[..at]), common_suffix(&same[..at], &same)), (at, at));
+        }
     }
 
     #[test]

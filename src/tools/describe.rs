@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{CommandLine, FileDiff, Preview};
 use crate::text::display::{escape, escape_line, hidden};
-use crate::text::script;
+use crate::text::{around, script};
 
 impl Preview {
     /// The lines; none for what title and diff tell already.
@@ -43,8 +43,8 @@ fn command(line: &CommandLine) -> [String; 2] {
 
 /// Characters a change brings in that its diff does not show.
 fn unseen(diff: &FileDiff) -> Option<String> {
-    let old = diff.old_text.as_deref().unwrap_or_default();
-    let brought: String = diff.new_text.chars().filter(|&c| super::is_deceptive(c) && !old.contains(c)).collect();
+    let (old, new) = around(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 0);
+    let brought: String = new.chars().filter(|&c| super::is_deceptive(c) && !old.contains(c)).collect();
     // What ends a line in Windows is nothing to look at.
     let hidden = hidden(&brought.replace('\r', ""))?;
     Some(format!("{} gets characters that cannot be seen: {hidden}", shown(&diff.path)))

@@ -64,7 +64,7 @@ fn bytes<'a>(path: &WorkspacePath, content: &'a Content) -> Result<Cow<'a, [u8]>
 }
 
 /// Runs `work` where it holds nobody up.
-pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),

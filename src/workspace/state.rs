@@ -225,6 +225,8 @@ fn outdated(mut files: Vec<Found>, now: SystemTime, retention: Retention) -> Vec
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]
@@ -243,6 +245,30 @@ mod tests {
         check(vec![file("a", 5, 0), file("b", 5, 100)], &[]);
         check(vec![file("a", 1, 0), file("b", 1, 101)], &["b"]);
         check(vec![file("a", 4, 3), file("b", 4, 2), file("c", 4, 1)], &["a"]);
+    }
+
+    #[tokio::test]
+    async fn as_many_are_picked_as_are_wanted_in_order() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = StateFolder::open(home.path().join("state")).await.unwrap();
+        for number in 0..30_u64 {
+            let name = format!("{number:04}");
+            folder.write(&name, format!("{name} first\nand second").into_bytes()).await.unwrap();
+            let file = File::options().write(true).open(home.path().join("state").join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(number)).unwrap();
+        }
+        let check = async |after: Option<&str>, count: usize, step: u64, expected: Vec<u64>| {
+            let pick = move |_: &Found, line: &[u8]| {
+                let number: u64 = std::str::from_utf8(line).unwrap().strip_suffix(" first\n")?.parse().ok()?;
+                number.is_multiple_of(step).then_some(number)
+            };
+            assert_eq!(folder.pick(after.map(str::to_owned), count, pick).await.unwrap(), expected);
+        };
+        check(None, usize::MAX, 1, (0..30).rev().collect()).await;
+        check(None, 3, 1, vec![29, 28, 27]).await;
+        check(None, 3, 10, vec![20, 10, 0]).await;
+        check(Some("0020"), 9, 5, vec![15, 10, 5, 0]).await;
+        check(Some("gone"), 9, 1, Vec::new()).await;
     }
 
     #[cfg(unix)]

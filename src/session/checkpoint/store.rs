@@ -12,8 +12,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::tools::FileDiff;
-use crate::workspace::StateFolder;
 use crate::workspace::state::Retention;
+use crate::workspace::{StateFolder, blocking};
 
 /// What stays when a conversation begins to store.
 const RETENTION: Retention = Retention { age: Duration::from_hours(30 * 24), bytes: 256 * 1024 * 1024 };
@@ -93,27 +93,35 @@ impl Texts {
 impl Images {
     async fn save(&mut self, session: &str, turn: u64, changes: &[FileDiff]) -> std::io::Result<()> {
         let mut files = Vec::new();
-        for change in changes {
-            let before = match &change.old_text {
-                Some(text) => Some(self.store(text).await?),
-                None => None,
-            };
-            let after = self.store(&change.new_text).await?;
+        for (change, before, after) in addressed(changes.to_vec()).await {
+            if let (Some(text), Some(name)) = (&change.old_text, &before) {
+                self.store(name, text).await?;
+            }
+            self.store(&after, &change.new_text).await?;
             files.push(json!({ "path": change.path, "before": before, "after": after }));
         }
         let list = json!({ "session": session, "turn": turn, "files": files }).to_string();
         self.folder.write(&format!("{session}-{turn}.json"), list.into_bytes()).await
     }
 
-    /// The name of `text`, which is there afterwards.
-    async fn store(&mut self, text: &str) -> std::io::Result<String> {
-        let name = address(text);
-        if !self.stored.contains(&name) {
-            self.folder.write(&name, text.as_bytes().to_vec()).await?;
-            self.stored.insert(name.clone());
+    /// Has `text` there afterwards.
+    async fn store(&mut self, name: &str, text: &str) -> std::io::Result<()> {
+        if !self.stored.contains(name) {
+            self.folder.write(name, text.as_bytes().to_vec()).await?;
+            self.stored.insert(name.to_owned());
         }
-        Ok(name)
+        Ok(())
     }
+}
+
+/// The changes with the addresses of their texts, which take a while where the texts are large.
+async fn addressed(changes: Vec<FileDiff>) -> Vec<(FileDiff, Option<String>, String)> {
+    let addressed = |change: FileDiff| {
+        let before = change.old_text.as_deref().map(address);
+        let after = address(&change.new_text);
+        (change, before, after)
+    };
+    blocking(move || changes.into_iter().map(addressed).collect()).await
 }
 
 /// What a text is called.

@@ -18,7 +18,7 @@ use super::mention::written;
 use crate::agent::prompt::Focus;
 use crate::tools::{self, Symbol};
 use crate::workspace::walk::{Entry, Kind};
-use crate::workspace::{Workspace, WorkspacePath};
+use crate::workspace::{Workspace, WorkspacePath, blocking};
 
 /// So many are offered at once.
 const OFFERED: usize = 50;
@@ -299,11 +299,4 @@ impl Likeness {
 fn sort_by_likeness<T>(found: &mut [T], query: &str, name: impl Fn(&T) -> &str) {
     let mut likeness = Likeness::new(query);
     found.sort_by_cached_key(|one| (Reverse(likeness.of(name(one))), name(one).len()));
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
 }

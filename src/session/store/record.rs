@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Entry;
 use crate::config::Mode;
 use crate::model::{Effort, Message, Usage};
-use crate::tools::{Location, PlanEntry, ToolKind};
+use crate::session::checkpoint::address;
+use crate::tools::{FileDiff, Location, PlanEntry, ToolKind};
 
 /// The version this program writes, and the highest it reads.
 pub(super) const VERSION: u32 = 1;
@@ -122,6 +123,12 @@ pub(in crate::session) struct Change {
     pub after: String,
 }
 
+impl Change {
+    fn of(diff: &FileDiff) -> Self {
+        Self { path: diff.path.clone(), before: diff.old_text.as_deref().map(address), after: address(&diff.new_text) }
+    }
+}
+
 /// A record that waits to be written. What is long is shared with the conversation, not copied.
 #[derive(Debug)]
 pub(super) enum Pending {
@@ -131,6 +138,8 @@ pub(super) enum Pending {
     Prompt { text: String, entry: Arc<Entry> },
     /// Becomes a [`Record::Message`].
     Message(Arc<Entry>),
+    /// Becomes a [`Record::Call`] with these changes.
+    Call(Call, Vec<FileDiff>),
 }
 
 /// The same as [`Record`], borrowed.
@@ -156,6 +165,10 @@ impl Pending {
                 serde_json::to_writer(&mut *out, &Line::Prompt { text, message: &entry.message })
             }
             Self::Message(entry) => serde_json::to_writer(&mut *out, &Line::Message { message: &entry.message }),
+            Self::Call(call, diffs) => {
+                let call = Call { changes: diffs.iter().map(Change::of).collect(), ..call.clone() };
+                serde_json::to_writer(&mut *out, &Record::Call(call))
+            }
         }?;
         out.write_all(b"\n")
     }
