@@ -32,7 +32,7 @@ use crate::workspace::{Guard, Workspace};
 
 /// The outputs of so many commands can be read again.
 const OUTPUTS: usize = 32;
-/// So many commands run in the background.
+/// So many commands in the background are known, ended ones among them.
 const JOBS: usize = 8;
 
 /// What commands are told whatever the person's environment says: there is no terminal, nobody answers, nothing is paged.
@@ -137,18 +137,24 @@ impl Shell {
         Ok(Arc::new(job))
     }
 
-    /// Lets a command run on after its call.
+    /// Makes room for another command in the background: the one that ended first is forgotten.
     ///
     /// # Errors
-    /// When too many do already.
-    pub(super) fn keep(&self, job: &Arc<Job>) -> Result<(), ToolError> {
+    /// When all of them run.
+    pub(super) fn make_room(&self) -> Result<(), ToolError> {
         let mut running = self.0.running();
-        running.background.retain(|_, job| !job.has_ended() || job.has_news());
-        if running.background.len() == JOBS {
-            return Err(ToolError(format!("{JOBS} jobs run already; stop one of them first")));
+        if running.background.len() < JOBS {
+            return Ok(());
         }
-        running.background.insert(job.id, Arc::clone(job));
+        let ended = running.background.iter().find_map(|(id, job)| job.has_ended().then_some(*id));
+        let ended = ended.ok_or_else(|| ToolError(format!("{JOBS} jobs run already; stop one of them first")))?;
+        running.background.remove(&ended);
         Ok(())
+    }
+
+    /// Lets a command run on after its call.
+    pub(super) fn keep(&self, job: &Arc<Job>) {
+        self.0.running().background.insert(job.id, Arc::clone(job));
     }
 
     /// A command that runs in the background, or did.
