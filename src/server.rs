@@ -165,9 +165,9 @@ impl Server {
                     }
                 }
                 () = peer.drained(), if !(updates && answers) => {}
-                Some((call_id, permission)) = self.plain.decided.recv() => {
+                Some((question, permission)) = self.plain.decided.recv() => {
                     // A code action may have been quicker.
-                    let _answered = self.answer_question(Some(&call_id), permission);
+                    let _answered = self.answer_question(Some(&question), permission);
                 }
                 Some(ended) = self.tasks.join_next() => if let Err(error) = ended {
                     tracing::error!("a task of the server broke: {error}");

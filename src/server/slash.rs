@@ -113,7 +113,7 @@ impl Server {
             return self.undo_locally(id, responder);
         }
         let text = self.words_for(id, local);
-        send(&self.peer, id, message(text));
+        send(&self.peer, id, message(&text));
         responder.ok(&acp::PromptResponse::new(acp::StopReason::EndTurn));
     }
 
@@ -136,7 +136,7 @@ impl Server {
                 Ok(Err(ReviewError(why))) => why,
                 Err(_session_gone) => "The session has ended.".to_owned(),
             };
-            send(&peer, &id, message(text));
+            send(&peer, &id, message(&text));
             responder.ok(&acp::PromptResponse::new(acp::StopReason::EndTurn));
         });
     }
@@ -168,6 +168,6 @@ impl Server {
     }
 }
 
-fn message(text: String) -> acp::SessionUpdate {
-    acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(text.into()))
+fn message(text: &str) -> acp::SessionUpdate {
+    acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(display::escape(text).into_owned().into()))
 }

@@ -99,11 +99,11 @@ impl Server {
             let mut offer = |title: String, command: &str, arguments: Value| {
                 actions.push(action(&format!("tandem: {title}"), "quickfix", command, &arguments));
             };
-            offer(format!("{REJECT}: {}", question.title), "tandem.reject", json!([question.call_id]));
-            offer(format!("{ALLOW}: {}", question.title), "tandem.allow", json!([question.call_id]));
+            offer(format!("{REJECT}: {}", question.title), "tandem.reject", json!([question.key]));
+            offer(format!("{ALLOW}: {}", question.title), "tandem.allow", json!([question.key]));
             if let Some(rule) = &question.rule {
-                offer(always(rule, Scope::Session), "tandem.allowAlways", json!([question.call_id]));
-                offer(always(rule, Scope::Project), "tandem.allowAlways", json!([question.call_id, PROJECT]));
+                offer(always(rule, Scope::Session), "tandem.allowAlways", json!([question.key]));
+                offer(always(rule, Scope::Project), "tandem.allowAlways", json!([question.key, PROJECT]));
             }
         }
         actions
