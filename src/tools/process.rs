@@ -28,7 +28,7 @@ pub use self::sandbox::Sandbox;
 use self::sandbox::{Confined, Invocation, Places, Scratch, Start};
 use super::{CommandLine, Live, ToolError};
 use crate::workspace::guard::with_repositories;
-use crate::workspace::{Guard, Workspace};
+use crate::workspace::{Guard, Workspace, blocking};
 
 /// The outputs of so many commands can be read again.
 const OUTPUTS: usize = 32;
@@ -116,11 +116,8 @@ impl Shell {
             return Err(ToolError("the sandbox is not what was shown; nothing was run".to_owned()));
         }
         let (shared, workspace, line) = (Arc::clone(&self.0), workspace.clone(), line.clone());
-        let prepared = tokio::task::spawn_blocking(move || shared.prepare(&workspace, &line)).await;
-        let prepared = match prepared {
-            Ok(prepared) => prepared.map_err(|error| ToolError(format!("the command cannot be started: {error}")))?,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        };
+        let failed = |error: io::Error| ToolError(format!("the command cannot be started: {error}"));
+        let prepared = blocking(move || shared.prepare(&workspace, &line)).await.map_err(failed)?;
         let mut running = self.0.running();
         running.last += 1;
         let id = running.last;
@@ -130,8 +127,7 @@ impl Shell {
             running.outputs.pop_front();
         }
         let stop = self.0.end.child_token();
-        let (job, task) = job::spawn(id, prepared, output, live, stop)
-            .map_err(|error| ToolError(format!("the command cannot be started: {error}")))?;
+        let (job, task) = job::spawn(id, prepared, output, live, stop).map_err(failed)?;
         while running.tasks.try_join_next().is_some() {}
         running.tasks.spawn(task);
         Ok(Arc::new(job))
