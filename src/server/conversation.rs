@@ -93,8 +93,11 @@ impl Conversation {
         self.session.completer()
     }
 
-    /// Ends the session. A prompt that waits for its turn is answered: the turn is cancelled.
+    /// Ends the session. Whoever waits for it is answered; the turn is cancelled.
     pub async fn close(mut self) {
+        if let Some(Opening { responder, .. }) = self.opening.take() {
+            responder.error(ErrorCode::RequestFailed, "the session was closed before it was there");
+        }
         if let Some(prompt) = self.prompt.take() {
             prompt.ok(&acp::PromptResponse::new(acp::StopReason::Cancelled));
         }

@@ -116,12 +116,14 @@ impl Actor {
     }
 
     pub(super) async fn steer(&self, mut prompt: Prompt, joined: oneshot::Sender<()>) {
-        if let Some(running) = &self.running {
+        // What the turn does not take is dropped, which tells the asker. What would come along with it still can.
+        if let Some(running) = &self.running
+            && let Ok(place) = running.steering.try_reserve()
+        {
             let words = prompt.words();
             self.attach(&mut prompt).await;
             let parts = prompt::render(prompt, self.mode == Mode::Plan);
-            // What the turn does not take is dropped, which tells the asker.
-            let _not_taken = running.steering.try_send(Steer { words, parts, joined });
+            place.send(Steer { words, parts, joined });
         }
     }
 
