@@ -61,7 +61,7 @@ impl Server {
         let AgentEvent::Resumed { title, mode, model, effort, cost } = event else { return };
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         conversation.mode = mode.parse().unwrap_or(conversation.mode);
-        conversation.cost = cost;
+        conversation.shown.cost = cost;
         conversation.effort = effort;
         if model.is_some() {
             (conversation.model, conversation.no_model) = (model, None);
