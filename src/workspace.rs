@@ -159,6 +159,14 @@ impl Workspace {
         Ok(FileText { changed, ..file })
     }
 
+    /// The bytes of a file on the disk, for what is no text.
+    ///
+    /// # Errors
+    /// When there is no such file, it is too large, or cannot be read.
+    pub async fn bytes(&self, path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+        disk::read(path).await
+    }
+
     /// Lines of a file on the disk that is too large to be read as one text: from `offset` (1-based), at most `limit` of
     /// them and `bytes` bytes, and whether there are more. What is no UTF-8 is replaced.
     ///
@@ -213,7 +221,7 @@ impl Workspace {
     /// # Errors
     /// As [`Self::read`].
     pub async fn peek(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
-        let stored = disk::read(path).await;
+        let stored = disk::text(path).await;
         if let Some(document) = self.document(path) {
             return Ok(FileText::buffered(document.text.clone(), Some(document.version), stored.ok()));
         }

@@ -93,7 +93,6 @@ impl Play {
         let tools: Arc<[Arc<dyn Tool>]> =
             Arc::new([held("look", ToolKind::Read, &look), held("change", ToolKind::Execute, &change)]);
         let message = Message::User { parts: vec![Part::Text { text: "go".into() }] };
-        let encoded = provider.encode(&message);
         let workspace = Workspace::new(Vec::new(), Documents::new(Encoding::Utf16), Arc::new(NoEditor));
         let cancel = CancellationToken::new();
         let (steering, said) = mpsc::channel(8);
@@ -101,8 +100,8 @@ impl Play {
             id: "t".into(),
             goal: Goal::Answer,
             preamble: provider.preamble(&Instructions { system: "Be brief.".into(), tools: [].into() }),
+            history: vec![Entry::new(message, &provider)],
             provider,
-            history: vec![Arc::new(Entry { message, encoded })],
             tools,
             context: ToolContext::new(workspace, cancel.clone()),
             guidance: Guidance::default(),
@@ -204,16 +203,16 @@ impl Play {
 
     /// The result of a call, as the model reads it; it stands in the history exactly once.
     #[track_caller]
-    fn result(&self, id: &str) -> &str {
+    fn result(&self, id: &str) -> String {
         assert_eq!(self.ends.iter().filter(|(call, ..)| call == id).count(), 1, "{id}: {:?}", self.log);
-        let results = self.entries.iter().filter_map(|entry| match &entry.message {
+        let results = self.entries.iter().filter_map(|entry| match entry.message() {
             Message::Results { results } => Some(results),
             _ => None,
         });
         let mut results = results.flatten().filter(|result| result.call_id == id);
         let result = results.next().unwrap_or_else(|| panic!("{id} has no result"));
         assert_eq!(results.next(), None);
-        &result.content
+        result.content
     }
 }
 

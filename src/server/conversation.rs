@@ -160,18 +160,8 @@ impl Server {
         })
     }
 
-    pub(super) fn close_session(&mut self, params: &acp::CloseSessionRequest) -> Answer<acp::CloseSessionResponse> {
-        self.conversation(&params.session_id.0)?;
-        if let Some(conversation) = self.conversations.remove(&params.session_id.0) {
-            self.tasks.spawn(conversation.close());
-        }
-        Ok(acp::CloseSessionResponse::new())
-    }
-
     pub(super) fn conversation(&mut self, id: &str) -> Answer<&mut Conversation> {
-        self.conversations.get_mut(id).ok_or_else(|| {
-            error(ErrorCode::InvalidParams, format!("there is no session `{id}`; `session/new` starts one"))
-        })
+        self.conversations.get_mut(id).ok_or_else(|| unknown(id))
     }
 
     pub(super) fn require_acp(&self) -> Answer<()> {
@@ -225,6 +215,11 @@ struct NewSession {
     additional_directories: Vec<PathBuf>,
     #[serde(default)]
     mcp_servers: Vec<acp::McpServer>,
+}
+
+/// Nobody knows a session of this name.
+pub(super) fn unknown(id: &str) -> ResponseError {
+    error(ErrorCode::InvalidParams, format!("there is no session `{id}`; `session/new` starts one"))
 }
 
 /// Sends an update of a session.

@@ -137,7 +137,7 @@ impl Actor {
         match step {
             Step::Entry(entry) => self.keep(entry),
             Step::History(entries) => {
-                self.journal.compacted(entries.iter().map(|entry| entry.message.clone()).collect());
+                self.journal.compacted(entries.iter().map(|entry| entry.message()).collect());
                 self.history = entries;
             }
             Step::Event(event) => {

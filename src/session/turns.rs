@@ -20,20 +20,18 @@ const STEERING: usize = 8;
 impl Actor {
     pub(super) async fn prompt(&mut self, mut prompt: Prompt) {
         let Some(provider) = self.free() else { return };
-        if self.history.last().is_some_and(|last| !matches!(last.message, Message::Assistant(_))) {
+        if self.history.last().is_some_and(|last| !matches!(last.outline(), Message::Assistant(_))) {
             let message =
                 Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
-            let encoded = provider.encode(&message);
-            self.keep(Entry { message, encoded });
+            self.keep(Entry::new(message, &provider));
         }
         let words = prompt.words();
         self.attach(&mut prompt).await;
         prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
         let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
-        let encoded = provider.encode(&message);
         self.turns += 1;
         self.title = (self.turns == 1).then(|| store::title(&words));
-        let entry = Arc::new(Entry { message, encoded });
+        let entry = Entry::new(message, &provider);
         self.journal.prompt(&words, &entry, Held { model: provider.name(), effort: self.effort });
         self.history.push(entry);
         self.begin(Goal::Answer).await;
@@ -61,14 +59,10 @@ impl Actor {
         }
         if std::mem::take(&mut self.stale) {
             for entry in &mut self.history {
-                let (message, encoded) = (entry.message.clone(), provider.encode(&entry.message));
-                *entry = Arc::new(Entry { message, encoded });
+                *entry = Entry::new(entry.message(), &provider);
             }
         }
-        for message in self.kept.drain(..) {
-            let encoded = provider.encode(&message);
-            self.history.push(Arc::new(Entry { message, encoded }));
-        }
+        self.history.extend(self.kept.drain(..).map(|message| Entry::new(message, &provider)));
         Some(provider)
     }
 
@@ -152,15 +146,13 @@ impl Actor {
     /// A turn that broke may have left calls without results: no provider takes such a history.
     fn mend(&mut self) {
         let Ok(Model { provider, .. }) = &self.model else { return };
-        if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(&entry.message)) {
-            let encoded = provider.encode(&results);
-            self.keep(Entry { message: results, encoded });
+        if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(entry.outline())) {
+            self.keep(Entry::new(results, provider));
         }
     }
 
     /// Adds to the conversation and its journal.
-    pub(super) fn keep(&mut self, entry: impl Into<Arc<Entry>>) {
-        let entry = entry.into();
+    pub(super) fn keep(&mut self, entry: Arc<Entry>) {
         self.journal.message(&entry);
         self.history.push(entry);
     }

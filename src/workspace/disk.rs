@@ -23,8 +23,14 @@ const LIMIT: u64 = 32 * 1024 * 1024;
 /// The most that is gone through for some lines, in bytes.
 const LIMIT_IN_PARTS: u64 = 1024 * 1024 * 1024;
 
+/// The bytes of a regular file.
+pub(super) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+    let path = path.clone();
+    blocking(move || read_now(&path)).await
+}
+
 /// The text of a regular file, and how it is stored.
-pub(super) async fn read(path: &WorkspacePath) -> Result<(String, Format), FileError> {
+pub(super) async fn text(path: &WorkspacePath) -> Result<(String, Format), FileError> {
     let path = path.clone();
     blocking(move || {
         let bytes = read_now(&path)?;

@@ -67,6 +67,25 @@ fn mentioned_files_come_along_as_they_are_in_the_editor() {
     client.end();
 }
 
+#[test]
+fn an_image_comes_along_where_it_is_mentioned_and_other_bytes_do_not() {
+    let world = world();
+    let png = b"\x89PNG\r\n\x1a\n\0\xff";
+    std::fs::write(world.path().join("shot.png"), png).unwrap();
+    std::fs::write(world.path().join("big.png"), [&png[..], &vec![0; 4_000_000]].concat()).unwrap();
+    std::fs::write(world.path().join("tool.bin"), b"\x7fELF\0\xff").unwrap();
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "see @shot.png, @big.png and @tool.bin");
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    let content = world.rehearsal().requests()[0]["messages"][1]["content"].take();
+    let url = "data:image/png;base64,iVBORw0KGgoA/w==";
+    assert_eq!(content[1], json!({ "type": "image_url", "image_url": { "url": url } }), "{content}");
+    let words = content[2]["text"].as_str().unwrap();
+    assert!(words.contains("big.png is larger than models take") && words.contains("tool.bin is no text"), "{words}");
+    client.end();
+}
+
 /// The message the model gets with these words in a new session.
 fn told(world: &World, client: &mut Client, words: &str) -> String {
     let session = client.session(world);
