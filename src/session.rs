@@ -83,6 +83,8 @@ pub enum Command {
 /// The handle of a session. The session ends when the handle is dropped.
 pub struct Session {
     mailbox: mpsc::Sender<Command>,
+    /// Counts the cancels in the mailbox: a prompt that is being put together does not wait for its turn to hear of one.
+    cancels: watch::Sender<u64>,
     undoable: watch::Receiver<Option<Undoable>>,
     completer: Completer,
     end: CancellationToken,
@@ -98,13 +100,14 @@ impl Session {
         let (changed, undoable) = watch::channel(None);
         let (id, told) = (Arc::clone(&setup.id), events.clone());
         let completer = Completer::new(setup.workspace.clone(), end.clone());
-        let actor = Actor::new(setup, events, changed, end.clone());
+        let (cancels, cancelled) = watch::channel(0);
+        let actor = Actor::new(setup, events, changed, Cancels { sent: cancelled, heard: 0 }, end.clone());
         let task = tokio::spawn(async move {
             if AssertUnwindSafe(actor.run(commands)).catch_unwind().await.is_err() {
                 broke(&id, &told).await;
             }
         });
-        Self { mailbox, undoable, completer, end, task }
+        Self { mailbox, cancels, undoable, completer, end, task }
     }
 
     /// Hands a command over; a session with a full mailbox is told as an error.
@@ -115,7 +118,12 @@ impl Session {
         if matches!(command, Command::Prompt(_)) {
             self.completer.forget();
         }
-        self.mailbox.try_send(command).map_err(|_full| SessionBusy)
+        let is_cancel = matches!(command, Command::Cancel);
+        self.mailbox.try_send(command).map_err(|_full| SessionBusy)?;
+        if is_cancel {
+            self.cancels.send_modify(|count| *count += 1);
+        }
+        Ok(())
     }
 
     /// What there is to take back.
@@ -167,6 +175,12 @@ fn failed(message: String, code: ErrorCode) -> [AgentEvent; 2] {
 #[error("the session is gone or does not keep up; try again, or begin another one")]
 pub struct SessionBusy;
 
+/// The cancels that were sent, and how many of them were taken out of the mailbox.
+struct Cancels {
+    sent: watch::Receiver<u64>,
+    heard: u64,
+}
+
 /// A turn under way.
 struct Running {
     steps: mpsc::Receiver<Step>,
@@ -216,6 +230,7 @@ struct Actor {
     running: Option<Running>,
     outgoing: VecDeque<AgentEvent>,
     events: mpsc::Sender<(SessionId, AgentEvent)>,
+    cancels: Cancels,
     end: CancellationToken,
 }
 
@@ -224,6 +239,7 @@ impl Actor {
         setup: Setup,
         events: mpsc::Sender<(SessionId, AgentEvent)>,
         undoable: watch::Sender<Option<Undoable>>,
+        cancels: Cancels,
         end: CancellationToken,
     ) -> Self {
         let id = Arc::clone(&setup.id);
@@ -260,6 +276,7 @@ impl Actor {
             running: None,
             outgoing: VecDeque::new(),
             events,
+            cancels,
             end,
         }
     }

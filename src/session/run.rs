@@ -64,7 +64,10 @@ impl Actor {
                 self.compact().await;
             }
             Command::Steer(prompt, joined) => self.steer(prompt, joined).await,
-            Command::Cancel => self.cancel(),
+            Command::Cancel => {
+                self.cancels.heard += 1;
+                self.cancel();
+            }
             Command::SetMode(mode) => {
                 self.mode = mode;
                 self.journal.mode(mode);

@@ -26,7 +26,10 @@ impl Actor {
             self.keep(Entry::new(message, &provider));
         }
         let words = prompt.words();
-        self.attach(&mut prompt).await;
+        let said = prompt.clone();
+        if !self.attached(&mut prompt).await {
+            prompt = said;
+        }
         prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
         let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
         self.turns += 1;
@@ -94,6 +97,20 @@ impl Actor {
             Some(Running { steps, task, cancel, steering: said, questions: Questions::default(), done: false });
     }
 
+    /// Puts into a prompt what comes along with it, unless a cancel waits: then nobody waits for an editor any more.
+    async fn attached(&self, prompt: &mut Prompt) -> bool {
+        let mut sent = self.cancels.sent.clone();
+        tokio::select! {
+            biased;
+            Ok(_) = sent.wait_for(|sent| *sent > self.cancels.heard) => {
+                // What was found for nothing is still to be told.
+                self.guidance.recall(self.history.iter().map(|entry| entry.message()));
+                false
+            }
+            () = self.attach(prompt) => true,
+        }
+    }
+
     /// Another model from the next turn on. What only the other one understands (its reasoning) is left out then.
     pub(super) fn set_model(&mut self, provider: Provider, effort: Option<Effort>) {
         self.journal.held(Held { model: provider.name(), effort });
@@ -115,9 +132,10 @@ impl Actor {
             && let Ok(place) = running.steering.try_reserve()
         {
             let words = prompt.words();
-            self.attach(&mut prompt).await;
-            let parts = prompt::render(prompt, self.mode == Mode::Plan);
-            place.send(Steer { words, parts, joined });
+            if self.attached(&mut prompt).await {
+                let parts = prompt::render(prompt, self.mode == Mode::Plan);
+                place.send(Steer { words, parts, joined });
+            }
         }
     }
 
