@@ -286,19 +286,17 @@ fn body(api: Api, row: Option<&Provider>, provider: &ProviderOptions, model: &Mo
         Api::Messages => "max_tokens",
         Api::Responses => "max_output_tokens",
     };
-    if let Some(tokens) = model.max_tokens {
-        body[max_tokens] = json!(tokens);
-    }
-    if let Some(temperature) = model.temperature {
-        body["temperature"] = json!(temperature);
-    }
-    if let Some(effort) = &model.reasoning_effort {
-        match api {
-            Api::Chat => body["reasoning_effort"] = json!(effort),
-            Api::Responses => body["reasoning"]["effort"] = json!(effort),
-            Api::Messages => body["output_config"]["effort"] = json!(effort),
-        }
-    }
+    let effort = |effort: &String| match api {
+        Api::Chat => ("reasoning_effort", json!(effort)),
+        Api::Responses => ("reasoning", json!({ "effort": effort })),
+        Api::Messages => ("output_config", json!({ "effort": effort })),
+    };
+    let own = [
+        model.max_tokens.map(|tokens| (max_tokens, json!(tokens))),
+        model.temperature.map(|temperature| ("temperature", json!(temperature))),
+        model.reasoning_effort.as_ref().map(effort),
+    ];
+    lay(&mut body, &own.into_iter().flatten().map(|(field, value)| (field.to_owned(), value)).collect());
     lay(&mut body, &model.body);
     match body {
         Value::Object(body) => body,

@@ -326,6 +326,17 @@ fn what_a_provider_refuses_is_left_out_unless_the_user_knows_better() {
 }
 
 #[test]
+fn an_effort_goes_before_a_field_that_has_no_room_for_it() {
+    for (api, field) in [("responses", "reasoning"), ("messages", "output_config")] {
+        let text = format!(
+            "model = 'mine/m'\n[providers.mine]\napi = '{api}'\nbase-url = 'http://localhost'\n\
+             body = {{ {field} = false }}\n[providers.mine.models.m]\nreasoning-effort = 'low'"
+        );
+        assert_eq!(user(&text, &[]).model.unwrap().body[field], json!({ "effort": "low" }));
+    }
+}
+
+#[test]
 fn the_proxy_is_the_one_of_the_scheme() {
     let proxy = |base_url, variables: &[(&str, &str)]| {
         let variables = [&[("TANDEM_MODEL", "m"), ("TANDEM_BASE_URL", base_url)], variables].concat();
