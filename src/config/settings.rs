@@ -5,13 +5,12 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::commands::{self, UserCommand};
 use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
-use super::model::{Choice, KeySource, ModelSettings, NoModel};
+use super::model::{Choice, ModelSettings, NoModel};
 use super::options::{CommandLine, McpOptions, Mode, Options, Permissions, without_password};
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
@@ -232,19 +231,22 @@ impl Settings {
         self.merged.place(&["permissions".to_owned(), list.to_owned(), index.to_string()])
     }
 
-    /// What must not be logged, stored, shown or sent: the values of variables that are named like keys, the keys in use,
-    /// and what is written as a header or a variable of an MCP server.
+    /// What must not be logged, stored, shown or sent: the values of variables that are named like keys or named as where
+    /// one is, and what is written as a header or as a variable of an MCP server.
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {
-        let mut secrets: Vec<String> = self.environment.secrets().map(str::to_owned).collect();
-        if let Ok(ModelSettings { key: KeySource::Variable { value, .. }, .. }) = &self.model {
-            secrets.push(value.expose_secret().to_owned());
-        }
-        let headers = self.options.providers.values().map(|provider| &provider.headers);
-        let servers = self.options.mcp.values().flat_map(|server| [&server.headers, &server.env]);
+        let Options { providers, api_key_env, .. } = &self.options;
+        let variables = providers.values().filter_map(|provider| provider.api_key_env.as_ref()).chain(api_key_env);
+        let keys = variables.filter_map(|variable| self.environment.get(variable));
+        let headers = providers.values().map(|provider| &provider.headers);
+        // Those of the editor are among them.
+        let servers = self.mcp.values().map(|server| match server {
+            McpServer::Command { env, .. } => env,
+            McpServer::Url { headers, .. } => headers,
+        });
         let written = headers.chain(servers).flatten().filter(|(name, _)| super::environment::is_secret(name));
-        secrets.extend(written.map(|(_, value)| value.clone()));
-        secrets
+        let written = written.map(|(_, value)| value.as_str());
+        self.environment.secrets().chain(keys).chain(written).map(str::to_owned).collect()
     }
 
     fn choice(&self) -> Choice<'_> {

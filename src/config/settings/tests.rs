@@ -337,6 +337,18 @@ fn an_effort_goes_before_a_field_that_has_no_room_for_it() {
 }
 
 #[test]
+fn every_key_that_is_known_of_is_a_secret() {
+    let text = "[providers.a]\napi-key-env = 'PLAIN'\nbase-url = 'http://localhost'\nheaders = { X-Api-Key = 'of a', X-Team = 't' }\n\
+                [mcp.b]\ncommand = ['b']\nenv = { B_TOKEN = 'of b' }";
+    let mut settings = user(text, &[("PLAIN", "plain"), ("SOME_KEY", "some"), ("HOME", "/h")]);
+    let headers = [("Authorization".to_owned(), "of c".to_owned())].into();
+    settings.mcp.insert("c".to_owned(), McpServer::Url { url: "http://localhost".to_owned(), headers });
+    let mut secrets = settings.secrets();
+    secrets.sort();
+    assert_eq!(secrets, ["of a", "of b", "of c", "plain", "some"]);
+}
+
+#[test]
 fn the_proxy_is_the_one_of_the_scheme() {
     let proxy = |base_url, variables: &[(&str, &str)]| {
         let variables = [&[("TANDEM_MODEL", "m"), ("TANDEM_BASE_URL", base_url)], variables].concat();
