@@ -228,7 +228,7 @@ impl Workspace {
     /// # Errors
     /// As [`Self::read`].
     pub async fn peek(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
-        let stored = self.stored(path).await;
+        let stored = disk::text(path).await;
         if let Some(document) = self.document(path) {
             return Ok(FileText::buffered(document.text.clone(), Some(document.version), stored.ok()));
         }
@@ -238,7 +238,12 @@ impl Workspace {
             Err(FileError::NotFound(_)) => None,
             Err(error) => return Err(error),
         };
-        match (self.0.editor.read(&path.absolute()).await, stored) {
+        let absolute = path.absolute();
+        let Some(read) = editor::in_time(self.0.editor.read(&absolute)).await else {
+            let reason = "the editor does not say what it holds; try again".to_owned();
+            return Err(FileError::Io { verb: "read", path: path.display(), reason });
+        };
+        match (read, stored) {
             (Some(text), stored) => Ok(FileText::buffered(text.into(), None, stored)),
             (None, Some((text, format))) => {
                 Ok(FileText { text: text.into(), source: Source::Disk, format, changed: false })
@@ -258,12 +263,6 @@ impl Workspace {
         let mut found = self.0.editor.diagnostics(scope).await?;
         found.retain(|one| self.resolve_path(&one.path).is_ok());
         Some(found)
-    }
-
-    async fn stored(&self, path: &WorkspacePath) -> Result<(String, Format), FileError> {
-        let bytes = disk::read(path).await?;
-        let size = bytes.len() as u64;
-        content::decode(bytes).ok_or_else(|| FileError::Binary(path.display(), size))
     }
 }
 

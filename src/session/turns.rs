@@ -26,7 +26,10 @@ impl Actor {
             self.keep(Entry::new(message, &provider));
         }
         let words = prompt.words();
-        self.attach(&mut prompt).await;
+        let said = prompt.clone();
+        if !self.attached(&mut prompt).await {
+            prompt = said;
+        }
         prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
         let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
         self.turns += 1;
@@ -94,6 +97,20 @@ impl Actor {
             Some(Running { steps, task, cancel, steering: said, questions: Questions::default(), done: false });
     }
 
+    /// Puts into a prompt what comes along with it, unless a cancel waits: then nobody waits for an editor any more.
+    async fn attached(&self, prompt: &mut Prompt) -> bool {
+        let mut sent = self.cancels.sent.clone();
+        tokio::select! {
+            biased;
+            Ok(_) = sent.wait_for(|sent| *sent > self.cancels.heard) => {
+                // What was found for nothing is still to be told.
+                self.guidance.recall(self.history.iter().map(|entry| entry.message()));
+                false
+            }
+            () = self.attach(prompt) => true,
+        }
+    }
+
     /// Another model from the next turn on. What only the other one understands (its reasoning) is left out then.
     pub(super) fn set_model(&mut self, provider: Provider, effort: Option<Effort>) {
         self.journal.held(Held { model: provider.name(), effort });
@@ -110,12 +127,15 @@ impl Actor {
     }
 
     pub(super) async fn steer(&self, mut prompt: Prompt, joined: oneshot::Sender<()>) {
-        if let Some(running) = &self.running {
+        // What the turn does not take is dropped, which tells the asker. What would come along with it still can.
+        if let Some(running) = &self.running
+            && let Ok(place) = running.steering.try_reserve()
+        {
             let words = prompt.words();
-            self.attach(&mut prompt).await;
-            let parts = prompt::render(prompt, self.mode == Mode::Plan);
-            // What the turn does not take is dropped, which tells the asker.
-            let _not_taken = running.steering.try_send(Steer { words, parts, joined });
+            if self.attached(&mut prompt).await {
+                let parts = prompt::render(prompt, self.mode == Mode::Plan);
+                place.send(Steer { words, parts, joined });
+            }
         }
     }
 
