@@ -453,6 +453,57 @@ fn who_stops_reading_has_seen_enough() {
 }
 
 #[test]
+fn a_turn_whose_reader_is_gone_is_stopped_in_words() {
+    let world = World::new(json!([[{ "text": "half" }, { "gate": "never" }]]));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = world.command(&["run", "hi"]).stdout(writer).output().unwrap();
+    let words = "tandem: nobody reads the answer any more: the turn was stopped\n";
+    assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(1), words));
+}
+
+#[test]
+fn a_call_is_told_by_what_it_does() {
+    let world = World::new(json!([
+        [call("c2", "glob", json!({ "pattern": "*.x" })), call("c3", "no_such_tool", json!({})), write_call()],
+        [{ "text": "No." }],
+    ]));
+    let Output { stderr, .. } = world.run(&["run", "write a file"]);
+    for line in [
+        "✓ glob: Find *.x (",
+        "✗ no_such_tool: there is no tool",
+        "✗ write_file: Create new.txt: the user said no to this call; nothing was changed. (",
+    ] {
+        assert!(stderr.lines().any(|found| found.starts_with(line)), "{line}\nin\n{stderr}");
+    }
+}
+
+#[test]
+fn no_rules_and_mistaken_ones_are_told() {
+    let world = World::new(json!([]));
+    assert_eq!(world.run(&["permissions", "list"]).stdout, "# no rules: mode `ask` decides\n");
+    world.write(".home/config.toml", "permissions.deny = [\"run_command(rm *\"]\n");
+    for arguments in [["permissions", "list"], ["config", "show"]] {
+        let output = world.run(&arguments).stdout;
+        assert!(output.contains("# mistake: ") && output.contains("config.toml:1:21"), "{arguments:?}: {output}");
+    }
+    let doctor = world.run(&["doctor"]).stdout;
+    assert!(doctor.contains("→ correct it; until then everything is asked about\n"), "{doctor}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_named() {
+    let world = World::new(json!([[{ "text": "still" }]]));
+    world.write("occupied", "a file");
+    let state = world.path().join("occupied");
+    for (arguments, code) in [(&["run", "hi"][..], 0), (&["sessions", "list"], 1)] {
+        let output = finish(world.command(arguments).env("TANDEM_STATE_DIR", &state));
+        assert_eq!(output.code, Some(code), "{arguments:?}");
+        assert!(output.stderr.contains("occupied/sessions: Not a directory"), "{arguments:?}: {}", output.stderr);
+    }
+}
+
+#[test]
 fn a_conversation_does_not_go_on_in_a_wider_mode_unasked() {
     let again = || json!([write_call()]);
     let world = World::new(json!([[write_call()], [{ "text": "Written." }], again(), [{ "text": "No." }]]));
