@@ -67,6 +67,7 @@ async function inTheWorkbench() {
   await check("a question is announced while the chat is hidden, and a command answers it", hiddenQuestion);
   await check("the conversation survives hiding the view", hideAndShow);
   await check("a killed server: the chat says so, and trying again starts it anew", killedServer);
+  await check("an earlier session is shown and goes on", earlierSession);
   await check("links are asked about, and open nothing outside the workspace", links);
   await check("in mode edit nothing is asked", editMode);
   for (const [name, body] of reviewChecks({ bench, model, picture })) {
@@ -96,7 +97,6 @@ async function refusedKey() {
   assert.match(await card.innerText(), /401|key/i);
   await card.getByRole("button", { name: "Set API Key" }).click();
   await bench.answerInputBox("sk-test-000000000000");
-  await bench.chat.locator(".notice", { hasText: "no longer in the model's memory" }).waitFor();
   await card.getByRole("button", { name: "Try Again" }).click();
   await bench.chat.locator(".answer", { hasText: "Key accepted." }).waitFor();
   await bench.idle();
@@ -268,6 +268,28 @@ async function killedServer() {
   await card.getByRole("button", { name: "Try Again" }).click();
   await bench.chat.locator(".answer", { hasText: "Whole again." }).waitFor();
   await bench.idle();
+  const { requests } = await model.state();
+  assert.ok(requests.at(-1).messages.length > requests.at(-2).messages.length, "the conversation went on");
+}
+
+async function earlierSession() {
+  await model.reset();
+  await model.script([{ text: "Noted." }], [{ text: "A new one." }], [{ text: "Xylophone." }]);
+  await bench.command("tandem: New Session");
+  await bench.say("The word is xylophone.");
+  await bench.idle();
+  await bench.command("tandem: New Session");
+  await bench.say("Something else.");
+  await bench.idle();
+  await bench.command("tandem: Open Session");
+  await bench.page.locator(".quick-input-list-row", { hasText: "The word is xylophone." }).click();
+  await bench.chat.locator(".answer", { hasText: "Noted." }).waitFor();
+  assert.equal(await bench.chat.locator(".list", { hasText: "Something else." }).count(), 0);
+  await bench.say("Which word?");
+  await bench.chat.locator(".answer", { hasText: "Xylophone." }).waitFor();
+  await bench.idle();
+  const { requests } = await model.state();
+  assert.match(JSON.stringify(requests.at(-1).messages), /The word is xylophone/);
 }
 
 async function links() {
