@@ -304,6 +304,7 @@ async function links() {
   await bench.page.locator(".notifications-toasts", { hasText: "of this workspace only: /etc/passwd" }).waitFor();
   await link("here").click();
   await bench.page.locator(".statusbar-item", { hasText: "Ln 6, Col 1" }).waitFor();
+  await bench.command("Notifications: Clear All Notifications");
   assert.equal(await link("run").count(), 0);
   assert.equal(await answer.locator("img").count(), 0);
   await bench.idle();
