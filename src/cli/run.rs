@@ -43,7 +43,7 @@ pub(super) struct Args {
     /// Go on with this conversation (`tandem sessions list`)
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// What you want; read from standard input when left out
+    /// What you want; standard input where `-` stands, or when left out
     #[arg(value_name = "PROMPT", trailing_var_arg = true)]
     prompt: Vec<String>,
 }
@@ -94,10 +94,15 @@ async fn conversation(args: &Args, settings: &Settings, folder: &Path) -> anyhow
 }
 
 fn words(args: &Args) -> Result<String, Failure> {
-    let mut prompt = args.prompt.join(" ");
-    if args.prompt.is_empty() && !io::stdin().is_terminal() {
-        io::stdin().read_to_string(&mut prompt).context("reading the prompt from standard input")?;
+    let mut words: Vec<_> = args.prompt.iter().map(String::as_str).collect();
+    if words.is_empty() && !io::stdin().is_terminal() {
+        words.push("-");
     }
+    let mut input = String::new();
+    if words.contains(&"-") {
+        io::stdin().read_to_string(&mut input).context("reading standard input")?;
+    }
+    let prompt = words.iter().map(|&word| if word == "-" { &input } else { word }).collect::<Vec<_>>().join(" ");
     if prompt.trim().is_empty() {
         return Err(Failure::usage(
             "the prompt is empty: say what you want, as in `tandem run \"explain src/main.rs\"`",

@@ -167,6 +167,14 @@ fn the_prompt_may_come_from_standard_input_and_the_folder_from_a_flag() {
 }
 
 #[test]
+fn a_dash_in_the_prompt_is_standard_input() {
+    let world = World::new(json!([[{ "text": "fine" }]]));
+    let output = finish_with(&mut world.command(&["run", "review", "this:", "-"]), "-old\n+new\n");
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "fine\n"), "{}", output.stderr);
+    assert!(world.rehearsal().requests()[0].to_string().contains("review this: -old\\n+new"));
+}
+
+#[test]
 fn mode_ask_without_a_terminal_answers_no_and_says_so() {
     let world = World::new(json!([[write_call()], [{ "text": "as you wish" }]]));
     let output = world.run(&["run", "write new.txt"]);
