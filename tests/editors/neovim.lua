@@ -370,11 +370,10 @@ end)
 
 t.test('a server that dies ends the turn with a reason, and the next question goes on in a new one', function()
   local _, folder = project('crash')
-  model:script({ { text = 'so far' }, { hang = true } })
+  local write = { id = 'w', name = 'write_file', arguments = { path = 'new.rs', content = 'new' } }
+  model:script({ { text = 'so far' }, { call = write } })
   vim.cmd('Tandem ask Go on')
-  t.wait('the first words', function()
-    return session().chat.buf and chat():find('so far', 1, true)
-  end)
+  wait_question()
   local first = require('tandem.client').running(folder)
   local servers = vim.tbl_filter(function(pid)
     local process = api.nvim_get_proc(pid)
@@ -383,7 +382,11 @@ t.test('a server that dies ends the turn with a reason, and the next question go
   t.equal(#servers > 0, true, 'the server is a child of this editor')
   vim.uv.kill(vim.fn.max(servers), 'sigkill') -- the youngest
   wait_idle()
-  t.contains(chat(), 'the server ended')
+  t.contains(chat(), 'the server ended (signal 9)')
+  local signs = api.nvim_buf_get_extmarks(session().chat.buf, -1, 0, -1, { details = true, type = 'sign' })
+  t.equal(vim.tbl_map(function(mark)
+    return mark[4].sign_hl_group
+  end, signs), { 'TandemFailed', 'TandemFailed' }, 'what waited does not any more')
   model:script({ { text = 'Alive.' } })
   vim.cmd('Tandem ask Still there?')
   wait_idle()

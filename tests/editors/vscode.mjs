@@ -73,6 +73,7 @@ async function inTheWorkbench() {
   for (const [name, body] of reviewChecks({ bench, model, picture })) {
     await check(name, body);
   }
+  await check("another model in the settings begins a new session, and the chat says so", otherModel);
   await check("a new session starts empty", newSession);
   await check("the content policy was never broken", noPolicyBreach);
 }
@@ -319,6 +320,22 @@ async function editMode() {
   await bench.chat.locator(".answer", { hasText: "In crowns." }).waitFor();
   await bench.editor.locator(".view-line", { hasText: " SEK" }).waitFor();
   await bench.idle();
+}
+
+async function otherModel() {
+  await model.reset();
+  await model.script([{ text: "First." }], [{ text: "Second." }]);
+  await bench.say("The word is xylophone.");
+  await bench.chat.locator(".answer", { hasText: "First." }).waitFor();
+  await bench.idle();
+  bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "other-model" });
+  await bench.chat.locator(".notice", { hasText: "not in the model's memory" }).waitFor();
+  await bench.say("Which word?");
+  await bench.chat.locator(".answer", { hasText: "Second." }).waitFor();
+  await bench.idle();
+  const { requests } = await model.state();
+  assert.equal(requests.at(-1).model, "other-model");
+  assert.doesNotMatch(JSON.stringify(requests.at(-1).messages), /xylophone/);
 }
 
 async function newSession() {
