@@ -13,6 +13,7 @@ pub mod edit;
 pub mod editor;
 pub mod error;
 pub mod guard;
+mod news;
 pub mod patch;
 pub mod path;
 pub mod protect;
@@ -40,6 +41,7 @@ pub use edit::{Change, Replacement, Strategy};
 pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
 pub use error::FileError;
 pub use guard::{Guard, Pins};
+pub use news::News;
 pub use path::{PathError, Root, WorkspacePath};
 use seen::{Known, Seen};
 pub use skills::Skill;
@@ -214,6 +216,11 @@ impl Workspace {
     /// When the same lines have been changed since, or a file to be removed again has changed at all.
     pub async fn undo(&self, path: &WorkspacePath, change: &FileChange) -> Result<FileChange, FileError> {
         undo::undo(self, path, change).await
+    }
+
+    /// The files that others changed since the session read them. Each change is told once.
+    pub async fn news(&self) -> Vec<News> {
+        news::news(self).await
     }
 
     /// The text of a file as [`Self::read`] gives it, of which the session remembers nothing: for people, not for models.

@@ -43,7 +43,7 @@ pub(super) async fn ask(
             Ok(ToolContext { decided: Some(decided), ..context.clone() })
         }
         Permission::Reject => {
-            Err("the user said no to this call; nothing was changed. Do not repeat it: ask what they \
+            Err("the user said no to this call; nothing was changed.\nDo not repeat it: ask what they \
                                    want instead, or go another way"
                 .to_owned())
         }

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::Subcommand;
 
 use crate::config::{self, Environment, KeySource, ModelSettings, Settings, Sources};
+use crate::session::rule_problems;
 
 /// Arguments of `tandem config`.
 #[derive(Debug, clap::Args)]
@@ -58,7 +59,7 @@ fn show(settings: &Settings, out: &mut dyn Write) -> anyhow::Result<()> {
         Ok(model) => show_model(model, out)?,
         Err(no_model) => no_model.message.lines().try_for_each(|line| writeln!(out, "# {line}"))?,
     }
-    for problem in &settings.problems {
+    for problem in settings.problems.iter().chain(&rule_problems(settings)) {
         writeln!(out, "# mistake: {problem}")?;
     }
     writeln!(out)?;

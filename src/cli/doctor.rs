@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Outcome;
-use crate::config::{Environment, ModelSettings, Settings, Sources};
+use crate::config::{Environment, ModelSettings, Problem, Settings, Sources};
 use crate::model::{Endpoint, Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec};
 use crate::session;
 use crate::text::display;
@@ -100,7 +100,9 @@ impl Report {
             let sign = if out.is_terminal() { format!("\x1b[{color}m{sign}\x1b[0m") } else { sign.to_owned() };
             writeln!(out, "{sign} {:<14} {}", finding.check, display::escape(&finding.found))?;
             if let Some(advice) = &finding.advice {
-                writeln!(out, "{:17}→ {}", "", display::escape(advice).replace('\n', &format!("\n{:19}", "")))?;
+                for way in display::escape(advice).lines() {
+                    writeln!(out, "{:17}→ {}", "", way.strip_prefix("- ").unwrap_or(way))?;
+                }
             }
         }
         self.findings.push(finding);
@@ -116,7 +118,7 @@ impl Report {
         } else if bad == 0 {
             writeln!(
                 out,
-                "\nReady. `tandem init --editor vscode|neovim|helix|zed|emacs` prints an editor's configuration."
+                "\nReady. `tandem init --editor vscode|neovim|helix|zed|jetbrains|emacs` prints an editor's configuration."
             )?;
         } else {
             writeln!(out, "\n{bad} of {} checks failed.", self.findings.len())?;
@@ -131,7 +133,7 @@ fn configuration(settings: &Settings) -> Vec<Finding> {
         .problems
         .iter()
         .chain(&rules)
-        .map(|problem| Finding::warning("configuration", problem.to_string(), "correct it; until then it is ignored"))
+        .map(|problem| Finding::warning("configuration", problem.to_string(), meanwhile(problem)))
         .collect();
     if findings.is_empty() {
         let found = match settings.config_file() {
@@ -144,14 +146,25 @@ fn configuration(settings: &Settings) -> Vec<Finding> {
     findings
 }
 
+/// What a mistake means until it is corrected.
+fn meanwhile(problem: &Problem) -> &'static str {
+    match problem.key.as_str() {
+        "permissions.ask" | "permissions.deny" => "correct it; until then everything is asked about",
+        _ => "correct it; until then it is ignored",
+    }
+}
+
 fn state_folder(folder: Option<&Path>) -> Finding {
     let advice = "sessions and chat files cannot be kept; set TANDEM_STATE_DIR to a folder you can write to";
     let Some(folder) = folder else {
         return Finding::warning("state folder", "there is none: no home folder", advice);
     };
-    let tried = std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder));
+    let tried = std::fs::create_dir_all(folder)
+        .and_then(|()| tempfile::tempfile_in(folder))
+        // A full disk takes an empty file.
+        .and_then(|mut file| file.write_all(&[0; 4096]));
     match tried {
-        Ok(_) => Finding::good("state folder", folder.display().to_string()),
+        Ok(()) => Finding::good("state folder", folder.display().to_string()),
         Err(error) => Finding::warning("state folder", format!("{}: {error}", folder.display()), advice),
     }
 }
@@ -203,7 +216,8 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
     let provider = match session::provider(settings) {
         Ok(provider) => provider,
         Err(why) => {
-            let (found, advice) = why.message.split_once('\n').unwrap_or((&why.message, "see the README, \"A model\""));
+            let (found, advice) =
+                why.message.split_once('\n').unwrap_or((&why.message, "see \"Use it\" in the README"));
             return report.add(Finding::bad("model", found, advice.trim()));
         }
     };

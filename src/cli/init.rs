@@ -35,6 +35,8 @@ enum Editor {
     Neovim,
     Helix,
     Zed,
+    #[value(name = "jetbrains")]
+    JetBrains,
     Emacs,
 }
 
@@ -83,6 +85,11 @@ impl Editor {
                 title: "// Zed: add to settings.json (command palette: zed: open settings file)",
                 text: include_str!("init/zed.json"),
                 target: Target::ByHand("settings.json has comments of yours that would be lost"),
+            }],
+            Self::JetBrains => &[Template {
+                title: "// JetBrains: add to ~/.jetbrains/acp.json (AI Chat: Add Custom Agent), with the absolute path of tandem",
+                text: include_str!("init/jetbrains.json"),
+                target: Target::ByHand("acp.json may have agents of yours"),
             }],
             Self::Emacs => &[Template {
                 title: ";; Emacs: add to your init file; needs the package agent-shell",

@@ -74,6 +74,10 @@ fn list(settings: &Settings, remembered: &[String], out: &mut dyn Write) -> io::
     for rule in remembered {
         writeln!(out, "allow {}  # allowed for this project", display::escape_line(rule))?;
     }
+    let rules = [&permissions.deny, &permissions.ask, &permissions.allow].map(Vec::len);
+    if rules.iter().sum::<usize>() + remembered.len() == 0 {
+        writeln!(out, "# no rules: mode `{}` decides", settings.mode.name())?;
+    }
     for problem in rule_problems(settings) {
         writeln!(out, "# mistake: {}", display::escape_line(&problem.to_string()))?;
     }

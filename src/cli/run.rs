@@ -1,6 +1,7 @@
 //! `tandem run`: one prompt from the terminal. The answer goes to standard output, everything else to standard error;
 //! with `--json` every event is a line of standard output.
 
+use std::collections::HashMap;
 use std::io::{self, IsTerminal as _, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -42,7 +43,7 @@ pub(super) struct Args {
     /// Go on with this conversation (`tandem sessions list`)
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// What you want; read from standard input when left out
+    /// What you want; standard input where `-` stands, or when left out
     #[arg(value_name = "PROMPT", trailing_var_arg = true)]
     prompt: Vec<String>,
 }
@@ -53,7 +54,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let flags = Flags { model: args.model.as_deref(), mode: args.mode };
     let workspaces = [root.path().to_owned()];
     let settings = Settings::load(environment, &Sources { workspaces: &workspaces, editor: None, flags });
-    let mut terminal = Terminal { json: args.json, stdout: io::stdout(), stderr: io::stderr(), mid_line: false };
+    let mut terminal = Terminal::new(args.json);
     for problem in settings.problems.iter().chain(&rule_problems(&settings)) {
         terminal.line(&format!("tandem: {problem}"))?;
     }
@@ -68,7 +69,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         session.send(Command::SetMode(mode))?;
     }
     session.send(Command::Prompt(Prompt::text(prompt)))?;
-    let reason = follow(&session, events, &mut terminal).await?;
+    let reason = follow(&session, events, &mut terminal).await.map_err(unread)?;
     session.close().await;
     Ok(match reason {
         Termination::Cancelled => ExitCode::from(130),
@@ -93,10 +94,15 @@ async fn conversation(args: &Args, settings: &Settings, folder: &Path) -> anyhow
 }
 
 fn words(args: &Args) -> Result<String, Failure> {
-    let mut prompt = args.prompt.join(" ");
-    if args.prompt.is_empty() && !io::stdin().is_terminal() {
-        io::stdin().read_to_string(&mut prompt).context("reading the prompt from standard input")?;
+    let mut words: Vec<_> = args.prompt.iter().map(String::as_str).collect();
+    if words.is_empty() && !io::stdin().is_terminal() {
+        words.push("-");
     }
+    let mut input = String::new();
+    if words.contains(&"-") {
+        io::stdin().read_to_string(&mut input).context("reading standard input")?;
+    }
+    let prompt = words.iter().map(|&word| if word == "-" { &input } else { word }).collect::<Vec<_>>().join(" ");
     if prompt.trim().is_empty() {
         return Err(Failure::usage(
             "the prompt is empty: say what you want, as in `tandem run \"explain src/main.rs\"`",
@@ -135,15 +141,27 @@ async fn follow(
     }
 }
 
+/// Who stops reading ends a turn that may have begun to change things: that is no success, but nothing is broken either.
+fn unread(error: anyhow::Error) -> anyhow::Error {
+    let is_gone = error.downcast_ref().is_some_and(|error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe);
+    if is_gone { anyhow::anyhow!("nobody reads the answer any more: the turn was stopped") } else { error }
+}
+
 struct Terminal {
     json: bool,
     stdout: io::Stdout,
     stderr: io::Stderr,
     /// The answer's last line has no end yet.
     mid_line: bool,
+    /// What the calls that have not ended do, by their id.
+    titles: HashMap<String, String>,
 }
 
 impl Terminal {
+    fn new(json: bool) -> Self {
+        Self { json, stdout: io::stdout(), stderr: io::stderr(), mid_line: false, titles: HashMap::new() }
+    }
+
     fn show(&mut self, event: AgentEvent) -> anyhow::Result<()> {
         if self.json {
             let mut line = serde_json::to_vec(&event)?;
@@ -168,19 +186,16 @@ impl Terminal {
                 self.stdout.write_all(display::escape(&content).as_bytes())?;
                 self.stdout.flush()
             }
-            AgentEvent::ToolExecutionEnd { name, result, execute_duration_ms, .. } => {
-                let (sign, detail) = if result.is_error {
-                    ("✗", result.content.lines().next().unwrap_or_default().to_owned())
-                } else {
-                    let places: Vec<_> =
-                        result.locations.iter().map(|place| place.path.display().to_string()).collect();
-                    ("✓", places.join(", "))
-                };
-                self.line(&format!(
-                    "{sign} {} {} ({execute_duration_ms:.0} ms)",
-                    display::escape_line(&name),
-                    display::escape_line(&detail)
-                ))
+            AgentEvent::ToolPreview { call_id, preview, .. } => {
+                self.titles.insert(call_id, preview.title);
+                Ok(())
+            }
+            AgentEvent::ToolExecutionEnd { call_id, name, result, execute_duration_ms, .. } => {
+                let sign = if result.is_error { "✗" } else { "✓" };
+                let title = self.titles.remove(&call_id);
+                let why = result.is_error.then(|| result.content.lines().next().unwrap_or_default().to_owned());
+                let words: Vec<_> = [Some(name), title, why].into_iter().flatten().collect();
+                self.line(&format!("{sign} {} ({execute_duration_ms:.0} ms)", display::escape_line(&words.join(": "))))
             }
             AgentEvent::Retry { wait_ms, reason, .. } => {
                 self.line(&format!("… {reason}; next try in {} s", wait_ms.div_ceil(1000)))

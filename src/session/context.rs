@@ -19,7 +19,7 @@ use super::{Actor, Attachment, Focus, Prompt};
 use crate::agent::prompt::cut;
 use crate::agent::{INSTRUCTIONS_FILE as FILE, Rules};
 use crate::tools;
-use crate::workspace::{FileError, PathError, StateFolder, WorkspacePath};
+use crate::workspace::{FileError, News, PathError, StateFolder, WorkspacePath};
 pub use complete::{Completer, Completion, Mentionable};
 pub use mention::typed_mention;
 
@@ -31,6 +31,8 @@ const IMAGE: usize = 3_750_000;
 const LARGEST: u64 = 64 << 10;
 /// The most things one prompt mentions.
 const MENTIONS: usize = 20;
+/// The most files that are named because others changed them.
+const NEWS: usize = 20;
 /// So long a prompt waits for what it mentions: an editor may not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -63,7 +65,23 @@ impl Actor {
                 rules.extend(self.guidance.about(&self.workspace, &path).await);
             }
         }
+        parts.extend(timeout_at(until, self.news()).await.ok().flatten());
         prompt.parts = rules.into_iter().map(Attachment::Instructions).chain(parts).collect();
+    }
+
+    /// What others did to the files the model has read: what it knows of them is no longer true.
+    async fn news(&self) -> Option<Attachment> {
+        let news = self.workspace.news().await;
+        let name = |News { path, gone }: &News| {
+            format!("{}{}", complete::shown(&self.workspace, path), if *gone { " (deleted)" } else { "" })
+        };
+        let mut names: Vec<String> = news.iter().take(NEWS).map(name).collect();
+        match news.len() {
+            0 => return None,
+            all if all > NEWS => names.push(format!("{} more", all - NEWS)),
+            _ => {}
+        }
+        Some(remark(&format!("changed since you read them: {}", names.join(", "))))
     }
 
     /// The instructions that hold everywhere, unless the model has them already.

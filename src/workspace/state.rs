@@ -4,7 +4,7 @@
 pub mod log;
 
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use cap_fs_ext::OpenOptionsSyncExt as _;
@@ -43,6 +43,11 @@ pub struct Found {
     pub written: SystemTime,
 }
 
+/// An error of a folder that the person may have named, with its name.
+fn named(folder: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
+}
+
 impl StateFolder {
     /// Opens the folder `path` and makes what of it is missing.
     ///
@@ -54,8 +59,8 @@ impl StateFolder {
             builder.recursive(true);
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(&path)?;
-            Ok(Self(std::sync::Arc::new(Root::open(&path)?)))
+            let opened = builder.create(&path).and_then(|()| Root::open(&path));
+            opened.map(|root| Self(std::sync::Arc::new(root))).map_err(|error| named(&path, &error))
         })
         .await
     }
@@ -65,7 +70,10 @@ impl StateFolder {
     /// # Errors
     /// When it is not, or cannot be opened.
     pub async fn existing(path: PathBuf) -> io::Result<Self> {
-        blocking(move || Ok(Self(std::sync::Arc::new(Root::open(&path)?)))).await
+        blocking(move || {
+            Root::open(&path).map(|root| Self(std::sync::Arc::new(root))).map_err(|error| named(&path, &error))
+        })
+        .await
     }
 
     /// Writes the file `name`.

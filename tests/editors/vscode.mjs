@@ -67,11 +67,13 @@ async function inTheWorkbench() {
   await check("a question is announced while the chat is hidden, and a command answers it", hiddenQuestion);
   await check("the conversation survives hiding the view", hideAndShow);
   await check("a killed server: the chat says so, and trying again starts it anew", killedServer);
+  await check("an earlier session is shown and goes on", earlierSession);
   await check("links are asked about, and open nothing outside the workspace", links);
   await check("in mode edit nothing is asked", editMode);
   for (const [name, body] of reviewChecks({ bench, model, picture })) {
     await check(name, body);
   }
+  await check("another model in the settings begins a new session, and the chat says so", otherModel);
   await check("a new session starts empty", newSession);
   await check("the content policy was never broken", noPolicyBreach);
 }
@@ -96,7 +98,6 @@ async function refusedKey() {
   assert.match(await card.innerText(), /401|key/i);
   await card.getByRole("button", { name: "Set API Key" }).click();
   await bench.answerInputBox("sk-test-000000000000");
-  await bench.chat.locator(".notice", { hasText: "no longer in the model's memory" }).waitFor();
   await card.getByRole("button", { name: "Try Again" }).click();
   await bench.chat.locator(".answer", { hasText: "Key accepted." }).waitFor();
   await bench.idle();
@@ -268,6 +269,28 @@ async function killedServer() {
   await card.getByRole("button", { name: "Try Again" }).click();
   await bench.chat.locator(".answer", { hasText: "Whole again." }).waitFor();
   await bench.idle();
+  const { requests } = await model.state();
+  assert.ok(requests.at(-1).messages.length > requests.at(-2).messages.length, "the conversation went on");
+}
+
+async function earlierSession() {
+  await model.reset();
+  await model.script([{ text: "Noted." }], [{ text: "A new one." }], [{ text: "Xylophone." }]);
+  await bench.command("tandem: New Session");
+  await bench.say("The word is xylophone.");
+  await bench.idle();
+  await bench.command("tandem: New Session");
+  await bench.say("Something else.");
+  await bench.idle();
+  await bench.command("tandem: Open Session");
+  await bench.page.locator(".quick-input-list-row", { hasText: "The word is xylophone." }).click();
+  await bench.chat.locator(".answer", { hasText: "Noted." }).waitFor();
+  assert.equal(await bench.chat.locator(".list", { hasText: "Something else." }).count(), 0);
+  await bench.say("Which word?");
+  await bench.chat.locator(".answer", { hasText: "Xylophone." }).waitFor();
+  await bench.idle();
+  const { requests } = await model.state();
+  assert.match(JSON.stringify(requests.at(-1).messages), /The word is xylophone/);
 }
 
 async function links() {
@@ -282,6 +305,7 @@ async function links() {
   await bench.page.locator(".notifications-toasts", { hasText: "of this workspace only: /etc/passwd" }).waitFor();
   await link("here").click();
   await bench.page.locator(".statusbar-item", { hasText: "Ln 6, Col 1" }).waitFor();
+  await bench.command("Notifications: Clear All Notifications");
   assert.equal(await link("run").count(), 0);
   assert.equal(await answer.locator("img").count(), 0);
   await bench.idle();
@@ -296,6 +320,22 @@ async function editMode() {
   await bench.chat.locator(".answer", { hasText: "In crowns." }).waitFor();
   await bench.editor.locator(".view-line", { hasText: " SEK" }).waitFor();
   await bench.idle();
+}
+
+async function otherModel() {
+  await model.reset();
+  await model.script([{ text: "First." }], [{ text: "Second." }]);
+  await bench.say("The word is xylophone.");
+  await bench.chat.locator(".answer", { hasText: "First." }).waitFor();
+  await bench.idle();
+  bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "other-model" });
+  await bench.chat.locator(".notice", { hasText: "not in the model's memory" }).waitFor();
+  await bench.say("Which word?");
+  await bench.chat.locator(".answer", { hasText: "Second." }).waitFor();
+  await bench.idle();
+  const { requests } = await model.state();
+  assert.equal(requests.at(-1).model, "other-model");
+  assert.doesNotMatch(JSON.stringify(requests.at(-1).messages), /xylophone/);
 }
 
 async function newSession() {

@@ -167,6 +167,14 @@ fn the_prompt_may_come_from_standard_input_and_the_folder_from_a_flag() {
 }
 
 #[test]
+fn a_dash_in_the_prompt_is_standard_input() {
+    let world = World::new(json!([[{ "text": "fine" }]]));
+    let output = finish_with(&mut world.command(&["run", "review", "this:", "-"]), "-old\n+new\n");
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "fine\n"), "{}", output.stderr);
+    assert!(world.rehearsal().requests()[0].to_string().contains("review this: -old\\n+new"));
+}
+
+#[test]
 fn mode_ask_without_a_terminal_answers_no_and_says_so() {
     let world = World::new(json!([[write_call()], [{ "text": "as you wish" }]]));
     let output = world.run(&["run", "write new.txt"]);
@@ -449,6 +457,57 @@ fn who_stops_reading_has_seen_enough() {
         drop(reader);
         let output = world.command(arguments).stdout(writer).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_turn_whose_reader_is_gone_is_stopped_in_words() {
+    let world = World::new(json!([[{ "text": "half" }, { "gate": "never" }]]));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = world.command(&["run", "hi"]).stdout(writer).output().unwrap();
+    let words = "tandem: nobody reads the answer any more: the turn was stopped\n";
+    assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(1), words));
+}
+
+#[test]
+fn a_call_is_told_by_what_it_does() {
+    let world = World::new(json!([
+        [call("c2", "glob", json!({ "pattern": "*.x" })), call("c3", "no_such_tool", json!({})), write_call()],
+        [{ "text": "No." }],
+    ]));
+    let Output { stderr, .. } = world.run(&["run", "write a file"]);
+    for line in [
+        "✓ glob: Find *.x (",
+        "✗ no_such_tool: there is no tool",
+        "✗ write_file: Create new.txt: the user said no to this call; nothing was changed. (",
+    ] {
+        assert!(stderr.lines().any(|found| found.starts_with(line)), "{line}\nin\n{stderr}");
+    }
+}
+
+#[test]
+fn no_rules_and_mistaken_ones_are_told() {
+    let world = World::new(json!([]));
+    assert_eq!(world.run(&["permissions", "list"]).stdout, "# no rules: mode `ask` decides\n");
+    world.write(".home/config.toml", "permissions.deny = [\"run_command(rm *\"]\n");
+    for arguments in [["permissions", "list"], ["config", "show"]] {
+        let output = world.run(&arguments).stdout;
+        assert!(output.contains("# mistake: ") && output.contains("config.toml:1:21"), "{arguments:?}: {output}");
+    }
+    let doctor = world.run(&["doctor"]).stdout;
+    assert!(doctor.contains("→ correct it; until then everything is asked about\n"), "{doctor}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_named() {
+    let world = World::new(json!([[{ "text": "still" }]]));
+    world.write("occupied", "a file");
+    let state = world.path().join("occupied");
+    for (arguments, code) in [(&["run", "hi"][..], 0), (&["sessions", "list"], 1)] {
+        let output = finish(world.command(arguments).env("TANDEM_STATE_DIR", &state));
+        assert_eq!(output.code, Some(code), "{arguments:?}");
+        assert!(output.stderr.contains("occupied/sessions: Not a directory"), "{arguments:?}: {}", output.stderr);
     }
 }
 

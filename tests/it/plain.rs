@@ -73,6 +73,33 @@ fn saving_a_chat_file_streams_the_answer_into_it() {
 }
 
 #[test]
+fn a_chat_file_that_another_server_wrote_is_one_conversation() {
+    let world = World::new(json!([[{ "text": "As above." }], [{ "text": "Yes." }]]));
+    let mut client = plain(&world);
+    let uri = world.uri("notes.tandem.md");
+    let mut text = "## You\n\nWhy?\n\n## tandem\n\nBecause of".to_owned();
+    client.open(&uri, &text);
+    save(&mut client, &uri);
+    let told = client.next("window/showMessage");
+    assert_eq!(told["params"]["message"], "tandem: write your question under the last `## You`, then save");
+    for (question, answer) in [("\n\n## You\n\nOf what?\n", "As above."), ("Sure?\n", "Yes.")] {
+        text.push_str(question);
+        let document = json!({ "uri": uri, "version": text.len() });
+        let changes = json!([{ "text": text }]);
+        client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes }));
+        save(&mut client, &uri);
+        edit_until(&mut client, &uri, &mut text, |text| text.ends_with(&format!("{answer}\n\n## You\n\n")));
+    }
+    let [first, second] = &world.rehearsal().requests()[..] else { panic!("two questions") };
+    let told = first["messages"][1]["content"].as_str().unwrap();
+    assert!(
+        told.starts_with("Of what?\n\nThe conversation so far, from the chat file:\n```\n## You\n\nWhy?"),
+        "{told}"
+    );
+    assert_eq!(second.to_string().matches("Because of").count(), 1, "once, because the conversation goes on: {second}");
+}
+
+#[test]
 fn a_question_of_a_turn_is_answered_by_a_code_action() {
     let call = json!({ "call": { "id": "c1", "name": "edit_file",
         "arguments": { "path": "a.rs", "edits": [{ "old_text": "one", "new_text": "two" }] } } });

@@ -561,7 +561,7 @@ end
 -- :Tandem
 
 t.test('the command line completes subcommands and modes', function()
-  t.equal(command.complete('s', 'Tandem s', 8), { 'steer', 'stop' })
+  t.equal(command.complete('s', 'Tandem s', 8), { 'sessions', 'steer', 'stop' })
   t.equal(vim.tbl_contains(command.complete('', "'<,'>Tandem ", 12), 'ask'), true)
   t.equal(command.complete('p', 'Tandem mode p', 13), { 'plan' })
   t.equal(command.complete('', 'Tandem ask ', 11), {})

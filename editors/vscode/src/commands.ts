@@ -17,6 +17,7 @@ export function registerCommands(parts: Parts): Disposable[] {
   const handlers: Record<string, (...args: never[]) => unknown> = {
     openChat: () => chat.focus(),
     newSession: () => session.renew(),
+    openSession: () => openSession(parts),
     stop: () => session.stop(),
     allow: () => session.questions.answerFirst("allow_once"),
     reject: () => session.questions.answerFirst("reject_once"),
@@ -68,6 +69,23 @@ async function fix({ session, chat }: Parts, uri: Uri, diagnostic: Diagnostic): 
   const source = diagnostic.source === undefined ? "" : ` (${diagnostic.source})`;
   await chat.reveal();
   await session.prompt({ text: `Fix this problem at ${attachment.label}${source}: ${diagnostic.message}`, attachments: [attachment] });
+}
+
+/** Lets the person choose a conversation to go on with, whichever editor it began in. */
+async function openSession({ session, chat }: Parts): Promise<void> {
+  const earlier = session.earlier().then((kept) =>
+    kept.map(({ sessionId, title, updatedAt }) => ({
+      label: title ?? sessionId,
+      description: updatedAt == null ? "" : new Date(updatedAt).toLocaleString(),
+      sessionId,
+    })),
+  );
+  const placeHolder = "Go on with an earlier session of this folder";
+  const picked = await window.showQuickPick(earlier, { title: "tandem: Open Session", placeHolder });
+  if (picked !== undefined) {
+    await chat.reveal();
+    await session.load(picked.sessionId);
+  }
 }
 
 /** Lets the person choose an option of the session: the mode, the model, the effort. */

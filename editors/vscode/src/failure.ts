@@ -23,11 +23,16 @@ export function failure(error: unknown): Failure {
   if (error instanceof StartError) {
     return { text: error.message, remedies: error.remedies };
   }
-  if (error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected) {
+  if (isAnswer(error)) {
     return { text: error.message, remedies: remedies((error.data as FailureData | undefined)?.code) };
   }
   const text = "The tandem server ended before it answered. Trying again starts it anew; the log says why it ended.";
   return { text, remedies: ["retry", "log"] };
+}
+
+/** The server's own, and not the end of it. */
+export function isAnswer(error: unknown): error is ResponseError<unknown> {
+  return error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected;
 }
 
 /** The server says that this cannot be done now, and in another way it can. */

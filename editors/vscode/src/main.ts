@@ -40,10 +40,11 @@ export function activate({ extensionUri, secrets, subscriptions }: ExtensionCont
     ...registerReviewCommands(review, before),
     session.onChange(() => setContext(session)),
     review.onChange(() => void commands.executeCommand("setContext", "tandem.hasChanges", review.count > 0)),
-    secrets.onDidChange(() => void renewServer(session)),
+    secrets.onDidChange(() => void renewServer(session, true)),
     workspace.onDidChangeConfiguration((event) => {
-      const concerns = ["model", "baseUrl", "api", "mode", "server"].some((key) => event.affectsConfiguration(`tandem.${key}`));
-      return concerns && void renewServer(session);
+      const concerns = (...keys: string[]) => keys.some((key) => event.affectsConfiguration(`tandem.${key}`));
+      const isOther = concerns("model", "baseUrl", "api", "mode");
+      return (isOther || concerns("server")) && void renewServer(session, !isOther);
     }),
   );
 }
@@ -58,13 +59,13 @@ function setContext({ state }: Session): void {
 }
 
 /** The server reads its environment when it starts; a running turn is not cut off for it. */
-async function renewServer(session: Session): Promise<void> {
+async function renewServer(session: Session, goesOn: boolean): Promise<void> {
   if (!session.isRunning) {
-    return session.restart();
+    return session.restart(goesOn);
   }
   const restart = "Restart Now";
   const picked = await window.showInformationMessage("The new tandem settings apply when its server restarts.", restart);
   if (picked === restart) {
-    await session.restart();
+    await session.restart(goesOn);
   }
 }

@@ -194,17 +194,31 @@ export interface FailureData {
   readonly retryable?: boolean;
 }
 
-interface NewSessionResult {
-  readonly sessionId: string;
+export interface OpenedSession {
   readonly modes?: SessionModes | null;
   readonly configOptions?: readonly ConfigOption[] | null;
+}
+
+interface Place {
+  readonly cwd: string;
+  readonly mcpServers: never[];
+}
+
+/** A conversation that was kept. */
+export interface KeptSession {
+  readonly sessionId: string;
+  readonly title?: string | null;
+  readonly updatedAt?: string | null;
 }
 
 interface OfSession {
   readonly sessionId: string;
 }
 
-export const newSession = new RequestType<{ cwd: string; mcpServers: never[] }, NewSessionResult, void>("session/new");
+export const newSession = new RequestType<Place, OfSession & OpenedSession, void>("session/new");
+export const resumeSession = new RequestType<OfSession & Place, OpenedSession, void>("session/resume");
+export const loadSession = new RequestType<OfSession & Place, OpenedSession, void>("session/load");
+export const listSessions = new RequestType<{ cwd: string }, { sessions: readonly KeptSession[] }, void>("session/list");
 export const closeSession = new RequestType<OfSession, object, void>("session/close");
 export const prompt = new RequestType<OfSession & { prompt: readonly ContentBlock[] }, { stopReason: StopReason }, FailureData>(
   "session/prompt",

@@ -35,6 +35,7 @@ export class Review implements Disposable {
     this.subscriptions = [
       session.onTurnEnd((question) => void this.refresh(question)),
       session.onForget(() => this.forget()),
+      session.onTakeUp(() => void this.refresh()),
       workspace.onDidChangeTextDocument(({ document }) => this.of(document.uri).length > 0 && this.refreshSoon()),
     ];
   }

@@ -1,9 +1,9 @@
 /**
  * One conversation: the transcript, the session on the server, its turns and questions. Invariants: no question outlives its turn; a lost server
- * ends the turn but not the transcript.
+ * ends the turn but not the conversation.
  */
 import { type CancellationToken, type Disposable, EventEmitter } from "vscode";
-import { type Failure, failure, StartError } from "./failure";
+import { type Failure, failure, isAnswer, StartError } from "./failure";
 import type { ChatState, Phase, Picker } from "./messages";
 import * as protocol from "./protocol";
 import { cancelled, Questions } from "./questions";
@@ -24,6 +24,10 @@ export class Session implements Disposable {
   private id: Promise<string> | undefined;
   /** What `id` resolved to: updates of any other session are late ones of one that was closed. */
   private current: string | undefined;
+  /** The session that lost its server: it goes on with the next one. */
+  private kept: string | undefined;
+  /** What comes was said before. */
+  private isLoading = false;
   private turns: Turns;
   private lastMessage: Message | undefined;
   readonly questions = new Questions((id) => this.questionClosed(id));
@@ -40,6 +44,7 @@ export class Session implements Disposable {
   private readonly replaced = new EventEmitter<void>();
   private readonly ended = new EventEmitter<string>();
   private readonly forgotten = new EventEmitter<void>();
+  private readonly takenUp = new EventEmitter<void>();
   private readonly returned = new EventEmitter<Message>();
   /** `state` changed, and perhaps the transcript. */
   readonly onChange = this.changed.event;
@@ -53,6 +58,8 @@ export class Session implements Disposable {
   readonly onTurnEnd = this.ended.event;
   /** The server's session is gone, and with it what could be undone. */
   readonly onForget = this.forgotten.event;
+  /** A session that was kept is there again, and with it what can be undone. */
+  readonly onTakeUp = this.takenUp.event;
   /** A message was not sent on: it is the person's again. */
   readonly onReturn = this.returned.event;
   private readonly subscriptions: Disposable[];
@@ -142,26 +149,40 @@ export class Session implements Disposable {
     return items;
   }
 
-  async restart(): Promise<void> {
+  /** The conversation goes on as it was held; with another model or mode configured a new one does. */
+  async restart(goesOn = true): Promise<void> {
     await this.server.stop();
+    if (!goesOn && this.kept !== undefined) {
+      this.kept = undefined;
+      this.transcript.notice("For the new settings a new session was begun: what stands above is not in the model's memory.");
+    }
     await this.open();
   }
 
   /** A fresh conversation; the old one ends. */
   async renew(): Promise<void> {
-    await this.stop();
-    const old = this.id;
-    this.forgetSession();
-    this.turns.abandon();
-    this.turns = this.newTurns();
-    this.transcript = new Transcript();
-    this.lastMessage = undefined;
-    this.replaced.fire();
-    const sessionId = await old?.catch(() => undefined);
-    if (sessionId !== undefined) {
-      await this.server.request(protocol.closeSession, { sessionId }).catch(() => undefined);
-    }
+    await this.leave(() => undefined);
     await this.open();
+  }
+
+  /** The other conversations of this folder that were kept, the last used first. */
+  async earlier(): Promise<readonly protocol.KeptSession[]> {
+    const current = await this.sessionId();
+    const { sessions } = await this.server.request(protocol.listSessions, { cwd: folder() });
+    return sessions.filter(({ sessionId }) => sessionId !== current);
+  }
+
+  /** Shows a conversation that was kept and goes on with it, in place of this one. */
+  async load(sessionId: string): Promise<void> {
+    await this.leave(() => this.replay(sessionId));
+    try {
+      await this.id;
+      this.takenUp.fire();
+    } catch (error) {
+      this.id = undefined;
+      this.transcript.fail(failure(error).text, []);
+    }
+    this.changed.fire();
   }
 
   /** Sets the mode or another option of the session, by its id. */
@@ -185,6 +206,7 @@ export class Session implements Disposable {
     this.replaced.dispose();
     this.ended.dispose();
     this.forgotten.dispose();
+    this.takenUp.dispose();
     this.returned.dispose();
   }
 
@@ -252,13 +274,67 @@ export class Session implements Disposable {
     return this.id;
   }
 
+  /** The session that lost its server, else a new one. */
   private async create(): Promise<string> {
-    const created = await this.server.request(protocol.newSession, { cwd: folder(), mcpServers: [] });
-    this.modes = created.modes ?? undefined;
-    this.configOptions = created.configOptions ?? [];
-    this.current = created.sessionId;
-    this.changed.fire();
+    const place = { cwd: folder(), mcpServers: [] };
+    const { kept } = this;
+    if (kept !== undefined) {
+      try {
+        const resumed = await this.server.request(protocol.resumeSession, { sessionId: kept, ...place });
+        this.adopt(kept, resumed);
+        this.takenUp.fire();
+        return kept;
+      } catch (error) {
+        if (!isAnswer(error)) {
+          throw error; // there is no server, and another one may go on
+        }
+        this.transcript.notice(`${error.message}: what stands above is no longer in the model's memory.`);
+      }
+    }
+    const created = await this.server.request(protocol.newSession, place);
+    this.adopt(created.sessionId, created);
     return created.sessionId;
+  }
+
+  private async replay(sessionId: string): Promise<string> {
+    this.current = sessionId; // what was said comes before the answer
+    this.isLoading = true;
+    try {
+      this.adopt(sessionId, await this.server.request(protocol.loadSession, { sessionId, cwd: folder(), mcpServers: [] }));
+    } catch (error) {
+      this.current = undefined;
+      throw error;
+    } finally {
+      this.isLoading = false;
+      this.transcript.finish();
+    }
+    return sessionId;
+  }
+
+  private adopt(sessionId: string, { modes, configOptions }: protocol.OpenedSession): void {
+    this.kept = undefined;
+    this.current = sessionId;
+    this.modes = modes ?? undefined;
+    this.configOptions = configOptions ?? [];
+    this.changed.fire();
+  }
+
+  /** Ends what runs and clears the view, then closes the session; meanwhile the next one may begin. */
+  private async leave(begin: () => Promise<string> | undefined): Promise<void> {
+    await this.stop();
+    const old = this.id;
+    this.forgetSession();
+    this.kept = undefined;
+    this.turns.abandon();
+    this.turns = this.newTurns();
+    this.transcript = new Transcript();
+    this.lastMessage = undefined;
+    this.id = begin();
+    this.replaced.fire();
+    const sessionId = await old?.catch(() => undefined);
+    if (sessionId !== undefined) {
+      await this.server.request(protocol.closeSession, { sessionId }).catch(() => undefined);
+    }
   }
 
   private async ask({ sessionId, toolCall, options }: protocol.PermissionParams, token: CancellationToken) {
@@ -292,7 +368,9 @@ export class Session implements Disposable {
         this.usage = { used: update.used, size: update.size };
         break;
       case "user_message_chunk":
-        if (update.content.type === "text") {
+        if (this.isLoading) {
+          this.transcript.ask(update.content.text ?? `(${update.content.type})`, []);
+        } else if (update.content.type === "text") {
           this.turns.repeated(update.content.text ?? "");
         }
         return this.grew.fire();
@@ -316,11 +394,9 @@ export class Session implements Disposable {
   }
 
   private lost(): void {
+    this.kept = this.transcript.isEmpty ? undefined : (this.current ?? this.kept);
     this.forgetSession();
     this.questions.withdraw();
-    if (!this.transcript.isEmpty) {
-      this.transcript.notice("The server was restarted or ended: what stands above is no longer in the model's memory.");
-    }
     this.changed.fire();
   }
 

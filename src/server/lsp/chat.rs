@@ -20,6 +20,9 @@ const OPENING: Duration = Duration::from_secs(5);
 /// Past the end of any document: clients clamp it to the end.
 const PAST_THE_END: u32 = i32::MAX.cast_unsigned();
 
+/// So many bytes of a chat file are told to a conversation that begins in the middle of it.
+const EARLIER: usize = 65_536;
+
 /// The heading of what the person says.
 pub(super) const YOU: &str = "## You";
 /// The heading of an answer.
@@ -52,6 +55,15 @@ pub(super) fn asked(text: &str) -> Option<usize> {
         }
     }
     under
+}
+
+/// What was said in a chat file before its question, where there was an answer: the end of it, if it is long.
+pub(super) fn earlier(text: &str) -> Option<&str> {
+    let before = text.get(..asked(text)?)?;
+    let before = before.trim_end().strip_suffix(YOU).unwrap_or(before).trim();
+    let start = before.ceil_char_boundary(before.len().saturating_sub(EARLIER));
+    let was_answered = before.lines().any(|line| line.trim_end().eq_ignore_ascii_case(TANDEM));
+    before.get(start..).filter(|_| was_answered)
 }
 
 /// What is still to be written into one chat file.
@@ -242,6 +254,17 @@ mod tests {
         check("## You\n\n  \n", None);
         check("## You\n\none\n\n## tandem\n\nbecause\n", None);
         check("## You\n\none\n\n## tandem\n\nbecause\n\n## You\n\n", None);
+    }
+
+    #[test]
+    fn what_was_said_before_the_question_is_told_with_its_answers() {
+        let check = |text: &str, expected: Option<&str>| assert_eq!(earlier(text), expected, "{text:?}");
+        check("## You\n\none\n\n## tandem\n\ntwo\n\n## You\n\nthree\n", Some("## You\n\none\n\n## tandem\n\ntwo"));
+        check("# Notes\n\n## You\n\none\n", None);
+        check("one", None);
+        let long = format!("## tandem\n\n{}x\n\n## You\n\nx", "ü".repeat(EARLIER));
+        let end = earlier(&long).unwrap();
+        assert!(end.ends_with("üx") && end.len() <= EARLIER, "its end: {} bytes", end.len());
     }
 
     #[test]

@@ -73,12 +73,18 @@ impl Plain {
 }
 
 impl Server {
-    /// A document was saved: a chat file with a new question is answered.
+    /// A document was saved: a chat file with a new question is answered. Where there is no place for one, that is said: the
+    /// answer above was cut off by the end of its server.
     pub(in crate::server) fn plain_saved(&mut self, uri: &str) {
-        let asks = chat::is_chat(uri)
-            && !self.client.speaks_acp
-            && self.documents.get(uri).is_some_and(|document| chat::question(&document.text).is_some());
-        if asks && let Err(problem) = self.send_chat(uri) {
+        if !chat::is_chat(uri) || self.client.speaks_acp {
+            return;
+        }
+        let Some(document) = self.documents.get(uri) else { return };
+        let is_running = self.plain.sessions.get(uri).is_some_and(|id| self.plain.streams.contains_key(id));
+        let was_cut = !is_running && chat::asked(&document.text).is_none();
+        if (was_cut || chat::question(&document.text).is_some())
+            && let Err(problem) = self.send_chat(uri)
+        {
             show_message(&self.peer, MessageType::Error, &problem.message);
         }
     }
@@ -94,7 +100,13 @@ impl Server {
             );
             return Ok(());
         };
-        let parts = vec![Attachment::Text(question.to_owned())];
+        let mut parts = vec![Attachment::Text(question.to_owned())];
+        if let Some(document) = document.as_ref().filter(|_| !self.plain.sessions.contains_key(uri)) {
+            // The server is another one than wrote it: the file is what there is of the conversation.
+            let heading = "The conversation so far, from the chat file".to_owned();
+            let earlier = chat::earlier(&document.text).map(str::to_owned);
+            parts.extend(earlier.map(|text| Attachment::Shown { heading, text }));
+        }
         let breaks = document.map_or(0, |document| document.text.len() - document.text.trim_end_matches('\n').len());
         self.converse(uri, Prompt { parts, focus: None }, breaks)
     }

@@ -148,6 +148,11 @@ end
 ---@param stop_reason? string
 function Chat:end_turn(failure, stop_reason)
   self.flow, self.question = nil, nil
+  for id, drawn in pairs(self.tools) do
+    if drawn.call.status == 'pending' or drawn.call.status == 'in_progress' then
+      self:tool({ toolCallId = id, status = 'failed' }) -- nobody tells any more what became of it
+    end
+  end
   if failure then
     self:line(failure, 'TandemFailed', config.get().icons.failed)
   elseif stop_reason ~= 'end_turn' then

@@ -154,7 +154,8 @@ end
 ---@param signal integer
 ---@param id integer
 function M.on_exit(code, signal, id)
-  local why = ('the server ended (exit code %d, signal %d); see :Tandem log'):format(code, signal)
+  local cause = signal == 0 and 'exit code ' .. code or 'signal ' .. signal
+  local why = ('the server ended (%s); see :Tandem log'):format(cause)
   for root, client in pairs(ready) do
     if client.id == id then
       ready[root] = nil

@@ -98,7 +98,7 @@ for _, name in ipairs({ 'model', 'effort' }) do
   }
 end
 
-for _, name in ipairs({ 'chat', 'stop', 'allow', 'new', 'log', 'undo', 'review' }) do
+for _, name in ipairs({ 'chat', 'stop', 'allow', 'new', 'sessions', 'log', 'undo', 'review' }) do
   subcommands[name] = {
     run = function()
       require('tandem')[name]()

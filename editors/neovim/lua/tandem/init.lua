@@ -218,6 +218,35 @@ function M.new()
   session():reset()
 end
 
+---@param stamp string in UTC
+---@return string
+local function local_time(stamp)
+  local now = os.time()
+  local east = os.difftime(now, os.time(os.date('!*t', now) --[[@as osdateparam]]))
+  return os.date('%Y-%m-%d %H:%M', vim.fn.strptime('%Y-%m-%dT%H:%M:%SZ', stamp) + east) --[[@as string]]
+end
+
+--- Asks which earlier conversation of this workspace to go on with.
+function M.sessions()
+  local current = session()
+  current:list(function(kept)
+    if #kept == 0 then
+      return require('tandem.say')('no other conversation of this workspace is kept')
+    end
+    vim.ui.select(kept, {
+      prompt = 'Go on with',
+      format_item = function(choice)
+        return ('%s  %s'):format(local_time(choice.updatedAt or ''), choice.title or choice.sessionId)
+      end,
+    }, function(choice)
+      if choice then
+        require('tandem.window').open(current.chat:transcript().buf, false)
+        current:load(choice.sessionId)
+      end
+    end)
+  end)
+end
+
 --- Opens the log of the language client, which has the server's stderr.
 function M.log()
   local path = vim.lsp.log.get_filename and vim.lsp.log.get_filename() or vim.lsp.get_log_path()

@@ -23,7 +23,10 @@ local Turns = require('tandem.turns')
 ---@field chat tandem.Chat
 ---@field review tandem.Review
 ---@field connection? vim.lsp.Client
----@field private opening? tandem.OpenCallback[]
+---@field private opening? tandem.OpenCallback[] who waits for the conversation
+---@field private began boolean there is something to go on with
+---@field private lost? string the id of a conversation whose server ended; the next one goes on with it
+---@field private loading boolean what comes was said before
 local Session = {}
 Session.__index = Session
 
@@ -40,6 +43,7 @@ function M.get(root)
   local session = by_root[root]
   if not session then
     session = setmetatable({ root = root, state = 'idle', turn = 0, modes = {}, options = {}, commands = {} }, Session)
+    session.began, session.loading = false, false
     session.turns = Turns.new(require('tandem.wire').new(session), session:listener())
     session.chat = require('tandem.chat').new(session)
     session.review = require('tandem.review').new(session)
@@ -97,9 +101,9 @@ function Session:set_options(options)
   end
 end
 
----@param result table the answer to session/new
+---@param result table the answer to session/new, session/resume or session/load
 function Session:adopt(result)
-  self.id = result.sessionId
+  self.lost = nil
   if result.modes then
     self.modes, self.mode = result.modes.availableModes, result.modes.currentModeId
   end
@@ -107,29 +111,83 @@ function Session:adopt(result)
   status.changed(self)
 end
 
---- Starts the server and the session where they are missing, then calls back.
----@param callback tandem.OpenCallback
-function Session:open(callback)
-  if self.id then
-    return callback()
-  elseif self.opening then
-    table.insert(self.opening, callback)
-    return
-  end
-  self.opening = { callback }
+--- Starts the server where it is missing, and there the conversation; whoever needs it meanwhile waits.
+---@param method 'session/new'|'session/resume'|'session/load'
+---@param id? string of a conversation that was kept
+function Session:start(method, id)
   client.ensure(self.root, function(connection, problem)
     if not connection then
       return self:opened(problem)
     end
-    self.connection = connection
-    client.request(connection, 'session/new', { cwd = self.root, mcpServers = {} }, function(err, result)
+    self.connection, self.id = connection, id -- what is told of it comes before the answer
+    local params = { sessionId = id, cwd = self.root, mcpServers = {} }
+    client.request(connection, method, params, function(err, result)
+      self.loading = false
       if err then
+        self.id, self.lost = nil, nil
+        if method == 'session/resume' then
+          self.chat:notice(('%s: the model no longer knows what stands above'):format(err.message))
+          return self:start('session/new')
+        end
         return self:opened(err.message)
       end
+      self.id = id or result.sessionId
       self:adopt(result)
       self:opened()
     end)
   end)
+end
+
+--- Sees to it that there is a conversation, then calls back. One that lost its server goes on.
+---@param callback tandem.OpenCallback
+function Session:open(callback)
+  if self.opening then
+    table.insert(self.opening, callback)
+  elseif self.id then
+    callback()
+  else
+    self.opening = { callback }
+    self:start(self.lost and 'session/resume' or 'session/new', self.lost)
+  end
+end
+
+--- The conversations of this workspace that were kept, the last used first.
+---@param callback fun(kept: tandem.Kept[])
+function Session:list(callback)
+  self:open(function(problem)
+    if problem then
+      return say(problem, vim.log.levels.ERROR)
+    end
+    client.request(self.connection, 'session/list', { cwd = self.root }, function(err, result)
+      if err then
+        return say(err.message, vim.log.levels.ERROR)
+      end
+      callback(vim.tbl_filter(function(kept)
+        return kept.sessionId ~= self.id
+      end, result.sessions))
+    end)
+  end)
+end
+
+--- Goes on with a conversation that was kept, in place of the one that is shown.
+---@param id string
+function Session:load(id)
+  if not self:reset() then
+    return
+  end
+  self.began, self.loading = true, true
+  self.opening = {
+    function(problem)
+      self.loading = false
+      if problem then
+        self.began = false
+        self.chat:line(problem, 'TandemFailed')
+      else
+        self:look_at_changes()
+      end
+    end,
+  }
+  self:start('session/load', id)
 end
 
 --- Asks; behind the running turn if there is one.
@@ -175,7 +233,7 @@ end
 
 ---@param message tandem.Message
 function Session:begin(message)
-  self.turn = self.turn + 1
+  self.turn, self.began = self.turn + 1, true
   self:enter('running')
   self.chat:begin_turn(message.text, message.selection and context.label(message.selection))
   status.event('TandemTurnStart', self)
@@ -273,23 +331,27 @@ function Session:set_mode(mode)
   end)
 end
 
---- Forgets the conversation; the next question begins a new one.
+--- Leaves the conversation; the next question begins a new one.
+---@return boolean done not while something runs
 function Session:reset()
-  if self.state ~= 'idle' then
-    return say('still at work: wait, or :Tandem stop', vim.log.levels.WARN)
+  if self.state ~= 'idle' or self.opening then
+    say('still at work: wait, or :Tandem stop', vim.log.levels.WARN)
+    return false
   end
   if self.id and self.connection then
     client.request(self.connection, 'session/close', { sessionId = self.id }, function() end)
   end
-  self.id, self.usage = nil, nil
+  self.id, self.lost, self.usage, self.began = nil, nil, nil, false
   self.review:forget()
   self.chat:clear()
   status.changed(self)
+  return true
 end
 
 ---@param why string
 function Session:on_server_exit(why)
-  self.id, self.connection = nil, nil
+  self.lost = self.began and (self.id or self.lost) or nil
+  self.id, self.connection, self.loading = nil, nil, false
   self.review:forget()
   self:opened(why)
   self.turns:lost({ message = why })
@@ -322,7 +384,9 @@ local keep = {
     session.commands = update.availableCommands
   end,
   user_message_chunk = function(session, update)
-    if update.content.type == 'text' then
+    if session.loading then
+      session.chat:begin_turn(update.content.text or ('(%s)'):format(update.content.type))
+    elseif update.content.type == 'text' then
       session.turns:repeated(update.content.text)
     end
   end,

@@ -59,17 +59,31 @@ function Transcript:followers()
   end, vim.fn.win_findbuf(self.buf))
 end
 
+--- Shows the end at the bottom of a window again, after lines above it went away: the editor alone would leave it at the top,
+--- and everything that is added then stands above what is seen.
+---@param win integer
+local function show_end(win)
+  api.nvim_win_call(win, function()
+    local cursor = api.nvim_win_get_cursor(win)
+    vim.cmd('normal! Gzb')
+    api.nvim_win_set_cursor(win, cursor)
+  end)
+end
+
 --- Changes the buffer for the program: not the user's to undo, and no reason to move what the user looks at.
 ---@param change fun()
 function Transcript:write(change)
   local options = vim.bo[self.buf]
   local modifiable, levels = options.modifiable, options.undolevels
-  local followers = self:followers()
+  local followers, count = self:followers(), api.nvim_buf_line_count(self.buf)
   options.modifiable, options.undolevels = true, -1
   change()
   options.modifiable, options.undolevels, options.modified = modifiable, levels, false
   for _, win in ipairs(followers) do
     api.nvim_win_set_cursor(win, api.nvim_win_get_cursor(win)) -- scrolls to where the cursor was carried
+  end
+  if api.nvim_buf_line_count(self.buf) < count then
+    vim.iter(followers):each(show_end)
   end
 end
 
@@ -190,6 +204,7 @@ function Transcript:reset(title, heading)
   api.nvim_buf_set_lines(self.buf, 0, -1, false, { title, '', heading, '' })
   self.input = { mark = self:anchor(1), gap = 1 }
   self.last = { mark = self:anchor(0), gap = 0, next = self.input }
+  vim.iter(vim.fn.win_findbuf(self.buf)):each(show_end)
 end
 
 --- The level of a line for `foldexpr`.

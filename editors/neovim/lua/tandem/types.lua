@@ -44,6 +44,11 @@
 ---@field currentValue string
 ---@field options { value: string, name: string }[]
 
+---@class tandem.Kept a conversation that was kept
+---@field sessionId string
+---@field title? string
+---@field updatedAt? string
+
 ---@class tandem.AvailableCommand
 ---@field name string
 ---@field description string
