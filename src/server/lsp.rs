@@ -8,6 +8,7 @@ mod complete;
 mod editor;
 mod hunks;
 mod plain;
+mod progress;
 
 pub(super) use actions::{ACTION_KINDS, COMMANDS};
 pub(super) use complete::TRIGGERS;

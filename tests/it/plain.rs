@@ -274,6 +274,38 @@ fn a_turn_is_stopped_by_a_command() {
 }
 
 #[test]
+fn the_progress_of_a_turn_begins_and_ends_once_and_stops_it() {
+    let world = World::new(json!([[{ "text": "Yes." }], [{ "text": "Let me" }, { "gate": "never" }]]));
+    let mut client = world.client_with(json!({ "window": { "workDoneProgress": true } }));
+    let uri = world.uri("notes.tandem.md");
+    let mut text = "Really?\n".to_owned();
+    client.open(&uri, &text);
+    let mut tokens = Vec::new();
+    for stopped in [false, true] {
+        save(&mut client, &uri);
+        let created = client.next("window/workDoneProgress/create");
+        client.respond(&created, Value::Null);
+        let token = created["params"]["token"].clone();
+        let begin = client.next("$/progress");
+        assert_eq!((&begin["params"]["token"], &begin["params"]["value"]["kind"]), (&token, &json!("begin")));
+        if stopped {
+            world.wait(world.rehearsal().waiting_at("never"));
+            client.notify("window/workDoneProgress/cancel", json!({ "token": token }));
+        }
+        edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+        let end = client.next("$/progress");
+        assert_eq!((&end["params"]["token"], &end["params"]["value"]["kind"]), (&token, &json!("end")));
+        tokens.push(token);
+        text.push_str("Again?\n");
+        let document = json!({ "uri": uri, "version": text.len() });
+        let changes = json!([{ "text": text }]);
+        client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes }));
+    }
+    assert_ne!(tokens[0], tokens[1]);
+    assert!(text.contains("> stopped"), "{text}");
+}
+
+#[test]
 fn a_turn_that_goes_in_circles_waits_for_a_code_action() {
     let call = |n: u32| json!({ "call": { "id": format!("c{n}"), "name": "glob", "arguments": { "pattern": "*.x" } } });
     let world = World::new((0..5).map(|n| json!([call(n)])).collect());

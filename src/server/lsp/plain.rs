@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::ask::Question;
 use super::chat::{self, ChatFile, TANDEM, YOU};
+use super::progress::Progress;
 use crate::agent::event::{AgentEvent, Permission, Termination};
 use crate::protocol::lsp::MessageType;
 use crate::rpc::ErrorCode;
@@ -33,6 +34,8 @@ pub(in crate::server) struct Plain {
     sessions: HashMap<String, SessionId>,
     /// The stream of each running turn.
     streams: HashMap<SessionId, Turn>,
+    /// How many turns began.
+    turns: u32,
     pub(super) questions: Vec<Question>,
     /// Where message boxes send their answers, as a question's key and the decision.
     pub(super) decisions: mpsc::Sender<(String, Permission)>,
@@ -44,6 +47,7 @@ pub(in crate::server) struct Plain {
 #[derive(Debug)]
 struct Turn {
     chat: ChatFile,
+    progress: Progress,
     /// What its calls are called, for the lines that tell of them.
     titles: HashMap<String, String>,
 }
@@ -58,7 +62,7 @@ impl Turn {
 impl Default for Plain {
     fn default() -> Self {
         let (decisions, decided) = mpsc::channel(DECISIONS);
-        Self { sessions: HashMap::new(), streams: HashMap::new(), questions: Vec::new(), decisions, decided }
+        Self { sessions: HashMap::new(), streams: HashMap::new(), turns: 0, questions: Vec::new(), decisions, decided }
     }
 }
 
@@ -169,8 +173,9 @@ impl Server {
         let chat = ChatFile::new(uri.to_owned(), breaks);
         chat.block(TANDEM);
         self.tasks.spawn(deliver(chat.clone(), self.peer.clone(), self.documents.clone()));
-        self.plain.streams.insert(Arc::clone(&id), Turn { chat, titles: HashMap::new() });
-        self.progress(&id, &json!({ "kind": "begin", "title": "working", "cancellable": true }));
+        self.plain.turns += 1;
+        let progress = Progress::begin(&self.peer, self.client.shows_progress, self.plain.turns);
+        self.plain.streams.insert(Arc::clone(&id), Turn { chat, progress, titles: HashMap::new() });
         let conversation = self.conversation(&id)?;
         let begun = match slash::understand(prompt, &conversation.commands) {
             Work::Prompt(prompt) => conversation.try_send(Command::Prompt(prompt)),
@@ -199,8 +204,7 @@ impl Server {
                 turn.titles.insert(call_id, display::escape_line(&preview.title).into_owned());
             }
             AgentEvent::ToolExecutionStart { call_id, name, .. } => {
-                let report = json!({ "kind": "report", "message": turn.title(&call_id, &name) });
-                self.progress(id, &report);
+                turn.progress.report(&turn.title(&call_id, &name));
             }
             AgentEvent::ToolExecutionEnd { call_id, name, result, .. } => {
                 let title = turn.title(&call_id, &name);
@@ -217,8 +221,7 @@ impl Server {
             | AgentEvent::LoopDetected { action: message, .. } => turn.chat.quote(&display::escape(&message)),
             AgentEvent::Retry { reason, wait_ms, .. } => {
                 let reason = display::escape_line(&reason);
-                let message = format!("{reason}; next try in {} s", wait_ms.div_ceil(1000));
-                self.progress(id, &json!({ "kind": "report", "message": message }));
+                turn.progress.report(&format!("{reason}; next try in {} s", wait_ms.div_ceil(1000)));
             }
             _ => {}
         }
@@ -226,7 +229,7 @@ impl Server {
 
     /// The turn is over: the chat file gets its end and the person's next heading.
     pub(in crate::server) fn plain_done(&mut self, id: &SessionId, reason: Termination, problem: Option<&str>) {
-        let Some(Turn { chat, .. }) = self.plain.streams.remove(id) else { return };
+        let Some(Turn { chat, progress, .. }) = self.plain.streams.remove(id) else { return };
         let open: Vec<String> =
             self.plain.questions.iter().filter(|q| q.session == *id).map(|q| q.call_id.clone()).collect();
         for call_id in open {
@@ -245,7 +248,7 @@ impl Server {
         };
         chat.block(&format!("{YOU}\n\n"));
         chat.finish();
-        self.progress(id, &json!({ "kind": "end" }));
+        progress.end();
         show_message(&self.peer, kind, &message);
     }
 
@@ -263,30 +266,11 @@ impl Server {
 
     /// `window/workDoneProgress/cancel`.
     pub(in crate::server) fn plain_progress_cancelled(&mut self, params: &serde_json::Value) {
-        let id = self.plain.streams.keys().find(|id| params["token"] == progress_token(id));
-        if let Some(conversation) = id.and_then(|id| self.conversations.get_mut(id)) {
+        let meant = self.plain.streams.iter().find(|(_, turn)| turn.progress.is(&params["token"]));
+        if let Some(conversation) = meant.and_then(|(id, _)| self.conversations.get_mut(id)) {
             conversation.cancel();
         }
     }
-
-    fn progress(&mut self, id: &SessionId, value: &serde_json::Value) {
-        if !self.client.shows_progress {
-            return;
-        }
-        let token = progress_token(id);
-        if value["kind"] == "begin" {
-            let created = self.peer.request("window/workDoneProgress/create", &json!({ "token": token }));
-            self.tasks.spawn(async move {
-                let _answer = created.await;
-            });
-        }
-        self.peer.notify("$/progress", &json!({ "token": token, "value": value }));
-    }
-}
-
-/// What the progress of a conversation is known by: its number, because some editors show it.
-fn progress_token(id: &SessionId) -> String {
-    format!("tandem {}", id.rsplit('-').next().unwrap_or_default())
 }
 
 /// Streams into the chat file; what cannot be written there is at least said.
