@@ -17,11 +17,15 @@ fn edit_until(client: &mut Client, uri: &str, text: &mut String, fits: impl Fn(&
         assert_eq!(change["textDocument"]["uri"], uri);
         assert_eq!(change["textDocument"]["version"], Value::Null, "an append cannot race with typing");
         text.push_str(change["edits"][0]["newText"].as_str().unwrap());
-        let document = json!({ "uri": uri, "version": text.len() });
-        let changes = json!([{ "text": text }]);
-        client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes }));
+        type_text(client, uri, text);
         client.respond(&request, json!({ "applied": true }));
     }
+}
+
+/// The person types: the document has this text now.
+fn type_text(client: &mut Client, uri: &str, text: &str) {
+    let document = json!({ "uri": uri, "version": text.len() });
+    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
 }
 
 fn save(client: &mut Client, uri: &str) {
@@ -60,11 +64,7 @@ fn saving_a_chat_file_streams_the_answer_into_it() {
 
     save(&mut client, &uri);
     text.push_str("Sure?\n");
-    let changes = json!([{ "text": text }]);
-    client.notify(
-        "textDocument/didChange",
-        json!({ "textDocument": { "uri": uri, "version": text.len() }, "contentChanges": changes }),
-    );
+    type_text(&mut client, &uri, &text);
     save(&mut client, &uri);
     edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Yes.\n\n## You\n\n"));
     let requests = world.rehearsal().requests();
@@ -82,18 +82,18 @@ fn a_chat_file_that_another_server_wrote_is_one_conversation() {
     save(&mut client, &uri);
     let told = client.next("window/showMessage");
     assert_eq!(told["params"]["message"], "tandem: write your question under the last `## You`, then save");
-    for (question, answer) in [("\n\n## You\n\nOf what?\n", "As above."), ("Sure?\n", "Yes.")] {
+    for (question, answer) in [("\n\n## You\n\nOf @what?\n", "As above."), ("Sure?\n", "Yes.")] {
         text.push_str(question);
-        let document = json!({ "uri": uri, "version": text.len() });
-        let changes = json!([{ "text": text }]);
-        client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes }));
+        type_text(&mut client, &uri, &text);
+        // What is typed may have been completed before it is sent.
+        completions(&mut client, &uri, 10, 5);
         save(&mut client, &uri);
         edit_until(&mut client, &uri, &mut text, |text| text.ends_with(&format!("{answer}\n\n## You\n\n")));
     }
     let [first, second] = &world.rehearsal().requests()[..] else { panic!("two questions") };
     let told = first["messages"][1]["content"].as_str().unwrap();
     assert!(
-        told.starts_with("Of what?\n\nThe conversation so far, from the chat file:\n```\n## You\n\nWhy?"),
+        told.starts_with("Of @what?\n\nThe conversation so far, from the chat file:\n```\n## You\n\nWhy?"),
         "{told}"
     );
     assert_eq!(second.to_string().matches("Because of").count(), 1, "once, because the conversation goes on: {second}");
@@ -217,8 +217,7 @@ fn nothing_a_model_says_takes_the_persons_heading_away() {
     assert!(text.contains("\n```rust\nfn main() {\n```\n\n> the answer was cut"), "{text}");
 
     text.push_str("All of it?\n");
-    let document = json!({ "uri": uri, "version": text.len() });
-    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
+    type_text(&mut client, &uri, &text);
     save(&mut client, &uri);
     edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Yes.\n\n## You\n\n"));
 }
@@ -297,9 +296,7 @@ fn the_progress_of_a_turn_begins_and_ends_once_and_stops_it() {
         assert_eq!((&end["params"]["token"], &end["params"]["value"]["kind"]), (&token, &json!("end")));
         tokens.push(token);
         text.push_str("Again?\n");
-        let document = json!({ "uri": uri, "version": text.len() });
-        let changes = json!([{ "text": text }]);
-        client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes }));
+        type_text(&mut client, &uri, &text);
     }
     assert_ne!(tokens[0], tokens[1]);
     assert!(text.contains("> stopped"), "{text}");

@@ -1,6 +1,6 @@
 //! Conversations of plain clients: one for each chat file.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,6 +32,8 @@ const DECISIONS: usize = 8;
 pub(in crate::server) struct Plain {
     /// The conversation of each chat file.
     sessions: HashMap<String, SessionId>,
+    /// Those that were asked something; one that only offered what to mention knows nothing yet.
+    begun: HashSet<SessionId>,
     /// The stream of each running turn.
     streams: HashMap<SessionId, Turn>,
     /// How many turns began.
@@ -62,7 +64,15 @@ impl Turn {
 impl Default for Plain {
     fn default() -> Self {
         let (decisions, decided) = mpsc::channel(DECISIONS);
-        Self { sessions: HashMap::new(), streams: HashMap::new(), turns: 0, questions: Vec::new(), decisions, decided }
+        Self {
+            sessions: HashMap::new(),
+            begun: HashSet::new(),
+            streams: HashMap::new(),
+            turns: 0,
+            questions: Vec::new(),
+            decisions,
+            decided,
+        }
     }
 }
 
@@ -105,7 +115,8 @@ impl Server {
             return Ok(());
         };
         let mut parts = vec![Attachment::Text(question.to_owned())];
-        if let Some(document) = document.as_ref().filter(|_| !self.plain.sessions.contains_key(uri)) {
+        let has_begun = self.plain.sessions.get(uri).is_some_and(|id| self.plain.begun.contains(id));
+        if let Some(document) = document.as_ref().filter(|_| !has_begun) {
             // The server is another one than wrote it: the file is what there is of the conversation.
             let heading = "The conversation so far, from the chat file".to_owned();
             let earlier = chat::earlier(&document.text).map(str::to_owned);
@@ -173,6 +184,7 @@ impl Server {
         let chat = ChatFile::new(uri.to_owned(), breaks);
         chat.block(TANDEM);
         self.tasks.spawn(deliver(chat.clone(), self.peer.clone(), self.documents.clone()));
+        self.plain.begun.insert(Arc::clone(&id));
         self.plain.turns += 1;
         let progress = Progress::begin(&self.peer, self.client.shows_progress, self.plain.turns);
         self.plain.streams.insert(Arc::clone(&id), Turn { chat, progress, titles: HashMap::new() });
