@@ -46,5 +46,5 @@ pub(super) async fn news(workspace: &Workspace) -> Vec<News> {
 }
 
 fn may_have_changed(path: &WorkspacePath, since: SystemTime) -> bool {
-    path.written().is_none_or(|written| written + ROUGHLY >= since)
+    path.written().and_then(|written| written.checked_add(ROUGHLY)).is_none_or(|written| written >= since)
 }
