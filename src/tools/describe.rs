@@ -2,6 +2,7 @@
 //!
 //! Every line is escaped: what is shown is what there is.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::{CommandLine, FileDiff, Preview};
@@ -44,9 +45,11 @@ fn command(line: &CommandLine) -> [String; 2] {
 /// Characters a change brings in that its diff does not show.
 fn unseen(diff: &FileDiff) -> Option<String> {
     let (old, new) = around(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 0);
-    let brought: String = new.chars().filter(|&c| super::is_deceptive(c) && !old.contains(c)).collect();
     // What ends a line in Windows is nothing to look at.
-    let hidden = hidden(&brought.replace('\r', ""))?;
+    let is_unseen = |c: &char| super::is_deceptive(*c) && *c != '\r';
+    let unseen = |text: &str| text.chars().filter(is_unseen).collect::<BTreeSet<char>>();
+    let brought: String = unseen(new).difference(&unseen(old)).collect();
+    let hidden = hidden(&brought)?;
     Some(format!("{} gets characters that cannot be seen: {hidden}", shown(&diff.path)))
 }
 
@@ -84,6 +87,15 @@ mod tests {
                 "look closely: `c\u{430}t` mixes Latin and Cyrillic letters",
             ],
         );
+    }
+
+    #[test]
+    fn a_flood_of_what_cannot_be_seen_is_looked_at_once() {
+        // Each character looked for in all of the old text would take minutes.
+        let (old, new) = ("x".repeat(300_000), "\u{200b}".repeat(100_000));
+        let diff = FileDiff { path: "/w/a".into(), old_text: Some(old.into()), new_text: new.into() };
+        let preview = Preview { diffs: vec![diff], ..Preview::default() };
+        check(&preview, &["/w/a gets characters that cannot be seen: U+200B"]);
     }
 
     #[test]
