@@ -117,16 +117,18 @@ def long(tandem, model):
         pathlib.Path(tandem.home, f"{number}.txt").write_text("".join(lines))
         return [{"call": {"id": f"c{number}", "name": "read_file", "arguments": {"path": f"{number}.txt"}}}]
 
-    model.call("/ctl/script", [[{"text": "Hello."}], *map(round, range(ROUNDS)), [{"text": "Read."}]])
+    # The code of a round is in memory before what a conversation adds is measured.
+    model.call("/ctl/script", [round(0), [{"text": "Hello."}], *map(round, range(1, ROUNDS + 1)), [{"text": "Read."}]])
     session = tandem.session()
-    tandem.answer(tandem.prompt(session, "Hello?"))
+    tandem.answer(tandem.prompt(session, "Read one."))
     before = tandem.pss()
-    tandem.answer(tandem.prompt(session, "Read all of it."))
+    tandem.answer(tandem.prompt(session, "Read the others."))
     after = tandem.pss()
     requests = model.call("/ctl/state")["requests"]
-    text = len(json.dumps(requests[-1]["messages"], ensure_ascii=False).encode())
-    rounds = sum(message["role"] == "tool" for message in requests[-1]["messages"])
-    print(f"{rounds} rounds: from {before / MB:.1f} to {after / MB:.1f} MB, {(after - before) / MB:.1f} more for {text / MB:.1f} MB of text")
+    first, last = (len(json.dumps(requests[at]["messages"], ensure_ascii=False).encode()) for at in (1, -1))
+    rounds = sum(message["role"] == "tool" for message in requests[-1]["messages"]) - 1
+    grown, text = (after - before) / MB, (last - first) / MB
+    print(f"{rounds} rounds: from {before / MB:.1f} to {after / MB:.1f} MB, {grown:.2f} more for {text:.2f} MB of text")
 
 
 def main():

@@ -10,6 +10,7 @@
 mod answer;
 mod ask;
 mod compact;
+mod entry;
 pub mod event;
 mod guard;
 mod guidance;
@@ -19,8 +20,9 @@ mod schedule;
 mod steps;
 mod turn;
 
+pub use entry::Entry;
 pub use guidance::{FILE as INSTRUCTIONS_FILE, Guidance, Rules};
-pub use steps::{Entry, Step};
+pub use steps::Step;
 pub use turn::{Allowance, Goal, Limits, Spent, Steer, Turn, run_turn};
 
 #[cfg(test)]

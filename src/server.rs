@@ -1,17 +1,20 @@
 //! One task that owns all state of a connection: messages from the client and events of sessions come in, are
 //! dispatched, and go out through the peer.
 //!
-//! Invariants: nothing here waits for a person, a model or a disk (whatever does is a task of its own, owned by
-//! `Server::tasks`); the updates of a turn are sent before its answer; while the client does not read, events of
-//! sessions stay where they are, which slows their models; while not even answers can be sent, no request is taken.
+//! Invariants: nothing here waits for a person, a model or a disk, but for the few files a session begins with (whatever
+//! else does is a task of its own, owned by `Server`); the updates of a turn are sent before its answer; while the client
+//! does not read, events of sessions stay where they are, which slows their models; while not even answers can be sent,
+//! no request is taken.
 
 mod client_files;
 mod complete;
 mod conversation;
 mod dispatch;
 mod documents;
+mod events;
 mod handshake;
 mod lsp;
+mod options;
 mod permission;
 mod review;
 mod sessions;
@@ -28,7 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::event::AgentEvent;
@@ -119,6 +122,8 @@ struct Server {
     plain: lsp::Plain,
     events: mpsc::Sender<(SessionId, AgentEvent)>,
     tasks: JoinSet<()>,
+    /// Conversations on their way out, which are waited for.
+    closing: JoinSet<()>,
     end: CancellationToken,
     ended: Option<Ended>,
     /// Problems of the configuration that were shown already.
@@ -141,6 +146,7 @@ impl Server {
             conversations: HashMap::new(),
             events,
             tasks: JoinSet::new(),
+            closing: JoinSet::new(),
             end: CancellationToken::new(),
             ended: None,
             told: HashSet::new(),
@@ -165,13 +171,12 @@ impl Server {
                     }
                 }
                 () = peer.drained(), if !(updates && answers) => {}
-                Some((call_id, permission)) = self.plain.decided.recv() => {
+                Some((question, permission)) = self.plain.decided.recv() => {
                     // A code action may have been quicker.
-                    let _answered = self.answer_question(Some(&call_id), permission);
+                    let _answered = self.answer_question(Some(&question), permission);
                 }
-                Some(ended) = self.tasks.join_next() => if let Err(error) = ended {
-                    tracing::error!("a task of the server broke: {error}");
-                },
+                Some(ended) = self.tasks.join_next() => told(ended),
+                Some(ended) = self.closing.join_next() => told(ended),
                 _ = watch.tick() => if !self.client.is_alive() {
                     tracing::info!("the editor's process is gone");
                     return Ended::Well;
@@ -196,9 +201,19 @@ impl Server {
     async fn close(&mut self) {
         self.end.cancel();
         for (_, conversation) in self.conversations.drain() {
-            conversation.close().await;
+            self.closing.spawn(conversation.close());
+        }
+        while let Some(ended) = self.closing.join_next().await {
+            told(ended);
         }
         self.tasks.shutdown().await;
+    }
+}
+
+/// A task that broke is at least in the log.
+fn told(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!("a task of the server broke: {error}");
     }
 }
 

@@ -10,6 +10,7 @@ mod context;
 pub mod permission;
 mod questions;
 mod resume;
+mod run;
 mod servers;
 mod store;
 mod turns;
@@ -21,7 +22,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::OptionFuture;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -83,6 +83,8 @@ pub enum Command {
 /// The handle of a session. The session ends when the handle is dropped.
 pub struct Session {
     mailbox: mpsc::Sender<Command>,
+    /// Counts the cancels in the mailbox: a prompt that is being put together does not wait for its turn to hear of one.
+    cancels: watch::Sender<u64>,
     undoable: watch::Receiver<Option<Undoable>>,
     completer: Completer,
     end: CancellationToken,
@@ -98,13 +100,14 @@ impl Session {
         let (changed, undoable) = watch::channel(None);
         let (id, told) = (Arc::clone(&setup.id), events.clone());
         let completer = Completer::new(setup.workspace.clone(), end.clone());
-        let actor = Actor::new(setup, events, changed, end.clone());
+        let (cancels, cancelled) = watch::channel(0);
+        let actor = Actor::new(setup, events, changed, Cancels { sent: cancelled, heard: 0 }, end.clone());
         let task = tokio::spawn(async move {
             if AssertUnwindSafe(actor.run(commands)).catch_unwind().await.is_err() {
                 broke(&id, &told).await;
             }
         });
-        Self { mailbox, undoable, completer, end, task }
+        Self { mailbox, cancels, undoable, completer, end, task }
     }
 
     /// Hands a command over; a session with a full mailbox is told as an error.
@@ -115,7 +118,12 @@ impl Session {
         if matches!(command, Command::Prompt(_)) {
             self.completer.forget();
         }
-        self.mailbox.try_send(command).map_err(|_full| SessionBusy)
+        let is_cancel = matches!(command, Command::Cancel);
+        self.mailbox.try_send(command).map_err(|_full| SessionBusy)?;
+        if is_cancel {
+            self.cancels.send_modify(|count| *count += 1);
+        }
+        Ok(())
     }
 
     /// What there is to take back.
@@ -167,6 +175,12 @@ fn failed(message: String, code: ErrorCode) -> [AgentEvent; 2] {
 #[error("the session is gone or does not keep up; try again, or begin another one")]
 pub struct SessionBusy;
 
+/// The cancels that were sent, and how many of them were taken out of the mailbox.
+struct Cancels {
+    sent: watch::Receiver<u64>,
+    heard: u64,
+}
+
 /// A turn under way.
 struct Running {
     steps: mpsc::Receiver<Step>,
@@ -216,6 +230,7 @@ struct Actor {
     running: Option<Running>,
     outgoing: VecDeque<AgentEvent>,
     events: mpsc::Sender<(SessionId, AgentEvent)>,
+    cancels: Cancels,
     end: CancellationToken,
 }
 
@@ -224,6 +239,7 @@ impl Actor {
         setup: Setup,
         events: mpsc::Sender<(SessionId, AgentEvent)>,
         undoable: watch::Sender<Option<Undoable>>,
+        cancels: Cancels,
         end: CancellationToken,
     ) -> Self {
         let id = Arc::clone(&setup.id);
@@ -260,166 +276,8 @@ impl Actor {
             running: None,
             outgoing: VecDeque::new(),
             events,
+            cancels,
             end,
-        }
-    }
-
-    async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
-        let mut batch = Vec::with_capacity(STEPS);
-        let (events, end) = (self.events.clone(), self.end.clone());
-        self.recall().await;
-        if self.start != Start::New {
-            self.resume().await;
-        }
-        self.look_for_a_model().await;
-        let provider = self.model.as_ref().ok().map(|model| model.provider.clone());
-        let warming = provider.map(|provider| tokio::spawn(async move { provider.warm().await }));
-        loop {
-            let idle = self.outgoing.is_empty();
-            let steps = self.running.as_mut().filter(|_| idle);
-            let next = OptionFuture::from(steps.map(|running| running.steps.recv_many(&mut batch, STEPS)));
-            tokio::select! {
-                biased;
-                () = end.cancelled() => break,
-                command = commands.recv() => match command {
-                    Some(Command::Prompt(prompt)) => {
-                        self.settle().await;
-                        self.look_for_a_model().await;
-                        self.prompt(prompt).await;
-                    }
-                    Some(Command::Compact) => {
-                        self.settle().await;
-                        self.look_for_a_model().await;
-                        self.compact().await;
-                    }
-                    Some(Command::Steer(prompt, joined)) => self.steer(prompt, joined).await,
-                    Some(Command::Cancel) => self.cancel(),
-                    Some(Command::SetMode(mode)) => {
-                        self.mode = mode;
-                        self.journal.mode(mode);
-                        self.write().await;
-                    }
-                    Some(Command::SetModel(provider, effort)) => {
-                        self.set_model(provider, effort);
-                        self.write().await;
-                    }
-                    Some(Command::Review(review, reply)) => {
-                        self.settle().await;
-                        let reviewed = end.run_until_cancelled(self.review(review)).await;
-                        let _asker_gone = reviewed.map(|reviewed| reply.send(reviewed));
-                    }
-                    None => break,
-                },
-                room = events.reserve(), if !idle => match (room, self.outgoing.pop_front()) {
-                    (Ok(room), Some(event)) => room.send((Arc::clone(&self.id), event)),
-                    _ => break,
-                },
-                Some(count) = next => if count == 0 {
-                    self.turn_ended().await;
-                } else {
-                    for step in batch.drain(..) {
-                        self.step(step).await;
-                    }
-                    self.write().await;
-                    if self.running.as_ref().is_some_and(|running| running.done) {
-                        self.journal.sync().await;
-                    }
-                },
-            }
-        }
-        if let Some(warming) = warming {
-            warming.abort();
-        }
-        if let Some(running) = self.running.take() {
-            running.cancel.cancel();
-            drop(running.steps);
-            let _ended = running.task.await;
-        }
-        // What was chosen right before the end is kept.
-        while let Ok(command) = commands.try_recv() {
-            match command {
-                Command::SetMode(mode) => self.journal.mode(mode),
-                Command::SetModel(provider, effort) => self.set_model(provider, effort),
-                _ => {}
-            }
-        }
-        self.write().await;
-        self.journal.synced().await;
-        self.shell.end().await;
-        self.servers.close().await;
-    }
-
-    /// With nothing configured, a model server that runs on this machine is taken: also one that was started only now.
-    async fn look_for_a_model(&mut self) {
-        if self.model.as_ref().is_err_and(|why| why.unset)
-            && let Some(provider) = connect::local().await
-        {
-            self.model = Ok(Model::new(provider, &self.workspace, &self.tools));
-        }
-    }
-
-    async fn review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
-        if self.running.is_some() && review != Review::List {
-            return Err(ReviewError("a turn is running: wait for its end or cancel it".to_owned()));
-        }
-        let mut reviewed = self.checkpoints.review(&self.workspace, review).await?;
-        self.remarks.extend(reviewed.remark.take());
-        Ok(reviewed)
-    }
-
-    async fn step(&mut self, step: Step) {
-        match step {
-            Step::Entry(entry) => self.keep(entry),
-            Step::History(entries) => {
-                self.journal.compacted(entries.iter().map(|entry| entry.message.clone()).collect());
-                self.history = entries;
-            }
-            Step::Event(event) => {
-                self.journal.event(&event);
-                self.spent.note(&event);
-                if let AgentEvent::ToolExecutionEnd { result, .. } = &event {
-                    let problem = self.checkpoints.record(&self.id, self.turns, &result.diffs).await;
-                    self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }));
-                }
-                let title = self.title.take_if(|_| matches!(event, AgentEvent::TurnStart { .. }));
-                self.consider(event).await;
-                self.outgoing.extend(title.map(|title| AgentEvent::SessionTitle { title }));
-            }
-        }
-    }
-
-    /// Questions are answered or asked, everything else is passed on.
-    async fn consider(&mut self, event: AgentEvent) {
-        match event {
-            AgentEvent::PermissionRequested { .. } => self.question(event),
-            AgentEvent::PermissionResolved { call_id, outcome } => self.answered(call_id, outcome).await,
-            event => {
-                if let Some(running) = &mut self.running {
-                    running.done |= matches!(event, AgentEvent::Done { .. });
-                }
-                self.outgoing.push_back(self.without_secrets(event));
-            }
-        }
-    }
-
-    /// What others said may quote a key.
-    fn without_secrets(&self, mut event: AgentEvent) -> AgentEvent {
-        if let AgentEvent::Error { message: text, .. }
-        | AgentEvent::Notice { message: text }
-        | AgentEvent::Retry { reason: text, .. }
-        | AgentEvent::ToolOutput { content: text, .. } = &mut event
-        {
-            self.secrets.clean(text);
-        }
-        event
-    }
-
-    /// What the person allowed for this project holds again.
-    async fn recall(&mut self) {
-        let Some(remembered) = &self.remembered else { return };
-        match remembered.rules().await {
-            Ok(rules) => self.policy.recall(rules),
-            Err(error) => tracing::warn!("what was allowed in this project cannot be read: {error}"),
         }
     }
 }

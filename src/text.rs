@@ -2,10 +2,12 @@
 
 pub mod diff;
 pub mod display;
+pub mod fence;
 pub mod position;
 pub mod redact;
 pub mod script;
 
 pub use diff::{Hunk, LineHunk, around, hunks, line_hunks, merged, patched, taken_back, unified};
+pub use fence::{Fences, fence};
 pub use position::{Encoding, LineIndex, Position, Range, apply_change};
 pub use redact::Redactor;

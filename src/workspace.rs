@@ -13,6 +13,7 @@ pub mod edit;
 pub mod editor;
 pub mod error;
 pub mod guard;
+mod news;
 pub mod patch;
 pub mod path;
 pub mod protect;
@@ -40,6 +41,7 @@ pub use edit::{Change, Replacement, Strategy};
 pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
 pub use error::FileError;
 pub use guard::{Guard, Pins};
+pub use news::News;
 pub use path::{PathError, Root, WorkspacePath};
 use seen::{Known, Seen};
 pub use skills::Skill;
@@ -159,6 +161,14 @@ impl Workspace {
         Ok(FileText { changed, ..file })
     }
 
+    /// The bytes of a file on the disk, for what is no text.
+    ///
+    /// # Errors
+    /// When there is no such file, it is too large, or cannot be read.
+    pub async fn bytes(&self, path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+        disk::read(path).await
+    }
+
     /// Lines of a file on the disk that is too large to be read as one text: from `offset` (1-based), at most `limit` of
     /// them and `bytes` bytes, and whether there are more. What is no UTF-8 is replaced.
     ///
@@ -208,12 +218,17 @@ impl Workspace {
         undo::undo(self, path, change).await
     }
 
+    /// The files that others changed since the session read them. Each change is told once.
+    pub async fn news(&self) -> Vec<News> {
+        news::news(self).await
+    }
+
     /// The text of a file as [`Self::read`] gives it, of which the session remembers nothing: for people, not for models.
     ///
     /// # Errors
     /// As [`Self::read`].
     pub async fn peek(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
-        let stored = self.stored(path).await;
+        let stored = disk::text(path).await;
         if let Some(document) = self.document(path) {
             return Ok(FileText::buffered(document.text.clone(), Some(document.version), stored.ok()));
         }
@@ -223,7 +238,12 @@ impl Workspace {
             Err(FileError::NotFound(_)) => None,
             Err(error) => return Err(error),
         };
-        match (self.0.editor.read(&path.absolute()).await, stored) {
+        let absolute = path.absolute();
+        let Some(read) = editor::in_time(self.0.editor.read(&absolute)).await else {
+            let reason = "the editor does not say what it holds; try again".to_owned();
+            return Err(FileError::Io { verb: "read", path: path.display(), reason });
+        };
+        match (read, stored) {
             (Some(text), stored) => Ok(FileText::buffered(text.into(), None, stored)),
             (None, Some((text, format))) => {
                 Ok(FileText { text: text.into(), source: Source::Disk, format, changed: false })
@@ -243,12 +263,6 @@ impl Workspace {
         let mut found = self.0.editor.diagnostics(scope).await?;
         found.retain(|one| self.resolve_path(&one.path).is_ok());
         Some(found)
-    }
-
-    async fn stored(&self, path: &WorkspacePath) -> Result<(String, Format), FileError> {
-        let bytes = disk::read(path).await?;
-        let size = bytes.len() as u64;
-        content::decode(bytes).ok_or_else(|| FileError::Binary(path.display(), size))
     }
 }
 

@@ -155,15 +155,7 @@ impl Listener<'_> {
     /// A complete call: announced if it was not yet, told, and put on the schedule.
     async fn hand_over(&mut self, slot: usize, call: ToolCall, schedule: &mut Schedule) {
         self.handed = slot + 1;
-        match self.open.remove(&slot) {
-            Some(Open { live: Some((_, live)), .. }) => live.settle().await,
-            Some(_) => {}
-            None => {
-                let kind = self.tool(&call.name).map_or(ToolKind::Other, |tool| tool.kind());
-                let (id, name) = (call.id.clone(), call.name.clone());
-                self.steps.event(AgentEvent::ToolCallStart { index: slot, id, name, kind }).await;
-            }
-        }
+        self.announce(slot, &call).await;
         let (arguments, raw) = match &call.arguments {
             Arguments::Object(object) => (Value::Object(object.clone()), None),
             Arguments::Unparsable(raw) => (Value::Null, Some(raw.clone())),
@@ -177,6 +169,19 @@ impl Listener<'_> {
         let call = CompleteCall { id: id.clone(), name: name.clone(), arguments, raw };
         self.steps.event(AgentEvent::ToolCallComplete { call }).await;
         schedule.add(Call { slot, id, name, work });
+    }
+
+    /// Whatever is told of a call comes after its beginning.
+    async fn announce(&mut self, slot: usize, call: &ToolCall) {
+        match self.open.remove(&slot) {
+            Some(Open { live: Some((_, live)), .. }) => live.settle().await,
+            Some(_) => {}
+            None => {
+                let kind = self.tool(&call.name).map_or(ToolKind::Other, |tool| tool.kind());
+                let (id, name) = (call.id.clone(), call.name.clone());
+                self.steps.event(AgentEvent::ToolCallStart { index: slot, id, name, kind }).await;
+            }
+        }
     }
 
     /// The stream is over, one way or another: what is left of the calls gets its place on the schedule.
@@ -212,9 +217,7 @@ impl Listener<'_> {
 
     /// A call of an answer that failed in the middle: answered, never run.
     async fn refuse(&mut self, slot: usize, call: &ToolCall, schedule: &mut Schedule) {
-        if let Some(Open { live: Some((_, live)), .. }) = self.open.remove(&slot) {
-            live.settle().await;
-        }
+        self.announce(slot, call).await;
         let work = Err("not run: the answer broke off before it was complete".to_owned());
         schedule.add(Call { slot, id: call.id.clone(), name: call.name.clone(), work });
     }

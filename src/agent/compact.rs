@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::steps::Entry;
+use super::Entry;
 use crate::model::{Arguments, AssistantMessage, Message, Part, Provider, ToolCall, ToolResult};
 
 /// Bytes of a request that are about a token.
@@ -30,13 +30,8 @@ pub(super) const ASK: &str = "Summarize the conversation so far for yourself: it
 
 /// About how many tokens a message is.
 pub(super) fn tokens(entry: &Entry) -> u64 {
-    let Message::User { parts } = &entry.message else { return entry.encoded.len() as u64 / BYTES };
-    let images = parts.iter().filter_map(|part| match part {
-        Part::Image { data, .. } => Some(data.len()),
-        Part::Text { .. } => None,
-    });
-    let (count, bytes) = images.fold((0, 0), |(count, bytes), image| (count + 1, bytes + image));
-    entry.encoded.len().saturating_sub(bytes) as u64 / BYTES + count * IMAGE
+    let (count, bytes) = entry.images().fold((0, 0), |(count, bytes), image| (count + 1, bytes + image));
+    entry.encoded().len().saturating_sub(bytes) as u64 / BYTES + count * IMAGE
 }
 
 /// Where the newest messages begin that are at most `keep` tokens: never at results, which belong to the calls before.
@@ -48,7 +43,7 @@ pub(super) fn tail(entries: &[Arc<Entry>], keep: u64) -> usize {
         if sum > keep {
             break;
         }
-        if !matches!(entry.message, Message::Results { .. }) {
+        if !matches!(entry.outline(), Message::Results { .. }) {
             start = index;
         }
     }
@@ -57,16 +52,17 @@ pub(super) fn tail(entries: &[Arc<Entry>], keep: u64) -> usize {
 
 /// The conversation without the tool output before `start`; `None` where there is none worth it.
 pub(super) fn elide(entries: &[Arc<Entry>], start: usize, provider: &Provider) -> Option<Vec<Arc<Entry>>> {
+    let (old, new) = entries.split_at_checked(start)?;
     let mut any = false;
-    let elided = entries.iter().enumerate().map(|(index, entry)| match &entry.message {
-        Message::Results { results } if index < start && results.iter().any(|result| result.content.len() > SHORT) => {
+    let elided = old.iter().map(|entry| match entry.message() {
+        Message::Results { results } if results.iter().any(|result| result.content.len() > SHORT) => {
             any = true;
             let results = results.iter().map(without_output).collect();
-            encoded(Message::Results { results }, provider)
+            Entry::new(Message::Results { results }, provider)
         }
         _ => Arc::clone(entry),
     });
-    let elided = elided.collect();
+    let elided = elided.chain(new.iter().cloned()).collect();
     any.then_some(elided)
 }
 
@@ -86,10 +82,10 @@ fn without_output(result: &ToolResult) -> ToolResult {
 /// The conversation without its images; `None` when there are none.
 pub(super) fn without_images(entries: &[Arc<Entry>], provider: &Provider) -> Option<Vec<Arc<Entry>>> {
     let mut any = false;
-    let left = entries.iter().map(|entry| match &entry.message {
+    let left = entries.iter().map(|entry| match entry.message() {
         Message::User { parts } if parts.iter().any(|part| matches!(part, Part::Image { .. })) => {
             any = true;
-            encoded(Message::User { parts: parts.iter().map(in_words).collect() }, provider)
+            Entry::new(Message::User { parts: parts.iter().map(in_words).collect() }, provider)
         }
         _ => Arc::clone(entry),
     });
@@ -108,7 +104,8 @@ fn in_words(part: &Part) -> Part {
 /// What the model summarizes: `entries` with long texts cut in the middle.
 pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Entry>> {
     let cut = |entry: &Arc<Entry>| {
-        let message = match &entry.message {
+        let whole = entry.message();
+        let message = match &whole {
             Message::User { parts } => Message::User { parts: parts.iter().map(short_part).collect() },
             Message::Assistant(answer) if answer.text.len() > LONG => {
                 Message::Assistant(AssistantMessage { text: middle_out(&answer.text), ..answer.clone() })
@@ -119,7 +116,7 @@ pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Ent
             }
             Message::Assistant(_) => return Arc::clone(entry),
         };
-        if message == entry.message { Arc::clone(entry) } else { encoded(message, provider) }
+        if message == whole { Arc::clone(entry) } else { Entry::new(message, provider) }
     };
     entries.iter().map(cut).collect()
 }
@@ -148,7 +145,7 @@ pub(super) fn summarized(
     provider: &Provider,
 ) -> Vec<Arc<Entry>> {
     let text = format!("{}{}", summary.trim(), facts(old));
-    let opening = if matches!(newest.first().map(|entry| &entry.message), Some(Message::Assistant(_))) {
+    let opening = if matches!(newest.first().map(|entry| entry.outline()), Some(Message::Assistant(_))) {
         let text =
             format!("The conversation so far, in your own summary:\n\n{text}\n\nGo on with what you were doing.");
         vec![Message::User { parts: vec![Part::Text { text }] }]
@@ -158,14 +155,14 @@ pub(super) fn summarized(
         let answer = AssistantMessage { text, ..AssistantMessage::default() };
         vec![Message::User { parts: vec![question] }, Message::Assistant(answer)]
     };
-    opening.into_iter().map(|message| encoded(message, provider)).chain(newest.iter().cloned()).collect()
+    opening.into_iter().map(|message| Entry::new(message, provider)).chain(newest.iter().cloned()).collect()
 }
 
 /// What the calls say for themselves: the plan as it was last, and the files that were looked at or changed last.
 fn facts(entries: &[Arc<Entry>]) -> String {
     let calls: Vec<&ToolCall> = entries
         .iter()
-        .filter_map(|entry| match &entry.message {
+        .filter_map(|entry| match entry.outline() {
             Message::Assistant(answer) => Some(&answer.calls),
             _ => None,
         })
@@ -199,11 +196,6 @@ fn argument<'a>(call: &'a ToolCall, name: &str) -> Option<&'a Value> {
     }
 }
 
-pub(super) fn encoded(message: Message, provider: &Provider) -> Arc<Entry> {
-    let encoded = provider.encode(&message);
-    Arc::new(Entry { message, encoded })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,7 +207,7 @@ mod tests {
     }
 
     fn user(text: &str) -> Arc<Entry> {
-        encoded(Message::User { parts: vec![Part::Text { text: text.into() }] }, &provider())
+        Entry::new(Message::User { parts: vec![Part::Text { text: text.into() }] }, &provider())
     }
 
     /// An answer with one call, and its result.
@@ -224,7 +216,7 @@ mod tests {
         let call = ToolCall { id: id.into(), name: name.into(), arguments: Arguments::Object(arguments) };
         let answer = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
         let result = ToolResult { call_id: id.into(), content: content.into(), is_error: false };
-        [Message::Assistant(answer), Message::Results { results: vec![result] }].map(|m| encoded(m, &provider()))
+        [Message::Assistant(answer), Message::Results { results: vec![result] }].map(|m| Entry::new(m, &provider()))
     }
 
     fn conversation() -> Vec<Arc<Entry>> {
@@ -243,7 +235,10 @@ mod tests {
         for keep in 0..sizes.iter().sum::<u64>() + 2 {
             let start = tail(&entries, keep);
             assert!(sizes[start..].iter().sum::<u64>() <= keep);
-            assert!(!matches!(entries.get(start).map(|entry| &entry.message), Some(Message::Results { .. })), "{keep}");
+            assert!(
+                !matches!(entries.get(start).map(|entry| entry.outline()), Some(Message::Results { .. })),
+                "{keep}"
+            );
         }
         assert_eq!(tail(&entries, u64::MAX), 0);
     }
@@ -254,7 +249,7 @@ mod tests {
         let elided = elide(&entries, 5, &provider()).unwrap();
         let changed: Vec<_> = (0..entries.len()).filter(|n| !Arc::ptr_eq(&entries[*n], &elided[*n])).collect();
         assert_eq!(changed, [2], "what is short and what is new stays, byte for byte");
-        let Message::Results { results } = &elided[2].message else { panic!("results stay results") };
+        let Message::Results { results } = elided[2].message() else { panic!("results stay results") };
         assert_eq!(results[0].content, "old line\n[1800 bytes left out to save room; call again if needed]");
         assert!(elide(&elided, 5, &provider()).is_none(), "there is nothing left to leave out");
     }
@@ -264,20 +259,20 @@ mod tests {
         let entries = conversation();
         let new = summarized(&entries[..5], "  We look for it.\n", &entries[5..], &provider());
         assert_eq!(new.len(), 3, "one message, because an answer follows");
-        let Message::User { parts } = &new[0].message else { panic!("a conversation begins with the person") };
+        let Message::User { parts } = new[0].message() else { panic!("a conversation begins with the person") };
         let Part::Text { text } = &parts[0] else { panic!("in words") };
         for part in ["We look for it.", "- [completed] Find it", "the last first: a.rs", "Go on"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         let whole = summarized(&entries, "All done.", &[], &provider());
-        assert!(matches!(&whole[1].message, Message::Assistant(answer) if answer.text.contains("b.rs, a.rs")));
+        assert!(matches!(whole[1].outline(), Message::Assistant(answer) if answer.text.contains("b.rs, a.rs")));
     }
 
     #[test]
     fn what_is_summarized_is_cut_in_the_middle() {
         let long = format!("begin {} end", "é".repeat(9000));
         let short = digest(&[user(&long), user("short")], &provider());
-        let text = |entry: &Entry| String::from_utf8(entry.encoded.to_vec()).unwrap();
+        let text = |entry: &Entry| String::from_utf8(entry.encoded().to_vec()).unwrap();
         assert!(text(&short[0]).len() < 8200 && text(&short[0]).contains("begin") && text(&short[0]).contains(" end"));
         assert!(text(&short[1]).contains("short"));
     }
@@ -285,7 +280,7 @@ mod tests {
     #[test]
     fn an_image_is_not_counted_by_its_bytes() {
         let image = Part::Image { mime_type: "image/png".into(), data: "A".repeat(4_000_000) };
-        let entry = encoded(Message::User { parts: vec![image] }, &provider());
+        let entry = Entry::new(Message::User { parts: vec![image] }, &provider());
         assert!((IMAGE..IMAGE + 100).contains(&tokens(&entry)), "{}", tokens(&entry));
     }
 }

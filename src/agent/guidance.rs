@@ -5,6 +5,7 @@
 //! requests never changes; nothing outside the workspace is read. Instructions grant no permission: those are not for the
 //! model to give.
 
+use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
@@ -85,10 +86,10 @@ impl Guidance {
     }
 
     /// The model knows what these messages say, and nothing else.
-    pub fn recall<'a>(&self, messages: impl Iterator<Item = &'a Message>) {
+    pub fn recall(&self, messages: impl Iterator<Item = impl Borrow<Message>>) {
         let mut known = HashSet::new();
         for message in messages {
-            match message {
+            match message.borrow() {
                 Message::Results { results } => results.iter().for_each(|result| known.extend(named(&result.content))),
                 Message::User { parts } => parts.iter().for_each(|part| match part {
                     Part::Text { text } => known.extend(named(text)),

@@ -2,20 +2,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use tokio::sync::mpsc;
 
+use super::Entry;
 use super::event::AgentEvent;
-use crate::model::Message;
-
-/// A message of the conversation and the bytes it has in every request, made once.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// What was said.
-    pub message: Message,
-    /// The same in the provider's dialect.
-    pub encoded: Bytes,
-}
 
 /// What a turn reports.
 #[derive(Debug)]

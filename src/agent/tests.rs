@@ -78,6 +78,8 @@ struct Play {
     patience: usize,
     cancel_at_pause: bool,
     done: Option<Termination>,
+    /// The calls that were announced.
+    announced: Vec<String>,
     turn: JoinHandle<()>,
 }
 
@@ -91,7 +93,6 @@ impl Play {
         let tools: Arc<[Arc<dyn Tool>]> =
             Arc::new([held("look", ToolKind::Read, &look), held("change", ToolKind::Execute, &change)]);
         let message = Message::User { parts: vec![Part::Text { text: "go".into() }] };
-        let encoded = provider.encode(&message);
         let workspace = Workspace::new(Vec::new(), Documents::new(Encoding::Utf16), Arc::new(NoEditor));
         let cancel = CancellationToken::new();
         let (steering, said) = mpsc::channel(8);
@@ -99,8 +100,8 @@ impl Play {
             id: "t".into(),
             goal: Goal::Answer,
             preamble: provider.preamble(&Instructions { system: "Be brief.".into(), tools: [].into() }),
+            history: vec![Entry::new(message, &provider)],
             provider,
-            history: vec![Arc::new(Entry { message, encoded })],
             tools,
             context: ToolContext::new(workspace, cancel.clone()),
             guidance: Guidance::default(),
@@ -124,6 +125,7 @@ impl Play {
             patience: 0,
             cancel_at_pause: false,
             done: None,
+            announced: Vec::new(),
             turn: tokio::spawn(run_turn(turn, sender)),
         }
     }
@@ -165,7 +167,9 @@ impl Play {
         match event {
             AgentEvent::ToolCallComplete { call } => self.log.push(format!("complete {}", call.id)),
             AgentEvent::ToolExecutionStart { call_id, .. } => self.log.push(format!("start {call_id}")),
+            AgentEvent::ToolCallStart { id, .. } => self.announced.push(id),
             AgentEvent::ToolExecutionEnd { call_id, result, wait_ms, execute_duration_ms, .. } => {
+                assert!(self.announced.contains(&call_id), "an end without a beginning: {call_id}");
                 self.log.push(format!("end {call_id}"));
                 self.ends.push((call_id, result, wait_ms, execute_duration_ms));
             }
@@ -199,16 +203,16 @@ impl Play {
 
     /// The result of a call, as the model reads it; it stands in the history exactly once.
     #[track_caller]
-    fn result(&self, id: &str) -> &str {
+    fn result(&self, id: &str) -> String {
         assert_eq!(self.ends.iter().filter(|(call, ..)| call == id).count(), 1, "{id}: {:?}", self.log);
-        let results = self.entries.iter().filter_map(|entry| match &entry.message {
+        let results = self.entries.iter().filter_map(|entry| match entry.message() {
             Message::Results { results } => Some(results),
             _ => None,
         });
         let mut results = results.flatten().filter(|result| result.call_id == id);
         let result = results.next().unwrap_or_else(|| panic!("{id} has no result"));
         assert_eq!(results.next(), None);
-        &result.content
+        result.content
     }
 }
 
@@ -284,6 +288,17 @@ async fn what_cannot_run_is_answered_and_never_started() {
     assert_eq!(play.log.iter().filter(|line| line.starts_with("start")).collect::<Vec<_>>(), ["start d"]);
     assert_eq!(play.result("a"), "there is no tool `fly`; the tools are look, change");
     assert!(["b", "c", "e"].iter().all(|id| play.result(id).starts_with("not run: the arguments")));
+}
+
+#[tokio::test]
+async fn a_call_whose_id_comes_again_is_announced_by_its_own_also_when_the_answer_breaks_off() {
+    let error = json!({ "error": { "message": "out of luck", "code": 400 } });
+    let cut = call_with("a", "look", &json!("{\"n\":"));
+    let mut play = Play::free(json!([[call("a", "look")], [cut, error]]), Limits::default());
+    assert_eq!(play.end().await, Termination::Error);
+    let [first, second] = play.announced.as_slice() else { panic!("two calls: {:?}", play.announced) };
+    assert_ne!(first, second);
+    assert!(play.result(second).starts_with("not run: the answer broke off"));
 }
 
 #[tokio::test]

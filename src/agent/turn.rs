@@ -10,13 +10,14 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 pub use self::limits::{Allowance, Limits, Spent};
 use self::room::Cause;
+use super::Entry;
 use super::answer::{Answer, End, listen};
 use super::ask;
 use super::event::{AgentEvent, ExecutionResult, GO_ON, Termination};
 use super::guard::Guard;
 use super::guidance::Guidance;
 use super::schedule::{Outcome, Schedule};
-use super::steps::{Entry, Step, Steps};
+use super::steps::{Step, Steps};
 use crate::model::{
     ErrorCode, Message, ModelError, ModelRequest, Part, Preamble, Provider, ToolCall, ToolResult, Usage,
 };
@@ -75,7 +76,7 @@ pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
     steps.event(AgentEvent::TurnStart { turn_id: turn.id.clone(), model, context_window }).await;
     let mut state = State {
         messages: turn.history.clone(),
-        call_ids: turn.history.iter().flat_map(|entry| call_ids(&entry.message)).collect(),
+        call_ids: turn.history.iter().flat_map(|entry| call_ids(entry.outline())).collect(),
         places: Arc::new(Semaphore::new(turn.limits.parallel.max(1))),
         guard: Guard::default(),
         spent: Spent::default(),
@@ -111,7 +112,7 @@ fn call_ids(message: &Message) -> impl Iterator<Item = String> {
 
 /// What the model said in an answer.
 fn words(answer: Option<&Entry>) -> &str {
-    match answer.map(|entry| &entry.message) {
+    match answer.map(Entry::outline) {
         Some(Message::Assistant(answer)) => &answer.text,
         _ => "",
     }
@@ -207,7 +208,7 @@ impl State {
         self.tell(AgentEvent::IterationStart { iteration, message_count }).await;
         let request = ModelRequest {
             preamble: self.turn.preamble.clone(),
-            messages: self.messages.iter().map(|entry| entry.encoded.clone()).collect(),
+            messages: self.messages.iter().map(|entry| entry.encoded().clone()).collect(),
         };
         let (context, guidance) = (self.turn.context.clone(), self.turn.guidance.clone());
         let mut schedule = Schedule::new(context, guidance, self.steps.clone(), Arc::clone(&self.places));
@@ -307,8 +308,7 @@ impl State {
 
     async fn push(&mut self, message: Message) -> Arc<Entry> {
         self.call_ids.extend(call_ids(&message));
-        let encoded = self.turn.provider.encode(&message);
-        let entry = Arc::new(Entry { message, encoded });
+        let entry = Entry::new(message, &self.turn.provider);
         self.messages.push(Arc::clone(&entry));
         self.steps.entry(Arc::clone(&entry)).await;
         entry

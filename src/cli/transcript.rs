@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::agent::event::{AgentEvent, ExecutionResult, PlanEntry, PlanStatus};
-use crate::text::unified;
+use crate::text::{fence, unified};
 
 /// Who speaks in the part that is being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,9 +75,7 @@ fn call(title: &str, result: &ExecutionResult) -> String {
         if result.diffs.len() > 1 {
             let _ = write!(text, "\n\n`{}`:", diff.path.display());
         }
-        // Longer than any fence in the text.
-        let longest = change.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-        let fence = "`".repeat(longest.max(2) + 1);
+        let fence = fence(&change);
         let _ = write!(text, "\n\n{fence}diff\n{}\n{fence}", change.trim_end());
     }
     text

@@ -110,13 +110,11 @@ impl<'a> Collector<'a> {
             Err(error) if error.code == ErrorCode::Truncated => Outcome::Truncated,
             Err(error) => Outcome::Error(error),
         };
+        let mut calls: Vec<ToolCall> = self.calls.into_iter().filter_map(|call| call.done).collect();
+        // They stay as long as the conversation, and the place of open calls is larger.
+        calls.shrink_to_fit();
         Collected {
-            message: AssistantMessage {
-                text: self.text,
-                reasoning: self.items,
-                refusal: self.refusal,
-                calls: self.calls.into_iter().filter_map(|call| call.done).collect(),
-            },
+            message: AssistantMessage { text: self.text, reasoning: self.items, refusal: self.refusal, calls },
             reasoning: self.reasoning,
             usage: self.usage,
             finish: self.finish,

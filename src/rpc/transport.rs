@@ -120,10 +120,7 @@ pub fn connect(
 impl Inbox {
     /// The next message. Cancel safe.
     pub async fn recv(&mut self) -> Incoming {
-        let Some((parsed, weight)) = self.receiver.recv().await else {
-            self.peer.pending().close();
-            return Incoming::Closed;
-        };
+        let Some((parsed, weight)) = self.receiver.recv().await else { return Incoming::Closed };
         self.budget.add_permits(weight as usize);
         match parsed {
             Ok(Ok(Message::Request(request))) => {
@@ -133,16 +130,15 @@ impl Inbox {
             Ok(Ok(Message::Notification(notification))) => Incoming::Notification(notification),
             Ok(Ok(Message::Response(response))) => Incoming::Response(response),
             Ok(Err(malformed)) => Incoming::Malformed(malformed),
-            Err(fatal) => {
-                self.peer.pending().close();
-                Incoming::Fatal(fatal)
-            }
+            Err(fatal) => Incoming::Fatal(fatal),
         }
     }
 }
 
 impl Drop for Inbox {
     fn drop(&mut self) {
+        // Nobody hears an answer any more.
+        self.peer.pending().close();
         // Lets a reader that waits for room end.
         self.budget.close();
     }
@@ -154,7 +150,6 @@ impl Writer {
     /// # Errors
     /// When not everything could be written.
     pub async fn finish(self) -> io::Result<()> {
-        self.peer.pending().close();
         self.peer.outbox().end();
         match tokio::time::timeout(LAST_WORDS, self.done).await {
             Ok(Ok(result)) => result,

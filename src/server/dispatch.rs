@@ -31,7 +31,7 @@ impl Server {
             ("session/resume", _) => self.open_session(responder, &params, Start::Resume),
             ("session/list", _) => self.list_sessions(responder, &params),
             ("session/delete", _) => self.delete_session(responder, &params),
-            ("session/close", _) => reply(responder, &params, |params| self.close_session(&params)),
+            ("session/close", _) => self.close_session(responder, &params),
             ("_tandem/session/steer", _) => self.steer(responder, &params),
             ("_tandem/complete", _) => self.complete(responder, &params),
             ("_tandem/review", _) => self.review(responder, &params),

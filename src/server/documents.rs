@@ -47,7 +47,8 @@ impl Server {
     pub(super) fn did_focus(&mut self, params: &ext::DidFocus) {
         let Some(path) = path_of(&params.text_document.uri.0) else { return };
         let selection = &params.selection;
-        self.focus = Some(Focus { path, lines: (selection.start.line + 1, last_line(selection) + 1) });
+        let lines = (selection.start.line.saturating_add(1), last_line(selection).saturating_add(1));
+        self.focus = Some(Focus { path, lines });
     }
 }
 

@@ -3,16 +3,18 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::Server;
 use super::conversation::Conversation;
 use super::dispatch::{Answer, error, read};
+use super::status::show_message;
 use crate::protocol::ext;
 use crate::protocol::lsp::MessageType;
 use crate::rpc::{ErrorCode, Params, Responder};
 use crate::session::{self, Command, ReviewError, Selection, SessionId, Undoable};
+use crate::text::display;
 use crate::workspace::review::PendingHunk;
 
 /// The argument of `tandem.undo` and `tandem.keep`.
@@ -43,7 +45,7 @@ impl Server {
                 self.tasks.spawn(async move {
                     match answer.await {
                         Ok(Ok(reviewed)) => responder.ok(&wire(reviewed)),
-                        Ok(Err(ReviewError(why))) => responder.error(ErrorCode::RequestFailed, why),
+                        Ok(Err(ReviewError(why))) => responder.error(ErrorCode::RequestFailed, display::escape(&why)),
                         Err(_session_gone) => responder.error(ErrorCode::RequestFailed, "the session has ended"),
                     }
                 });
@@ -62,7 +64,7 @@ impl Server {
         let Which { session_id, turn, path, hunk } = which.unwrap_or_default();
         let named = session_id.map(SessionId::from);
         let Some(id) = named.or_else(|| Some(self.changed_last()?.0.clone())) else {
-            self.show_message(MessageType::Info, "tandem: there is nothing to undo");
+            show_message(&self.peer, MessageType::Info, "tandem: there is nothing to undo");
             return Ok(());
         };
         let answer = ask(self.conversation(&id)?, review(Selection { turn, path, hunk }));
@@ -73,7 +75,7 @@ impl Server {
                 Ok(Err(ReviewError(why))) => (MessageType::Warning, why),
                 Err(_session_gone) => return,
             };
-            peer.notify("window/showMessage", &json!({ "type": kind, "message": format!("tandem: {text}") }));
+            show_message(&peer, kind, &format!("tandem: {text}"));
         });
         Ok(())
     }
@@ -104,7 +106,8 @@ fn wire(reviewed: session::Reviewed) -> ext::Reviewed {
         turn: turn.turn,
         files: turn.files.into_iter().map(file).collect(),
     };
-    ext::Reviewed { turns: reviewed.turns.into_iter().map(turn).collect(), message: reviewed.message }
+    let message = reviewed.message.map(|message| display::escape(&message).into_owned());
+    ext::Reviewed { turns: reviewed.turns.into_iter().map(turn).collect(), message }
 }
 
 fn hunk(hunk: PendingHunk) -> ext::ReviewedHunk {

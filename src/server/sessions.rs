@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::Server;
-use super::conversation::{Opening, Reader, send};
+use super::conversation::{Opening, Reader, send, unknown};
 use super::dispatch::{Answer, error, read};
 use super::wire::{config_options, mcp_server, modes};
 use crate::agent::event::AgentEvent;
@@ -61,7 +61,7 @@ impl Server {
         let AgentEvent::Resumed { title, mode, model, effort, cost } = event else { return };
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         conversation.mode = mode.parse().unwrap_or(conversation.mode);
-        conversation.cost = cost;
+        conversation.shown.cost = cost;
         conversation.effort = effort;
         if model.is_some() {
             (conversation.model, conversation.no_model) = (model, None);
@@ -86,7 +86,7 @@ impl Server {
         if let Some(Opening { responder, .. }) = conversation.opening.take() {
             responder.error(ErrorCode::InvalidParams, why);
         }
-        self.tasks.spawn(conversation.close());
+        self.closing.spawn(conversation.close());
     }
 
     pub(super) fn list_sessions(&mut self, responder: Responder, params: &Params) {
@@ -110,6 +110,22 @@ impl Server {
         });
     }
 
+    /// `session/close`: answered once it is closed, so that it can be opened again or deleted.
+    pub(super) fn close_session(&mut self, responder: Responder, params: &Params) {
+        let closed = read::<acp::CloseSessionRequest>(params).and_then(|request| {
+            let id = &request.session_id.0;
+            self.conversations.remove(id).ok_or_else(|| unknown(id))
+        });
+        let conversation = match closed {
+            Ok(conversation) => conversation,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        self.closing.spawn(async move {
+            conversation.close().await;
+            responder.ok(&acp::CloseSessionResponse::new());
+        });
+    }
+
     pub(super) fn delete_session(&mut self, responder: Responder, params: &Params) {
         let id = match read::<acp::DeleteSessionRequest>(params) {
             Ok(request) => request.session_id.0,
@@ -117,7 +133,7 @@ impl Server {
         };
         let open = self.conversations.remove(&id);
         let sessions = self.sessions();
-        self.tasks.spawn(async move {
+        self.closing.spawn(async move {
             if let Some(conversation) = open {
                 conversation.close().await;
             }

@@ -7,10 +7,11 @@ use super::Server;
 use super::conversation::{Conversation, send};
 use super::review;
 use super::turns::Work;
+use crate::agent::event::{AgentEvent, Termination, Usage};
 use crate::config::UserCommand;
 use crate::protocol::acp;
 use crate::rpc::Responder;
-use crate::session::{Attachment, Prompt, Review, ReviewError, Selection};
+use crate::session::{Attachment, Prompt, Review, ReviewError, Selection, SessionId};
 use crate::text::display;
 use crate::workspace::Skill;
 
@@ -112,8 +113,8 @@ impl Server {
         if *local == Local::Undo {
             return self.undo_locally(id, responder);
         }
-        let text = self.words_for(id, local);
-        send(&self.peer, id, message(text));
+        let text = display::escape(&self.words_for(id, local)).into_owned();
+        send(&self.peer, id, acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(text.into())));
         responder.ok(&acp::PromptResponse::new(acp::StopReason::EndTurn));
     }
 
@@ -126,18 +127,28 @@ impl Server {
         }
     }
 
+    /// Undoing takes its time, so it is a turn, which what comes behind it waits for.
     fn undo_locally(&mut self, id: &str, responder: Responder) {
-        let Some(conversation) = self.conversations.get(id) else { return };
+        let Some(conversation) = self.conversations.get_mut(id) else { return };
         let answer = review::ask(conversation, Review::Reject(Selection::default()));
-        let (peer, id) = (self.peer.clone(), id.to_owned());
+        conversation.prompt = Some(responder);
+        let (events, id) = (self.events.clone(), SessionId::from(id));
         self.tasks.spawn(async move {
-            let text = match answer.await {
+            let content = match answer.await {
                 Ok(Ok(reviewed)) => reviewed.message.unwrap_or_else(|| "There is nothing to undo.".to_owned()),
                 Ok(Err(ReviewError(why))) => why,
                 Err(_session_gone) => "The session has ended.".to_owned(),
             };
-            send(&peer, &id, message(text));
-            responder.ok(&acp::PromptResponse::new(acp::StopReason::EndTurn));
+            let done = AgentEvent::Done {
+                final_text: content.clone(),
+                termination_reason: Termination::EndTurn,
+                iterations: 0,
+                usage: Usage::default(),
+            };
+            let begin = AgentEvent::IterationStart { iteration: 0, message_count: 0 };
+            for event in [begin, AgentEvent::TextDelta { content }, done] {
+                let _server_gone = events.send((SessionId::clone(&id), event)).await;
+            }
         });
     }
 
@@ -166,8 +177,4 @@ impl Server {
             lines.join("\n")
         )
     }
-}
-
-fn message(text: String) -> acp::SessionUpdate {
-    acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(text.into()))
 }

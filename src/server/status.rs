@@ -5,7 +5,9 @@ use super::conversation::send;
 use super::documents::path_of;
 use crate::agent::event::ToolKind;
 use crate::config::Settings;
+use crate::protocol::lsp::MessageType;
 use crate::protocol::{acp, ext};
+use crate::rpc::Peer;
 use crate::text::display;
 use crate::workspace::Root;
 
@@ -51,18 +53,13 @@ impl Server {
     /// Says what is wrong with the configuration, once for each new problem.
     pub(super) fn show_problems(&mut self, settings: &Settings) {
         for problem in settings.problems.iter().chain(&crate::session::rule_problems(settings)) {
-            // A repository's file is quoted here.
-            let text = display::escape(&problem.to_string()).into_owned();
+            let text = problem.to_string();
             tracing::warn!("{text}");
-            if self.told.insert(text.clone()) && self.carrier == super::Carrier::Lsp {
-                self.show_message(crate::protocol::lsp::MessageType::Warning, &text);
+            if self.carrier == super::Carrier::Lsp && !self.told.contains(&text) {
+                show_message(&self.peer, MessageType::Warning, &text);
+                self.told.insert(text);
             }
         }
-    }
-
-    /// `window/showMessage`.
-    pub(super) fn show_message(&self, kind: crate::protocol::lsp::MessageType, text: &str) {
-        self.peer.notify("window/showMessage", &serde_json::json!({ "type": kind, "message": text }));
     }
 
     /// The settings are new: what is wrong with them is told; sessions read them when they start.
@@ -81,6 +78,11 @@ impl Server {
             });
         }
     }
+}
+
+/// `window/showMessage`. The text may quote a file, a model or an editor.
+pub(super) fn show_message(peer: &Peer, kind: MessageType, text: &str) {
+    peer.notify("window/showMessage", &serde_json::json!({ "type": kind, "message": display::escape(text) }));
 }
 
 /// What a turn waits for, in a few words.

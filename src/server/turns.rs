@@ -154,7 +154,7 @@ impl Server {
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         let failure = conversation.failure.take();
         let prompt = conversation.prompt.take();
-        conversation.proposed.clear();
+        conversation.shown.end_turn();
         if conversation.reader == Reader::ChatFile {
             let problem = failure.map(|failure| failure.message);
             self.plain_done(id, reason, problem.as_deref());

@@ -11,6 +11,7 @@ mod mention;
 use std::path::Path;
 use std::time::Duration;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use tokio::time::{Instant, timeout_at};
 
 use self::mention::{Mention, mentions};
@@ -18,16 +19,20 @@ use super::{Actor, Attachment, Focus, Prompt};
 use crate::agent::prompt::cut;
 use crate::agent::{INSTRUCTIONS_FILE as FILE, Rules};
 use crate::tools;
-use crate::workspace::{FileError, PathError, StateFolder, WorkspacePath};
+use crate::workspace::{FileError, News, PathError, StateFolder, WorkspacePath};
 pub use complete::{Completer, Completion, Mentionable};
 pub use mention::typed_mention;
 
 /// The most bytes of one thing that is mentioned.
 const MENTIONED: usize = 64 << 10;
+/// The most bytes of an image: 5 MB in base64.
+const IMAGE: usize = 3_750_000;
 /// More than is taken of the person's own instructions, so that what is cut is told.
 const LARGEST: u64 = 64 << 10;
 /// The most things one prompt mentions.
 const MENTIONS: usize = 20;
+/// The most files that are named because others changed them.
+const NEWS: usize = 20;
 /// So long a prompt waits for what it mentions: an editor may not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -60,7 +65,23 @@ impl Actor {
                 rules.extend(self.guidance.about(&self.workspace, &path).await);
             }
         }
+        parts.extend(timeout_at(until, self.news()).await.ok().flatten());
         prompt.parts = rules.into_iter().map(Attachment::Instructions).chain(parts).collect();
+    }
+
+    /// What others did to the files the model has read: what it knows of them is no longer true.
+    async fn news(&self) -> Option<Attachment> {
+        let news = self.workspace.news().await;
+        let name = |News { path, gone }: &News| {
+            format!("{}{}", complete::shown(&self.workspace, path), if *gone { " (deleted)" } else { "" })
+        };
+        let mut names: Vec<String> = news.iter().take(NEWS).map(name).collect();
+        match news.len() {
+            0 => return None,
+            all if all > NEWS => names.push(format!("{} more", all - NEWS)),
+            _ => {}
+        }
+        Some(remark(&format!("changed since you read them: {}", names.join(", "))))
     }
 
     /// The instructions that hold everywhere, unless the model has them already.
@@ -111,6 +132,7 @@ impl Actor {
         let text = match self.workspace.read(&path).await {
             Ok(file) => file.text,
             Err(FileError::Special(_, "a folder")) => return self.folder(path).await,
+            Err(FileError::Binary(..)) => return self.image(path, name).await,
             Err(_) => return None,
         };
         let (text, lines) = match lines {
@@ -121,6 +143,20 @@ impl Actor {
             },
         };
         Some(Attachment::Excerpt { name: complete::shown(&self.workspace, &path), lines, text })
+    }
+
+    /// An image; of anything else that is no text, why it does not come along.
+    async fn image(&self, path: WorkspacePath, name: &str) -> Option<Attachment> {
+        let bytes = self.workspace.bytes(&path).await.ok()?;
+        Some(match image_type(&bytes) {
+            Some(_) if bytes.len() > IMAGE => {
+                remark(&format!("{name} is larger than models take an image and was not included"))
+            }
+            Some(mime_type) => {
+                Attachment::Image { mime_type: mime_type.to_owned(), data: BASE64_STANDARD.encode(bytes) }
+            }
+            None => remark(&format!("{name} is no text and was not included")),
+        })
     }
 
     async fn folder(&self, path: WorkspacePath) -> Option<Attachment> {
@@ -146,6 +182,17 @@ fn apart(all: Vec<Attachment>) -> (Vec<Attachment>, Vec<(Mention, Option<Attachm
         parts.push(part);
     }
     (parts, mentioned)
+}
+
+/// What an image begins with; what models take, and nothing more.
+fn image_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
 }
 
 fn remark(words: &str) -> Attachment {

@@ -20,20 +20,21 @@ const STEERING: usize = 8;
 impl Actor {
     pub(super) async fn prompt(&mut self, mut prompt: Prompt) {
         let Some(provider) = self.free() else { return };
-        if self.history.last().is_some_and(|last| !matches!(last.message, Message::Assistant(_))) {
+        if self.history.last().is_some_and(|last| !matches!(last.outline(), Message::Assistant(_))) {
             let message =
                 Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
-            let encoded = provider.encode(&message);
-            self.keep(Entry { message, encoded });
+            self.keep(Entry::new(message, &provider));
         }
         let words = prompt.words();
-        self.attach(&mut prompt).await;
+        let said = prompt.clone();
+        if !self.attached(&mut prompt).await {
+            prompt = said;
+        }
         prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
         let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
-        let encoded = provider.encode(&message);
         self.turns += 1;
         self.title = (self.turns == 1).then(|| store::title(&words));
-        let entry = Arc::new(Entry { message, encoded });
+        let entry = Entry::new(message, &provider);
         self.journal.prompt(&words, &entry, Held { model: provider.name(), effort: self.effort });
         self.history.push(entry);
         self.begin(Goal::Answer).await;
@@ -61,14 +62,10 @@ impl Actor {
         }
         if std::mem::take(&mut self.stale) {
             for entry in &mut self.history {
-                let (message, encoded) = (entry.message.clone(), provider.encode(&entry.message));
-                *entry = Arc::new(Entry { message, encoded });
+                *entry = Entry::new(entry.message(), &provider);
             }
         }
-        for message in self.kept.drain(..) {
-            let encoded = provider.encode(&message);
-            self.history.push(Arc::new(Entry { message, encoded }));
-        }
+        self.history.extend(self.kept.drain(..).map(|message| Entry::new(message, &provider)));
         Some(provider)
     }
 
@@ -100,6 +97,20 @@ impl Actor {
             Some(Running { steps, task, cancel, steering: said, questions: Questions::default(), done: false });
     }
 
+    /// Puts into a prompt what comes along with it, unless a cancel waits: then nobody waits for an editor any more.
+    async fn attached(&self, prompt: &mut Prompt) -> bool {
+        let mut sent = self.cancels.sent.clone();
+        tokio::select! {
+            biased;
+            Ok(_) = sent.wait_for(|sent| *sent > self.cancels.heard) => {
+                // What was found for nothing is still to be told.
+                self.guidance.recall(self.history.iter().map(|entry| entry.message()));
+                false
+            }
+            () = self.attach(prompt) => true,
+        }
+    }
+
     /// Another model from the next turn on. What only the other one understands (its reasoning) is left out then.
     pub(super) fn set_model(&mut self, provider: Provider, effort: Option<Effort>) {
         self.journal.held(Held { model: provider.name(), effort });
@@ -116,12 +127,15 @@ impl Actor {
     }
 
     pub(super) async fn steer(&self, mut prompt: Prompt, joined: oneshot::Sender<()>) {
-        if let Some(running) = &self.running {
+        // What the turn does not take is dropped, which tells the asker. What would come along with it still can.
+        if let Some(running) = &self.running
+            && let Ok(place) = running.steering.try_reserve()
+        {
             let words = prompt.words();
-            self.attach(&mut prompt).await;
-            let parts = prompt::render(prompt, self.mode == Mode::Plan);
-            // What the turn does not take is dropped, which tells the asker.
-            let _not_taken = running.steering.try_send(Steer { words, parts, joined });
+            if self.attached(&mut prompt).await {
+                let parts = prompt::render(prompt, self.mode == Mode::Plan);
+                place.send(Steer { words, parts, joined });
+            }
         }
     }
 
@@ -150,15 +164,13 @@ impl Actor {
     /// A turn that broke may have left calls without results: no provider takes such a history.
     fn mend(&mut self) {
         let Ok(Model { provider, .. }) = &self.model else { return };
-        if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(&entry.message)) {
-            let encoded = provider.encode(&results);
-            self.keep(Entry { message: results, encoded });
+        if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(entry.outline())) {
+            self.keep(Entry::new(results, provider));
         }
     }
 
     /// Adds to the conversation and its journal.
-    pub(super) fn keep(&mut self, entry: impl Into<Arc<Entry>>) {
-        let entry = entry.into();
+    pub(super) fn keep(&mut self, entry: Arc<Entry>) {
         self.journal.message(&entry);
         self.history.push(entry);
     }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Location, Preview, ToolContext, ToolError};
 use crate::text::display::escape_line;
 use crate::workspace::walk::{Entry, Kind};
-use crate::workspace::{PathError, Workspace, WorkspacePath};
+use crate::workspace::{self, PathError, Workspace, WorkspacePath};
 
 /// Looking for a name that was meant ends after this many files.
 const SEARCHED_FOR_HINT: usize = 50_000;
@@ -73,11 +73,7 @@ pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Workspace, &CancellationToken) -> T + Send + 'static,
 ) -> Result<T, ToolError> {
     let (workspace, cancel) = (context.workspace.clone(), context.cancel.clone());
-    let work = tokio::task::spawn_blocking(move || work(&workspace, &cancel));
-    match unless_cancelled(context, work).await? {
-        Ok(result) => Ok(result),
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
+    unless_cancelled(context, workspace::blocking(move || work(&workspace, &cancel))).await
 }
 
 /// What `work` gives, unless the call is cancelled first.

@@ -28,11 +28,11 @@ pub use self::sandbox::Sandbox;
 use self::sandbox::{Confined, Invocation, Places, Scratch, Start};
 use super::{CommandLine, Live, ToolError};
 use crate::workspace::guard::with_repositories;
-use crate::workspace::{Guard, Workspace};
+use crate::workspace::{Guard, Workspace, blocking};
 
 /// The outputs of so many commands can be read again.
 const OUTPUTS: usize = 32;
-/// So many commands run in the background.
+/// So many commands in the background are known, ended ones among them.
 const JOBS: usize = 8;
 
 /// What commands are told whatever the person's environment says: there is no terminal, nobody answers, nothing is paged.
@@ -116,11 +116,8 @@ impl Shell {
             return Err(ToolError("the sandbox is not what was shown; nothing was run".to_owned()));
         }
         let (shared, workspace, line) = (Arc::clone(&self.0), workspace.clone(), line.clone());
-        let prepared = tokio::task::spawn_blocking(move || shared.prepare(&workspace, &line)).await;
-        let prepared = match prepared {
-            Ok(prepared) => prepared.map_err(|error| ToolError(format!("the command cannot be started: {error}")))?,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        };
+        let failed = |error: io::Error| ToolError(format!("the command cannot be started: {error}"));
+        let prepared = blocking(move || shared.prepare(&workspace, &line)).await.map_err(failed)?;
         let mut running = self.0.running();
         running.last += 1;
         let id = running.last;
@@ -130,25 +127,30 @@ impl Shell {
             running.outputs.pop_front();
         }
         let stop = self.0.end.child_token();
-        let (job, task) = job::spawn(id, prepared, output, live, stop)
-            .map_err(|error| ToolError(format!("the command cannot be started: {error}")))?;
+        let (job, task) = job::spawn(id, prepared, output, live, stop).map_err(failed)?;
         while running.tasks.try_join_next().is_some() {}
         running.tasks.spawn(task);
         Ok(Arc::new(job))
     }
 
-    /// Lets a command run on after its call.
+    /// Makes room for another command in the background: the one that ended first is forgotten.
     ///
     /// # Errors
-    /// When too many do already.
-    pub(super) fn keep(&self, job: &Arc<Job>) -> Result<(), ToolError> {
+    /// When all of them run.
+    pub(super) fn make_room(&self) -> Result<(), ToolError> {
         let mut running = self.0.running();
-        running.background.retain(|_, job| !job.has_ended() || job.has_news());
-        if running.background.len() == JOBS {
-            return Err(ToolError(format!("{JOBS} jobs run already; stop one of them first")));
+        if running.background.len() < JOBS {
+            return Ok(());
         }
-        running.background.insert(job.id, Arc::clone(job));
+        let ended = running.background.iter().find_map(|(id, job)| job.has_ended().then_some(*id));
+        let ended = ended.ok_or_else(|| ToolError(format!("{JOBS} jobs run already; stop one of them first")))?;
+        running.background.remove(&ended);
         Ok(())
+    }
+
+    /// Lets a command run on after its call.
+    pub(super) fn keep(&self, job: &Arc<Job>) {
+        self.0.running().background.insert(job.id, Arc::clone(job));
     }
 
     /// A command that runs in the background, or did.

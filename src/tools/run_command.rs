@@ -136,6 +136,9 @@ async fn unsaved(context: &ToolContext) -> Vec<String> {
 async fn start(context: &ToolContext, arguments: &Arguments) -> Result<String, ToolError> {
     let line = command_line(context, arguments).await?;
     context.check_command(&line)?;
+    if arguments.background {
+        context.shell.make_room()?;
+    }
     let old = context.workspace.save().await;
     let mut report = String::new();
     if !old.is_empty() {
@@ -145,7 +148,7 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<String, T
     let live = (!arguments.background).then(|| context.live.clone());
     let job = context.shell.start(&context.workspace, &line, live).await?;
     if arguments.background {
-        context.shell.keep(&job)?;
+        context.shell.keep(&job);
         let more = look_after(context, &job, Action::Read, WATCHED).await?;
         return Ok(format!("{report}[job {}]\n{more}", job.id));
     }

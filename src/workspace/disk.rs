@@ -13,7 +13,7 @@ use cap_std::fs::{Dir, File, FileType, Metadata};
 use temporary::Temporary;
 pub(super) use temporary::sweep;
 
-use super::content::Format;
+use super::content::{self, Format};
 use super::error::FileError;
 use super::path::{WorkspacePath, open_here};
 
@@ -27,6 +27,17 @@ const LIMIT_IN_PARTS: u64 = 1024 * 1024 * 1024;
 pub(super) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
     let path = path.clone();
     blocking(move || read_now(&path)).await
+}
+
+/// The text of a regular file, and how it is stored.
+pub(super) async fn text(path: &WorkspacePath) -> Result<(String, Format), FileError> {
+    let path = path.clone();
+    blocking(move || {
+        let bytes = read_now(&path)?;
+        let size = bytes.len() as u64;
+        content::decode(bytes).ok_or_else(|| FileError::Binary(path.display(), size))
+    })
+    .await
 }
 
 /// A text and how it is stored.

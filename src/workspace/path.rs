@@ -10,6 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
@@ -134,6 +135,12 @@ impl WorkspacePath {
     pub fn other_names(&self) -> u64 {
         let Ok(found) = self.target_root.dir.symlink_metadata(&self.target) else { return 0 };
         if found.is_file() { cap_fs_ext::MetadataExt::nlink(&found).saturating_sub(1) } else { 0 }
+    }
+
+    /// When the file was written last; `None` where that is not known.
+    pub(super) fn written(&self) -> Option<SystemTime> {
+        let found = self.target_root.dir.symlink_metadata(&self.target).ok()?;
+        Some(found.modified().ok()?.into_std())
     }
 
     /// The folder it is in, opened without following any symlink, and its name there.

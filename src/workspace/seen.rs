@@ -2,13 +2,18 @@
 //!
 //! Time stamps prove nothing; only the text does.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use super::path::WorkspacePath;
+
+/// So many files that were read are looked at again by themselves, the last read first.
+const LOOKED_AT: usize = 100;
 
 /// Fingerprints by resolved path; good as long as the process runs.
 #[derive(Default)]
@@ -19,8 +24,16 @@ pub(super) struct Seen {
 
 #[derive(Default, Clone, Copy)]
 struct File {
-    read: Option<u64>,
+    read: Option<Reading>,
     shown: Option<u64>,
+}
+
+#[derive(Clone, Copy)]
+struct Reading {
+    hash: u64,
+    at: SystemTime,
+    /// What the file was when the model was told of it last.
+    told: Option<u64>,
 }
 
 /// How a text compares with what the session knows.
@@ -39,21 +52,21 @@ pub(super) enum Known {
 impl Seen {
     /// The model has read `text`.
     pub(super) fn read(&self, path: &WorkspacePath, text: &str) {
-        let hash = self.hash(text);
-        self.files().entry(path.real()).or_default().read = Some(hash);
+        let reading = Reading { hash: self.hash(Some(text)), at: SystemTime::now(), told: None };
+        self.files().entry(path.real()).or_default().read = Some(reading);
     }
 
     /// A change of `text` was shown.
     pub(super) fn shown(&self, path: &WorkspacePath, text: &str) {
-        let hash = self.hash(text);
+        let hash = self.hash(Some(text));
         self.files().entry(path.real()).or_default().shown = Some(hash);
     }
 
     /// Whether the session knows `text`.
     pub(super) fn known(&self, path: &WorkspacePath, text: &str) -> Known {
         let file = self.files().get(&path.real()).copied().unwrap_or_default();
-        let is_now = |hash: u64| hash == self.hash(text);
-        match (file.read.map(is_now), file.shown.map(is_now)) {
+        let is_now = |hash: u64| hash == self.hash(Some(text));
+        match (file.read.map(|read| is_now(read.hash)), file.shown.map(is_now)) {
             (Some(true), _) => Known::Same,
             (Some(false), _) => Known::Changed,
             (None, Some(false)) => Known::ChangedSinceShown,
@@ -66,7 +79,26 @@ impl Seen {
         self.files().get(&path.real()).is_some_and(|file| file.shown.is_some())
     }
 
-    fn hash(&self, text: &str) -> u64 {
+    /// The files that were read last, and when.
+    pub(super) fn readings(&self) -> Vec<(PathBuf, SystemTime)> {
+        let files = self.files();
+        let mut read: Vec<_> = files.iter().filter_map(|(path, file)| Some((path.clone(), file.read?.at))).collect();
+        drop(files);
+        read.sort_unstable_by_key(|(_, at)| Reverse(*at));
+        read.truncate(LOOKED_AT);
+        read
+    }
+
+    /// Whether a text (`None`: the file is no more) is another than the one that was read, and was not told yet. From
+    /// here on it was.
+    pub(super) fn is_news(&self, path: &WorkspacePath, text: Option<&str>) -> bool {
+        let now = self.hash(text);
+        let mut files = self.files();
+        let Some(read) = files.get_mut(&path.real()).and_then(|file| file.read.as_mut()) else { return false };
+        read.told.replace(now) != Some(now) && read.hash != now
+    }
+
+    fn hash(&self, text: Option<&str>) -> u64 {
         self.hasher.hash_one(text)
     }
 

@@ -1,5 +1,7 @@
 //! The Agent Client Protocol's own carrier: one message a line, the same sessions behind it.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 use tandem::server::{Carrier, Ended};
 
@@ -57,6 +59,28 @@ fn files_go_through_a_client_that_offers_it() {
     }
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     assert_eq!(world.read("a.txt"), "on disk\n", "the client's buffer was changed, and it saves when it likes");
+}
+
+#[test]
+fn a_prompt_is_cancelled_while_the_client_owes_what_it_mentions() {
+    let world = World::new(json!([[{ "text": "Hello." }]]));
+    world.write("a.txt", "hi\n");
+    let mut client = world.acp();
+    let reads = json!({ "fs": { "readTextFile": true } });
+    client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": reads }));
+    let session = client.session(&world);
+    for text in ["What is in @a.txt?", "And in @a.txt?"] {
+        let id = client.prompt(&session, text);
+        client.next("fs/read_text_file");
+        let begun = Instant::now();
+        client.notify("session/cancel", json!({ "sessionId": session }));
+        assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
+        assert!(begun.elapsed() < Duration::from_secs(3), "it waited for the client: {:?}", begun.elapsed());
+    }
+    let id = client.prompt(&session, "Hello?");
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    let last = world.rehearsal().requests()[0]["messages"].to_string();
+    assert!(last.contains("What is in @a.txt?") && last.contains("And in @a.txt?"), "{last}");
 }
 
 #[test]

@@ -308,6 +308,22 @@ fn a_job_runs_in_the_background_until_it_is_stopped_or_the_session_ends() {
 }
 
 #[test]
+fn jobs_that_ended_make_room_for_others_and_those_that_run_do_not() {
+    let length = unique();
+    let ended = vec![json!({ "command": "echo here", "background": true }); 9];
+    let running = vec![json!({ "command": format!("sleep {length}"), "background": true }); 9];
+    let more = [json!({ "command": "read", "job": 1 }), json!({ "command": "stop", "job": 17 })];
+    let calls: Vec<_> = ended.into_iter().chain(running).chain(more).collect();
+    let told = Stage::new(Level::Best, &calls).results();
+    assert!(told[8].starts_with("[job 9]\nhere\n"), "{}", told[8]);
+    assert!(told[16].starts_with("[job 17]\n"), "{}", told[16]);
+    assert_eq!(told[17], "8 jobs run already; stop one of them first");
+    assert_eq!(told[18], "there is no job 1");
+    assert!(told[19].starts_with("[exit code 137, "), "{}", told[19]);
+    assert_eq!(sleepers(&length), 0);
+}
+
+#[test]
 fn the_end_of_a_flood_is_told_and_all_of_it_can_be_read() {
     let flood = "yes 'a line of a hundred megabytes of lines' | head -c 100000000; echo; echo THE END";
     let stage = Stage::new(

@@ -67,6 +67,61 @@ fn mentioned_files_come_along_as_they_are_in_the_editor() {
     client.end();
 }
 
+#[test]
+fn what_others_changed_is_told_once_with_the_next_prompt() {
+    let reads = ["a.rs", "b.rs", "c.rs", "d.rs"].map(|path| read_file(path, path));
+    let said = json!([{ "text": "well" }]);
+    let world = World::new(json!([reads, said, said, said, said]));
+    for name in ["a.rs", "b.rs", "c.rs", "d.rs"] {
+        world.write(name, "old\n");
+    }
+    let mut client = world.client();
+    client.open(&world.uri("a.rs"), "old\n");
+    let session = client.session(&world);
+    let told = |client: &mut Client| {
+        let id = client.prompt(&session, "go on");
+        assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+        let request = world.rehearsal().requests().pop().unwrap();
+        request["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned()
+    };
+    told(&mut client);
+    let document = json!({ "uri": world.uri("a.rs"), "version": 2 });
+    client
+        .notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": "new\n" }] }));
+    world.write("b.rs", "new\n");
+    world.write("c.rs", "old\n");
+    std::fs::remove_file(world.path().join("d.rs")).unwrap();
+    let news = told(&mut client);
+    let (words, names) = news.split_once(": ").unwrap();
+    assert_eq!(words, "go on\n\n(changed since you read them");
+    let mut names: Vec<_> = names.strip_suffix(')').unwrap().split(", ").collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a.rs", "b.rs", "d.rs (deleted)"]);
+    assert_eq!(told(&mut client), "go on");
+    world.write("b.rs", "newer\n");
+    assert_eq!(told(&mut client), "go on\n\n(changed since you read them: b.rs)");
+    client.end();
+}
+
+#[test]
+fn an_image_comes_along_where_it_is_mentioned_and_other_bytes_do_not() {
+    let world = world();
+    let png = b"\x89PNG\r\n\x1a\n\0\xff";
+    std::fs::write(world.path().join("shot.png"), png).unwrap();
+    std::fs::write(world.path().join("big.png"), [&png[..], &vec![0; 4_000_000]].concat()).unwrap();
+    std::fs::write(world.path().join("tool.bin"), b"\x7fELF\0\xff").unwrap();
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "see @shot.png, @big.png and @tool.bin");
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    let content = world.rehearsal().requests()[0]["messages"][1]["content"].take();
+    let url = "data:image/png;base64,iVBORw0KGgoA/w==";
+    assert_eq!(content[1], json!({ "type": "image_url", "image_url": { "url": url } }), "{content}");
+    let words = content[2]["text"].as_str().unwrap();
+    assert!(words.contains("big.png is larger than models take") && words.contains("tool.bin is no text"), "{words}");
+    client.end();
+}
+
 /// The message the model gets with these words in a new session.
 fn told(world: &World, client: &mut Client, words: &str) -> String {
     let session = client.session(world);

@@ -2,7 +2,7 @@
 //!
 //! Dropping it ends the server and fails the test when the server did not end well or a request was never answered.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -117,6 +117,8 @@ pub struct Client {
     /// What was read and not asked for yet.
     pub seen: VecDeque<Value>,
     open: Vec<(i64, String)>,
+    /// The ids of all answers that came.
+    answered: HashSet<String>,
     last_id: i64,
     /// The server's task, where the server is one of this process.
     server: Option<(tokio::task::JoinHandle<std::io::Result<Ended>>, tokio::runtime::Handle)>,
@@ -146,6 +148,7 @@ impl Client {
             frames,
             seen: VecDeque::new(),
             open: Vec::new(),
+            answered: HashSet::new(),
             last_id: 0,
             server: None,
             reader: Some(reader),
@@ -236,11 +239,19 @@ impl Client {
             let message = self.frames.recv_timeout(PATIENCE).unwrap_or_else(|_| {
                 panic!("the server said nothing that fits; it said {:#?}", self.seen);
             });
-            schema::check_message(&message);
+            self.check(&message);
             if fits(&message) {
                 return message;
             }
             self.seen.push_back(message);
+        }
+    }
+
+    /// It is what the protocol says, and no second answer.
+    fn check(&mut self, message: &Value) {
+        schema::check_message(message);
+        if message.get("method").is_none() && !message["id"].is_null() {
+            assert!(self.answered.insert(message["id"].to_string()), "answered twice: {message}");
         }
     }
 
@@ -282,7 +293,7 @@ impl Client {
     pub fn finish(&mut self) {
         let rest: Vec<Value> = self.frames.iter().collect();
         self.reader.take().expect("finished once").join().expect("nothing but messages on standard output");
-        rest.iter().for_each(schema::check_message);
+        rest.iter().for_each(|message| self.check(message));
         self.seen.extend(rest);
         for message in std::mem::take(&mut self.seen) {
             if message.get("method").is_none() {

@@ -32,6 +32,20 @@ fn closing_the_input_ends_the_process() {
 }
 
 #[test]
+fn a_client_that_owes_an_answer_does_not_hold_up_the_end() {
+    let world = World::new(json!([]));
+    world.write("a.txt", "hi\n");
+    let (mut program, mut client) = world.serve(Carrier::Acp);
+    let reads = json!({ "fs": { "readTextFile": true } });
+    client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": reads }));
+    let session = client.session(&world);
+    client.prompt(&session, "What is in @a.txt?");
+    client.next("fs/read_text_file");
+    program.signal(Signal::TERM);
+    assert_eq!(program.ends_within(SOON).code(), Some(0));
+}
+
+#[test]
 fn the_exit_code_says_whether_shutdown_came_before_exit() {
     let world = World::new(json!([]));
     let (mut program, mut client) = world.serve_editor();

@@ -57,6 +57,21 @@ fn refused(client: &mut Client, session: &str, cwd: Value) -> Value {
 }
 
 #[test]
+fn a_conversation_that_is_closed_before_it_is_there_is_answered() {
+    let world = World::new(script());
+    let mut client = world.client();
+    let session = turn(&mut client, &world, "write new.txt");
+    client.call("session/close", json!({ "sessionId": session }));
+    for method in ["session/close", "session/delete"] {
+        let load = client.ask("session/load", json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }));
+        let close = client.ask(method, json!({ "sessionId": session }));
+        let loaded = client.answer(load);
+        assert_ne!(loaded["error"]["code"], -32603, "{loaded}");
+        assert!(client.answer(close)["result"].is_object(), "{method}");
+    }
+}
+
+#[test]
 fn a_conversation_goes_on_in_another_process_and_on_the_other_carrier() {
     let world = World::new(script());
     let mut first = world.client();

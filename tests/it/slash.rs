@@ -49,6 +49,31 @@ fn commands_are_announced_and_those_that_need_no_model_ask_none() {
 }
 
 #[test]
+fn what_waits_behind_an_undo_waits_for_its_end() {
+    let call =
+        json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "x" } } });
+    let world = World::new(json!([[call], [{ "gate": "go" }, { "text": "Done." }], [{ "text": "Hello." }]]));
+    let mut client = client(&world);
+    let session = client.session(&world);
+    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+    let ids = ["write it", "/undo", "hello"].map(|text| client.prompt(&session, text));
+    world.wait(world.rehearsal().waiting_at("go"));
+    world.rehearsal().open("go");
+    client.answer(ids[2]);
+    let told = |message: &Value| match message["params"]["update"]["sessionUpdate"].as_str() {
+        Some("user_message_chunk" | "agent_message_chunk") => {
+            message["params"]["update"]["content"]["text"].as_str().map(str::to_owned)
+        }
+        _ => ids.iter().position(|id| message["id"] == *id).map(|index| format!("answer {index}")),
+    };
+    let order: Vec<_> = client.seen.iter().filter_map(told).collect();
+    let undone = "undone: a.txt (undo again brings it back)";
+    assert_eq!(order, ["Done.", "answer 0", "/undo", undone, "answer 1", "hello", "Hello."]);
+    ids.iter().take(2).for_each(|id| _ = client.answer(*id));
+    assert!(!world.path().join("a.txt").exists());
+}
+
+#[test]
 fn a_command_of_the_user_is_a_prompt_and_an_unknown_one_goes_as_it_is() {
     let world = World::new(json!([[{ "text": "ok" }], [{ "text": "ok" }]]));
     world.write(".home/config/commands/fix.md", "Fix $ARGUMENTS.");

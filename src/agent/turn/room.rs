@@ -8,9 +8,9 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 
 use super::State;
+use crate::agent::Entry;
 use crate::agent::compact;
 use crate::agent::event::AgentEvent;
-use crate::agent::steps::Entry;
 use crate::model::collect::{Collector, Outcome};
 use crate::model::{ErrorCode, Message, ModelError, ModelEvent, ModelRequest, Part};
 
@@ -74,7 +74,7 @@ impl State {
             return false;
         }
         self.messages.clone_from(&messages);
-        self.turn.guidance.recall(messages.iter().map(|entry| &entry.message));
+        self.turn.guidance.recall(messages.iter().map(|entry| entry.message()));
         self.counted = None;
         self.steps.history(messages).await;
         let after = self.size();
@@ -99,7 +99,7 @@ impl State {
 
     /// Where the messages begin that the model has not seen yet, with the calls they answer.
     fn unseen(&self) -> usize {
-        let last = self.messages.iter().enumerate().rev().find_map(|(index, entry)| match &entry.message {
+        let last = self.messages.iter().enumerate().rev().find_map(|(index, entry)| match entry.outline() {
             Message::Assistant(answer) => Some(index + usize::from(answer.calls.is_empty())),
             _ => None,
         });
@@ -148,16 +148,17 @@ impl State {
 
     fn later_half(&self, old: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
         let later = old.iter().skip(old.len() / 2);
-        let later = later.skip_while(|entry| matches!(entry.message, Message::Results { .. })).cloned();
+        let later = later.skip_while(|entry| matches!(entry.outline(), Message::Results { .. })).cloned();
         let lost = Part::Text { text: "(The beginning of the conversation does not fit here.)".to_owned() };
-        let lost = compact::encoded(Message::User { parts: vec![lost] }, &self.turn.provider);
+        let lost = Entry::new(Message::User { parts: vec![lost] }, &self.turn.provider);
         std::iter::once(lost).chain(later).collect()
     }
 
     /// Asks for the summary. An error of `None`: there is none, and nobody to blame.
     async fn say(&mut self, old: &[Arc<Entry>]) -> Result<String, Option<ModelError>> {
         let ask = Message::User { parts: vec![Part::Text { text: compact::ASK.to_owned() }] };
-        let messages = old.iter().map(|entry| entry.encoded.clone()).chain([self.turn.provider.encode(&ask)]).collect();
+        let messages =
+            old.iter().map(|entry| entry.encoded().clone()).chain([self.turn.provider.encode(&ask)]).collect();
         let mut stream = self.turn.provider.stream(ModelRequest { preamble: self.turn.preamble.clone(), messages });
         let mut collector = Collector::new(&self.call_ids);
         let end = loop {

@@ -1,6 +1,6 @@
 //! Events of the stream to events of ours. What counts is the type inside the data, not the `event:` line.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,7 +15,7 @@ use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fa
 #[derive(Debug, Default)]
 pub(in crate::model) struct Decoder {
     model: String,
-    blocks: HashMap<Option<i64>, Block>,
+    blocks: BTreeMap<Option<i64>, Block>,
     calls: usize,
     tokens: Tokens,
     finished: bool,
@@ -124,9 +124,7 @@ impl Decoder {
 
     /// The stream is over.
     pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
-        let mut left: Vec<_> = self.blocks.keys().copied().collect();
-        left.sort_unstable();
-        for index in left {
+        while let Some((&index, _)) = self.blocks.first_key_value() {
             self.stop(index, out);
         }
         if self.finished || self.done { Ok(()) } else { Err(fault::truncated()) }

@@ -103,6 +103,7 @@ async fn requests_of_ours_end_with_an_answer_or_with_the_connection() {
     }
     assert!(matches!(inbox.recv().await, Incoming::Closed));
     assert!(matches!(second.await, Err(RequestError::Refused(error)) if error.code == 7));
+    drop(inbox);
     assert!(matches!(first.await, Err(RequestError::Closed)));
     assert!(matches!(peer.request("c", &()).await, Err(RequestError::Closed)));
 }

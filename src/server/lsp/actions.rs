@@ -99,11 +99,11 @@ impl Server {
             let mut offer = |title: String, command: &str, arguments: Value| {
                 actions.push(action(&format!("tandem: {title}"), "quickfix", command, &arguments));
             };
-            offer(format!("{REJECT}: {}", question.title), "tandem.reject", json!([question.call_id]));
-            offer(format!("{ALLOW}: {}", question.title), "tandem.allow", json!([question.call_id]));
+            offer(format!("{REJECT}: {}", question.title), "tandem.reject", json!([question.key]));
+            offer(format!("{ALLOW}: {}", question.title), "tandem.allow", json!([question.key]));
             if let Some(rule) = &question.rule {
-                offer(always(rule, Scope::Session), "tandem.allowAlways", json!([question.call_id]));
-                offer(always(rule, Scope::Project), "tandem.allowAlways", json!([question.call_id, PROJECT]));
+                offer(always(rule, Scope::Session), "tandem.allowAlways", json!([question.key]));
+                offer(always(rule, Scope::Project), "tandem.allowAlways", json!([question.key, PROJECT]));
             }
         }
         actions
@@ -168,7 +168,7 @@ impl Server {
         let (first, last) = (range.start.line, last_line(range));
         let lines = document.text.lines().skip(first as usize).take((last - first) as usize + 1);
         let text = lines.collect::<Vec<_>>().join("\n");
-        Some(Attachment::Excerpt { name, lines: Some((first + 1, last + 1)), text })
+        Some(Attachment::Excerpt { name, lines: Some((first.saturating_add(1), last.saturating_add(1))), text })
     }
 }
 
@@ -216,7 +216,7 @@ fn selection_actions(uri: &str, range: &lsp::Range, diagnostics: &[lsp::Diagnost
 fn with_diagnostics(prompt: &str, diagnostics: &[lsp::Diagnostic]) -> String {
     let shown = diagnostics.iter().take(DIAGNOSTICS).map(|diagnostic| {
         let text = plain_text(diagnostic);
-        format!("\n- line {}: {}", diagnostic.range.start.line + 1, display::escape_line(text.trim()))
+        format!("\n- line {}: {}", diagnostic.range.start.line.saturating_add(1), display::escape_line(text.trim()))
     });
     let shown: String = shown.collect();
     if shown.is_empty() { prompt.to_owned() } else { format!("{prompt}\n\nThe editor shows here:{shown}") }

@@ -12,11 +12,14 @@ use crate::server::Server;
 use crate::server::dispatch::{Answer, error};
 use crate::server::permission::{ALLOW, REJECT, always};
 use crate::session::SessionId;
-use crate::text::{display, unified};
+use crate::text::{display, fence, unified};
 
 /// A question nobody has answered yet.
 #[derive(Debug)]
 pub(in crate::server) struct Question {
+    /// What actions and buttons call it: those of a question that is gone must not answer another one, and two
+    /// conversations may have calls of the same id.
+    pub key: String,
     pub session: SessionId,
     pub call_id: String,
     pub title: String,
@@ -43,7 +46,9 @@ impl Server {
         }
         for diff in &preview.diffs {
             let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
-            let _ = write!(block, "\n```diff\n{}```\n", display::escape(&change));
+            let change = display::escape(&change);
+            let fence = fence(&change);
+            let _ = write!(block, "\n{fence}diff\n{change}{fence}\n");
         }
         block.push_str("\n> Answer with a code action: *Allow* or *Reject*.");
         if let Some(rule) = &rule {
@@ -58,10 +63,12 @@ impl Server {
             let line = location.and_then(|location| location.line).unwrap_or(1).saturating_sub(1);
             self.hint(uri, Some((line, &title)));
         }
+        let key = format!("{id}/{call_id}");
         if self.client.asks {
-            self.show_question(call_id, &title, preview, rule.as_deref());
+            self.show_question(key.clone(), &title, preview, rule.as_deref());
         }
         let question = Question {
+            key,
             session: SessionId::clone(id),
             call_id: call_id.to_owned(),
             title,
@@ -73,7 +80,7 @@ impl Server {
     }
 
     /// `window/showMessageRequest`, the safe choice first; closing it decides nothing.
-    fn show_question(&mut self, call_id: &str, title: &str, preview: &Preview, rule: Option<&str>) {
+    fn show_question(&mut self, key: String, title: &str, preview: &Preview, rule: Option<&str>) {
         let choices = choices(rule);
         let actions: Vec<Value> = choices.iter().map(|(title, _)| json!({ "title": title })).collect();
         let mut message = vec![format!("tandem asks: {title}")];
@@ -83,30 +90,26 @@ impl Server {
         let params = json!({ "type": 3, "message": message, "actions": actions });
         let answer = self.peer.request("window/showMessageRequest", &params);
         let decisions = self.plain.decisions.clone();
-        let call_id = call_id.to_owned();
         self.tasks.spawn(async move {
             let Ok(answer) = answer.await else { return };
             let chosen = choices.into_iter().find(|(title, _)| answer["title"] == title.as_str());
             let Some((_, permission)) = chosen else { return };
-            let _server_gone = decisions.send((call_id, permission)).await;
+            let _server_gone = decisions.send((key, permission)).await;
         });
     }
 
-    /// Answers the question of a call, or the only one there is.
-    pub(in crate::server) fn answer_question(&mut self, call_id: Option<&str>, permission: Permission) -> Answer<()> {
-        let questions = &mut self.plain.questions;
-        let question = match call_id {
-            Some(id) => questions.iter_mut().find(|question| question.call_id == id),
-            None => questions.first_mut(),
-        };
-        let nothing =
-            || error(ErrorCode::InvalidRequest, "tandem has no such question open; it may be answered already");
-        let question = question.ok_or_else(nothing)?;
+    /// Answers the question of this key or of the call with this id, or the oldest.
+    pub(in crate::server) fn answer_question(&mut self, wanted: Option<&str>, permission: Permission) -> Answer<()> {
+        let refused = |why: &str| error(ErrorCode::InvalidRequest, why);
+        let nothing = || refused("tandem has no such question open; it may be answered already");
+        let is_meant = |question: &Question| wanted.is_none_or(|name| name == question.key || name == question.call_id);
+        let mut meant = self.plain.questions.iter_mut().filter(|question| is_meant(question));
+        let question = meant.next().ok_or_else(nothing)?;
+        if wanted.is_some() && meant.next().is_some() {
+            return Err(refused("two conversations have a call of that name; answer by a code action"));
+        }
         if matches!(permission, Permission::AllowAlways(_)) && question.rule.is_none() {
-            return Err(error(
-                ErrorCode::InvalidRequest,
-                "this is asked about every time; `tandem.allow` allows it once",
-            ));
+            return Err(refused("this is asked about every time; `tandem.allow` allows it once"));
         }
         let reply = question.reply.take().ok_or_else(nothing)?;
         let _turn_gone = reply.send(permission);

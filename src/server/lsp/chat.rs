@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::rpc::Peer;
+use crate::text::Fences;
 use crate::workspace::CHAT_FILE;
 
 /// The shortest time between two edits of the stream.
@@ -40,17 +41,16 @@ pub(super) fn question(text: &str) -> Option<&str> {
 
 /// Where the question begins: under the last heading, when that heading is the person's (or when there is none yet).
 pub(super) fn asked(text: &str) -> Option<usize> {
-    let mut fenced = false;
+    let mut fences = Fences::default();
     let mut at = 0;
     let mut under = Some(0);
     for line in text.split_inclusive('\n') {
         at += line.len();
         let line = line.trim_end();
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-        } else if !fenced && (line.eq_ignore_ascii_case(YOU) || line.starts_with("# ")) {
+        if fences.take(line) {
+        } else if line.eq_ignore_ascii_case(YOU) || line.starts_with("# ") {
             under = Some(at);
-        } else if !fenced && line.eq_ignore_ascii_case(TANDEM) {
+        } else if line.eq_ignore_ascii_case(TANDEM) {
             under = None;
         }
     }
@@ -87,6 +87,10 @@ struct Pending {
     last: Part,
     /// The line breaks it ends with.
     breaks: usize,
+    /// The code in what the model says.
+    fences: Fences,
+    /// The line of it that has no end yet.
+    line: String,
 }
 
 /// The kinds of things an answer is made of.
@@ -113,11 +117,38 @@ impl Pending {
         if text.is_empty() {
             return;
         }
+        if part == Part::Prose {
+            self.read(text);
+        } else {
+            self.close_code();
+        }
         self.text.push_str(&"\n".repeat(breaks.saturating_sub(self.breaks)));
         self.text.push_str(text);
         let trailing = text.len() - text.trim_end_matches('\n').len();
         self.breaks = if trailing == text.len() { self.breaks + trailing } else { trailing };
         self.last = part;
+    }
+
+    /// Looks for code in what the model says.
+    fn read(&mut self, prose: &str) {
+        self.line.push_str(prose);
+        if let Some((lines, rest)) = self.line.rsplit_once('\n') {
+            for line in lines.lines() {
+                self.fences.take(line);
+            }
+            self.line = rest.to_owned();
+        }
+    }
+
+    /// An answer may end inside code: what comes next is none, least of all the person's heading.
+    fn close_code(&mut self) {
+        let mut fences = std::mem::take(&mut self.fences);
+        fences.take(&std::mem::take(&mut self.line));
+        if let Some(closing) = fences.closing() {
+            self.text.push_str(if self.breaks == 0 { "\n" } else { "" });
+            self.text.push_str(&closing);
+            self.breaks = 0;
+        }
     }
 }
 
@@ -141,6 +172,11 @@ impl ChatFile {
     /// Adds a paragraph of its own.
     pub fn block(&self, text: &str) {
         self.add(Part::Block, text);
+    }
+
+    /// Adds a remark that is nobody's words.
+    pub fn quote(&self, text: &str) {
+        self.block(&format!("> {}", text.replace('\n', "\n> ")));
     }
 
     fn add(&self, part: Part, text: &str) {
@@ -234,6 +270,26 @@ mod tests {
     #[test]
     fn headings_in_code_are_code() {
         check("## You\n\nwhat is\n```md\n## tandem\n```\n?", Some("what is\n```md\n## tandem\n```\n?"));
+    }
+
+    #[test]
+    fn an_answer_that_ends_in_code_leaves_it() {
+        let mut pending = Pending::default();
+        for (part, text) in [
+            (Part::Prose, "Look:\n``"),
+            (Part::Prose, "`rust\nfn main"),
+            (Part::Item, "- one"),
+            (Part::Prose, "~~~~\n## tandem\n"),
+            (Part::Block, "## You\n\n"),
+            (Part::Prose, "```\nwhole\n```"),
+            (Part::Block, "> stopped"),
+        ] {
+            pending.add(part, text);
+        }
+        assert_eq!(
+            pending.text,
+            "\n\nLook:\n```rust\nfn main\n```\n\n- one\n\n~~~~\n## tandem\n~~~~\n\n## You\n\n```\nwhole\n```\n\n> stopped"
+        );
     }
 
     #[test]

@@ -102,7 +102,7 @@ fn problems(document: ext::DocumentDiagnostics) -> Vec<Diagnostic> {
     let Some(path) = path_of(&document.uri) else { return Vec::new() };
     let problem = |found: ext::Problem| Diagnostic {
         path: path.clone(),
-        line: found.range.start.line + 1,
+        line: found.range.start.line.saturating_add(1),
         severity: match found.severity {
             Some(1) | None => Severity::Error,
             Some(2) => Severity::Warning,

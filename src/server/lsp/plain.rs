@@ -17,6 +17,7 @@ use crate::server::conversation::Reader;
 use crate::server::dispatch::{Answer, error};
 use crate::server::documents::path_of;
 use crate::server::slash;
+use crate::server::status::show_message;
 use crate::server::turns::Work;
 use crate::session::{Attachment, Command, Prompt, SessionId};
 use crate::text::display;
@@ -33,7 +34,7 @@ pub(in crate::server) struct Plain {
     /// The stream of each running turn.
     streams: HashMap<SessionId, Turn>,
     pub(super) questions: Vec<Question>,
-    /// Where message boxes send their answers, as a call's id and the decision.
+    /// Where message boxes send their answers, as a question's key and the decision.
     pub(super) decisions: mpsc::Sender<(String, Permission)>,
     /// The other end.
     pub(in crate::server) decided: mpsc::Receiver<(String, Permission)>,
@@ -45,6 +46,13 @@ struct Turn {
     chat: ChatFile,
     /// What its calls are called, for the lines that tell of them.
     titles: HashMap<String, String>,
+}
+
+impl Turn {
+    /// What a call is called; one that was never shown goes by the name the model made up.
+    fn title(&self, call_id: &str, name: &str) -> String {
+        self.titles.get(call_id).cloned().unwrap_or_else(|| display::escape_line(name).into_owned())
+    }
 }
 
 impl Default for Plain {
@@ -77,7 +85,7 @@ impl Server {
         if (was_cut || chat::question(&document.text).is_some())
             && let Err(problem) = self.send_chat(uri)
         {
-            self.show_message(MessageType::Error, &problem.message);
+            show_message(&self.peer, MessageType::Error, &problem.message);
         }
     }
 
@@ -85,7 +93,11 @@ impl Server {
     pub(super) fn send_chat(&mut self, uri: &str) -> Answer<()> {
         let document = self.documents.get(uri);
         let Some(question) = document.as_ref().and_then(|document| chat::question(&document.text)) else {
-            self.show_message(MessageType::Info, "tandem: write your question under the last `## You`, then save");
+            show_message(
+                &self.peer,
+                MessageType::Info,
+                "tandem: write your question under the last `## You`, then save",
+            );
             return Ok(());
         };
         let mut parts = vec![Attachment::Text(question.to_owned())];
@@ -118,7 +130,7 @@ impl Server {
         self.tasks.spawn(async move {
             if let Err(problem) = create(folder, &name, text).await {
                 let message = format!("tandem cannot write the chat file: {problem}");
-                peer.notify("window/showMessage", &json!({ "type": MessageType::Error, "message": message }));
+                show_message(&peer, MessageType::Error, &message);
             } else {
                 let params = json!({ "uri": shown, "external": false, "takeFocus": true });
                 let _shown = peer.request("window/showDocument", &params).await;
@@ -147,7 +159,11 @@ impl Server {
     fn converse(&mut self, uri: &str, prompt: Prompt, breaks: usize) -> Answer<()> {
         let id = self.prepare(uri)?;
         if self.plain.streams.contains_key(&id) {
-            self.show_message(MessageType::Info, "tandem: the answer before is still being written; stop it or wait");
+            show_message(
+                &self.peer,
+                MessageType::Info,
+                "tandem: the answer before is still being written; stop it or wait",
+            );
             return Ok(());
         }
         let chat = ChatFile::new(uri.to_owned(), breaks);
@@ -156,51 +172,54 @@ impl Server {
         self.plain.streams.insert(Arc::clone(&id), Turn { chat, titles: HashMap::new() });
         self.progress(&id, &json!({ "kind": "begin", "title": "working", "cancellable": true }));
         let conversation = self.conversation(&id)?;
-        match slash::understand(prompt, &conversation.commands) {
-            Work::Prompt(prompt) => conversation.send(Command::Prompt(prompt)),
-            Work::Compact => conversation.send(Command::Compact),
+        let begun = match slash::understand(prompt, &conversation.commands) {
+            Work::Prompt(prompt) => conversation.try_send(Command::Prompt(prompt)),
+            Work::Compact => conversation.try_send(Command::Compact),
             Work::Local(local) => {
                 let words = self.words_for(&id, &local);
                 if let Some(chat) = self.plain.chat(&id) {
                     chat.block(&words);
                 }
                 self.plain_done(&id, Termination::EndTurn, None);
+                Ok(())
             }
+        };
+        if let Err(busy) = begun {
+            self.plain_done(&id, Termination::Error, Some(&busy.to_string()));
         }
         Ok(())
     }
 
     /// What a turn does, as lines of its chat file.
     pub(in crate::server) fn plain_event(&mut self, id: &SessionId, event: AgentEvent) {
-        let Some(Turn { chat, titles }) = self.plain.streams.get_mut(id) else { return };
+        let Some(turn) = self.plain.streams.get_mut(id) else { return };
         match event {
-            AgentEvent::TextDelta { content } => chat.prose(&display::escape(&content)),
+            AgentEvent::TextDelta { content } => turn.chat.prose(&display::escape(&content)),
             AgentEvent::ToolPreview { call_id, preview, .. } => {
-                titles.insert(call_id, display::escape_line(&preview.title).into_owned());
+                turn.titles.insert(call_id, display::escape_line(&preview.title).into_owned());
             }
             AgentEvent::ToolExecutionStart { call_id, name, .. } => {
-                let title = titles.get(&call_id).unwrap_or(&name).clone();
-                self.progress(id, &json!({ "kind": "report", "message": title }));
+                let report = json!({ "kind": "report", "message": turn.title(&call_id, &name) });
+                self.progress(id, &report);
             }
             AgentEvent::ToolExecutionEnd { call_id, name, result, .. } => {
-                let title = titles.get(&call_id).unwrap_or(&name);
+                let title = turn.title(&call_id, &name);
                 let item = if result.is_error {
                     let why = result.content.lines().next().unwrap_or_default();
                     format!("✗ {title}: {}", display::escape_line(why))
                 } else {
                     format!("✓ {title}")
                 };
-                chat.item(&item);
+                turn.chat.item(&item);
             }
-            AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message, .. } => {
-                chat.block(&format!("> {}", display::escape(&message).replace('\n', "\n> ")));
-            }
+            AgentEvent::Notice { message }
+            | AgentEvent::Compaction { summary: message, .. }
+            | AgentEvent::LoopDetected { action: message, .. } => turn.chat.quote(&display::escape(&message)),
             AgentEvent::Retry { reason, wait_ms, .. } => {
                 let reason = display::escape_line(&reason);
                 let message = format!("{reason}; next try in {} s", wait_ms.div_ceil(1000));
                 self.progress(id, &json!({ "kind": "report", "message": message }));
             }
-            AgentEvent::LoopDetected { action, .. } => chat.block(&format!("> {action}")),
             _ => {}
         }
     }
@@ -215,11 +234,11 @@ impl Server {
         }
         let (kind, message) = match (problem, reason) {
             (Some(problem), _) => {
-                chat.block(&format!("> **error:** {}", display::escape(problem).replace('\n', "\n> ")));
+                chat.quote(&format!("**error:** {}", display::escape(problem)));
                 (MessageType::Error, format!("tandem: {problem}"))
             }
             (None, Termination::Cancelled) => {
-                chat.block("> stopped");
+                chat.quote("stopped");
                 (MessageType::Info, "tandem: stopped".to_owned())
             }
             _ => (MessageType::Info, "tandem: done".to_owned()),
@@ -227,7 +246,7 @@ impl Server {
         chat.block(&format!("{YOU}\n\n"));
         chat.finish();
         self.progress(id, &json!({ "kind": "end" }));
-        self.show_message(kind, &message);
+        show_message(&self.peer, kind, &message);
     }
 
     pub(super) fn plain_is_running(&self) -> bool {
@@ -274,7 +293,7 @@ fn progress_token(id: &SessionId) -> String {
 async fn deliver(chat: ChatFile, peer: crate::rpc::Peer, documents: crate::workspace::Documents) {
     if let Err(problem) = chat.stream(peer.clone(), documents).await {
         let message = format!("tandem cannot write its answer into the chat file: {problem}");
-        peer.notify("window/showMessage", &json!({ "type": MessageType::Error, "message": message }));
+        show_message(&peer, MessageType::Error, &message);
     }
 }
 

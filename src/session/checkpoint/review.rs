@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Checkpoints, Entry, Origin};
 use crate::tools::FileDiff;
 use crate::workspace::review::{PendingHunk, kept, pending};
-use crate::workspace::{Change, FileChange, FileError, Source, Workspace, WorkspacePath, edit};
+use crate::workspace::{Change, FileChange, FileError, Source, Workspace, WorkspacePath, blocking, edit};
 
 /// As much of a rejected hunk is told to the model, in bytes.
 const TOLD: usize = 2000;
@@ -273,12 +273,8 @@ async fn before(change: &FileDiff, now: Option<Arc<str>>) -> Result<Option<Arc<s
         return refused("it does not exist any more");
     }
     let revert = Change::Revert { before, after: change.new_text.clone() };
-    let reverted = tokio::task::spawn_blocking(move || edit::apply(&now.unwrap_or_default(), &revert)).await;
-    match reverted {
-        Ok(Ok(outcome)) => Ok(Some(outcome.new_text)),
-        Ok(Err(error)) => refused(&error.to_string()),
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
+    let reverted = blocking(move || edit::apply(&now.unwrap_or_default(), &revert)).await;
+    reverted.map(|outcome| Some(outcome.new_text)).map_err(|error| error.to_string())
 }
 
 async fn hunks(workspace: &Workspace, change: &FileDiff) -> Vec<PendingHunk> {
@@ -290,8 +286,7 @@ async fn hunks(workspace: &Workspace, change: &FileDiff) -> Vec<PendingHunk> {
         Err(_) => return Vec::new(),
     };
     let FileDiff { old_text, new_text, .. } = change.clone();
-    let found = tokio::task::spawn_blocking(move || pending(old_text.as_deref(), &new_text, now.as_deref())).await;
-    found.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    blocking(move || pending(old_text.as_deref(), &new_text, now.as_deref())).await
 }
 
 /// Gives files their texts, up to the first that does not take it.

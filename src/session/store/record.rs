@@ -162,9 +162,9 @@ impl Pending {
         match self {
             Self::Record(record) => serde_json::to_writer(&mut *out, record),
             Self::Prompt { text, entry } => {
-                serde_json::to_writer(&mut *out, &Line::Prompt { text, message: &entry.message })
+                serde_json::to_writer(&mut *out, &Line::Prompt { text, message: &entry.message() })
             }
-            Self::Message(entry) => serde_json::to_writer(&mut *out, &Line::Message { message: &entry.message }),
+            Self::Message(entry) => serde_json::to_writer(&mut *out, &Line::Message { message: &entry.message() }),
             Self::Call(call, diffs) => {
                 let call = Call { changes: diffs.iter().map(Change::of).collect(), ..call.clone() };
                 serde_json::to_writer(&mut *out, &Record::Call(call))

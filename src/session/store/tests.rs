@@ -5,11 +5,12 @@ use serde_json::{Map, json};
 use super::load::{TooNew, load};
 use super::*;
 use crate::agent::event::{ExecutionResult, FileDiff, Termination, Usage};
-use crate::model::{Arguments, AssistantMessage, Effort, Part, ToolCall, ToolResult};
+use crate::model::rehearsal::Script;
+use crate::model::{Arguments, AssistantMessage, Effort, Part, Provider, ToolCall, ToolResult};
 use crate::session::checkpoint::Checkpoints;
 
 fn entry(message: Message) -> Arc<Entry> {
-    Arc::new(Entry { message, encoded: bytes::Bytes::new() })
+    Entry::new(message, &Provider::scripted(Script::new()))
 }
 
 fn user(text: &str) -> Message {

@@ -67,10 +67,6 @@ impl Job {
     pub fn has_ended(&self) -> bool {
         self.ended.borrow().is_some()
     }
-
-    pub fn has_news(&self) -> bool {
-        self.output.has_news()
-    }
 }
 
 /// Starts a command; what it gives besides the job has to be run to its end.

@@ -133,7 +133,7 @@ impl Output {
         }
     }
 
-    pub fn has_news(&self) -> bool {
+    fn has_news(&self) -> bool {
         let state = self.state();
         state.ended || !state.fresh.head.is_empty()
     }

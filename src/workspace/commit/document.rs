@@ -2,6 +2,7 @@
 //!
 //! What the editor answers is not believed: some apply nothing and say they did. The document that comes back decides.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -11,7 +12,7 @@ use crate::text::{Hunk, Range, hunks};
 use crate::workspace::documents::Document;
 use crate::workspace::edit::Outcome;
 use crate::workspace::editor::{self, Applied, DocumentEdit};
-use crate::workspace::{FileError, Workspace, WorkspacePath};
+use crate::workspace::{FileError, Workspace, WorkspacePath, blocking};
 
 /// So long an editor that says it made an edit may take to report it.
 const REPORT: Duration = Duration::from_secs(2);
@@ -46,14 +47,16 @@ pub(super) async fn apply(
             return Ok(Attempt::Done(None));
         }
         match timeout(wait, documents.changed(&document.uri, version)).await {
-            Ok(Some(now)) if applied == Applied::Yes => match nearer(&document.text, &outcome.new_text, &now.text) {
-                Nearer::New if !expectation.is_met() => {
-                    return Ok(Attempt::Done(Some(
-                        "someone typed in the file at the same time; read it before the next edit",
-                    )));
+            Ok(Some(now)) if applied == Applied::Yes => {
+                match nearer(&document.text, &outcome.new_text, &now.text).await {
+                    Nearer::New if !expectation.is_met() => {
+                        return Ok(Attempt::Done(Some(
+                            "someone typed in the file at the same time; read it before the next edit",
+                        )));
+                    }
+                    _ => (version, wait) = (now.version, SETTLE),
                 }
-                _ => (version, wait) = (now.version, SETTLE),
-            },
+            }
             _ => break,
         }
     }
@@ -71,10 +74,13 @@ enum Nearer {
 }
 
 /// Whether `now` came of `new`, by someone else typing, or of `old`. What takes less is what happened.
-fn nearer(old: &str, new: &str, now: &str) -> Nearer {
-    let distance =
-        |from: &str| hunks(from, now).iter().map(|hunk| hunk.range.len() + hunk.new_text.len()).sum::<usize>();
-    if distance(new) < distance(old) { Nearer::New } else { Nearer::Old }
+async fn nearer(old: &Arc<str>, new: &Arc<str>, now: &Arc<str>) -> Nearer {
+    let (old, new, now) = (Arc::clone(old), Arc::clone(new), Arc::clone(now));
+    let distance = |from: &str, to: &str| -> usize {
+        hunks(from, to).iter().map(|hunk| hunk.range.len() + hunk.new_text.len()).sum()
+    };
+    let is_new = blocking(move || distance(&new, &now) < distance(&old, &now)).await;
+    if is_new { Nearer::New } else { Nearer::Old }
 }
 
 /// The smallest hunks of `outcome`, as the editor counts.

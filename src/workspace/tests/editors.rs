@@ -285,6 +285,28 @@ async fn an_editor_that_never_does_it_is_told_of() {
     assert!(error.to_string().contains("said it did"), "{error}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_editor_that_never_says_what_a_file_holds_holds_nobody_up() {
+    struct Mute;
+    impl Editor for Mute {
+        fn apply(&self, _: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
+            std::future::pending().boxed()
+        }
+
+        fn read<'a>(&'a self, _: &'a Path) -> BoxFuture<'a, Option<String>> {
+            std::future::pending().boxed()
+        }
+    }
+    let fixture = Fixture::new();
+    fixture.write("a.txt", "maybe old");
+    let workspace = fixture.edited(Documents::new(Encoding::Utf16), Arc::new(Mute));
+    // What the disk has may be old, so nothing is better.
+    let error = read(&workspace, "a.txt").await.unwrap_err();
+    assert!(error.to_string().contains("the editor does not say"), "{error}");
+    commit(&workspace, "a.txt", &edit("maybe", "really")).await.unwrap_err();
+    assert_eq!(fixture.bytes("a.txt"), b"maybe old");
+}
+
 /// An ACP client: texts by path, no versions.
 struct Client(Mutex<std::collections::HashMap<PathBuf, String>>);
 

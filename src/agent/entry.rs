@@ -1,0 +1,170 @@
+//! A message of the conversation and the bytes it has in every request, made once.
+//!
+//! Invariant: a long text is held once. It stands in the bytes, as JSON, and is read from there where the message is
+//! wanted whole, which is rare: by the journal, to make the conversation shorter, for another model.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::model::{Message, Part, Provider};
+
+/// Texts up to this length are held twice, in bytes.
+const SHORT: usize = 256;
+
+/// A message of the conversation; it never changes.
+#[derive(Debug)]
+pub struct Entry {
+    outline: Message,
+    encoded: Bytes,
+    /// Where the [`texts`] stand that the outline lacks.
+    places: Vec<Option<Range<usize>>>,
+}
+
+impl Entry {
+    /// The message in the dialect of this provider.
+    #[must_use]
+    pub fn new(mut message: Message, provider: &Provider) -> Arc<Self> {
+        let encoded = provider.encode(&message);
+        let mut end = 0;
+        let places = texts(&mut message).into_iter().map(|text| {
+            let place = place(text, &encoded, end)?;
+            *text = String::new();
+            end = place.end;
+            Some(place)
+        });
+        let places = places.collect();
+        Arc::new(Self { outline: message, encoded, places })
+    }
+
+    /// What was said. What a person or a tool said at length is left out here.
+    #[must_use]
+    pub fn outline(&self) -> &Message {
+        &self.outline
+    }
+
+    /// What was said, whole.
+    #[must_use]
+    pub fn message(&self) -> Message {
+        let mut message = self.outline.clone();
+        for (text, place) in texts(&mut message).into_iter().zip(&self.places) {
+            if let Some(place) = place {
+                *text = self.text(place);
+            }
+        }
+        message
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn encoded(&self) -> &Bytes {
+        &self.encoded
+    }
+
+    /// How long the data of its images are, in bytes.
+    pub fn images(&self) -> impl Iterator<Item = usize> {
+        let parts: &[Part] = if let Message::User { parts } = &self.outline { parts } else { &[] };
+        parts.iter().zip(&self.places).filter_map(|(part, place)| match part {
+            Part::Image { data, .. } => Some(place.as_ref().map_or(data.len(), Range::len)),
+            Part::Text { .. } => None,
+        })
+    }
+
+    fn text(&self, place: &Range<usize>) -> String {
+        let json = [b"\"", self.encoded.get(place.clone()).unwrap_or_default(), b"\""].concat();
+        serde_json::from_slice(&json).expect("what was found as the JSON of a text is JSON")
+    }
+}
+
+/// The texts of a message that may be long, in the order in which they stand in its bytes.
+fn texts(message: &mut Message) -> Vec<&mut String> {
+    match message {
+        Message::User { parts } => parts.iter_mut().map(words).collect(),
+        Message::Assistant(_) => Vec::new(),
+        Message::Results { results } => results.iter_mut().map(|result| &mut result.content).collect(),
+    }
+}
+
+fn words(part: &mut Part) -> &mut String {
+    match part {
+        Part::Text { text } => text,
+        Part::Image { data, .. } => data,
+    }
+}
+
+/// Where a long text stands in `encoded`, behind `from`, without its quotes: a dialect may put it into a longer one.
+fn place(text: &str, encoded: &[u8], from: usize) -> Option<Range<usize>> {
+    if text.len() <= SHORT {
+        return None;
+    }
+    let json = serde_json::to_vec(text).expect("a text always serializes");
+    let inside = json.get(1..json.len() - 1)?;
+    let start = from + memchr::memmem::find(encoded.get(from..)?, inside)?;
+    Some(start..start + inside.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::{Api, Endpoint, ToolResult};
+
+    fn providers() -> impl Iterator<Item = Provider> {
+        let endpoint = |api| Endpoint::new("p", api, "http://localhost/v1", "m");
+        [Api::Chat, Api::Responses, Api::Messages].into_iter().map(move |api| Provider::http(endpoint(api)))
+    }
+
+    fn long_text() -> impl Strategy<Value = String> {
+        (any::<String>(), 0..200_usize).prop_map(|(text, times)| text.repeat(times))
+    }
+
+    fn message() -> impl Strategy<Value = Message> {
+        let part = prop_oneof![
+            long_text().prop_map(|text| Part::Text { text }),
+            "[A-Za-z0-9+/]{0,999}".prop_map(|data| Part::Image { mime_type: "image/png".into(), data }),
+        ];
+        let result = (long_text(), any::<bool>()).prop_map(|(content, is_error)| ToolResult {
+            call_id: "c".into(),
+            content,
+            is_error,
+        });
+        prop_oneof![
+            prop::collection::vec(part, 0..5).prop_map(|parts| Message::User { parts }),
+            prop::collection::vec(result, 0..5).prop_map(|results| Message::Results { results }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_message_is_the_same_whole(message in message()) {
+            for provider in providers() {
+                let entry = Entry::new(message.clone(), &provider);
+                prop_assert_eq!(entry.message(), message.clone());
+                prop_assert_eq!(entry.encoded(), &provider.encode(&message));
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_held_once() {
+        let text = "a \"line\"\n".repeat(100);
+        let results =
+            [&text, &text].map(|text| ToolResult { call_id: "c".into(), content: text.clone(), is_error: false });
+        for provider in providers() {
+            let entry = Entry::new(Message::Results { results: results.to_vec() }, &provider);
+            let Message::Results { results: outline } = entry.outline() else { panic!("results stay results") };
+            assert!(outline.iter().all(|result| result.content.capacity() == 0));
+        }
+    }
+
+    #[test]
+    fn images_are_counted_wherever_their_data_are() {
+        let image = |length| Part::Image { mime_type: "image/png".into(), data: "A".repeat(length) };
+        for provider in providers() {
+            let entry = Entry::new(Message::User { parts: vec![image(3), image(3000)] }, &provider);
+            assert_eq!(entry.images().collect::<Vec<_>>(), [3, 3000]);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Code fences of Markdown ([CommonMark](https://spec.commonmark.org/0.31.2/#fenced-code-blocks), but indented as deep as
+//! one likes, as in lists): around a text that may hold some of its own, and which lines of a text are in one.
+
+/// The shortest run of backticks or tildes that is a fence.
+const SHORTEST: usize = 3;
+
+/// A fence longer than any in `text`, so that the text cannot close it.
+#[must_use]
+pub fn fence(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    "`".repeat(SHORTEST.max(longest + 1))
+}
+
+/// Follows the lines of a text.
+#[derive(Debug, Default)]
+pub struct Fences {
+    /// What the open fence is made of, and how long it is.
+    open: Option<(char, usize)>,
+}
+
+impl Fences {
+    /// Takes the next line; whether it is code, or the fence around it.
+    pub fn take(&mut self, line: &str) -> bool {
+        let line = line.trim();
+        let mark = line.chars().next().unwrap_or_default();
+        let length = line.len() - line.trim_start_matches(mark).len();
+        let is_fence = matches!(mark, '`' | '~') && length >= SHORTEST;
+        let rest = line.trim_start_matches(mark);
+        match self.open {
+            None if is_fence && !(mark == '`' && rest.contains('`')) => self.open = Some((mark, length)),
+            None => return false,
+            Some((open, least)) if is_fence && mark == open && length >= least && rest.is_empty() => self.open = None,
+            Some(_) => {}
+        }
+        true
+    }
+
+    /// What closes the fence that is open, if one is.
+    #[must_use]
+    pub fn closing(&self) -> Option<String> {
+        self.open.map(|(mark, length)| mark.to_string().repeat(length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, code: &str, closing: Option<&str>) {
+        let mut fences = Fences::default();
+        let found: String = text.lines().map(|line| if fences.take(line) { 'c' } else { '.' }).collect();
+        assert_eq!((found.as_str(), fences.closing().as_deref()), (code, closing), "{text}");
+    }
+
+    #[test]
+    fn lines_in_fences_are_code() {
+        check("a\n```rust\nb\n```\nc", ".ccc.", None);
+        check("- a\n\n      ~~~\n      b\n      ~~~\n", "..ccc", None);
+        check("```\n~~~\n```", "ccc", None);
+        check("`a` and ```b``` c\n``` d ``` e", "..", None);
+    }
+
+    #[test]
+    fn a_fence_is_closed_by_one_as_long_and_bare() {
+        check("````md\n```rust\n```\n````\na", "cccc.", None);
+        check("```\n```rust\na", "ccc", Some("```"));
+        check("~~~~ x\na", "cc", Some("~~~~"));
+    }
+
+    #[test]
+    fn a_text_cannot_close_the_fence_around_it() {
+        for text in ["", "a", "```", " ````\nx\n ````", "~~~", "a `b` ``c``"] {
+            let fence = fence(text);
+            check(
+                &format!("{fence}\n{text}\n{fence}\nout"),
+                &("c".repeat(text.lines().count().max(1) + 2) + "."),
+                None,
+            );
+        }
+    }
+}

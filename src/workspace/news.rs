@@ -1,0 +1,50 @@
+//! What others did to the files a session has read: a person who types, a formatter, another program.
+//!
+//! Each new text is told once, and nothing rests on it: whoever changes a file looks at its text again.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use super::disk::blocking;
+use super::{FileError, Workspace, WorkspacePath};
+
+/// File systems tell the time of a change as roughly as that.
+const ROUGHLY: Duration = Duration::from_secs(2);
+
+/// A file that has another text than the session has read.
+#[derive(Debug, Clone)]
+pub struct News {
+    /// Which.
+    pub path: WorkspacePath,
+    /// Whether it is no more.
+    pub gone: bool,
+}
+
+pub(super) async fn news(workspace: &Workspace) -> Vec<News> {
+    let read = workspace.0.seen.readings();
+    if read.is_empty() {
+        return Vec::new();
+    }
+    let files = workspace.clone();
+    let touched = move |(path, at): (PathBuf, SystemTime)| {
+        let path = files.resolve_path(&path).ok()?;
+        (files.document(&path).is_some() || may_have_changed(&path, at)).then_some(path)
+    };
+    let touched: Vec<_> = blocking(move || read.into_iter().filter_map(touched).collect()).await;
+    let mut news = Vec::new();
+    for path in touched {
+        let text = match workspace.peek(&path).await {
+            Ok(file) => Some(file.text),
+            Err(FileError::NotFound(_)) => None,
+            Err(_) => continue,
+        };
+        if workspace.0.seen.is_news(&path, text.as_deref()) {
+            news.push(News { path, gone: text.is_none() });
+        }
+    }
+    news
+}
+
+fn may_have_changed(path: &WorkspacePath, since: SystemTime) -> bool {
+    path.written().is_none_or(|written| written + ROUGHLY >= since)
+}
