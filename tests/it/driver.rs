@@ -293,7 +293,9 @@ impl Client {
     pub fn finish(&mut self) {
         let rest: Vec<Value> = self.frames.iter().collect();
         self.reader.take().expect("finished once").join().expect("nothing but messages on standard output");
-        rest.iter().for_each(|message| self.check(message));
+        for message in &rest {
+            self.check(message);
+        }
         self.seen.extend(rest);
         for message in std::mem::take(&mut self.seen) {
             if message.get("method").is_none() {
