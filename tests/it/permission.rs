@@ -144,7 +144,7 @@ fn what_is_allowed_for_the_project_outlives_the_server_until_it_is_taken_back() 
     assert_eq!(gone.code, Some(1), "{}", gone.stderr);
     let gone = world.run(&["permissions", "rm", "write_file(a.txt)"]);
     assert_eq!((gone.code, gone.stdout.as_str()), (Some(0), "removed write_file(a.txt)\n"));
-    assert_eq!(world.run(&["permissions", "list"]).stdout, "");
+    assert_eq!(world.run(&["permissions", "list"]).stdout, "# no rules: mode `ask` decides\n");
     turn(Some("reject_once"));
     assert_eq!(world.read("a.txt"), "two");
 }
