@@ -340,6 +340,22 @@ t.test('a new conversation knows nothing of the old one', function()
   t.equal(models.sent_text(model:state().requests[2]):find('xylophone', 1, true), nil)
 end)
 
+t.test('always takes a rule that was made wider', function()
+  project('wider')
+  local function run(id, command)
+    return { { call = { id = id, name = 'run_command', arguments = { command = command } } } }
+  end
+  model:script(run('c1', 'printf %s one'), run('c2', 'printf %s two'), { { text = 'Both ran.' } })
+  vim.cmd('Tandem ask Run them')
+  wait_question()
+  t.equal(vim.fn.getcompletion('Tandem always ', 'cmdline'), { 'run_command(printf %s one)', 'project' })
+  vim.cmd('Tandem always run_command(printf %s *)')
+  wait_idle()
+  t.contains(chat(), 'Both ran.')
+  local sent = vim.json.encode(model:state().requests[3])
+  t.equal(sent:find('said no', 1, true), nil)
+end)
+
 t.test('an earlier conversation is shown and goes on, the one that is left stays', function()
   project('earlier')
   model:script({ { text = 'Noted.' } }, { { text = 'A new one.' } }, { { text = 'Xylophone.' } })

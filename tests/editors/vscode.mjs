@@ -64,6 +64,7 @@ async function inTheWorkbench() {
   }
   await check("edit selection from the refactor menu; rejected, nothing changes", rejectEdit);
   await check("a command is asked about with all there is to know, and a rule for the next ones", commandWaits);
+  await check("always takes a rule that was made wider", widerRule);
   await check("a question is announced while the chat is hidden, and a command answers it", hiddenQuestion);
   await check("the conversation survives hiding the view", hideAndShow);
   await check("a killed server: the chat says so, and trying again starts it anew", killedServer);
@@ -229,6 +230,19 @@ async function commandWaits() {
   await picture("command", { x: 48, y: 0, width: 440, height: 406 });
   await card.locator(".question button", { hasText: /reject/i }).click();
   await bench.chat.locator(".answer", { hasText: "I did not run it." }).waitFor();
+  await bench.idle();
+}
+
+async function widerRule() {
+  const run = (id, word) => [{ call: { id, name: "run_command", arguments: { command: `printf %s ${word}` } } }];
+  await model.script(run("call_w1", "one"), run("call_w2", "two"), [{ text: "Both ran." }]);
+  await bench.say("Run them.");
+  await bench.chat.locator(".asking .question button").first().waitFor();
+  await bench.command("tandem: Permit by Rule");
+  await bench.page.locator(".quick-input-list-row", { hasText: "Always (session)" }).click();
+  await bench.page.locator(".quick-input-title", { hasText: "run_command(printf %s one)" }).waitFor();
+  await bench.answerInputBox("run_command(printf %s *)");
+  await bench.chat.locator(".answer", { hasText: "Both ran." }).waitFor();
   await bench.idle();
 }
 

@@ -20,6 +20,7 @@ export function registerCommands(parts: Parts): Disposable[] {
     openSession: () => openSession(parts),
     stop: () => session.stop(),
     allow: () => session.questions.answerFirst("allow_once"),
+    permitByRule: () => permitByRule(session),
     reject: () => session.questions.answerFirst("reject_once"),
     askSelection: () => askSelection(chat),
     editSelection: () => editSelection(parts),
@@ -69,6 +70,26 @@ async function fix({ session, chat }: Parts, uri: Uri, diagnostic: Diagnostic): 
   const source = diagnostic.source === undefined ? "" : ` (${diagnostic.source})`;
   await chat.reveal();
   await session.prompt({ text: `Fix this problem at ${attachment.label}${source}: ${diagnostic.message}`, attachments: [attachment] });
+}
+
+/** Allows what is asked and what is like it; what that is may be made wider, which the server judges. */
+async function permitByRule({ questions }: Session): Promise<void> {
+  const asked = questions.first("allow_always");
+  const items = (asked?.options ?? []).map((option) => ({ label: option.name, option }));
+  if (asked === undefined) {
+    void window.showInformationMessage("tandem: this is asked every time");
+    return;
+  }
+  const picked = await window.showQuickPick(items, { title: "tandem: Permit by Rule" });
+  const rule = await (picked &&
+    window.showInputBox({
+      title: `tandem: ${picked.option.name}`,
+      prompt: "What is allowed, such as `run_command(npm test *)`. A rule that is too wide allows only once.",
+      value: picked.option._meta?.tandem?.rule ?? "",
+    }));
+  if (picked !== undefined && rule !== undefined) {
+    questions.answer(asked.id, picked.option.optionId, rule.trim());
+  }
 }
 
 /** Lets the person choose a conversation to go on with, whichever editor it began in. */

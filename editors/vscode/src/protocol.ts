@@ -114,6 +114,8 @@ export interface PermissionOption {
   readonly optionId: string;
   readonly name: string;
   readonly kind: "allow_once" | "allow_always" | "reject_once" | "reject_always";
+  /** What choosing it would add. */
+  readonly _meta?: { readonly tandem?: { readonly rule?: string } };
 }
 
 export interface PermissionParams {
@@ -124,6 +126,8 @@ export interface PermissionParams {
 
 export interface PermissionResult {
   readonly outcome: { readonly outcome: "selected"; readonly optionId: string } | { readonly outcome: "cancelled" };
+  /** The rule as the person made it. */
+  readonly _meta?: { readonly tandem: { readonly rule: string } };
 }
 
 export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled";

@@ -26,19 +26,24 @@ export class Questions {
     });
   }
 
-  answer(id: number, optionId: string): void {
-    this.close(id, { outcome: { outcome: "selected", optionId } });
+  /** With a rule in place of the one that the option names, if given. */
+  answer(id: number, optionId: string, rule?: string): void {
+    this.close(id, { outcome: { outcome: "selected", optionId }, ...(rule !== undefined && { _meta: { tandem: { rule } } }) });
   }
 
   /** Answers the oldest question that has such an option. */
   answerFirst(kind: PermissionOption["kind"]): void {
-    for (const [id, { options }] of this.open) {
-      const option = options.find((candidate) => candidate.kind === kind);
-      if (option !== undefined) {
-        this.answer(id, option.optionId);
-        return;
-      }
+    const first = this.first(kind);
+    const [option] = first?.options ?? [];
+    if (first !== undefined && option !== undefined) {
+      this.answer(first.id, option.optionId);
     }
+  }
+
+  /** The oldest question that has such options. */
+  first(kind: PermissionOption["kind"]): { id: number; options: PermissionOption[] } | undefined {
+    const all = [...this.open].map(([id, { options }]) => ({ id, options: options.filter((option) => option.kind === kind) }));
+    return all.find(({ options }) => options.length > 0);
   }
 
   withdraw(): void {

@@ -79,6 +79,19 @@ local subcommands = {
       with_scope(rest, require('tandem').reject)
     end,
   },
+  always = {
+    argument = true,
+    complete = function()
+      local rule = require('tandem.permission').rule()
+      return rule and { rule, 'project' } or {}
+    end,
+    run = function(rest)
+      local rule = vim.trim(rest)
+      local shorter = (' ' .. rule):match('^(.-)%s+project$')
+      rule = vim.trim(shorter or rule)
+      require('tandem').allow_always(rule ~= '' and rule or nil, shorter and 'project' or 'session')
+    end,
+  },
   health = {
     run = function()
       vim.cmd.checkhealth('tandem')

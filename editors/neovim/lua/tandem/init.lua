@@ -168,9 +168,13 @@ function M.allow()
   answer('allow_once', 'allow_always')
 end
 
---- Answers the pending permission question, for later ones of its kind too.
-function M.allow_always()
-  answer('allow_always')
+--- Answers the pending permission question, and later ones like it.
+---@param rule? string which those are; default: what is offered
+---@param scope? 'session'|'project' for how long; default: the session
+function M.allow_always(rule, scope)
+  if not require('tandem.permission').always(scope or 'session', rule) then
+    require('tandem.say')('nothing is waiting for that answer')
+  end
 end
 
 --- Answers the pending permission question; without one, rejects a change that was made.

@@ -61,8 +61,10 @@ end
 
 ---@param question tandem.Question
 ---@param option tandem.PermissionOption
-local function choose(question, option)
-  answer(question, { outcome = { outcome = 'selected', optionId = option.optionId } })
+---@param rule? string in place of the one that the option names
+local function choose(question, option, rule)
+  local meta = rule and { tandem = { rule = rule } } or nil
+  answer(question, { outcome = { outcome = 'selected', optionId = option.optionId, _meta = meta } })
 end
 
 --- Opens the picker, as soon as the user is in normal mode: a key meant for the text is no answer.
@@ -149,6 +151,31 @@ function M.answer(...)
     end
   end
   return false
+end
+
+--- The rule that an answer for later questions, too, would add.
+---@return string?
+function M.rule()
+  local options = queue[1] and queue[1].options or {}
+  return vim.iter(options):map(function(option)
+    return vim.tbl_get(option, '_meta', 'tandem', 'rule')
+  end):next()
+end
+
+--- Answers the question that is being asked, and later ones like it.
+---@param scope 'session'|'project'
+---@param rule? string in place of the one that is offered
+---@return boolean answered
+function M.always(scope, rule)
+  local id = scope == 'project' and 'allow_always_project' or 'allow_always'
+  local question = queue[1]
+  local option = vim.iter(question and question.options or {}):find(function(option)
+    return option.optionId == id
+  end)
+  if option then
+    choose(question, option, rule)
+  end
+  return option ~= nil
 end
 
 --- Withdraws all questions of a session: it was cancelled or ended.

@@ -64,6 +64,7 @@
 ---@field optionId string
 ---@field name string
 ---@field kind 'allow_once'|'allow_always'|'reject_once'|'reject_always'
+---@field _meta? { tandem?: { rule?: string } }
 
 ---@class tandem.PermissionParams
 ---@field sessionId string
@@ -71,7 +72,7 @@
 ---@field options tandem.PermissionOption[]
 
 ---@class tandem.Outcome
----@field outcome { outcome: 'selected'|'cancelled', optionId?: string }
+---@field outcome { outcome: 'selected'|'cancelled', optionId?: string, _meta?: { tandem: { rule: string } } }
 
 ---@class tandem.StatusParams
 ---@field sessionId? string
