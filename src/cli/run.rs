@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Outcome, sessions};
-use crate::agent::event::{AgentEvent, Grant, Permission, Preview, Scope, Termination};
+use crate::agent::event::{AgentEvent, Grant, Permission, Preview, Scope, Termination, ToolKind};
 use crate::config::{Environment, Flags, Mode, Settings, Sources};
 use crate::session::{Command, Prompt, Session, SessionId, Setup, Start, new_id, rule_problems, setup};
 use crate::text::{Encoding, display, unified};
@@ -154,12 +154,12 @@ struct Terminal {
     /// The answer's last line has no end yet.
     mid_line: bool,
     /// What the calls that have not ended do, by their id.
-    titles: HashMap<String, String>,
+    calls: HashMap<String, (ToolKind, String)>,
 }
 
 impl Terminal {
     fn new(json: bool) -> Self {
-        Self { json, stdout: io::stdout(), stderr: io::stderr(), mid_line: false, titles: HashMap::new() }
+        Self { json, stdout: io::stdout(), stderr: io::stderr(), mid_line: false, calls: HashMap::new() }
     }
 
     fn show(&mut self, event: AgentEvent) -> anyhow::Result<()> {
@@ -186,13 +186,21 @@ impl Terminal {
                 self.stdout.write_all(display::escape(&content).as_bytes())?;
                 self.stdout.flush()
             }
-            AgentEvent::ToolPreview { call_id, preview, .. } => {
-                self.titles.insert(call_id, preview.title);
+            AgentEvent::ToolPreview { call_id, kind, preview } => {
+                self.calls.insert(call_id, (kind, preview.title));
                 Ok(())
             }
+            // Only commands take long enough for anybody to wonder.
+            AgentEvent::ToolExecutionStart { call_id, name, .. } => match self.calls.get(&call_id) {
+                Some((ToolKind::Execute, title)) => {
+                    let words = display::escape_line(&format!("{name}: {title}")).into_owned();
+                    self.line(&format!("… {words}"))
+                }
+                _ => Ok(()),
+            },
             AgentEvent::ToolExecutionEnd { call_id, name, result, execute_duration_ms, .. } => {
                 let sign = if result.is_error { "✗" } else { "✓" };
-                let title = self.titles.remove(&call_id);
+                let title = self.calls.remove(&call_id).map(|(_, title)| title);
                 let why = result.is_error.then(|| result.content.lines().next().unwrap_or_default().to_owned());
                 let words: Vec<_> = [Some(name), title, why].into_iter().flatten().collect();
                 self.line(&format!("{sign} {} ({execute_duration_ms:.0} ms)", display::escape_line(&words.join(": "))))

@@ -462,7 +462,9 @@ fn who_stops_reading_has_seen_enough() {
 
 #[test]
 fn a_turn_whose_reader_is_gone_is_stopped_in_words() {
-    let world = World::new(json!([[{ "text": "half" }, { "gate": "never" }]]));
+    // Many writes: programs that other tests start hold the pipe for the moment between their fork and their exec.
+    let step = |n: u32| json!([{ "text": format!("{n}\n") }, call(&format!("c{n}"), "glob", json!({ "pattern": n.to_string() }))]);
+    let world = World::new((0..50).map(step).collect());
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = world.command(&["run", "hi"]).stdout(writer).output().unwrap();
@@ -484,6 +486,16 @@ fn a_call_is_told_by_what_it_does() {
     ] {
         assert!(stderr.lines().any(|found| found.starts_with(line)), "{line}\nin\n{stderr}");
     }
+}
+
+#[test]
+fn a_command_is_told_before_it_runs() {
+    let world = World::new(json!([[call("c1", "run_command", json!({ "command": "true" }))], [{ "text": "Done." }]]));
+    world.write(".home/config.toml", "permissions.allow = [\"run_command(true)\"]\n");
+    let Output { stderr, .. } = world.run(&["run", "go"]);
+    let [before, after] = stderr.lines().collect::<Vec<_>>()[..] else { panic!("{stderr}") };
+    assert_eq!(before, "… run_command: Run `true`");
+    assert!(after.starts_with("✓ run_command: Run `true` ("), "{after}");
 }
 
 #[test]
