@@ -196,6 +196,7 @@ mod tests {
         r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","summary":[{}]}}"#,
         r#"{"type":"response.function_call_arguments.delta","delta":"{}"}"#,
         r#"{"type":"response.completed","response":{"output":[{"type":"message"}]}}"#,
+        r#"{"type":"response.completed","response":["no object"]}"#,
         "[DONE]",
         "{",
     ];

@@ -240,6 +240,13 @@ fn a_server_that_cannot_start_is_named_with_its_own_words() {
 }
 
 #[test]
+fn a_server_whose_list_is_none_is_named() {
+    let (_, remarks) = play("listless", &[]);
+    let remarks = remarks.join("\n");
+    assert!(remarks.contains("MCP server `tricks` does not list its tools: the answer has none"), "{remarks}");
+}
+
+#[test]
 fn a_call_without_an_answer_ends_and_the_server_hears_of_it() {
     let world = World::new(calls(&["hang", "heard"]));
     configure(&world, "good");

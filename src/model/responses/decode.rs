@@ -191,7 +191,7 @@ impl Decoder {
     fn complete(&mut self, kind: &str, mut response: Value, out: &mut Batch) {
         self.done = true;
         if self.items.is_empty()
-            && let Value::Array(items) = response["output"].take()
+            && let Some(Value::Array(items)) = response.get_mut("output").map(Value::take)
         {
             for (index, item) in (0..).zip(items) {
                 self.current = index;

@@ -146,8 +146,8 @@ pub(super) async fn list(line: &Line) -> Result<Vec<Option<Listed>>, String> {
         let asked = line.request(line.next_id(), "tools/list", params);
         let answer = timeout(LIST, asked).await.map_err(|_late| "did not list its tools within 30 s".to_owned())?;
         let mut answer = answer.map_err(|fault| format!("does not list its tools: {}", explain(fault)))?;
-        match answer["tools"].take() {
-            Value::Array(page) => tools.extend(page.into_iter().map(Listed::read)),
+        match answer.get_mut("tools").map(Value::take) {
+            Some(Value::Array(page)) => tools.extend(page.into_iter().map(Listed::read)),
             _ => return Err("does not list its tools: the answer has none".to_owned()),
         }
         match answer["nextCursor"].take() {

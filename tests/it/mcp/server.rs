@@ -50,6 +50,7 @@ impl Server {
                     "capabilities": { "tools": { "listChanged": true } },
                     "serverInfo": { "name": "Tricks", "version": "1.2" },
                 })),
+                "tools/list" if self.role == "listless" => Some(json!("nonsense")),
                 "tools/list" => Some(json!({ "tools": self.tools() })),
                 "tools/call" => self.call(&message),
                 _ => {
