@@ -432,6 +432,7 @@ t.test('a server that dies ends the turn with a reason, and the next question go
   t.contains(chat(), 'Alive.')
   t.equal(require('tandem.client').running(folder).id ~= first.id, true)
   t.contains(vim.json.encode(model:state().requests[1]), 'Go on')
+  t.equal(table.concat(notified, '\n'):find('quit with exit code', 1, true), nil, 'Neovim does not tell it as well')
 end)
 
 t.test('only files of the workspace are attached', function()

@@ -419,7 +419,11 @@ function Session:leave()
 end
 
 ---@param why string
-function Session:on_server_exit(why)
+---@param failed boolean it ended by itself
+function Session:on_server_exit(why, failed)
+  if failed and self.state == 'idle' then
+    say(why, vim.log.levels.ERROR) -- a turn that ends with it says so
+  end
   self.lost = self.began and (self.id or self.lost) or nil
   self.id, self.connection, self.loading = nil, nil, false
   self.review:forget()
