@@ -36,6 +36,8 @@ const tests = {
   platform: "node",
   target: "node20",
   format: "esm",
+  // No editor: what the sources use of its modules.
+  alias: { vscode: "./test/vscode.ts", "vscode-languageclient/node": "vscode-jsonrpc" },
 };
 
 const targets = flags.has("--test") ? [tests] : [extension, webview];

@@ -384,6 +384,29 @@ t.test('an earlier conversation is shown and goes on, the one that is left stays
   t.contains(vim.json.encode(model:state().requests[3]), 'The word is xylophone')
 end)
 
+t.test('a conversation that another program has open is not loaded, and the one that is shown goes on', function()
+  project('holder')
+  model:script({ { text = 'Held.' } })
+  vim.cmd('Tandem ask Hold this')
+  wait_idle()
+  local held = session().id
+  project('guest')
+  model:script({ { text = 'Mine.' } }, { { text = 'Still mine.' } })
+  vim.cmd('Tandem ask Mine?')
+  wait_idle()
+  local id, before = session().id, chat()
+  session():load(held)
+  vim.cmd('Tandem ask Still mine?') -- said meanwhile
+  t.wait('the refusal', function()
+    return chat():find('That conversation was not opened: ', 1, true)
+  end)
+  wait_idle()
+  t.contains(chat(), 'is open in another tandem')
+  t.contains(chat(), vim.trim((before:gsub('\n## [^\n]*\n*$', ''))))
+  t.contains(chat(), 'Still mine.')
+  t.equal(session().id, id)
+end)
+
 t.test('a server that dies ends the turn with a reason, and the next question goes on in a new one', function()
   local _, folder = project('crash')
   local write = { id = 'w', name = 'write_file', arguments = { path = 'new.rs', content = 'new' } }
@@ -409,6 +432,7 @@ t.test('a server that dies ends the turn with a reason, and the next question go
   t.contains(chat(), 'Alive.')
   t.equal(require('tandem.client').running(folder).id ~= first.id, true)
   t.contains(vim.json.encode(model:state().requests[1]), 'Go on')
+  t.equal(table.concat(notified, '\n'):find('quit with exit code', 1, true), nil, 'Neovim does not tell it as well')
 end)
 
 t.test('only files of the workspace are attached', function()

@@ -312,6 +312,16 @@ function M.test(t, model, setup)
     t.equal(screen:mode(), { mode = 'n', blocking = false })
   end)
 
+  t.test('on the screen: a server that dies is told in one line that does not stop the editor', function()
+    screen:lua("return vim.uv.kill(vim.fn.max(vim.api.nvim_get_proc_children(vim.fn.getpid())), 'sigkill')")
+    wait_text(t, screen, 'the server ended (signal 9)')
+    t.wait('the client is gone', function()
+      return screen:lua("return #vim.lsp.get_clients({ name = 'tandem' })") == 0
+    end)
+    t.equal(screen:mode(), { mode = 'n', blocking = false })
+    t.equal(screen:text():find('quit with exit code', 1, true), nil)
+  end)
+
   t.test('on the screen: writing in the transcript begins in the input', function()
     model:script({ { text = 'Written in the chat.' } })
     screen:keys(':Tandem chat', 'Enter')

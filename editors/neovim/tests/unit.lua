@@ -592,6 +592,29 @@ t.test('a server that cannot be run is named, in the chat and as a message', fun
   vim.g.tandem = nil
 end)
 
+-- times
+
+for case, shown in pairs({
+  ['UTC0 2026-11-21T11:33:20Z'] = '2026-11-21 11:33',
+  ['IST-5:30 2026-11-21T20:00:00Z'] = '2026-11-22 01:30',
+  ['CET-1CEST,M3.5.0,M10.5.0/3 2026-01-15T12:00:00Z'] = '2026-01-15 13:00',
+  ['CET-1CEST,M3.5.0,M10.5.0/3 2026-07-15T12:00:00Z'] = '2026-07-15 14:00',
+  ['CET-1CEST,M3.5.0,M10.5.0/3 2026-10-25T00:59:00Z'] = '2026-10-25 02:59',
+  ['CET-1CEST,M3.5.0,M10.5.0/3 2026-10-25T01:00:00Z'] = '2026-10-25 02:00',
+  ['EST5EDT,M3.2.0,M11.1.0 2028-03-01T04:30:00.125Z'] = '2028-02-29 23:30',
+  ['UTC0 2000-02-29T00:00:00Z'] = '2000-02-29 00:00',
+  ['UTC0 yesterday'] = '',
+}) do
+  t.test('the local time of ' .. case, function()
+    local zone, stamp = case:match('^(%S+) (.*)$')
+    local before = vim.env.TZ
+    vim.env.TZ = zone
+    local found = require('tandem.clock').local_time(stamp)
+    vim.env.TZ = before
+    t.equal(found, shown)
+  end)
+end
+
 t.test('the plugin defines one command and maps only <Plug>', function()
   for _, mode in ipairs({ 'n', 'x', 'i' }) do
     for _, map in ipairs(api.nvim_get_keymap(mode)) do

@@ -57,9 +57,14 @@ export class ChatView implements WebviewViewProvider, Disposable {
     const dist = Uri.joinPath(this.extension, "dist");
     view.webview.options = { enableScripts: true, enableForms: false, enableCommandUris: false, localResourceRoots: [dist] };
     view.webview.onDidReceiveMessage((message: FromView) => void this.receive(message));
+    view.onDidChangeVisibility(() => {
+      this.listening &&= view.visible; // what is hidden is thrown away; shown again it says that it is ready
+    });
     view.onDidDispose(() => {
-      this.view = undefined;
-      this.listening = false;
+      if (this.view === view) {
+        this.view = undefined;
+        this.listening = false;
+      }
     });
     view.webview.html = page(view.webview, dist);
     void this.session.open();
@@ -177,6 +182,10 @@ export class ChatView implements WebviewViewProvider, Disposable {
 
   private stateChanged(): void {
     this.stateIsOld = true;
+    if (this.view !== undefined) {
+      const waits = this.session.state.phase === "waiting";
+      this.view.badge = waits ? { value: 1, tooltip: "tandem waits for your answer" } : undefined; // seen when the chat is hidden
+    }
     this.redrawSoon();
   }
 
@@ -188,21 +197,17 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private redraw(): void {
-    const { view } = this;
-    if (view === undefined || !this.listening) {
+    if (!this.listening) {
       return;
     }
     const changes = this.session.transcript.takeChanges();
     if (changes.length > 0) {
       this.post({ type: "changes", changes });
     }
-    if (!this.stateIsOld) {
-      return;
+    if (this.stateIsOld) {
+      this.stateIsOld = false;
+      this.post({ type: "state", state: this.state() });
     }
-    this.stateIsOld = false;
-    const state = this.state();
-    this.post({ type: "state", state });
-    view.badge = state.phase === "waiting" ? { value: 1, tooltip: "tandem waits for your answer" } : undefined;
   }
 
   private state() {

@@ -19,6 +19,12 @@ const endings: Partial<Record<protocol.StopReason, string>> = {
   refusal: "The model declined to answer.",
 };
 
+interface Coming {
+  readonly sessionId: string;
+  readonly updates: protocol.SessionUpdate[];
+  status?: protocol.StatusParams;
+}
+
 export class Session implements Disposable {
   transcript = new Transcript();
   private id: Promise<string> | undefined;
@@ -28,6 +34,10 @@ export class Session implements Disposable {
   private kept: string | undefined;
   /** What comes was said before. */
   private isLoading = false;
+  /** The conversation that is about to take this one's place, and what was said in it. */
+  private coming: Coming | undefined;
+  /** What is said meanwhile is said to the one that is there then. */
+  private loading: Promise<void> | undefined;
   private turns: Turns;
   private lastMessage: Message | undefined;
   readonly questions = new Questions((id) => this.questionClosed(id));
@@ -68,8 +78,8 @@ export class Session implements Disposable {
     this.turns = this.newTurns();
     server.askPermission = (params, token) => this.ask(params, token);
     this.subscriptions = [
-      server.onUpdate(({ sessionId, update }) => sessionId === this.current && this.update(update)),
-      server.onStatus((status) => this.setStatus(status)),
+      server.onUpdate((params) => this.hear(params)),
+      server.onStatus((status) => this.hearStatus(status)),
       server.onEnd(() => this.lost()),
     ];
   }
@@ -103,11 +113,13 @@ export class Session implements Disposable {
 
   /** Runs a turn to its end, behind the one that runs; failures end up in the transcript. */
   async prompt(message: Message): Promise<void> {
+    await this.loading;
     await this.turns.prompt(message);
   }
 
   /** Says something to the turn that runs. */
   async steer(message: Message): Promise<void> {
+    await this.loading;
     await this.turns.steer(message);
   }
 
@@ -136,7 +148,8 @@ export class Session implements Disposable {
   /** Looks at what turns changed, keeps it or takes it back; `undefined` before the first turn. */
   async review(params: protocol.ReviewParams): Promise<protocol.Reviewed | undefined> {
     const sessionId = this.current;
-    return sessionId === undefined ? undefined : this.server.request(protocol.review, { sessionId, ...params });
+    const reviewed = sessionId === undefined ? undefined : await this.server.request(protocol.review, { sessionId, ...params });
+    return sessionId === this.current ? reviewed : undefined; // another conversation's by now
   }
 
   /** What can stand for the query behind an `@`; nothing while there is no server, and for none is one started. */
@@ -161,7 +174,8 @@ export class Session implements Disposable {
 
   /** A fresh conversation; the old one ends. */
   async renew(): Promise<void> {
-    await this.leave(() => undefined);
+    await this.loading;
+    await this.leave();
     await this.open();
   }
 
@@ -172,17 +186,10 @@ export class Session implements Disposable {
     return sessions.filter(({ sessionId }) => sessionId !== current);
   }
 
-  /** Shows a conversation that was kept and goes on with it, in place of this one. */
+  /** Shows a conversation that was kept and goes on with it, in place of this one; which stays where the other cannot be had. */
   async load(sessionId: string): Promise<void> {
-    await this.leave(() => this.replay(sessionId));
-    try {
-      await this.id;
-      this.takenUp.fire();
-    } catch (error) {
-      this.id = undefined;
-      this.transcript.fail(failure(error).text, []);
-    }
-    this.changed.fire();
+    this.loading = Promise.resolve(this.loading).then(() => this.replace(sessionId));
+    await this.loading;
   }
 
   /** Sets the mode or another option of the session, by its id. */
@@ -296,19 +303,32 @@ export class Session implements Disposable {
     return created.sessionId;
   }
 
-  private async replay(sessionId: string): Promise<string> {
-    this.current = sessionId; // what was said comes before the answer
-    this.isLoading = true;
+  private async replace(sessionId: string): Promise<void> {
+    const coming: Coming = { sessionId, updates: [] };
+    this.coming = coming; // what was said comes before the answer
     try {
-      this.adopt(sessionId, await this.server.request(protocol.loadSession, { sessionId, cwd: folder(), mcpServers: [] }));
+      const opened = await this.server.request(protocol.loadSession, { sessionId, cwd: folder(), mcpServers: [] });
+      await this.leave(() => this.replay(coming, opened));
+      this.takenUp.fire();
     } catch (error) {
-      this.current = undefined;
-      throw error;
+      this.transcript.fail(`That session was not opened: ${failure(error).text}`, []);
     } finally {
-      this.isLoading = false;
-      this.transcript.finish();
+      this.coming = undefined;
     }
-    return sessionId;
+    this.changed.fire();
+  }
+
+  private replay({ sessionId, updates, status }: Coming, opened: protocol.OpenedSession): void {
+    this.coming = undefined;
+    this.id = Promise.resolve(sessionId);
+    this.adopt(sessionId, opened);
+    this.isLoading = true;
+    updates.forEach((update) => this.update(update));
+    this.isLoading = false;
+    this.transcript.finish();
+    if (status !== undefined) {
+      this.setStatus(status);
+    }
   }
 
   private adopt(sessionId: string, { modes, configOptions }: protocol.OpenedSession): void {
@@ -319,17 +339,17 @@ export class Session implements Disposable {
     this.changed.fire();
   }
 
-  /** Ends what runs and clears the view, then closes the session; meanwhile the next one may begin. */
-  private async leave(begin: () => Promise<string> | undefined): Promise<void> {
+  /** Ends what runs and clears the view for the next conversation, then closes the session. */
+  private async leave(begin: () => void = () => undefined): Promise<void> {
     await this.stop();
     const old = this.id;
     this.forgetSession();
     this.kept = undefined;
     this.turns.abandon();
     this.turns = this.newTurns();
-    this.transcript = new Transcript();
+    this.transcript = this.transcript.successor();
     this.lastMessage = undefined;
-    this.id = begin();
+    begin();
     this.replaced.fire();
     const sessionId = await old?.catch(() => undefined);
     if (sessionId !== undefined) {
@@ -351,6 +371,14 @@ export class Session implements Disposable {
   private questionClosed(id: number): void {
     this.transcript.closeQuestion(id);
     this.changed.fire();
+  }
+
+  private hear({ sessionId, update }: protocol.UpdateParams): void {
+    if (sessionId === this.current) {
+      this.update(update);
+    } else if (sessionId === this.coming?.sessionId) {
+      this.coming.updates.push(update);
+    }
   }
 
   private update(update: protocol.SessionUpdate): void {
@@ -379,6 +407,16 @@ export class Session implements Disposable {
         return this.grew.fire();
     }
     this.changed.fire();
+  }
+
+  /** Of a session that was left nothing is told any more; one that begins may be told of before its id is known. */
+  private hearStatus(status: protocol.StatusParams): void {
+    const { sessionId } = status;
+    if (sessionId != null && sessionId === this.coming?.sessionId) {
+      this.coming.status = status;
+    } else if (sessionId == null || this.current === undefined || sessionId === this.current) {
+      this.setStatus(status);
+    }
   }
 
   private setStatus(status: protocol.StatusParams): void {

@@ -21,12 +21,19 @@ type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
 export class Transcript {
   private readonly entries = new Map<number, Entry>();
   private readonly tools = new Map<string, number>();
-  private nextId = 1;
   private last: Entry | undefined;
   private plan: number | undefined;
   /** Ids that changed; for text that only grew, how much of it the view has. */
   private readonly changed = new Map<number, "whole" | { shown: number }>();
   private readonly removed: number[] = [];
+
+  /** Ids go on from one conversation to the next, so that a late click or an open diff of the one never means the other's. */
+  constructor(private nextId = 1) {}
+
+  /** An empty one that takes this one's place. */
+  successor(): Transcript {
+    return new Transcript(this.nextId);
+  }
 
   get isEmpty(): boolean {
     return this.entries.size === 0;

@@ -9,10 +9,17 @@ export function wire(server: Server, sessionId: () => Promise<string>): Wire {
   return {
     async prompt(message, signal) {
       const params = { sessionId: await sessionId(), prompt: blocks(message) };
+      if (signal.aborted) {
+        return "cancelled"; // taken back before there was a session
+      }
       const source = new CancellationTokenSource();
       signal.addEventListener("abort", () => source.cancel());
-      const { stopReason } = await server.request(protocol.prompt, params, source.token);
-      return stopReason;
+      try {
+        const { stopReason } = await server.request(protocol.prompt, params, source.token);
+        return stopReason;
+      } finally {
+        source.dispose();
+      }
     },
     async steer(message) {
       try {

@@ -154,12 +154,13 @@ end
 ---@param signal integer
 ---@param id integer
 function M.on_exit(code, signal, id)
+  local failed = code ~= 0 or (signal ~= 0 and signal ~= 15)
   local cause = signal == 0 and 'exit code ' .. code or 'signal ' .. signal
   local why = ('the server ended (%s); see :Tandem log'):format(cause)
   for root, client in pairs(ready) do
     if client.id == id then
       ready[root] = nil
-      require('tandem.session').get(root):on_server_exit(why)
+      require('tandem.session').get(root):on_server_exit(why, failed)
     end
   end
   for root in pairs(waiting) do
@@ -169,12 +170,45 @@ function M.on_exit(code, signal, id)
   end
 end
 
+--- Runs the server so that its end is told once, by the plugin: of one that failed Neovim tells as well, in a message of
+--- several lines that waits for a key.
+---@param settings vim.lsp.ClientConfig
+---@return vim.lsp.ClientConfig
+local function told_once(settings)
+  local program = settings.cmd
+  if type(program) ~= 'table' then
+    return settings
+  end
+  local ended_with = { 0, 0 }
+  return vim.tbl_extend('force', settings, {
+    cmd = function(dispatchers)
+      local ours = vim.tbl_extend('force', dispatchers, {
+        on_exit = function(code, signal)
+          ended_with = { code, signal }
+          dispatchers.on_exit(0, 0)
+        end,
+      })
+      local place = { cwd = settings.cmd_cwd, env = settings.cmd_env, detached = settings.detached }
+      return vim.lsp.rpc.start(program, ours, place)
+    end,
+    on_exit = function(_, _, id)
+      for _, listener in ipairs(type(settings.on_exit) == 'table' and settings.on_exit or { settings.on_exit }) do
+        listener(ended_with[1], ended_with[2], id)
+      end
+    end,
+  })
+end
+
+--- `vim.lsp.config('tandem', …)` of the user is merged with lsp/tandem.lua by Neovim 0.11 and later.
+---@return vim.lsp.ClientConfig
+local function merged_config()
+  return vim.lsp.config and vim.lsp.config.tandem or M.lsp_config()
+end
+
 ---@param root string
 ---@return vim.lsp.ClientConfig
 local function config_for(root)
-  -- `vim.lsp.config('tandem', …)` of the user is merged with lsp/tandem.lua by Neovim 0.11 and later.
-  local merged = vim.lsp.config and vim.lsp.config.tandem or M.lsp_config()
-  return vim.tbl_extend('force', merged, {
+  return vim.tbl_extend('force', told_once(merged_config()), {
     root_dir = root,
     workspace_folders = { { uri = vim.uri_from_fname(root), name = vim.fs.basename(root) } },
   })
@@ -199,7 +233,7 @@ function M.ensure(root, callback)
     table.insert(waiting[root], callback)
     return
   end
-  local cmd = config_for(root).cmd
+  local cmd = merged_config().cmd
   if type(cmd) == 'table' and vim.fn.executable(cmd[1]) == 0 then
     return callback(nil, ('cannot run `%s`: install tandem or set vim.g.tandem.cmd; see :Tandem health'):format(cmd[1]))
   end

@@ -222,14 +222,6 @@ function M.new()
   session():reset()
 end
 
----@param stamp string in UTC
----@return string
-local function local_time(stamp)
-  local now = os.time()
-  local east = os.difftime(now, os.time(os.date('!*t', now) --[[@as osdateparam]]))
-  return os.date('%Y-%m-%d %H:%M', vim.fn.strptime('%Y-%m-%dT%H:%M:%SZ', stamp) + east) --[[@as string]]
-end
-
 --- Asks which earlier conversation of this workspace to go on with.
 function M.sessions()
   local current = session()
@@ -240,7 +232,7 @@ function M.sessions()
     vim.ui.select(kept, {
       prompt = 'Go on with',
       format_item = function(choice)
-        return ('%s  %s'):format(local_time(choice.updatedAt or ''), choice.title or choice.sessionId)
+        return ('%s  %s'):format(require('tandem.clock').local_time(choice.updatedAt), choice.title or choice.sessionId)
       end,
     }, function(choice)
       if choice then

@@ -27,6 +27,7 @@ local Turns = require('tandem.turns')
 ---@field private began boolean there is something to go on with
 ---@field private lost? string the id of a conversation whose server ended; the next one goes on with it
 ---@field private loading boolean what comes was said before
+---@field private coming? tandem.Coming the conversation that is about to take this one's place
 local Session = {}
 Session.__index = Session
 
@@ -81,6 +82,20 @@ local function by_id(id)
   end)
 end
 
+--- Keeps what is told of a conversation that is still being loaded.
+---@param id? string
+---@param hear fun()
+---@return boolean kept
+local function hold(id, hear)
+  for _, session in pairs(by_root) do
+    if session.coming and session.coming.id == id then
+      table.insert(session.coming.heard, hear)
+      return true
+    end
+  end
+  return false
+end
+
 ---@param problem? string
 function Session:opened(problem)
   local callbacks = self.opening or {}
@@ -101,7 +116,7 @@ function Session:set_options(options)
   end
 end
 
----@param result table the answer to session/new, session/resume or session/load
+---@param result tandem.Opened
 function Session:adopt(result)
   self.lost = nil
   if result.modes then
@@ -112,7 +127,7 @@ function Session:adopt(result)
 end
 
 --- Starts the server where it is missing, and there the conversation; whoever needs it meanwhile waits.
----@param method 'session/new'|'session/resume'|'session/load'
+---@param method 'session/new'|'session/resume'
 ---@param id? string of a conversation that was kept
 function Session:start(method, id)
   client.ensure(self.root, function(connection, problem)
@@ -122,7 +137,6 @@ function Session:start(method, id)
     self.connection, self.id = connection, id -- what is told of it comes before the answer
     local params = { sessionId = id, cwd = self.root, mcpServers = {} }
     client.request(connection, method, params, function(err, result)
-      self.loading = false
       if err then
         self.id, self.lost = nil, nil
         if method == 'session/resume' then
@@ -169,32 +183,73 @@ function Session:list(callback)
   end)
 end
 
---- Goes on with a conversation that was kept, in place of the one that is shown.
+--- Goes on with a conversation that was kept, in place of the one that is shown; which stays where the other cannot be had.
 ---@param id string
 function Session:load(id)
-  if not self:reset() then
+  if self:is_busy() then
     return
   end
-  self.began, self.loading = true, true
+  self.coming = { id = id, heard = {} }
   self.opening = {
     function(problem)
-      self.loading = false
+      self.coming = nil
       if problem then
-        self.began = false
-        self.chat:line(problem, 'TandemFailed')
+        self.chat:line('That conversation was not opened: ' .. problem, 'TandemFailed')
       else
         self:look_at_changes()
       end
     end,
   }
-  self:start('session/load', id)
+  client.ensure(self.root, function(connection, problem)
+    if not connection then
+      return self:opened(problem)
+    end
+    local params = { sessionId = id, cwd = self.root, mcpServers = {} }
+    client.request(connection, 'session/load', params, function(err, result)
+      if err then
+        return self:opened(err.message)
+      end
+      self:replace(connection, result)
+      self:opened()
+    end)
+  end)
+end
+
+--- The conversation that was loaded is shown now.
+---@param connection vim.lsp.Client
+---@param result tandem.Opened
+function Session:replace(connection, result)
+  local coming = self.coming ---@cast coming -nil
+  self:leave()
+  self.coming, self.connection, self.id = nil, connection, coming.id
+  self.began, self.loading = true, true
+  for _, hear in ipairs(coming.heard) do
+    hear()
+  end
+  self.loading = false
+  self:adopt(result)
+end
+
+--- What is said while a conversation is loaded is said to the one that is there then.
+---@param say_it fun()
+---@return boolean waits
+function Session:after_loading(say_it)
+  if self.coming then
+    table.insert(self.opening, say_it)
+  end
+  return self.coming ~= nil
 end
 
 --- Asks; behind the running turn if there is one.
 ---@param text string
 ---@param selection? tandem.Selection
 function Session:prompt(text, selection)
-  if self.turns:is_running() then
+  local waits = self:after_loading(function()
+    self:prompt(text, selection)
+  end)
+  if waits then
+    return
+  elseif self.turns:is_running() then
     say('waits for the end of this turn')
   end
   self.turns:prompt({ text = text, selection = selection })
@@ -204,7 +259,12 @@ end
 ---@param text string
 ---@param selection? tandem.Selection
 function Session:steer(text, selection)
-  self.turns:steer({ text = text, selection = selection })
+  local waits = self:after_loading(function()
+    self:steer(text, selection)
+  end)
+  if not waits then
+    self.turns:steer({ text = text, selection = selection })
+  end
 end
 
 ---@return tandem.Listener
@@ -331,13 +391,24 @@ function Session:set_mode(mode)
   end)
 end
 
---- Leaves the conversation; the next question begins a new one.
----@return boolean done not while something runs
-function Session:reset()
-  if self.state ~= 'idle' or self.opening then
+--- Whether something runs, which is said.
+---@return boolean
+function Session:is_busy()
+  local busy = self.state ~= 'idle' or self.opening ~= nil
+  if busy then
     say('still at work: wait, or :Tandem stop', vim.log.levels.WARN)
-    return false
   end
+  return busy
+end
+
+--- Leaves the conversation, unless something runs; the next question begins a new one.
+function Session:reset()
+  if not self:is_busy() then
+    self:leave()
+  end
+end
+
+function Session:leave()
   if self.id and self.connection then
     client.request(self.connection, 'session/close', { sessionId = self.id }, function() end)
   end
@@ -345,16 +416,19 @@ function Session:reset()
   self.review:forget()
   self.chat:clear()
   status.changed(self)
-  return true
 end
 
 ---@param why string
-function Session:on_server_exit(why)
+---@param failed boolean it ended by itself
+function Session:on_server_exit(why, failed)
+  if failed and self.state == 'idle' then
+    say(why, vim.log.levels.ERROR) -- a turn that ends with it says so
+  end
   self.lost = self.began and (self.id or self.lost) or nil
   self.id, self.connection, self.loading = nil, nil, false
   self.review:forget()
-  self:opened(why)
   self.turns:lost({ message = why })
+  self:opened(why)
 end
 
 ---@param question tandem.Question
@@ -399,6 +473,9 @@ local keep = {
 function M.on_update(params)
   local session = by_id(params.sessionId)
   if not session then
+    hold(params.sessionId, function()
+      M.on_update(params)
+    end)
     return
   end
   local kind = params.update.sessionUpdate
@@ -424,10 +501,13 @@ end
 ---@param params tandem.StatusParams
 ---@param client_id integer
 function M.on_status(params, client_id)
+  local held = hold(params.sessionId, function()
+    M.on_status(params, client_id)
+  end)
   local connection = vim.lsp.get_client_by_id(client_id)
   local session = params.sessionId and by_id(params.sessionId) or connection and by_root[connection.config.root_dir]
-  if not session then
-    return
+  if held or not session or (params.sessionId and session.id and session.id ~= params.sessionId) then
+    return -- or it is of one that was left
   end
   session.model, session.mode = params.model or session.model, params.mode or session.mode
   -- As the question, as the turn's failure, or as what waits above the input.

@@ -74,6 +74,15 @@
 ---@class tandem.Outcome
 ---@field outcome { outcome: 'selected'|'cancelled', optionId?: string, _meta?: { tandem: { rule: string } } }
 
+---@class tandem.Opened the answer to session/new, session/resume or session/load
+---@field sessionId? string of a new one
+---@field modes? { availableModes: { id: string, name: string }[], currentModeId: string }
+---@field configOptions? tandem.ConfigOption[]
+
+---@class tandem.Coming a conversation that is being loaded
+---@field id string
+---@field heard fun()[] what was told of it so far
+
 ---@class tandem.StatusParams
 ---@field sessionId? string
 ---@field state 'ready'|'running'|'waiting'|'no_model'

@@ -1,0 +1,21 @@
+/** As much of the editor as the sources under test use, and what the tests do in its place. */
+import { CancellationTokenSource, Emitter, Event } from "vscode-jsonrpc";
+
+export { CancellationTokenSource, Emitter as EventEmitter };
+
+class Uri {
+  private constructor(private readonly path: string) {}
+  static file = (path: string) => new Uri(path);
+  static joinPath = ({ path }: Uri, ...parts: string[]) => new Uri([path, ...parts].join("/"));
+  toString = () => `file://${this.path}`;
+}
+class Position {}
+class Range {}
+export { Position, Range, Uri };
+
+const nothing = () => ({ dispose: () => undefined });
+export const commands = { executeCommand: async () => undefined };
+export const env = {};
+export const languages = { onDidChangeDiagnostics: Event.None };
+export const window = { registerWebviewViewProvider: nothing, showInformationMessage: async () => undefined };
+export const workspace = { workspaceFolders: [{ uri: { fsPath: "/project" } }] };
