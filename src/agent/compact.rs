@@ -54,7 +54,7 @@ pub(super) fn tail(entries: &[Arc<Entry>], keep: u64) -> usize {
 pub(super) fn elide(entries: &[Arc<Entry>], start: usize, provider: &Provider) -> Option<Vec<Arc<Entry>>> {
     let (old, new) = entries.split_at_checked(start)?;
     let mut any = false;
-    let elided = old.iter().map(|entry| match entry.message() {
+    let elided = old.iter().map(|entry| match &*entry.message() {
         Message::Results { results } if results.iter().any(|result| result.content.len() > SHORT) => {
             any = true;
             let results = results.iter().map(without_output).collect();
@@ -82,7 +82,7 @@ fn without_output(result: &ToolResult) -> ToolResult {
 /// The conversation without its images; `None` when there are none.
 pub(super) fn without_images(entries: &[Arc<Entry>], provider: &Provider) -> Option<Vec<Arc<Entry>>> {
     let mut any = false;
-    let left = entries.iter().map(|entry| match entry.message() {
+    let left = entries.iter().map(|entry| match &*entry.message() {
         Message::User { parts } if parts.iter().any(|part| matches!(part, Part::Image { .. })) => {
             any = true;
             Entry::new(Message::User { parts: parts.iter().map(in_words).collect() }, provider)
@@ -105,7 +105,7 @@ fn in_words(part: &Part) -> Part {
 pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Entry>> {
     let cut = |entry: &Arc<Entry>| {
         let whole = entry.message();
-        let message = match &whole {
+        let message = match &*whole {
             Message::User { parts } => Message::User { parts: parts.iter().map(short_part).collect() },
             Message::Assistant(answer) if answer.text.len() > LONG => {
                 Message::Assistant(AssistantMessage { text: middle_out(&answer.text), ..answer.clone() })
@@ -116,7 +116,7 @@ pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Ent
             }
             Message::Assistant(_) => return Arc::clone(entry),
         };
-        if message == whole { Arc::clone(entry) } else { Entry::new(message, provider) }
+        if message == *whole { Arc::clone(entry) } else { Entry::new(message, provider) }
     };
     entries.iter().map(cut).collect()
 }
@@ -249,7 +249,7 @@ mod tests {
         let elided = elide(&entries, 5, &provider()).unwrap();
         let changed: Vec<_> = (0..entries.len()).filter(|n| !Arc::ptr_eq(&entries[*n], &elided[*n])).collect();
         assert_eq!(changed, [2], "what is short and what is new stays, byte for byte");
-        let Message::Results { results } = elided[2].message() else { panic!("results stay results") };
+        let Message::Results { results } = elided[2].message().into_owned() else { panic!("results stay results") };
         assert_eq!(results[0].content, "old line\n[1800 bytes left out to save room; call again if needed]");
         assert!(elide(&elided, 5, &provider()).is_none(), "there is nothing left to leave out");
     }
@@ -259,7 +259,9 @@ mod tests {
         let entries = conversation();
         let new = summarized(&entries[..5], "  We look for it.\n", &entries[5..], &provider());
         assert_eq!(new.len(), 3, "one message, because an answer follows");
-        let Message::User { parts } = new[0].message() else { panic!("a conversation begins with the person") };
+        let Message::User { parts } = new[0].message().into_owned() else {
+            panic!("a conversation begins with the person")
+        };
         let Part::Text { text } = &parts[0] else { panic!("in words") };
         for part in ["We look for it.", "- [completed] Find it", "the last first: a.rs", "Go on"] {
             assert!(text.contains(part), "{part}: {text}");

@@ -205,7 +205,7 @@ impl Play {
     #[track_caller]
     fn result(&self, id: &str) -> String {
         assert_eq!(self.ends.iter().filter(|(call, ..)| call == id).count(), 1, "{id}: {:?}", self.log);
-        let results = self.entries.iter().filter_map(|entry| match entry.message() {
+        let results = self.entries.iter().filter_map(|entry| match entry.message().into_owned() {
             Message::Results { results } => Some(results),
             _ => None,
         });

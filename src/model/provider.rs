@@ -75,8 +75,10 @@ impl Provider {
             Api::Responses => responses::message,
             Api::Messages => messages::message,
         };
-        // They stay as long as the conversation: not in a place that was made for more.
-        Bytes::copy_from_slice(&encode(&self.0.endpoint, message))
+        let mut bytes = encode(&self.0.endpoint, message);
+        // It stays as long as the conversation, and does not grow.
+        bytes.shrink_to_fit();
+        bytes.into()
     }
 
     /// Sends a request when the stream is first polled. Dropping the stream cancels it.

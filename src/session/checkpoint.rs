@@ -63,7 +63,8 @@ impl Checkpoints {
 
     /// Remembers what a turn really changed. The first time the before-images cannot be stored, says why.
     pub async fn record(&mut self, session: &str, turn: u64, diffs: &[FileDiff]) -> Option<String> {
-        let real: Vec<_> = diffs.iter().filter(|diff| diff.old_text.as_ref() != Some(&diff.new_text)).collect();
+        let real = diffs.iter().filter(|diff| diff.old_text.as_ref() != Some(&diff.new_text));
+        let real: Vec<_> = real.cloned().collect();
         if real.is_empty() {
             return None;
         }
@@ -71,10 +72,10 @@ impl Checkpoints {
             self.push(Origin::Turn(turn), Vec::new());
         }
         let entry = self.entries.last_mut()?;
-        for diff in real {
+        for diff in &real {
             entry.add(diff);
         }
-        let problem = self.store.save(session, turn, &entry.changes).await.err();
+        let problem = self.store.save(session, turn, &real).await.err();
         self.forget_oldest();
         self.publish();
         problem

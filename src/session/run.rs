@@ -140,7 +140,7 @@ impl Actor {
         match step {
             Step::Entry(entry) => self.keep(entry),
             Step::History(entries) => {
-                self.journal.compacted(entries.iter().map(|entry| entry.message()).collect());
+                self.journal.compacted(entries.iter().map(|entry| entry.message().into_owned()).collect());
                 self.history = entries;
             }
             Step::Event(event) => {

@@ -62,7 +62,7 @@ impl Actor {
         }
         if std::mem::take(&mut self.stale) {
             for entry in &mut self.history {
-                *entry = Entry::new(entry.message(), &provider);
+                *entry = Entry::new(entry.message().into_owned(), &provider);
             }
         }
         self.history.extend(self.kept.drain(..).map(|message| Entry::new(message, &provider)));

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::session::store::Change;
 use crate::tools::FileDiff;
 use crate::workspace::state::Retention;
 use crate::workspace::{StateFolder, blocking};
@@ -29,11 +30,16 @@ pub(super) enum Store {
     Absent,
 }
 
-/// The folder, and the names of what this conversation stored there.
+/// The folder, and what this conversation stored there.
 #[derive(Debug)]
 pub(super) struct Images {
     folder: StateFolder,
+    /// The addresses of the texts.
     stored: HashSet<String>,
+    /// The last turn that changed something, counted from 1.
+    turn: u64,
+    /// What it changed.
+    files: Vec<Change>,
 }
 
 /// Where the texts are.
@@ -46,11 +52,11 @@ impl Store {
         folder.map_or(Self::Absent, Self::Closed)
     }
 
-    /// Stores what the files of a turn were before. Fails once at most; then nothing is stored any more.
-    pub async fn save(&mut self, session: &str, turn: u64, changes: &[FileDiff]) -> Result<(), String> {
+    /// Stores what the files were before and after these changes of a turn. Fails once at most; then nothing is stored any more.
+    pub async fn save(&mut self, session: &str, turn: u64, diffs: &[FileDiff]) -> Result<(), String> {
         let saved = match self.images().await {
             Ok(None) => return Ok(()),
-            Ok(Some(images)) => images.save(session, turn, changes).await,
+            Ok(Some(images)) => images.save(session, turn, diffs).await,
             Err(error) => Err(error),
         };
         saved.map_err(|error| {
@@ -68,7 +74,7 @@ impl Store {
         if let Self::Closed(path) = self {
             let folder = StateFolder::open(path.clone()).await?;
             folder.prune(RETENTION).await?;
-            *self = Self::Open(Images { folder, stored: HashSet::new() });
+            *self = Self::Open(Images { folder, stored: HashSet::new(), turn: 0, files: Vec::new() });
         }
         Ok(if let Self::Open(images) = self { Some(images) } else { None })
     }
@@ -91,37 +97,41 @@ impl Texts {
 }
 
 impl Images {
-    async fn save(&mut self, session: &str, turn: u64, changes: &[FileDiff]) -> std::io::Result<()> {
-        let mut files = Vec::new();
-        for (change, before, after) in addressed(changes.to_vec()).await {
-            if let (Some(text), Some(name)) = (&change.old_text, &before) {
-                self.store(name, text).await?;
-            }
-            self.store(&after, &change.new_text).await?;
-            files.push(json!({ "path": change.path, "before": before, "after": after }));
+    /// Only these texts are hashed, not those of the turn's changes before.
+    async fn save(&mut self, session: &str, turn: u64, diffs: &[FileDiff]) -> std::io::Result<()> {
+        let new = diffs.to_vec();
+        let changes: Vec<Change> = blocking(move || new.iter().map(Change::of).collect()).await;
+        if self.turn != turn {
+            (self.turn, self.files) = (turn, Vec::new());
         }
-        let list = json!({ "session": session, "turn": turn, "files": files }).to_string();
+        for (diff, change) in diffs.iter().zip(changes) {
+            if let (Some(text), Some(address)) = (&diff.old_text, &change.before) {
+                self.store(address, text).await?;
+            }
+            self.store(&change.after, &diff.new_text).await?;
+            self.list(change);
+        }
+        let list = json!({ "session": session, "turn": turn, "files": self.files }).to_string();
         self.folder.write(&format!("{session}-{turn}.json"), list.into_bytes()).await
     }
 
+    /// Lists a change; it becomes one with the change of the file that it goes on from.
+    fn list(&mut self, change: Change) {
+        let earlier = self.files.iter_mut().rev().find(|earlier| earlier.path == change.path);
+        match earlier.filter(|earlier| change.before.as_ref() == Some(&earlier.after)) {
+            Some(earlier) => earlier.after = change.after,
+            None => self.files.push(change),
+        }
+    }
+
     /// Has `text` there afterwards.
-    async fn store(&mut self, name: &str, text: &str) -> std::io::Result<()> {
-        if !self.stored.contains(name) {
-            self.folder.write(name, text.as_bytes().to_vec()).await?;
-            self.stored.insert(name.to_owned());
+    async fn store(&mut self, address: &str, text: &str) -> std::io::Result<()> {
+        if !self.stored.contains(address) {
+            self.folder.write(address, text.as_bytes().to_vec()).await?;
+            self.stored.insert(address.to_owned());
         }
         Ok(())
     }
-}
-
-/// The changes with the addresses of their texts, which take a while where the texts are large.
-async fn addressed(changes: Vec<FileDiff>) -> Vec<(FileDiff, Option<String>, String)> {
-    let addressed = |change: FileDiff| {
-        let before = change.old_text.as_deref().map(address);
-        let after = address(&change.new_text);
-        (change, before, after)
-    };
-    blocking(move || changes.into_iter().map(addressed).collect()).await
 }
 
 /// What a text is called.

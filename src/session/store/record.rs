@@ -124,7 +124,8 @@ pub(in crate::session) struct Change {
 }
 
 impl Change {
-    fn of(diff: &FileDiff) -> Self {
+    /// Takes a while where the texts are large.
+    pub fn of(diff: &FileDiff) -> Self {
         Self { path: diff.path.clone(), before: diff.old_text.as_deref().map(address), after: address(&diff.new_text) }
     }
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::agent::event::{ExecutionResult, FileDiff, Termination, Usage};
 use crate::model::rehearsal::Script;
 use crate::model::{Arguments, AssistantMessage, Effort, Part, Provider, ToolCall, ToolResult};
-use crate::session::checkpoint::Checkpoints;
+use crate::session::checkpoint::{Checkpoints, address};
 
 fn entry(message: Message) -> Arc<Entry> {
     Entry::new(message, &Provider::scripted(Script::new()))
@@ -83,6 +83,37 @@ async fn a_conversation_goes_on_where_it_ended() {
     drop(again);
     let kept = journal(home.path(), "s1").open().await.unwrap();
     assert_eq!((kept.turns, kept.mode, kept.messages.len()), (2, Some(Mode::Edit), 4));
+}
+
+#[tokio::test]
+async fn what_was_typed_between_two_changes_is_kept_with_them() {
+    let home = tempfile::tempdir().unwrap();
+    let folder_of_texts = home.path().join("checkpoints");
+    let mut checkpoints = Checkpoints::new(Some(folder_of_texts.clone()), tokio::sync::watch::channel(None).0);
+    let diff = |old_text: &str, new_text: &str| FileDiff {
+        path: "/w/a".into(),
+        old_text: Some(old_text.into()),
+        new_text: new_text.into(),
+    };
+    let diffs = [diff("1\n", "2\n"), diff("2\n", "3\n"), diff("3\nmine\n", "4\nmine\n")];
+    let mut journal = journal(home.path(), "s");
+    journal.prompt("do it", &entry(user("do it")), held());
+    for (id, diff) in ["a", "b", "c"].into_iter().zip(&diffs) {
+        checkpoints.record("s", 1, std::slice::from_ref(diff)).await;
+        let preview = Preview { title: "Edit a".to_owned(), ..Preview::default() };
+        journal.event(&AgentEvent::ToolPreview { call_id: id.to_owned(), kind: ToolKind::Edit, preview });
+        journal.event(&ended(id, vec![diff.clone()]));
+    }
+    journal.flush().await.unwrap();
+    drop(journal);
+    let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
+    let again = changes(&kept.records, &checkpoints.texts().await).await;
+    assert_eq!(again, diffs.map(|diff| (1, vec![diff])));
+    let list = std::fs::read(folder_of_texts.join("s-1.json")).unwrap();
+    let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
+    let change =
+        |before: &str, after: &str| json!({ "path": "/w/a", "before": address(before), "after": address(after) });
+    assert_eq!(list["files"], json!([change("1\n", "3\n"), change("3\nmine\n", "4\nmine\n")]));
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+#[cfg(unix)]
+use cap_std::{ambient_authority, fs::Dir};
 use tempfile::TempDir;
 
 const PREFIX: &str = "session-";
@@ -37,8 +39,11 @@ impl Scratch {
         let parent = parent.canonicalize()?;
         sweep(&parent);
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent)?;
-        let lock = File::create(folder.path().join(LOCK))?;
+        // It gets its name when it is held: a sweep that found it free would take the folder.
+        let nameless = folder.path().join("unlocked");
+        let lock = File::create(&nameless)?;
         lock.lock()?;
+        fs::rename(nameless, folder.path().join(LOCK))?;
         for part in ["tmp", "home"] {
             folders.create(folder.path().join(part))?;
         }
@@ -58,17 +63,18 @@ impl Scratch {
         self.folder.path().join("home")
     }
 
-    /// Shows `places` of the `real` home in this one, as links.
+    /// Shows `places` of the `real` home in this one, as links. A command may have put a link of its own or a file in the
+    /// way of one: nothing is made through that.
     #[cfg(unix)]
     pub fn link(&self, real: &Path, places: &BTreeSet<PathBuf>) -> io::Result<()> {
+        let home = Dir::open_ambient_dir(self.home(), ambient_authority())?;
         for place in places {
-            let link = self.home().join(place);
-            if let Some(parent) = link.parent() {
-                fs::create_dir_all(parent)?;
-            }
-            match std::os::unix::fs::symlink(real.join(place), link) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
+            let made = place.parent().map_or(Ok(()), |parent| home.create_dir_all(parent));
+            let linked = made.and_then(|()| home.symlink_contents(real.join(place), place));
+            if let Err(error) = linked
+                && error.kind() != io::ErrorKind::AlreadyExists
+            {
+                tracing::debug!("{} is not in a command's home: {error}", place.display());
             }
         }
         Ok(())
@@ -102,5 +108,25 @@ mod tests {
         assert!(!left.exists());
         drop((used, other));
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_made_where_a_command_made_its_home_lead_to() {
+        let parent = tempfile::tempdir().unwrap();
+        let outside = parent.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        let scratch = Scratch::new(Some(&parent.path().join("state"))).unwrap();
+        for place in [".cargo", ".local"] {
+            std::os::unix::fs::symlink(&outside, scratch.home().join(place)).unwrap();
+        }
+        fs::write(scratch.home().join(".bun"), "a file").unwrap();
+        let places = [".bun/bin", ".cargo/bin", ".local/share/uv", ".nvm", "sdk/go"].map(PathBuf::from);
+        for _command in 0..2 {
+            scratch.link(Path::new("/home/me"), &places.clone().into()).unwrap();
+        }
+        assert_eq!(fs::read_dir(outside).unwrap().count(), 0);
+        let link = |place: &str| fs::read_link(scratch.home().join(place)).unwrap();
+        assert_eq!([link(".nvm"), link("sdk/go")], ["/home/me/.nvm", "/home/me/sdk/go"].map(PathBuf::from));
     }
 }

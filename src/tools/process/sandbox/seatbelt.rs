@@ -7,6 +7,13 @@ use std::path::Path;
 
 use super::Confined;
 
+/// Hosts, and names: programs outside that listen on local sockets are none.
+const NETWORK: &str = "(allow network*)(deny network-outbound (remote unix-socket))\
+    (allow network-outbound (literal \"/private/var/run/mDNSResponder\"))";
+/// This machine. Where a connection leads to is its remote end; its local one is not known before it stands.
+const LOCAL: &str = "(allow network-bind network-inbound (local ip \"localhost:*\"))\
+    (allow network-outbound (remote ip \"localhost:*\"))";
+
 #[cfg(target_os = "macos")]
 pub(super) const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
@@ -47,7 +54,7 @@ pub(super) fn profile(confined: &Confined<'_>) -> String {
     for place in confined.hidden.iter().chain(&confined.places.secrets) {
         rule("deny file-read* file-write*", place);
     }
-    profile.push_str(if confined.network { "(allow network*)" } else { "(allow network* (local ip \"localhost:*\"))" });
+    profile.push_str(if confined.network { NETWORK } else { LOCAL });
     profile
 }
 
@@ -64,18 +71,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = Arc::new(Root::open(folder.path()).unwrap());
         let pins = Pins { read_only: vec![root.real().join(".git/hooks")], ..Pins::default() };
-        let places = Places::default();
+        let (places, hidden) = (Places::default(), ["/home/me/\"state".into()]);
         let scratch = Scratch::new(Some(&folder.path().join("state"))).unwrap();
-        let profile = profile(&Confined {
+        let confined = |network: bool| Confined {
             roots: std::slice::from_ref(&root),
             pins: &pins,
-            hidden: &["/home/me/\"state".into()],
+            hidden: &hidden,
             home: None,
             places: &places,
             scratch: &scratch,
             cwd: root.real(),
-            network: false,
-        });
+            network,
+        };
+        let profile = super::profile(&confined(false));
         let at = |text: &str| profile.find(text).unwrap_or_else(|| panic!("{text} is not in {profile}"));
         let real = root.real().display();
         assert!(
@@ -83,6 +91,10 @@ mod tests {
                 < at(&format!("(deny file-write* (subpath \"{real}/.git/hooks\"))"))
         );
         at("(deny file-read* file-write* (subpath \"/home/me/\\\"state\"))");
-        assert!(profile.ends_with("(allow network* (local ip \"localhost:*\"))"));
+        assert!(profile.ends_with("(allow network-outbound (remote ip \"localhost:*\"))"), "{profile}");
+        assert!(!profile.contains("(allow network*"), "{profile}");
+        let profile = super::profile(&confined(true));
+        let at = |text: &str| profile.find(text).unwrap_or_else(|| panic!("{text} is not in {profile}"));
+        assert!(at("(allow network*)") < at("(deny network-outbound (remote unix-socket))"));
     }
 }

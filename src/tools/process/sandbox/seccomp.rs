@@ -5,18 +5,24 @@ use std::io;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    sock_filter,
 };
 
 /// Calls that no build, test or version control makes: mounts and namespaces, kernel keyrings, tracing of the kernel,
-/// and `io_uring`, which would go past this filter. `clone3` cannot be looked into; C libraries use `clone` instead.
+/// what only root may do to the machine (who is root in a container may be it here), and `io_uring`, which would go past
+/// this filter. `clone3` cannot be looked into; C libraries use `clone` instead.
 const CALLS: &[libc::c_long] = &[
+    libc::SYS_acct,
     libc::SYS_add_key,
     libc::SYS_bpf,
+    libc::SYS_clock_settime,
     libc::SYS_clone3,
     libc::SYS_delete_module,
     libc::SYS_finit_module,
+    libc::SYS_fsconfig,
     libc::SYS_fsmount,
     libc::SYS_fsopen,
+    libc::SYS_fspick,
     libc::SYS_init_module,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -32,7 +38,11 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_pivot_root,
     libc::SYS_reboot,
     libc::SYS_request_key,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
     libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
     libc::SYS_swapon,
     libc::SYS_umount2,
     libc::SYS_unshare,
@@ -52,6 +62,14 @@ const NAMESPACES: [libc::c_int; 7] = [
 
 /// Requests of `ioctl` that type into a terminal.
 const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */];
+
+/// Pairs of local sockets that can be sent elsewhere from what they are connected to.
+const ADDRESSABLE: [libc::c_int; 2] = [libc::SOCK_DGRAM, libc::SOCK_RAW];
+/// The bits of a socket's type that are no flags.
+const SOCKET_TYPE: u64 = 0xf;
+
+/// The bit of the calls of x32, the second set that x86-64 has under the same architecture. No other has calls there.
+const SECOND_SET: u32 = 0x4000_0000;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -97,8 +115,21 @@ pub(super) fn parts(sockets: Sockets) -> io::Result<[BpfProgram; 2]> {
 fn compile(rules: Rules, refusal: libc::c_int) -> io::Result<BpfProgram> {
     let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
     let refusal = SeccompAction::Errno(refusal.unsigned_abs());
+    let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, arch).map_err(io::Error::other)?;
-    filter.try_into().map_err(io::Error::other)
+    let filter: BpfProgram = filter.try_into().map_err(io::Error::other)?;
+    // Which call it is, is the first word.
+    let head = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, SECOND_SET, 1),
+        step(libc::BPF_RET | libc::BPF_K, unknown, 0),
+    ];
+    Ok(head.into_iter().chain(filter).collect())
+}
+
+/// A step of a filter; where its comparison fails, `skip` steps are left out.
+fn step(code: u32, k: u32, skip: u8) -> sock_filter {
+    sock_filter { code: u16::try_from(code).expect("codes are small"), jt: 0, jf: skip, k }
 }
 
 fn calls() -> io::Result<Rules> {
@@ -115,7 +146,14 @@ fn calls() -> io::Result<Rules> {
 
 fn other_sockets(sockets: Sockets) -> io::Result<Rules> {
     let others = sockets.domains().iter().map(|domain| (0, SeccompCmpOp::Ne, u64::from(domain.unsigned_abs())));
-    Ok(Rules::from([(libc::SYS_socket, vec![rule(others.collect())?])]))
+    let mut rules = Rules::from([(libc::SYS_socket, vec![rule(others.collect())?])]);
+    if sockets != Sockets::Own {
+        let pairs = ADDRESSABLE
+            .iter()
+            .map(|kind| rule(vec![(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), u64::from(kind.unsigned_abs()))]));
+        rules.insert(libc::SYS_socketpair, pairs.collect::<io::Result<_>>()?);
+    }
+    Ok(rules)
 }
 
 /// A rule that holds where all of `(argument, comparison, value)` do.
@@ -139,4 +177,104 @@ pub(super) fn bytes(program: &BpfProgram) -> Vec<u8> {
             [code0, code1, step.jt, step.jf, k0, k1, k2, k3]
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
+
+    fn refused(errno: libc::c_int) -> u32 {
+        libc::SECCOMP_RET_ERRNO | errno.unsigned_abs()
+    }
+
+    /// What the kernel would make of a call: the steps that filters are made of, and no others.
+    fn verdict(program: &BpfProgram, call: i64, arguments: &[i64]) -> u32 {
+        let mut data = vec![u32::try_from(call).unwrap(), ARCH, 0, 0];
+        let both = |argument: &i64| [argument & 0xffff_ffff, argument >> 32].map(|half| u32::try_from(half).unwrap());
+        data.extend(arguments.iter().flat_map(both));
+        data.resize(16, 0);
+        let (mut at, mut word) = (0, 0);
+        loop {
+            let sock_filter { code, jt, jf, k } = program[at].clone();
+            at += 1;
+            let holds = match u32::from(code) {
+                0x20 => {
+                    word = data[k as usize / 4];
+                    continue;
+                }
+                0x54 => {
+                    word &= k;
+                    continue;
+                }
+                0x05 => {
+                    at += k as usize;
+                    continue;
+                }
+                0x06 => return k,
+                0x15 => word == k,
+                0x25 => word > k,
+                0x35 => word >= k,
+                other => panic!("an unknown step {other:#x}"),
+            };
+            at += usize::from(if holds { jt } else { jf });
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    const ARCH: u32 = 0xc000_003e;
+    #[cfg(target_arch = "aarch64")]
+    const ARCH: u32 = 0xc000_00b7;
+    #[cfg(target_arch = "riscv64")]
+    const ARCH: u32 = 0xc000_00f3;
+
+    #[test]
+    fn what_leaves_the_sandbox_is_refused_and_what_builds_do_is_not() {
+        let filter = whole(Sockets::Own).unwrap();
+        let check = |call: i64, arguments: &[i64], expected: u32| {
+            assert_eq!(verdict(&filter, call, arguments), expected, "{call} {arguments:?}");
+        };
+        let no = refused(libc::ENOSYS);
+        for call in CALLS {
+            check(*call, &[], no);
+            check(*call | i64::from(SECOND_SET), &[], no);
+        }
+        check(libc::SYS_openat | i64::from(SECOND_SET), &[], no);
+        check(libc::SYS_openat, &[], ALLOWED);
+        check(libc::SYS_clone, &[i64::from(libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD)], ALLOWED);
+        check(libc::SYS_clone, &[i64::from(libc::CLONE_NEWUSER | libc::SIGCHLD)], no);
+        check(libc::SYS_ioctl, &[0, 0x5401], ALLOWED);
+        check(libc::SYS_ioctl, &[0, 0x5412], no);
+        // The kernel looks at the lower half of what is an `int`.
+        check(libc::SYS_ioctl, &[0, 0x1_0000_5412], no);
+        check(libc::SYS_socket, &[i64::from(libc::AF_UNIX)], ALLOWED);
+        for family in [libc::AF_VSOCK, libc::AF_ALG, libc::AF_PACKET, libc::AF_BLUETOOTH] {
+            check(libc::SYS_socket, &[i64::from(family)], no);
+        }
+    }
+
+    #[test]
+    fn programs_outside_cannot_be_talked_to() {
+        let check = |sockets: Sockets, call: i64, arguments: [libc::c_int; 2], expected: u32| {
+            let verdict = verdict(&parts(sockets).unwrap()[1], call, &arguments.map(i64::from));
+            assert_eq!(verdict, expected, "{sockets:?} {call} {arguments:?}");
+        };
+        let (no, flags) = (refused(libc::EACCES), libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK);
+        for sockets in [Sockets::Network, Sockets::None] {
+            check(sockets, libc::SYS_socket, [libc::AF_UNIX, libc::SOCK_STREAM], no);
+            check(sockets, libc::SYS_socket, [libc::AF_NETLINK, libc::SOCK_RAW], ALLOWED);
+            for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET] {
+                check(sockets, libc::SYS_socketpair, [libc::AF_UNIX, kind | flags], ALLOWED);
+            }
+            // A pair of these can be connected to a third.
+            for kind in ADDRESSABLE {
+                check(sockets, libc::SYS_socketpair, [libc::AF_UNIX, kind], no);
+                check(sockets, libc::SYS_socketpair, [libc::AF_UNIX, kind | flags], no);
+            }
+        }
+        check(Sockets::Network, libc::SYS_socket, [libc::AF_INET6, libc::SOCK_STREAM], ALLOWED);
+        check(Sockets::None, libc::SYS_socket, [libc::AF_INET6, libc::SOCK_STREAM], no);
+        check(Sockets::Own, libc::SYS_socketpair, [libc::AF_UNIX, libc::SOCK_DGRAM], ALLOWED);
+    }
 }
