@@ -327,7 +327,10 @@ async function links() {
 
 async function editMode() {
   const edit = { path: FILE, edits: [{ old_text: " CHF", new_text: " SEK" }] };
-  await bench.chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
+  const mode = bench.chat.getByRole("combobox", { name: "Mode", exact: true });
+  await mode.focus();
+  await mode.selectOption("edit");
+  await bench.chat.locator('select.mode:focus option[value="edit"][selected]').waitFor({ state: "attached" }); // drawn again, the keyboard is still on it
   await bench.page.locator(".statusbar-item", { hasText: "tandem edit" }).waitFor();
   await model.script([{ call: { id: "call_6", name: "edit_file", arguments: edit } }], [{ text: "In crowns." }]);
   await bench.say("In crowns, then.");

@@ -20,6 +20,8 @@ const KEY = "tandem.apiKey";
 
 export class Server implements Disposable {
   private client: Promise<LanguageClient> | undefined;
+  /** Of the server before: two at once would be in each other's way, and the one's end would be taken for the other's. */
+  private end: Promise<void> = Promise.resolve();
   private readonly updated = new EventEmitter<protocol.UpdateParams>();
   private readonly statusChanged = new EventEmitter<protocol.StatusParams>();
   private readonly ended = new EventEmitter<void>();
@@ -48,9 +50,12 @@ export class Server implements Disposable {
   }
 
   async stop(): Promise<void> {
-    const client = await this.client?.catch(() => undefined);
-    this.client = undefined;
-    await client?.dispose();
+    const { client } = this;
+    if (client !== undefined) {
+      this.client = undefined;
+      this.end = client.then((one) => one.dispose()).catch(() => undefined); // one that did not start has ended
+    }
+    await this.end;
   }
 
   async setApiKey(key: string): Promise<void> {
@@ -65,14 +70,20 @@ export class Server implements Disposable {
   }
 
   private start(): Promise<LanguageClient> {
-    this.client ??= this.launch().catch((error: unknown) => {
-      this.client = undefined;
-      throw error;
-    });
+    if (this.client === undefined) {
+      const client = this.end.then(() => this.launch(gone));
+      const gone = () => {
+        if (this.client === client) {
+          this.client = undefined;
+        }
+      };
+      client.catch(gone);
+      this.client = client;
+    }
     return this.client;
   }
 
-  private async launch(): Promise<LanguageClient> {
+  private async launch(gone: () => void): Promise<LanguageClient> {
     const settings = readSettings();
     const host = { platform: process.platform, home: homedir(), env: process.env, isFile: isExecutable };
     const found = findServer(settings.serverPath, host);
@@ -80,7 +91,7 @@ export class Server implements Disposable {
       throw new StartError(found.problem);
     }
     const env = environment(settings, await this.secrets.get(KEY), process.env);
-    const client = this.connect(found.program, env, settings);
+    const client = this.connect(found.program, env, settings, gone);
     try {
       await client.start();
     } catch (error) {
@@ -92,7 +103,7 @@ export class Server implements Disposable {
     return client;
   }
 
-  private connect(program: string, env: Record<string, string>, settings: Settings): LanguageClient {
+  private connect(program: string, env: Record<string, string>, settings: Settings, gone: () => void): LanguageClient {
     const options = { env, cwd: folder() };
     const client = new LanguageClient(
       "tandem",
@@ -123,7 +134,7 @@ export class Server implements Disposable {
     });
     client.onDidChangeState(({ oldState, newState }) => {
       if (newState === State.Stopped && oldState === State.Running) {
-        this.client = undefined;
+        gone();
         this.ended.fire();
       }
     });

@@ -20,6 +20,7 @@ export class Composer {
   private readonly input: HTMLTextAreaElement;
   private readonly chips = new Slot("chips");
   private readonly pickers = new Slot("pickers");
+  private readonly usage = new Slot("usage");
   private readonly action = new Slot("action");
   private readonly suggestions: Suggestions;
   /** A turn runs: there is something to stop. */
@@ -38,7 +39,7 @@ export class Composer {
     });
     this.input.value = draft.get();
     const attach = iconButton("add", "Add the selection or the open file", () => send({ type: "attach" }));
-    const bar = h("div", { class: "bar" }, attach, this.pickers.element, this.action.element);
+    const bar = h("div", { class: "bar" }, attach, this.pickers.element, this.usage.element, this.action.element);
     const complete = (request: number, query: string) => send({ type: "complete", request, query });
     this.suggestions = new Suggestions(this.input, complete, () => this.edited());
     const { element: list, status } = this.suggestions;
@@ -70,16 +71,9 @@ export class Composer {
     this.suggestions.commands = commands;
     this.input.placeholder = this.isBusy ? "What comes next… (Alt+Enter: now)" : "Ask tandem… (@ file, / command)";
     this.chips.set(attachments, () => attachments.map((label, index) => this.chip(label, index)));
-    this.pickers.set({ pickers, usage }, () => [
-      ...pickers.filter(({ id }) => PICKERS.includes(id)).map((picker) => this.picker(picker)),
-      usage &&
-        usage.size > 0 &&
-        h(
-          "span",
-          { class: "usage", title: `${usage.used} of ${usage.size} tokens of context` },
-          `${Math.round((100 * usage.used) / usage.size)} %`,
-        ),
-    ]);
+    const offered = pickers.filter(({ id }) => PICKERS.includes(id));
+    this.pickers.set(offered, () => offered.map((picker) => this.picker(picker)));
+    this.usage.set(usage, () => [usage && usage.size > 0 && share(usage)]);
     this.action.set(this.isBusy, () => (this.isBusy ? [this.nowButton(), this.stopButton()] : [this.sendButton()]));
   }
 
@@ -151,4 +145,8 @@ export class Composer {
     this.edited();
     this.send({ type: "send", text, now });
   }
+}
+
+function share({ used, size }: NonNullable<ChatState["usage"]>): HTMLElement {
+  return h("span", { title: `${used} of ${size} tokens of context` }, `${Math.round((100 * used) / size)} %`);
 }

@@ -17,7 +17,10 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return element;
 }
 
-/** Redraws its place only when what it shows is different, so that focus, scrolling and folding survive. */
+const FOCUSABLE = "button, select, [tabindex]";
+const nameOf = (element: HTMLElement) => element.ariaLabel ?? element.textContent;
+
+/** Redraws its place only when what it shows is different, so that scrolling and folding survive. The keyboard stays where it was. */
 export class Slot {
   readonly element: HTMLElement;
   private shown = "";
@@ -30,7 +33,18 @@ export class Slot {
     const key = JSON.stringify(data);
     if (key !== this.shown) {
       this.shown = key;
+      const held = this.focusable().find((one) => one === document.activeElement);
       this.element.replaceChildren(...render(data).filter((child) => child !== undefined && child !== false));
+      if (held !== undefined) {
+        const name = nameOf(held); // never another one in its place: a key meant for the one must not work the other
+        this.focusable()
+          .find((one) => nameOf(one) === name)
+          ?.focus();
+      }
     }
+  }
+
+  private focusable(): HTMLElement[] {
+    return [...this.element.querySelectorAll<HTMLElement>(FOCUSABLE)];
   }
 }
