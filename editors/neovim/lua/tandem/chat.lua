@@ -61,11 +61,14 @@ function Chat:forget()
   self.tools, self.flow, self.plan, self.question, self.after_tool, self.last_line = {}, nil, nil, nil, false, nil
 end
 
+--- Begins anew; what is written in the input and not sent stays.
 function Chat:clear()
-  self:transcript():reset(self:title(), user_heading)
+  local draft = self:transcript():input_text()
+  self.text:reset(self:title(), user_heading)
   api.nvim_buf_clear_namespace(self.buf, decor, 0, -1)
   self:forget()
   self:decorate_fixed()
+  self.text:set_input(draft)
 end
 
 ---@param row integer
