@@ -117,13 +117,13 @@ fn remark(text: &str) -> Projected {
 }
 
 /// What a permission question shows: the call as it will happen.
-pub(crate) fn question(call_id: &str, kind: ToolKind, preview: Preview) -> acp::ToolCallUpdate {
+pub(crate) fn question(call_id: &str, kind: ToolKind, mut preview: Preview) -> acp::ToolCallUpdate {
     let description = preview.description().join("\n");
     let mut content: Vec<acp::ToolCallContent> = Vec::new();
     if !description.is_empty() {
         content.push(acp::ContentBlock::from(description).into());
     }
-    content.extend(diffs(&preview.diffs));
+    content.extend(diffs(&std::mem::take(&mut preview.diffs)));
     let fields = previewed(kind, preview).status(acp::ToolCallStatus::Pending).content(content);
     acp::ToolCallUpdate::new(call_id.to_owned(), fields)
 }

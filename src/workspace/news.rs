@@ -3,6 +3,7 @@
 //! Each new text is told once, and nothing rests on it: whoever changes a file looks at its text again.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::disk::blocking;
@@ -33,10 +34,13 @@ pub(super) async fn news(workspace: &Workspace) -> Vec<News> {
     let touched: Vec<_> = blocking(move || read.into_iter().filter_map(touched).collect()).await;
     let mut news = Vec::new();
     for path in touched {
-        let text = match workspace.peek(&path).await {
-            Ok(file) => Some(file.text),
-            Err(FileError::NotFound(_)) => None,
-            Err(_) => continue,
+        let text = match workspace.document(&path) {
+            Some(document) => Some(Arc::clone(&document.text)),
+            None => match workspace.peek(&path).await {
+                Ok(file) => Some(file.text),
+                Err(FileError::NotFound(_)) => None,
+                Err(_) => continue,
+            },
         };
         if workspace.0.seen.is_news(&path, text.as_deref()) {
             news.push(News { path, gone: text.is_none() });

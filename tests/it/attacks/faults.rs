@@ -246,6 +246,7 @@ pub fn stop_and_continue(run: &mut Run, case: &Case) {
             heard.iter().skip(from).any(|heard| heard.update("agent_message_chunk").is_some()).then_some(())
         });
         run.server.signal(Signal::STOP);
+        // The case is that time passes: there is no event to wait for in a process that is stopped.
         std::thread::sleep(time);
         run.server.signal(Signal::CONT);
     });

@@ -173,6 +173,7 @@ impl Run {
             |heard: &Heard| heard.update("tool_call_update").is_some_and(|update| update["status"] == "in_progress");
         let over = |heard: &Heard| heard.is_answer() && heard.message["id"] == *turn.id;
         self.server.wait(PATIENCE, |heard| heard.iter().any(|heard| begun(heard) || over(heard)).then_some(()));
+        // How long after is the case's to say: it is about a cancel in the middle of something that tells nothing.
         std::thread::sleep(time);
         let session = self.session.clone().unwrap_or_default();
         self.server.cancel(&session, turn);
@@ -276,6 +277,7 @@ impl Run {
                 let fits = |heard: &Heard| heard.is_answer() && heard.message["id"] == *value;
                 server.wait(Duration::from_secs(10), |heard| heard.iter().any(fits).then_some(()));
             }
+            // A step of the case, such as a client that is silent for so long.
             "wait_ms" => std::thread::sleep(Duration::from_millis(value.as_u64().unwrap_or(0))),
             "close_stdin" => server.close_stdin(),
             "close_stdout" => server.close_stdout(),

@@ -89,6 +89,7 @@ fn accept(listener: TcpListener, port: u16, shared: &Arc<Shared>) {
     while !shared.over.load(Ordering::Relaxed) {
         if let Some(times) = shared.refused() {
             door = None;
+            // A server that is down for a while is what is played.
             std::thread::sleep(SHUT * times);
             continue;
         }
@@ -101,6 +102,7 @@ fn accept(listener: TcpListener, port: u16, shared: &Arc<Shared>) {
                 // It ends with its connection. Whatever breaks there is part of the play.
                 std::thread::spawn(move || _ = serve(stream, &shared));
             }
+            // Nobody yet; the standard library cannot wait for a connection and for the end at once.
             Err(_) => std::thread::sleep(Duration::from_millis(1)),
         }
     }
@@ -263,6 +265,7 @@ impl Reply {
         for event in events.iter().filter(|event| !event.is_empty()) {
             self.chunk(event.as_bytes())?;
             if let Some(delay) = delay_ms {
+                // The pace of a slow model is what is played.
                 std::thread::sleep(Duration::from_millis(delay));
             }
         }
