@@ -7,7 +7,7 @@ Prints `PORT <n>` and then answers, on 127.0.0.1:
     POST /ctl/script            appends a JSON list of replies; each completion consumes one
     POST /ctl/open/NAME         opens a gate, also before a reply reaches it
     POST /ctl/reset             forgets everything and hangs up on running replies
-    GET  /ctl/state             {requests: [bodies], waiting: [gates], consumed, closed_early}
+    GET  /ctl/state             {requests: [bodies], waiting: [gates], consumed, closed_early, played_seconds}
 
 A reply is a list of steps, run in order:
 
@@ -31,6 +31,7 @@ import asyncio
 import json
 import re
 import sys
+import time
 from urllib.parse import parse_qs, unquote, urlsplit
 
 WAIT_SECONDS = 20
@@ -52,9 +53,10 @@ class State:
         self.opened = set()
         self.consumed = 0
         self.closed_early = 0
+        self.played_seconds = 0  # how long the last reply took to stream
 
     def public(self):
-        keys = ("requests", "waiting", "consumed", "closed_early")
+        keys = ("requests", "waiting", "consumed", "closed_early", "played_seconds")
         return {key: getattr(self, key) for key in keys}
 
     async def notify(self):
@@ -106,6 +108,13 @@ class Stream:
         self.deltas += 1
         await self.choice(delta)
 
+    async def words(self, words, delay_ms):
+        """One delta a word, on a schedule: what the clock rounds up is caught up with."""
+        began = time.monotonic()
+        for count, word in enumerate(words, 1):
+            await asyncio.sleep(max(0, began + count * delay_ms / 1000 - time.monotonic()))
+            await self.delta({"content": word})
+
     async def call(self, call, fragments, delay_ms):
         index, self.calls = self.calls, self.calls + 1
         arguments = call["arguments"]
@@ -145,6 +154,7 @@ def pieces(text, count):
 
 async def play(state, stream, steps):
     """Runs the steps of one reply."""
+    began = time.monotonic()
     await stream.begin()
     for step in steps:
         delay_ms = step.get("delay_ms", 0)
@@ -154,8 +164,7 @@ async def play(state, stream, steps):
             case {"reasoning": text}:
                 await stream.delta({"reasoning_content": text}, delay_ms)
             case {"words": text}:
-                for word in re.findall(r"\s*\S+\s*$|\s*\S+", text):
-                    await stream.delta({"content": word}, delay_ms)
+                await stream.words(re.findall(r"\s*\S+\s*$|\s*\S+", text), delay_ms)
             case {"call": call}:
                 await stream.call(call, step.get("fragments", 1), delay_ms)
             case {"gate": gate}:
@@ -163,6 +172,7 @@ async def play(state, stream, steps):
             case {"hang": True}:
                 await asyncio.Event().wait()
     await stream.end()
+    state.played_seconds = time.monotonic() - began
 
 
 def respond(writer, status, body, headers=()):

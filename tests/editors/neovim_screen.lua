@@ -124,7 +124,7 @@ fn port() -> Result<u16, String> {
     text.parse().map_err(|_| format!("{text:?} is no port"))
 }]]
 
-local init = [[
+M.init = [[
 vim.opt.runtimepath:prepend(%q)
 vim.opt.runtimepath:append(vim.fs.normalize(vim.env.VIMRUNTIME .. '/../../../lib/nvim')) -- Debian's parsers
 vim.o.termguicolors, vim.o.number, vim.o.swapfile, vim.o.laststatus = true, true, false, 3
@@ -212,7 +212,7 @@ function M.test(t, model, setup)
   vim.fn.mkdir(folder .. '/.git', 'p')
   vim.fn.mkdir(folder .. '/src', 'p')
   vim.fn.writefile(vim.split(source, '\n', { plain = true, trimempty = true }), folder .. '/src/main.rs')
-  vim.fn.writefile(vim.split(init:format(setup.plugin, setup.binary), '\n'), setup.home .. '/init.lua')
+  vim.fn.writefile(vim.split(M.init:format(setup.plugin, setup.binary), '\n'), setup.home .. '/init.lua')
   model:script(unpack(replies))
   local screen = M.start({
     nvim = vim.v.progpath,

@@ -20,26 +20,34 @@ end, {
   end,
 })
 
-for name, modes in pairs({
-  ask = { 'n', 'x' },
-  steer = { 'n', 'x' },
-  edit = { 'n', 'x' },
-  chat = { 'n' },
-  stop = { 'n' },
-  mode = { 'n' },
-  model = { 'n' },
-  effort = { 'n' },
-  allow = { 'n' },
-  reject = { 'n' },
-  new = { 'n' },
-  undo = { 'n' },
-  review = { 'n' },
-  keep = { 'n' },
-  reject_hunk = { 'n' },
-  next_hunk = { 'n' },
-  prev_hunk = { 'n' },
-}) do
-  vim.keymap.set(modes, ('<Plug>(tandem-%s)'):format((name:gsub('_', '-'))), function()
+--- By name: the modes, and what :map says it does.
+local maps = {
+  ask = { 'nx', 'ask about the selection or the code' },
+  steer = { 'nx', 'add to the running turn' },
+  edit = { 'nx', 'edit the selection or the buffer' },
+  chat = { 'n', 'open or close the chat' },
+  stop = { 'n', 'stop the turn' },
+  mode = { 'n', 'choose the mode' },
+  model = { 'n', 'choose the model' },
+  effort = { 'n', 'choose the effort' },
+  allow = { 'n', 'allow what is asked' },
+  reject = { 'n', 'reject what is asked, or the change here' },
+  new = { 'n', 'start a new conversation' },
+  sessions = { 'n', 'resume a conversation' },
+  undo = { 'n', 'undo the last turn' },
+  review = { 'n', 'review the changes' },
+  keep = { 'n', 'keep the change here' },
+  reject_hunk = { 'n', 'reject the change here' },
+  next_hunk = { 'n', 'go to the next change' },
+  prev_hunk = { 'n', 'go to the previous change' },
+}
+
+for name, map in pairs(maps) do
+  local options = { desc = 'tandem: ' .. map[2], noremap = true }
+  options.callback = function()
     require('tandem')[name]()
-  end, { desc = 'tandem: ' .. name })
+  end
+  for mode in map[1]:gmatch('.') do
+    vim.api.nvim_set_keymap(mode, '<Plug>(tandem-' .. name:gsub('_', '-') .. ')', '', options)
+  end
 end

@@ -182,6 +182,17 @@ t.test('an edit shows its diff in a fence that its text cannot close', function(
   t.equal(rendered.fold, false)
 end)
 
+t.test('a diff is shown until it is settled, then it folds', function()
+  local call = { toolCallId = '1', title = 'Edit a', content = { { type = 'diff', path = '/a', newText = 'x\n' } } }
+  for status, folds in pairs({ pending = false, in_progress = false, completed = true, failed = true }) do
+    call.status = status
+    t.equal(render.tool(call).fold, folds, status)
+  end
+  call.status = 'failed'
+  table.insert(call.content, { type = 'content', content = { type = 'text', text = 'not found' } })
+  t.equal(render.tool(call).fold, false, 'why it failed is shown')
+end)
+
 t.test('the output of a call folds, of a failed one it does not', function()
   local call = { toolCallId = '1', title = 'Read\na.txt', status = 'completed' }
   call.content = { { type = 'content', content = { type = 'text', text = '```\nx' } } }
@@ -418,6 +429,7 @@ local function drawn(...)
   for _, update in ipairs({ ... }) do
     chat:update(update)
   end
+  chat:settle()
   local text = text_of(chat.buf)
   api.nvim_buf_delete(chat.buf, { force = true })
   return (text:gsub('^# [^\n]*\n', ''):gsub('\n\n## You\n$', ''))
@@ -440,6 +452,69 @@ t.test('deltas make blocks without empty lines around them, however they are cut
   )
   t.equal(text, '\n> Thinking\n> hm\n> \n> so\n\nIt is\n\nthis.')
 end)
+
+t.test('deltas are drawn with the next frame, and all of them before what follows', function()
+  local chat = require('tandem.chat').new({ root = vim.fn.tempname(), state = 'running' })
+  chat:transcript()
+  local changes = 0
+  api.nvim_buf_attach(chat.buf, false, {
+    on_lines = function()
+      changes = changes + 1
+    end,
+  })
+  chat:update(delta('agent_message_chunk', 'first'))
+  t.contains(text_of(chat.buf), 'first')
+  local before = changes
+  for _ = 1, 500 do
+    chat:update(delta('agent_message_chunk', ' and'))
+  end
+  t.equal(changes - before <= 4, true, ('500 deltas made %d changes'):format(changes - before))
+  chat:update({ sessionUpdate = 'tool_call', toolCallId = '1', title = 'Read a' })
+  t.contains(text_of(chat.buf), ('first' .. (' and'):rep(500)) .. '\n\nRead a')
+  chat:update(delta('agent_message_chunk', 'one'))
+  chat:update(delta('agent_message_chunk', ' two'))
+  t.wait('the next frame', function()
+    return text_of(chat.buf):find('one two', 1, true)
+  end)
+  chat:update(delta('agent_message_chunk', ' three'))
+  api.nvim_buf_delete(chat.buf, { force = true })
+  vim.wait(50) -- a frame that comes after the buffer is gone
+end)
+
+t.test('Markdown is cut where both parts mean the same alone', function()
+  local scan = require('tandem.markdown').scan
+  local function count(text)
+    return (scan(vim.split(text, '\n', { plain = true })))
+  end
+  t.equal(count('one\ntwo'), 0)
+  t.equal(count('one\n\ntwo'), 2)
+  t.equal(count('- one\n\n  more of it'), 0)
+  t.equal(count('one\n\n```\n\nnot here'), 2)
+  t.equal(count('````\n```\n\nx\n````\n\nhere'), 6)
+  local _, fences = scan({ 'x', '```lua', 'a', '```', '~~~' })
+  t.equal(fences, { { first = 1, last = 3, open = false }, { first = 4, last = 4, open = true } })
+end)
+
+if require('tandem.markdown').is_available() then
+  t.test('Markdown is highlighted as it streams, without a highlighter over the whole chat', function()
+    local chat = require('tandem.chat').new({ root = vim.fn.tempname(), state = 'running' })
+    chat:transcript()
+    for _, text in ipairs({ 'It **is** `so`.\n\n', '```lua\nlocal x = 1\n', '```\n\nDone **now', '**.' }) do
+      chat:update(delta('agent_message_chunk', text))
+    end
+    chat:settle()
+    local found = {}
+    local space = api.nvim_get_namespaces()['tandem.markdown']
+    for _, mark in ipairs(api.nvim_buf_get_extmarks(chat.buf, space, 0, -1, { details = true })) do
+      found[('%d %s'):format(mark[2], mark[4].hl_group or 'hidden')] = true
+    end
+    for _, expected in ipairs({ '2 @markup.strong.markdown_inline', '4 TandemCode', '5 @keyword.lua', '8 @markup.strong.markdown_inline' }) do
+      t.equal(found[expected], true, expected)
+    end
+    t.equal(vim.treesitter.highlighter.active[chat.buf], nil)
+    api.nvim_buf_delete(chat.buf, { force = true })
+  end)
+end
 
 t.test('tool calls stand together, a changed one changes in place', function()
   local text = drawn(

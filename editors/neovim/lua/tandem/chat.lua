@@ -9,6 +9,8 @@ local api = vim.api
 local decor = api.nvim_create_namespace('tandem.decor')
 local state_decor = api.nvim_create_namespace('tandem.state')
 
+local has_conceal_lines = vim.fn.has('nvim-0.11') == 1
+
 local user_heading, agent_heading = '## You', '## tandem'
 
 ---@class tandem.DrawnTool
@@ -136,6 +138,7 @@ end
 ---@param label? string what is attached
 function Chat:say(question, label)
   local text = self:transcript()
+  self:settle()
   local lines = vim.list_extend({ user_heading }, render.split(question))
   if label then
     lines[#lines + 1] = '`' .. label .. '`'
@@ -144,13 +147,14 @@ function Chat:say(question, label)
   self:decorate_heading((text:rows(asked)), 'You', 'TandemUser')
   local heading = text:add({ agent_heading })
   self:decorate_heading((text:rows(heading)), 'tandem', 'TandemAgent')
-  self.flow, self.plan, self.after_tool = nil, nil, false
+  self.plan, self.after_tool = nil, false
 end
 
 ---@param failure? string the server's words
 ---@param stop_reason? string
 function Chat:end_turn(failure, stop_reason)
-  self.flow, self.question = nil, nil
+  self:settle()
+  self.question = nil
   for id, drawn in pairs(self.tools) do
     if drawn.call.status == 'pending' or drawn.call.status == 'in_progress' then
       self:tool({ toolCallId = id, status = 'failed' }) -- nobody tells any more what became of it
@@ -183,7 +187,7 @@ function Chat:line(message, highlight, sign)
     return
   end
   self.last_line = message
-  self.flow = nil
+  self:settle()
   local block = text:add(render.split(message), { highlight = highlight })
   if sign then
     self:sign((text:rows(block)), sign, highlight)
@@ -196,9 +200,18 @@ end
 function Chat:stream(kind, delta)
   local text = self:transcript()
   if not self.flow or self.flow.kind ~= kind then
+    self:settle()
     self.flow, self.after_tool = Flow.new(text, kind), false
   end
   self.flow:write(delta)
+end
+
+--- What streams ends here: something else follows.
+function Chat:settle()
+  if self.flow then
+    self.flow:finish()
+    self.flow = nil
+  end
 end
 
 local sign_highlights = {
@@ -231,10 +244,21 @@ function Chat:draw(block, rendered)
       hl_eol = mark.last == nil,
       priority = 200,
     })
+    if mark.hidden then
+      self:hide(row)
+    end
     if mark.status then
       self:sign(row, config.get().icons[mark.status], sign_highlights[mark.status])
     end
   end
+end
+
+--- Hides a row that only Markdown needs, where the editor can.
+---@param row integer
+function Chat:hide(row)
+  local width = #api.nvim_buf_get_lines(self.buf, row, row + 1, true)[1]
+  local options = { end_col = width, conceal = '', conceal_lines = has_conceal_lines and '' or nil }
+  api.nvim_buf_set_extmark(self.buf, decor, row, 0, options)
 end
 
 ---@param drawn tandem.DrawnTool
@@ -244,8 +268,9 @@ function Chat:draw_tool(drawn)
   if drawn.call.kind == 'think' and drawn.call.status ~= 'failed' and not asked then
     return -- what it changes is drawn itself, such as the plan
   elseif not drawn.block then
+    self:settle()
     drawn.block = self.text:add({ '' }, { gap = not self.after_tool })
-    self.flow, self.after_tool = nil, true
+    self.after_tool = true
   end
   local rendered = render.tool(drawn.call, asked and question.options or nil)
   rendered.marks[1].status = drawn.call.status or 'pending'
@@ -267,7 +292,8 @@ function Chat:draw_plan(entries)
   local text = self:transcript()
   local rendered = render.plan(entries)
   if not self.plan then
-    self.flow, self.after_tool = nil, false
+    self:settle()
+    self.after_tool = false
     self.plan = text:add({ '' })
   end
   self:draw(self.plan, rendered)
@@ -293,6 +319,9 @@ local draw = {
 function Chat:update(update)
   local how = draw[update.sessionUpdate]
   if how then
+    if self.flow and how ~= draw.agent_message_chunk and how ~= draw.agent_thought_chunk then
+      self.flow:flush() -- what came before is seen before
+    end
     how(self, update)
   end
 end

@@ -1,11 +1,19 @@
---- Text that arrives in deltas: one block of answer or reasoning.
+--- Text that arrives in deltas: one block of answer or reasoning. Deltas are drawn as often as a screen shows them, not
+--- as often as they come.
 --- Invariant: a block neither begins nor ends with empty lines, however the deltas are cut.
+local markdown = require('tandem.markdown')
+
+local FRAME_MS = 33
 
 ---@class tandem.Flow
 ---@field kind 'answer'|'thought'
 ---@field private text tandem.Transcript
 ---@field private block? tandem.Block made with the first visible character
 ---@field private held string newlines that wait for what follows them
+---@field private deltas string[] not drawn yet
+---@field private drawn_at number
+---@field private waits boolean for the next frame
+---@field private standing integer how many rows are highlighted for good
 local Flow = {}
 Flow.__index = Flow
 
@@ -13,12 +21,35 @@ Flow.__index = Flow
 ---@param kind 'answer'|'thought'
 ---@return tandem.Flow
 function Flow.new(text, kind)
-  return setmetatable({ text = text, kind = kind, held = '' }, Flow)
+  local flow = { text = text, kind = kind, held = '', deltas = {}, drawn_at = 0, waits = false, standing = 0 }
+  return setmetatable(flow, Flow)
 end
 
+--- Takes a delta: the first one is drawn at once, later ones with the next frame.
 ---@param delta string
 function Flow:write(delta)
-  delta = delta:gsub('\r', '')
+  self.deltas[#self.deltas + 1] = delta
+  local rest = self.drawn_at + FRAME_MS - vim.uv.now()
+  if rest <= 0 then
+    self:flush()
+  elseif not self.waits then
+    self.waits = true
+    vim.defer_fn(function()
+      self.waits = false
+      if vim.api.nvim_buf_is_loaded(self.text.buf) then
+        self:flush()
+      end
+    end, rest)
+  end
+end
+
+--- Draws what came.
+function Flow:flush()
+  if #self.deltas == 0 then
+    return
+  end
+  local delta = table.concat(self.deltas):gsub('\r', '')
+  self.deltas, self.drawn_at = {}, vim.uv.now()
   if not self.block then
     delta = delta:gsub('^%s+', '')
     if delta == '' then
@@ -30,7 +61,14 @@ function Flow:write(delta)
   self.held = newlines
   if body ~= '' then
     self.text:append(self.block, self.kind == 'thought' and body:gsub('\n', '\n> ') or body)
+    self:highlight(true)
   end
+end
+
+--- Draws all of it: something else follows.
+function Flow:finish()
+  self:flush()
+  self:highlight(false)
 end
 
 function Flow:begin()
@@ -39,6 +77,16 @@ function Flow:begin()
     self.held = '\n'
   else
     self.block = self.text:add({ '' })
+  end
+end
+
+---@private
+---@param grows boolean
+function Flow:highlight(grows)
+  if self.block and self.kind == 'answer' and self.text.has_markdown then
+    local first, last = self.text:rows(self.block)
+    local from = math.min(first + self.standing, last)
+    self.standing = self.standing + markdown.highlight(self.text.buf, from, last, grows)
   end
 end
 

@@ -7,6 +7,7 @@ local M = {}
 ---@field first? integer byte column; the whole line when absent
 ---@field last? integer
 ---@field status? tandem.ToolStatus shown as a sign
+---@field hidden? boolean
 
 ---@class tandem.Rendered
 ---@field lines string[]
@@ -73,6 +74,7 @@ end
 ---@param lines string[]
 local function add_fenced(out, language, lines)
   local mark = fence(lines)
+  out.marks[#out.marks + 1] = { row = #out.lines, highlight = 'TandemDim', hidden = true }
   out.lines[#out.lines + 1] = mark .. language
   for _, line in ipairs(lines) do
     local highlight = language == 'diff' and line_highlights[line:sub(1, 1)] or 'TandemDim'
@@ -81,6 +83,7 @@ local function add_fenced(out, language, lines)
     end
     out.lines[#out.lines + 1] = line
   end
+  out.marks[#out.marks + 1] = { row = #out.lines, highlight = 'TandemDim', hidden = true }
   out.lines[#out.lines + 1] = mark
 end
 
@@ -123,11 +126,12 @@ end
 
 --- What stands under a tool call's title: its diffs and its output.
 ---@param content tandem.ToolContent[]
+---@param status? tandem.ToolStatus
 ---@param live boolean whether more output is to come: its last lines are shown
 ---@param asked boolean whether it is what is asked about: read with care
 ---@return tandem.Rendered body
 ---@return { [1]: string, [2]?: string }[] summary what stands behind the title
-local function tool_body(content, live, asked)
+local function tool_body(content, status, live, asked)
   local body = { lines = {}, marks = {}, fold = false } ---@type tandem.Rendered
   local added, removed, diffs, output = 0, 0, 0, 0
   for _, item in ipairs(content) do
@@ -142,9 +146,10 @@ local function tool_body(content, live, asked)
     end
   end
   if diffs > 0 then
+    body.fold = status == 'completed' or (status == 'failed' and output == 0)
     return body, { { '  ' }, { '+' .. added, 'TandemAdd' }, { ' ' }, { '−' .. removed, 'TandemDelete' } }
   elseif output > 0 and not asked then
-    body.fold = not live
+    body.fold = not live and status ~= 'failed'
     return body, { { '  ' }, { output == 1 and '1 line' or output .. ' lines', 'TandemDim' } }
   end
   return body, {}
@@ -167,16 +172,16 @@ local function add_question(out, options)
   end
 end
 
---- A tool call: its title, then its diffs (shown) or its output (folded, unless the call failed), then the question
---- whether it may run.
+--- A tool call: its title, then its diffs (folded once they are settled) or its output (folded, unless the call failed),
+--- then the question whether it may run.
 ---@param call tandem.ToolCall
 ---@param options? tandem.PermissionOption[] when it is being asked for
 ---@return tandem.Rendered
 function M.tool(call, options)
   local live = call.kind == 'execute' and call.status == 'in_progress'
-  local body, summary = tool_body(call.content or {}, live, options ~= nil)
+  local body, summary = tool_body(call.content or {}, call.status, live, options ~= nil)
   local title = (call.title or call.kind or 'tool'):gsub('%s+', ' ')
-  local out = { lines = {}, marks = {}, fold = body.fold and call.status ~= 'failed' } ---@type tandem.Rendered
+  local out = { lines = {}, marks = {}, fold = body.fold } ---@type tandem.Rendered
   add_line(out, vim.list_extend({ { title, 'TandemTool' } }, summary))
   vim.list_extend(out.lines, body.lines)
   for _, mark in ipairs(body.marks) do

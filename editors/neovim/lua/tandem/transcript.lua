@@ -2,6 +2,8 @@
 --- time while the user types, folds and scrolls.
 --- Invariants: a block starts at its extmark and ends where the next one starts; text is only ever inserted at a
 --- block's end or in place of its whole content; a window follows the end only while its cursor is in the input.
+local markdown = require('tandem.markdown')
+
 local api = vim.api
 
 local marks = api.nvim_create_namespace('tandem.blocks')
@@ -22,6 +24,7 @@ local looks = api.nvim_create_namespace('tandem.looks')
 
 ---@class tandem.Transcript
 ---@field buf integer
+---@field has_markdown boolean whether it can be highlighted, see markdown.lua
 ---@field private last tandem.Block the block before the input
 ---@field private input tandem.Block
 local Transcript = {}
@@ -197,7 +200,7 @@ end
 ---@param title string
 ---@param heading string of the input
 function Transcript:reset(title, heading)
-  for _, namespace in ipairs({ marks, folds, looks }) do
+  for _, namespace in ipairs({ marks, folds, looks, markdown.namespace }) do
     api.nvim_buf_clear_namespace(self.buf, namespace, 0, -1)
   end
   vim.bo[self.buf].modifiable = true
@@ -224,7 +227,7 @@ end
 ---@param heading string
 ---@return tandem.Transcript
 function Transcript.new(buf, title, heading)
-  local transcript = setmetatable({ buf = buf }, Transcript)
+  local transcript = setmetatable({ buf = buf, has_markdown = markdown.is_available() }, Transcript)
   transcript:reset(title, heading)
   return transcript
 end

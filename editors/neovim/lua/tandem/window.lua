@@ -12,6 +12,7 @@ M.highlights = {
   TandemAgent = 'Special',
   TandemThought = 'Comment',
   TandemFolded = 'Normal',
+  TandemCode = 'ColorColumn',
   TandemTool = 'Bold',
   TandemAdd = 'Added',
   TandemDelete = 'Removed',
@@ -108,14 +109,6 @@ local function guard_transcript(buf)
   })
 end
 
---- Treesitter's Markdown where the parser is installed, else the syntax file.
----@param buf integer
-local function highlight_markdown(buf)
-  if not pcall(vim.treesitter.start, buf, 'markdown') then
-    vim.bo[buf].syntax = 'markdown'
-  end
-end
-
 ---@param root string
 ---@return integer buf
 function M.create_buffer(root)
@@ -129,7 +122,9 @@ function M.create_buffer(root)
   vim.bo[buf].formatlistpat = [[^\s*\([-+*]\|\d\+[.)]\|g[aAr] \)\s*]]
   vim.bo[buf].omnifunc = "v:lua.require'tandem.complete'.omnifunc"
   vim.bo[buf].filetype = 'tandem'
-  highlight_markdown(buf)
+  if not require('tandem.markdown').is_available() then
+    vim.bo[buf].syntax = 'markdown'
+  end
   set_keys(buf)
   guard_transcript(buf)
   return buf
