@@ -105,6 +105,26 @@ local function edit_call(id, old, new)
   return { call = { id = id, name = 'edit_file', arguments = arguments }, fragments = 6 }
 end
 
+--- What is shown of a change before it is made: rows that go, and virtual lines that come.
+---@param buf integer
+---@return string[]
+local function previewed(buf)
+  local found = {}
+  local space = api.nvim_get_namespaces()['tandem.preview']
+  for _, mark in ipairs(api.nvim_buf_get_extmarks(buf, space, 0, -1, { details = true })) do
+    if mark[4].hl_group then
+      found[#found + 1] = ('%d %s'):format(mark[2], mark[4].hl_group)
+    end
+    for _, line in ipairs(mark[4].virt_lines or {}) do
+      found[#found + 1] = ('%d %s'):format(mark[2], (line[1][1]:gsub('%s+$', '')))
+    end
+  end
+  table.sort(found, function(a, b)
+    return #a < #b
+  end)
+  return found
+end
+
 t.test('a question about a selection takes the unsaved text along and streams before its end', function()
   local buf = project('ask')
   api.nvim_buf_set_lines(buf, 1, 2, false, { '    println!("unsaved 😀 {name}");' })
@@ -161,11 +181,13 @@ t.test('an edit is shown, asked for, applied to the buffer only, and undone with
   t.contains(chat(), '-    println!("hello {name}");')
   t.contains(chat(), '+    println!("hé😀 {name}");')
   t.contains(chat(), 'Allow?')
-  t.contains(table.concat(notified, '\n'), ':Tandem allow')
+  t.contains(table.concat(notified, '\n'), 'tandem: :Tandem allow / :Tandem reject?  Edit')
+  t.equal(previewed(buf), { '1 TandemReviewDelete', '1     println!("hé😀 {name}");' }, 'the change is shown in its place')
   t.equal({ api.nvim_get_current_win(), api.nvim_win_get_cursor(0) }, { window, cursor }, 'the focus stays')
   t.equal(session().state, 'waiting')
   vim.cmd('Tandem allow')
   wait_idle()
+  t.equal(previewed(buf), {})
   t.contains(text_of(buf), 'hé😀 {name}')
   t.equal(vim.bo[buf].modified, true)
   t.equal(on_disk(buf), before, 'the disk is untouched')
@@ -198,21 +220,50 @@ t.test('two edits of one turn are one undo step', function()
   t.equal(text_of(buf), before)
 end)
 
-t.test('vim.ui.select gets the question, the refusal first, and a refused edit is not made', function()
+t.test('a picker never gets a permission request, and a refused edit is not made', function()
   local buf = project('reject')
-  local before, offered = text_of(buf), nil
-  vim.ui.select = function(items, options, choose)
-    offered = { names = vim.tbl_map(options.format_item, items), prompt = options.prompt, kind = items[1].kind }
-    choose(items[1], 1)
+  local before, picked = text_of(buf), false
+  vim.ui.select = function()
+    picked = true
   end
   model:script({ edit_call('c1', 'hello', 'bye') }, { { text = 'Then not.' } })
   vim.cmd('Tandem ask Edit it')
+  t.equal(wait_question().options[1].kind, 'reject_once')
+  vim.cmd('Tandem reject')
   wait_idle()
   vim.ui.select = default_select
-  t.equal(offered.kind, 'reject_once')
-  t.contains(offered.prompt, 'main.rs')
+  t.equal(picked, false)
   t.equal(text_of(buf), before)
+  t.equal(previewed(buf), {})
   t.contains(chat(), 'Then not.')
+end)
+
+t.test('where the chat is not in sight a float asks, which never takes the cursor', function()
+  local settings = vim.g.tandem
+  vim.g.tandem = vim.tbl_extend('force', settings, { chat = { auto_open = false } })
+  local buf = project('float')
+  local function floats()
+    return vim.tbl_filter(function(win)
+      return api.nvim_win_get_config(win).relative ~= ''
+    end, api.nvim_list_wins())
+  end
+  vim.keymap.set('n', '<Leader>ty', '<Plug>(tandem-allow)')
+  model:script({ edit_call('c1', 'hello', 'bye') }, { { text = 'Done.' } })
+  vim.cmd('Tandem ask Edit it')
+  wait_question()
+  local float = floats()[1]
+  t.equal(api.nvim_win_get_config(float).focusable, false)
+  t.equal(api.nvim_get_current_buf(), buf)
+  local shown = text_of(api.nvim_win_get_buf(float))
+  for _, part in ipairs({ 'Edit main.rs', '\\ty allow', ':Tandem reject reject' }) do
+    t.contains(shown, part)
+  end
+  vim.cmd('Tandem allow')
+  wait_idle()
+  t.equal(floats(), {})
+  t.contains(text_of(buf), 'bye')
+  vim.keymap.del('n', '<Leader>ty')
+  vim.g.tandem = settings
 end)
 
 t.test('a cancelled turn closes the connection to the model and says so', function()

@@ -194,10 +194,23 @@ end
 local function wait_text(t, screen, part)
   local ok, problem = pcall(t.wait, ('%q on the screen'):format(part), function()
     return screen:text():find(part, 1, true)
-  end, 10000)
+  end, 20000)
   if not ok then
     error(('%s; it shows:\n%s'):format(problem, screen:text()), 2)
   end
+end
+
+--- Waits until the user has seen what is asked and stopped typing, as the plugin sees it.
+---@param t table the harness
+---@param screen tandem.test.Screen
+local function calm(t, screen)
+  t.wait('a pause in the typing', function()
+    return screen:lua([[
+      local typed, question = require('tandem.typed'), require('tandem.permission').pending()
+      local is_seen = not question or typed.now() - question.shown_at > 700
+      return is_seen and not typed.is_older_than(math.huge)
+    ]])
+  end)
 end
 
 --- The tests of this file. With TANDEM_TEST_OUT set, the screens are kept there.
@@ -250,6 +263,7 @@ function M.test(t, model, setup)
     t.wait('the chat has the cursor', function()
       return screen:lua('return vim.bo.filetype') == 'tandem'
     end)
+    calm(t, screen)
     screen:keys('ga')
     wait_text(t, screen, 'returns an error now')
     wait_text(t, screen, '<CR> sends')
@@ -280,15 +294,15 @@ function M.test(t, model, setup)
       t.contains(asked, part)
     end
     picture('command', screen, setup.here)
+    calm(t, screen)
     screen:keys(':Tandem reject', 'Enter')
     wait_text(t, screen, 'Not run.')
   end)
 
-  t.test('on the screen: a picker waits until the user stopped typing', function()
+  t.test('on the screen: stray keys answer nothing, whatever picker is installed', function()
     screen:lua([[
-      vim.ui.select = function(items, _, choose)
-        _G.picked_in = vim.api.nvim_get_mode().mode
-        choose(items[1], 1)
+      vim.ui.select = function(_, _, choose)
+        _G.picked = true
       end
     ]])
     model:script({ { gate = 'typing' }, replies[2][1] }, { { text = 'Not edited.' } })
@@ -298,11 +312,37 @@ function M.test(t, model, setup)
     wait_text(t, screen, '-- INSERT --')
     model:open('typing')
     wait_text(t, screen, 'Allow?')
-    t.equal(screen:lua('return _G.picked_in == nil'), true)
-    screen:keys('Escape')
+    screen:keys('o', 'Enter', 'y', 'Enter', 'a', 'Enter', 'Escape', 'y', 'Enter', 'o', 'Enter', 'a', 'Enter', 'Escape')
+    calm(t, screen)
+    t.equal(screen:lua('return _G.picked == nil'), true)
+    t.contains(screen:text(), 'Allow?')
+    screen:keys(':Tandem reject', 'Enter')
     wait_text(t, screen, 'Not edited.')
-    t.equal(screen:lua('return _G.picked_in'), 'n')
-    screen:keys('u')
+    screen:keys('uuu')
+  end)
+
+  t.test('on the screen: keys of a moment that began before the question are no answer to it', function()
+    model:script({ { gate = 'moment' }, replies[2][1] }, { { text = 'Refused at last.' } })
+    screen:keys(':Tandem ask And again', 'Enter')
+    model:state('gate:moment')
+    screen:keys(':Tandem chat', 'Enter')
+    t.wait('the chat has the cursor', function()
+      return screen:lua('return vim.bo.filetype') == 'tandem'
+    end)
+    model:open('moment')
+    local pressed = 0
+    t.wait('the question', function()
+      screen:keys('k') -- the user moves about, without a pause
+      pressed = pressed + 1
+      return screen:lua("return require('tandem.permission').pending() ~= nil")
+    end)
+    screen:keys('ga')
+    wait_text(t, screen, 'typed before the request appeared')
+    t.equal(screen:lua("return require('tandem.permission').pending() ~= nil"), true)
+    calm(t, screen)
+    screen:keys('gr')
+    wait_text(t, screen, 'Refused at last.')
+    screen:keys('q')
   end)
 
   t.test('on the screen: a long message does not stop the editor', function()

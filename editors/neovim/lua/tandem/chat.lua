@@ -25,6 +25,7 @@ local user_heading, agent_heading = '## You', '## tandem'
 ---@field private flow? tandem.Flow the block that streams
 ---@field private plan? tandem.Block
 ---@field private question? tandem.Question
+---@field private clear_preview fun() takes what the question would change out of the buffers
 ---@field private after_tool boolean
 ---@field private last_line? string the last remark, not to be repeated
 local Chat = {}
@@ -330,12 +331,16 @@ end
 function Chat:ask_permission(question)
   self.question = question
   self:tool(question.call)
-  local window = require('tandem.window')
-  if config.get().chat.auto_open then
+  self.clear_preview = require('tandem.preview').show_call(question.call)
+  local window, prompt = require('tandem.window'), require('tandem.prompt')
+  local settings = config.get()
+  if settings.chat.auto_open then
     window.open(self.buf, false)
   end
-  if api.nvim_get_current_buf() ~= self.buf then
-    require('tandem.say')(('%s? :Tandem allow or :Tandem reject'):format(question.call.title or 'run a tool'))
+  if not window.find(self.buf) and settings.permission == 'auto' then
+    prompt.show(question)
+  elseif api.nvim_get_current_buf() ~= self.buf then
+    require('tandem.say')(prompt.message(question))
   end
 end
 
@@ -343,6 +348,8 @@ end
 function Chat:permission_answered(question)
   if self.question == question then
     self.question = nil
+    self.clear_preview()
+    require('tandem.prompt').hide()
   end
   self:tool({ toolCallId = question.call.toolCallId })
 end

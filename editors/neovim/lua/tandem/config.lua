@@ -18,7 +18,7 @@ local M = {}
 ---@field env table<string, string> environment added for the server
 ---@field init_options table the server's configuration, as in config.toml (kebab-case keys)
 ---@field root_markers string[] files or folders that mark a workspace root; else the current directory
----@field permission 'auto'|'select'|'chat' where permission questions are asked
+---@field permission 'auto'|'chat' where permission requests are shown
 ---@field chat tandem.Config.Chat
 ---@field icons tandem.Config.Icons one or two cells each, shown in the sign column
 
@@ -79,7 +79,7 @@ local schema = {
   env = { a('table') },
   init_options = { a('table') },
   root_markers = { 'a list of strings', is_string_list },
-  permission = { one_of('auto', 'select', 'chat') },
+  permission = { one_of('auto', 'chat') },
   chat = {
     keys = {
       position = { one_of('right', 'left', 'bottom', 'top') },

@@ -156,32 +156,30 @@ function M.choices(id)
   end, option and option.options or {})
 end
 
----@param ... string option kinds, the best first
-local function answer(...)
-  if not require('tandem.permission').answer(...) then
-    require('tandem.say')('nothing is waiting for that answer')
+---@param problem? string
+local function complain(problem)
+  if problem then
+    require('tandem.say')(problem)
   end
 end
 
---- Answers the pending permission question.
+--- Answers the open permission request.
 function M.allow()
-  answer('allow_once', 'allow_always')
+  complain(require('tandem.permission').answer('allow_once', 'allow_always'))
 end
 
---- Answers the pending permission question, and later ones like it.
+--- Answers the open permission request, and later ones like it.
 ---@param rule? string which those are; default: what is offered
 ---@param scope? 'session'|'project' for how long; default: the session
 function M.allow_always(rule, scope)
-  if not require('tandem.permission').always(scope or 'session', rule) then
-    require('tandem.say')('nothing is waiting for that answer')
-  end
+  complain(require('tandem.permission').always(scope or 'session', rule))
 end
 
 --- Answers the pending permission question; without one, rejects a change that was made.
 ---@param scope? 'hunk'|'file'|'all' default: the hunk under the cursor; given, no question is answered
 function M.reject(scope)
   if not scope and require('tandem.permission').pending() then
-    return answer('reject_once', 'reject_always')
+    return complain(require('tandem.permission').answer('reject_once', 'reject_always'))
   end
   session().review:decide('reject', scope or 'hunk')
 end

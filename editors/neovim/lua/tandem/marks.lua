@@ -6,9 +6,10 @@ local signs = api.nvim_create_namespace('tandem.review.signs')
 
 local M = {}
 
+--- The buffer that has a file open.
 ---@param path string
 ---@return integer? bufnr
-local function loaded(path)
+function M.loaded(path)
   local bufnr = vim.fn.bufnr('^' .. vim.fn.escape(path, '[]{}*?,\\^$') .. '$')
   return bufnr ~= -1 and api.nvim_buf_is_loaded(bufnr) and bufnr or nil
 end
@@ -78,7 +79,7 @@ end
 ---@param changes tandem.Change[]
 function M.clear(changes)
   for _, change in ipairs(changes) do
-    local bufnr = loaded(change.path)
+    local bufnr = M.loaded(change.path)
     if bufnr then
       api.nvim_buf_clear_namespace(bufnr, hunks, 0, -1)
       api.nvim_buf_clear_namespace(bufnr, signs, 0, -1)
@@ -92,7 +93,7 @@ end
 function M.draw(changes, open)
   require('tandem.window').define_highlights()
   for _, change in ipairs(changes) do
-    local bufnr = loaded(change.path)
+    local bufnr = M.loaded(change.path)
     change.mark = nil
     if bufnr then
       draw(change, bufnr, open)
@@ -104,7 +105,7 @@ end
 ---@param change tandem.Change
 ---@return integer first, integer last
 function M.rows(change)
-  local bufnr = change.mark and loaded(change.path)
+  local bufnr = change.mark and M.loaded(change.path)
   local found = bufnr and api.nvim_buf_get_extmark_by_id(bufnr, hunks, change.mark, { details = true }) or {}
   local first = found[1] or change.hunk.new.start - 1
   return first, math.max(found[3] and found[3].end_row or 0, first + math.min(change.hunk.new.count, 1))

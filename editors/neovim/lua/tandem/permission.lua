@@ -1,10 +1,9 @@
---- Permission questions: one at a time, the safe choice first, never while the user types, never blocking the
---- stream. Each waits inside the coroutine in which Neovim runs a request handler.
---- Invariant: every question is answered exactly once, by a choice or by "cancelled".
-local config = require('tandem.config')
-local is_builtin = require('tandem.builtin')
+--- Permission requests: one at a time, the safe choice first, never taking the cursor, never blocking the stream. Each
+--- waits inside the coroutine in which Neovim runs a request handler.
+--- Invariants: every request is answered exactly once, by a choice or by "cancelled"; a key that was pressed before it
+--- could be read answers nothing.
+local typed = require('tandem.typed')
 
-local api = vim.api
 local M = {}
 
 ---@class tandem.Question
@@ -12,6 +11,7 @@ local M = {}
 ---@field call tandem.ToolCall
 ---@field options tandem.PermissionOption[] the refusals first
 ---@field thread thread the request's coroutine
+---@field shown_at? number when it was shown, in ms
 ---@field outcome? tandem.Outcome
 
 ---@type tandem.Question[] the first one is being asked
@@ -67,47 +67,26 @@ local function choose(question, option, rule)
   answer(question, { outcome = { outcome = 'selected', optionId = option.optionId, _meta = meta } })
 end
 
---- Opens the picker, as soon as the user is in normal mode: a key meant for the text is no answer.
----@param question tandem.Question
-local function pick(question)
-  local mode = api.nvim_get_mode().mode
-  if mode ~= 'n' then
-    api.nvim_create_autocmd('ModeChanged', {
-      pattern = '*:n',
-      once = true,
-      desc = 'tandem: ask for permission when the user stopped typing',
-      callback = vim.schedule_wrap(function()
-        if queue[1] == question then
-          pick(question)
-        end
-      end),
-    })
-    return
-  end
-  vim.ui.select(question.options, {
-    prompt = 'tandem: ' .. (question.call.title or 'run a tool') .. '?',
-    kind = 'tandem_permission',
-    format_item = function(option)
-      return option.name
-    end,
-  }, function(option)
-    if option then
-      choose(question, option)
-    end
-  end)
-end
-
 function show_next()
   local question = queue[1]
   if not question then
     return
   end
   question.session:on_question(question)
-  local how = config.get().permission
-  -- Neovim's own vim.ui.select is a blocking prompt on the command line: nothing arrives while it is open.
-  if how == 'select' or (how == 'auto' and not is_builtin(vim.ui.select)) then
-    pick(question)
+  question.shown_at = typed.now()
+end
+
+--- The request that is answered now.
+---@return tandem.Question?
+---@return string? problem why what is being typed is no answer to it
+local function asked()
+  local question = queue[1]
+  if not question then
+    return nil, 'Nothing to approve right now'
+  elseif typed.is_older_than(question.shown_at) then
+    return nil, 'That was typed before the request appeared, and answered nothing'
   end
+  return question
 end
 
 --- Asks, and answers when the user did. Runs in the coroutine of the request and suspends it.
@@ -137,20 +116,20 @@ function M.pending()
   return queue[1]
 end
 
---- Answers the question that is being asked with the first option of the kinds.
+--- Answers the open request with the first option of the kinds.
 ---@param ... string option kinds, the best first
----@return boolean answered
+---@return string? problem why it was not answered
 function M.answer(...)
-  local question = queue[1]
-  for _, kind in ipairs({ ... }) do
-    for _, option in ipairs(question and question.options or {}) do
+  local question, problem = asked()
+  for _, kind in ipairs(question and { ... } or {}) do
+    for _, option in ipairs(question.options) do
       if option.kind == kind then
         choose(question, option)
-        return true
+        return nil
       end
     end
   end
-  return false
+  return problem or 'This request has no such answer'
 end
 
 --- The rule that an answer for later questions, too, would add.
@@ -162,20 +141,20 @@ function M.rule()
   end):next()
 end
 
---- Answers the question that is being asked, and later ones like it.
+--- Answers the open request, and later ones like it.
 ---@param scope 'session'|'project'
 ---@param rule? string in place of the one that is offered
----@return boolean answered
+---@return string? problem why it was not answered
 function M.always(scope, rule)
   local id = scope == 'project' and 'allow_always_project' or 'allow_always'
-  local question = queue[1]
+  local question, problem = asked()
   local option = vim.iter(question and question.options or {}):find(function(option)
     return option.optionId == id
   end)
-  if option then
-    choose(question, option, rule)
+  if not option then
+    return problem or 'This request can only be allowed once'
   end
-  return option ~= nil
+  choose(question, option, rule)
 end
 
 --- Withdraws all questions of a session: it was cancelled or ended.

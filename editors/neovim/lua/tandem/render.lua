@@ -164,7 +164,7 @@ local function add_question(out, options)
   local shown = {} ---@type table<string, true>
   for _, option in ipairs(options) do
     local key = answer_keys[option.kind]
-    -- A key takes the first of its kind; the picker (`permission = 'select'`) has them all.
+    -- A key takes the first of its kind.
     if key and not shown[key] then
       shown[key] = true
       add_line(out, { { ' ' .. key .. ' ', 'TandemKey' }, { '  ' .. option.name } })

@@ -49,6 +49,7 @@ function M.get(root)
     session.chat = require('tandem.chat').new(session)
     session.review = require('tandem.review').new(session)
     by_root[root] = session
+    require('tandem.typed').watch()
   end
   return session
 end

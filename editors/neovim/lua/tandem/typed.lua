@@ -1,0 +1,50 @@
+--- When the user began what is being typed: a key of a moment that began before a question was there is no answer to it.
+local M = {}
+
+--- Keys with no longer pause between them are one moment.
+local PAUSE_MS = 700
+
+local began, last = nil, -PAUSE_MS ---@type number?, number
+local watching = false
+
+---@return number ms
+local function now()
+  return vim.uv.hrtime() / 1e6
+end
+
+--- Looks at typed keys from now on; what a map or a script produces is not typed.
+function M.watch()
+  if watching then
+    return
+  end
+  watching = true
+  vim.on_key(function(_, typed)
+    if not typed or typed == '' then
+      return
+    end
+    local at = now()
+    if not began or at - last > PAUSE_MS then
+      began = at
+    end
+    last = at
+  end, vim.api.nvim_create_namespace('tandem.typed'))
+  vim.api.nvim_create_autocmd('CmdlineEnter', {
+    desc = 'tandem: a command line is a moment of its own',
+    callback = function()
+      began = now()
+    end,
+  })
+end
+
+--- Whether what is being typed now began before the user can have seen what was shown at that time.
+---@param shown_at number ms, as of `M.now()`
+---@return boolean
+function M.is_older_than(shown_at)
+  local in_command_line = vim.fn.getcmdtype() ~= ''
+  local is_typing = began and (in_command_line or now() - last <= PAUSE_MS)
+  return is_typing and began < shown_at + PAUSE_MS or false
+end
+
+M.now = now
+
+return M
