@@ -308,7 +308,7 @@ async function earlierSession() {
 }
 
 async function links() {
-  const text = "[here](src/price.ts#L6) [there](https://example.com/a?b=c) [out](/etc/passwd) [run](command:workbench.action.quit) ![spy](https://example.com/p.png)";
+  const text = "[here](src/price.ts:6) [there](https://example.com/a?b=c) [out](/etc/passwd) [run](command:workbench.action.quit) ![spy](https://example.com/p.png)";
   await model.script([{ text }]);
   await bench.say("Show me.");
   const answer = bench.chat.locator(".answer", { hasText: "here" });
@@ -358,7 +358,7 @@ async function otherModel() {
 async function newSession() {
   await bench.command("tandem: New Session");
   await bench.chat.locator(".welcome h1").waitFor();
-  assert.equal(await bench.chat.locator(".list > *").count(), 0);
+  assert.equal(await bench.chat.locator(".group > *").count(), 0);
 }
 
 function noPolicyBreach() {

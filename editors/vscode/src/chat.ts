@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { commands, type Disposable, env, Uri, type Webview, type WebviewView, type WebviewViewProvider, window } from "vscode";
 import { type Attachment, attachmentOf, currentEditor } from "./context";
 import { openLink, openLocation } from "./links";
+import { Flow } from "./flow";
 import type { FromView, Remedy, ToView } from "./messages";
 import type { Preview } from "./preview";
 import { visible } from "./safe";
@@ -13,9 +14,6 @@ import type { Session } from "./session";
 import type { Message } from "./turns";
 
 export const CHAT_VIEW = "tandem.chat";
-/** One message to the view for all that happens within a frame. */
-const FRAME_MS = 16;
-
 const remedyCommands: Record<Exclude<Remedy, "retry">, readonly string[]> = {
   folder: ["workbench.action.files.openFolder"],
   apiKey: ["tandem.setApiKey"],
@@ -27,10 +25,10 @@ const remedyCommands: Record<Exclude<Remedy, "retry">, readonly string[]> = {
 export class ChatView implements WebviewViewProvider, Disposable {
   private view: WebviewView | undefined;
   private listening = false;
-  private frame: NodeJS.Timeout | undefined;
+  /** Text waits until the view has drawn what was sent before; the state overtakes it. */
+  private readonly text = new Flow(() => this.postChanges());
+  private stateTimer: NodeJS.Timeout | undefined;
   private wantsFocus = false;
-  /** The view has not got the latest state. */
-  private stateIsOld = true;
   private attachments: Attachment[] = [];
   /** Texts for the input, until there is one. */
   private readonly unsent: string[] = [];
@@ -44,7 +42,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     this.subscriptions = [
       window.registerWebviewViewProvider(CHAT_VIEW, this),
       session.onChange(() => this.stateChanged()),
-      session.onGrow(() => this.redrawSoon()),
+      session.onGrow(() => this.text.soon()),
       session.onReplace(() => this.reset()),
       session.onReturn((message) => this.restore(message)),
       session.onQuestion((title) => void this.announce(title)),
@@ -92,7 +90,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   dispose(): void {
-    clearTimeout(this.frame);
+    this.text.reset();
+    clearTimeout(this.stateTimer);
     for (const subscription of this.subscriptions) {
       subscription.dispose();
     }
@@ -105,6 +104,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
         this.reset();
         this.giveBack();
         return this.giveFocus();
+      case "drawn":
+        return this.text.drawn();
       case "send":
         return this.send(message.text, message.now);
       case "complete":
@@ -177,37 +178,28 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private reset(): void {
+    this.text.reset();
     this.post({ type: "reset", items: this.session.transcript.all(), state: this.state() });
   }
 
   private stateChanged(): void {
-    this.stateIsOld = true;
     if (this.view !== undefined) {
       const waits = this.session.state.phase === "waiting";
       this.view.badge = waits ? { value: 1, tooltip: "tandem waits for your answer" } : undefined; // seen when the chat is hidden
     }
-    this.redrawSoon();
+    this.text.soon();
+    this.stateTimer ??= setTimeout(() => {
+      this.stateTimer = undefined;
+      this.post({ type: "state", state: this.state() });
+    });
   }
 
-  private redrawSoon(): void {
-    this.frame ??= setTimeout(() => {
-      this.frame = undefined;
-      this.redraw();
-    }, FRAME_MS);
-  }
-
-  private redraw(): void {
-    if (!this.listening) {
-      return;
-    }
-    const changes = this.session.transcript.takeChanges();
+  private postChanges(): boolean {
+    const changes = this.listening ? this.session.transcript.takeChanges() : [];
     if (changes.length > 0) {
       this.post({ type: "changes", changes });
     }
-    if (this.stateIsOld) {
-      this.stateIsOld = false;
-      this.post({ type: "state", state: this.state() });
-    }
+    return changes.length > 0;
   }
 
   private state() {

@@ -9,10 +9,22 @@ export async function openLink(href: string): Promise<void> {
   if (/^https?:/i.test(href)) {
     return openAddress(Uri.parse(href, true));
   }
-  const [path = "", fragment = ""] = href.split("#");
-  const line = /^L(\d+)/.exec(fragment)?.[1];
-  const file = /^file:/i.test(path) ? Uri.parse(path).fsPath : decodeURIComponent(path);
-  await openLocation({ path: file, ...(line !== undefined && { line: Number(line) }) });
+  await openLocation(target(href));
+}
+
+/** The place that an address names: `a.ts`, `a.ts:6`, `a.ts:6-8`, `a.ts:6:2`, `a.ts#L6`, or the same with `file:`. */
+export function target(href: string): Location {
+  const [, path = "", line] = /^(.*?)(?:#L(\d+)(?:-L?\d+)?|:(\d+)(?:[:-]\d+)?|#[^/#]*)?$/s.exec(href)?.flatMap((part) => part ?? []) ?? [];
+  const file = /^file:/i.test(path) ? Uri.parse(path).fsPath : decoded(path);
+  return { path: file, ...(line !== undefined && { line: Number(line) }) };
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path; // a file may be named 100%.txt
+  }
 }
 
 /** Shows the file and leaves the focus in the chat. */

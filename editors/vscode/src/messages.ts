@@ -119,6 +119,7 @@ export interface Command {
 
 export type ToView =
   | { readonly type: "reset"; readonly items: readonly Item[]; readonly state: ChatState }
+  /** Answered with "drawn", and nothing follows before. */
   | { readonly type: "changes"; readonly changes: readonly Change[] }
   | { readonly type: "state"; readonly state: ChatState }
   | { readonly type: "restore"; readonly text: string }
@@ -127,6 +128,7 @@ export type ToView =
 
 export type FromView =
   | { readonly type: "ready" }
+  | { readonly type: "drawn" }
   /** `now`: to the running turn. */
   | { readonly type: "send"; readonly text: string; readonly now: boolean }
   | { readonly type: "complete"; readonly request: number; readonly query: string }

@@ -17,7 +17,8 @@ class Conversation {
   private readonly never = new EventEmitter<never>().event;
   readonly onChange = this.changed.event;
   readonly onReturn = this.returned.event;
-  readonly onGrow = this.never;
+  readonly grew = new EventEmitter<void>();
+  readonly onGrow = this.grew.event;
   readonly onReplace = this.never;
   readonly onQuestion = this.never;
   async open() {}
@@ -54,6 +55,10 @@ class Pane {
 
   dispose() {
     this.disposed.fire();
+  }
+
+  drawn() {
+    this.received.fire({ type: "drawn" });
   }
 
   types() {
@@ -110,5 +115,49 @@ test("the end of a view that was replaced is not the end of the one that is show
   old.dispose();
   await chat.focus();
   assert.deepEqual(pane.types(), ["reset", "focus"]);
+  chat.dispose();
+});
+
+const says = (session: Conversation, text: string) => {
+  session.transcript.apply({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+  session.grew.fire();
+};
+
+test("text waits until the view has drawn what was sent before, and is merged; the state overtakes it", (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const { session, chat, pane } = opened();
+  pane.heard.length = 0;
+  says(session, "one");
+  context.mock.timers.tick(20);
+  assert.deepEqual(pane.types(), ["changes"]);
+  for (const text of [" two", " three", " four"]) {
+    says(session, text);
+    context.mock.timers.tick(20);
+  }
+  session.state = { phase: "waiting" };
+  session.changed.fire();
+  context.mock.timers.tick(20);
+  assert.deepEqual(pane.types(), ["changes", "state"]);
+  pane.drawn();
+  const [last] = pane.heard.slice(-1);
+  assert.deepEqual(last?.type === "changes" && last.changes, [{ op: "append", id: 1, text: " two three four" }]);
+  pane.drawn();
+  assert.equal(pane.heard.length, 3, "nothing new, nothing sent");
+  says(session, " five");
+  context.mock.timers.tick(20);
+  assert.equal(pane.heard.length, 4);
+  chat.dispose();
+});
+
+test("a view that is shown again is not waited for", (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const { session, chat, pane } = opened();
+  says(session, "one");
+  context.mock.timers.tick(20);
+  pane.hide();
+  pane.show()();
+  says(session, " two");
+  context.mock.timers.tick(20);
+  assert.deepEqual(pane.types(), ["reset", "changes"]);
   chat.dispose();
 });

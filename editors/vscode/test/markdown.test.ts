@@ -1,18 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MarkdownStream } from "../webview/markdown";
+import { MarkdownStream } from "../webview/stream";
+import { Page } from "./page";
 
 /** Renders the text piece by piece, as it would stream in. */
 function streamed(pieces: readonly string[]): string {
   const stream = new MarkdownStream();
-  let settled = "";
-  let tail = "";
-  for (const piece of pieces) {
-    const rendered = stream.push(piece);
-    settled += rendered.settled;
-    tail = rendered.tail;
-  }
-  return settled + tail;
+  const page = new Page();
+  pieces.forEach((piece) => page.apply(stream.push(piece)));
+  page.apply(stream.end());
+  assert.equal(page.tail, "", "nothing is left that may change");
+  return page.html;
+}
+
+function cut(text: string, size: number): string[] {
+  return text.match(new RegExp(`[^]{1,${size}}`, "gu")) ?? [];
 }
 
 const document = `# Title
@@ -53,15 +55,77 @@ test("any cutting of a text renders as the whole of it", () => {
   const whole = streamed([document]);
   const sizes = [1, 2, 3, 5, 7, 11, 64];
   for (const size of sizes) {
-    const pieces = document.match(new RegExp(`[^]{1,${size}}`, "gu")) ?? [];
-    assert.equal(streamed(pieces), whole, `pieces of ${size}`);
+    assert.equal(streamed(cut(document, size)), whole, `pieces of ${size}`);
   }
 });
 
-test("what is settled is rendered once: the cost of a piece does not grow with the answer", () => {
+test("the cost of one long block is linear: bytes parsed are at most three times its length", () => {
+  const lines = (line: (index: number) => string) => Array.from({ length: 600 }, (_, index) => line(index)).join("\n");
+  const blocks: Record<string, string> = {
+    code: `\`\`\`ts\n${lines((index) => `const value${index} = compute(${index}); // what comes of it, and why`)}\n\`\`\`\n`,
+    "a code block that never ends": `\`\`\`\n${lines((index) => `line ${index} of the log, without an end in sight`)}`,
+    list: lines((index) => `- Step ${index}: read the file, change the place, and run its tests once more`),
+    "numbered list": lines((index) => `${index + 1}. Step ${index}: read the file, change the place, and run its tests`),
+    table: `| name | value |\n|---|--:|\n${lines((index) => `| row number ${index} of them | ${index * index} |`)}`,
+    quote: lines((index) => `> Line ${index} of what somebody said a long time ago in a galaxy far away`),
+    "one line": lines((index) => `some more words ${index} of one line without an end`).replaceAll("\n", " "),
+  };
+  for (const [name, text] of Object.entries(blocks)) {
+    for (const size of [8]) {
+      const stream = new MarkdownStream();
+      const page = new Page();
+      cut(text, size).forEach((piece) => page.apply(stream.push(piece)));
+      page.apply(stream.end());
+      const ratio = stream.parsed / text.length;
+      assert.ok(ratio <= 3, `${name}, pieces of ${size}: ${ratio.toFixed(2)} times`);
+      assert.equal(page.html, streamed([text]), name);
+    }
+  }
+});
+
+test("what the model wrote so far is on the page", () => {
+  for (const size of [1, 3, 8]) {
+    const stream = new MarkdownStream();
+    const page = new Page();
+    let sent = "";
+    for (const piece of cut("Some words and `code` in it, which go on\nfor two lines.\n\n```sh\nmake all\nmake test\n```\nDone", size)) {
+      sent += piece;
+      page.apply(stream.push(piece));
+      const words = sent
+        .replace(/[`\n]+(sh\n)?/g, " ")
+        .trim()
+        .split(/\s+/)
+        .slice(0, -1);
+      const shown = page.html.replace(/<[^>]*>/g, " ");
+      words.forEach((word) => assert.ok(shown.includes(word), `${word} in ${shown}`));
+    }
+  }
+});
+
+test("numbers go on in a list that settles item by item", () => {
   const stream = new MarkdownStream();
-  const tails = Array.from({ length: 500 }, (_, index) => stream.push(`Paragraph number ${index}.\n\n`).tail.length);
-  assert.ok(Math.max(...tails) < 60);
+  const page = new Page();
+  cut("3. three\n4. four\n5. five\n6. si", 4).forEach((piece) => page.apply(stream.push(piece)));
+  assert.match(page.settled, /^<ol start="3">\n(<li>[^]*){3}<\/ol>/);
+  assert.match(page.tail, /<ol start="6">/);
+});
+
+test("names of files, addresses, task lists and line breaks", () => {
+  const cases: [string, RegExp][] = [
+    ["see src/price.ts:6 and more", /see <a [^>]*data-href="src\/price.ts:6"[^>]*>src\/price.ts:6<\/a> and/],
+    ["see `src/price.ts:6-8`.", /<a [^>]*data-href="src\/price.ts:6-8"[^>]*><code>src\/price.ts:6-8<\/code><\/a>\./],
+    ["[price](src/price.ts:6)", /data-href="src\/price.ts:6"/],
+    ["price.ts:12 fails", /data-href="price.ts:12"/],
+    ["at https://example.com/a.b, then", /data-href="https:\/\/example.com\/a.b"[^>]*>https:\/\/example.com\/a.b<\/a>, then/],
+    ["- [ ] open\n- [x] done", /<li class="task">\s*<p><span class="box"[^>]*aria-label="todo">☐<\/span> open[^]*aria-label="done">☑/],
+    ["| a |\n|---|\n| one<br>two |", /one<br>\n?two/],
+  ];
+  for (const [source, expected] of cases) {
+    assert.match(streamed([source]), expected, source);
+  }
+  for (const plain of ["and/or", "e.g. this", "1.5 of 2.5", "`a.b.c()`", "version 1.2.3:4", "example.com is"]) {
+    assert.doesNotMatch(streamed([plain]), /data-href/, plain);
+  }
 });
 
 test("markup, images and foreign schemes of the model stay text or become plain links", () => {

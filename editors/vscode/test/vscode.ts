@@ -6,6 +6,7 @@ export { CancellationTokenSource, Emitter as EventEmitter };
 class Uri {
   private constructor(private readonly path: string) {}
   static file = (path: string) => new Uri(path);
+  static parse = (text: string) => new Uri(text.replace(/^file:\/\//, ""));
   static joinPath = ({ path }: Uri, ...parts: string[]) => new Uri([path, ...parts].join("/"));
   toString = () => `file://${this.path}`;
 }

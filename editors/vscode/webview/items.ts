@@ -8,7 +8,6 @@ import type {
   PlanItem,
   Question,
   Remedy,
-  TextItem,
   ToolItem,
   UserItem,
   WaitingMessage,
@@ -17,7 +16,7 @@ import type { PermissionOption, PlanEntry, ToolStatus } from "../src/protocol";
 import { visible } from "../src/safe";
 import { type Child, h, Slot } from "./dom";
 import { icon, type IconName, kindIcons } from "./icons";
-import { MarkdownStream } from "./markdown";
+import { TextView } from "./text";
 
 export type Send = (message: FromView) => void;
 
@@ -89,49 +88,6 @@ export function errorCard({ text, remedies }: Pick<ErrorItem, "text" | "remedies
   );
   const words = h("div", { class: "error-text" }, visible(text));
   return h("section", { class: "error", role: "alert" }, icon("error"), h("div", {}, words, h("div", { class: "buttons" }, ...buttons)));
-}
-
-/** An answer, or reasoning folded away. */
-class TextView implements ItemView {
-  readonly element: HTMLElement;
-  private readonly settled = h("div", { class: "contents" });
-  private readonly tail = h("div", { class: "contents" });
-  private readonly title: HTMLElement | undefined;
-  private stream = new MarkdownStream();
-  private text = "";
-
-  constructor(item: TextItem) {
-    const body = h("div", { class: "markdown" }, this.settled, this.tail);
-    if (item.kind === "thought") {
-      this.title = h("span");
-      this.element = h("details", { class: "thought" }, h("summary", {}, icon("chevron", "chevron"), this.title), body);
-    } else {
-      this.element = h("article", { class: "answer", "aria-label": "tandem" }, body);
-    }
-    this.put(item);
-  }
-
-  put({ text, done }: TextItem): void {
-    if (!text.startsWith(this.text)) {
-      this.stream = new MarkdownStream();
-      this.settled.replaceChildren();
-      this.text = "";
-    }
-    this.append(text.slice(this.text.length));
-    this.element.setAttribute("aria-busy", String(!done));
-    this.element.classList.toggle("streaming", !done);
-    this.title?.replaceChildren(done ? "Thought" : "Thinking…");
-  }
-
-  append(text: string): void {
-    if (text === "") {
-      return;
-    }
-    this.text += text;
-    const { settled, tail } = this.stream.push(text);
-    this.settled.insertAdjacentHTML("beforeend", settled);
-    this.tail.innerHTML = tail;
-  }
 }
 
 const statusIcons: Record<ToolStatus, { name: IconName; says: string }> = {

@@ -2,12 +2,13 @@
  * The chat view: draws what the extension says and reports what the person does. It owns nothing but the draft; changes are applied once a frame,
  * only to the items they name, and the view follows the end of the conversation unless the person scrolled away from it.
  */
-import type { Change, ChatState, FromView, Item, ToView } from "../src/messages";
+import type { ChatState, FromView, ToView } from "../src/messages";
 import { visible } from "../src/safe";
 import { Composer } from "./composer";
 import { h, Slot } from "./dom";
 import { icon } from "./icons";
-import { errorCard, type ItemView, viewOf, waitingMessage } from "./items";
+import { errorCard, waitingMessage } from "./items";
+import { List } from "./list";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: FromView): void;
@@ -20,16 +21,16 @@ const FOLLOW_PX = 40;
 
 const vscode = acquireVsCodeApi();
 const send = (message: FromView) => vscode.postMessage(message);
-const views = new Map<number, ItemView>();
-const list = h("div", { class: "list", role: "log", "aria-label": "Conversation", "aria-live": "polite" });
+const scroller = h("main", { scroll: () => scrolled() });
+const list = new List(scroller, send);
 const welcome = new Slot("welcome");
 const activity = new Slot("activity");
 activity.element.role = "status";
 const waiting = new Slot("waiting");
 waiting.element.role = "group";
 waiting.element.ariaLabel = "Not heard yet";
-const content = h("div", { class: "content" }, welcome.element, list, activity.element, waiting.element);
-const scroller = h("main", { scroll: () => scrolled() }, content);
+const content = h("div", { class: "content" }, welcome.element, list.element, activity.element, waiting.element);
+scroller.append(content);
 const jump = h(
   "button",
   { type: "button", class: "jump", title: "To the end", "aria-label": "To the end", click: () => toEnd() },
@@ -40,6 +41,8 @@ const composer = new Composer(send, {
   set: (draft) => vscode.setState({ draft }),
 });
 let following = true;
+/** Where the window was, and what it showed of how much, when it was last looked at. */
+let last = { top: 0, height: 0, shown: 0 };
 document.body.append(scroller, jump, composer.element);
 const resized = new ResizeObserver(() => (following ? toEnd() : scrolled()));
 resized.observe(content);
@@ -51,8 +54,8 @@ addEventListener("message", ({ data }: MessageEvent<ToView>) => {
     requestAnimationFrame(drawQueue);
   }
 });
-list.addEventListener("click", (event) => follow(event));
-list.addEventListener("keydown", (event) => event.key === "Enter" && follow(event));
+list.element.addEventListener("click", (event) => follow(event));
+list.element.addEventListener("keydown", (event) => event.key === "Enter" && follow(event));
 addEventListener("keydown", ({ key, isComposing }) => key === "Escape" && !isComposing && composer.isBusy && send({ type: "stop" }));
 send({ type: "ready" });
 
@@ -60,17 +63,19 @@ function drawQueue(): void {
   const messages = queue;
   queue = [];
   messages.forEach(receive);
+  if (messages.some(({ type }) => type === "changes")) {
+    send({ type: "drawn" });
+  }
 }
 
 function receive(message: ToView): void {
   switch (message.type) {
     case "reset":
-      views.clear();
-      list.replaceChildren();
-      message.items.forEach(put);
+      list.reset(message.items);
+      following = true;
       return drawState(message.state);
     case "changes":
-      return message.changes.forEach(change);
+      return message.changes.forEach((change) => list.apply(change));
     case "state":
       return drawState(message.state);
     case "restore":
@@ -82,29 +87,6 @@ function receive(message: ToView): void {
   }
 }
 
-function change(one: Change): void {
-  switch (one.op) {
-    case "put":
-      return put(one.item);
-    case "append":
-      return views.get(one.id)?.append(one.text);
-    case "remove":
-      views.get(one.id)?.element.remove();
-      views.delete(one.id);
-  }
-}
-
-function put(item: Item): void {
-  const known = views.get(item.id);
-  if (known !== undefined) {
-    known.put(item);
-    return;
-  }
-  const view = viewOf(item, send);
-  views.set(item.id, view);
-  list.append(view.element);
-}
-
 function drawState(state: ChatState): void {
   composer.draw(state);
   const { phase, message } = state;
@@ -114,8 +96,7 @@ function drawState(state: ChatState): void {
     words === "" ? [] : [icon(phase === "waiting" ? "question" : "loading", phase === "waiting" ? "" : "spin"), visible(words)],
   );
   waiting.set(state.waiting, () => state.waiting.map((message, index) => waitingMessage(message, index, send)));
-  const empty = views.size === 0;
-  welcome.element.hidden = !empty;
+  welcome.element.hidden = !list.isEmpty;
   welcome.set({ phase, message, remedies: state.remedies }, () => greeting(state));
 }
 
@@ -160,11 +141,17 @@ function follow(event: Event): void {
 }
 
 function toEnd(): void {
+  following = true;
   scroller.scrollTop = scroller.scrollHeight;
   scrolled();
 }
 
+/** Only the person's own scrolling up ends the following: a window that became smaller, or text that grew, moves nothing up. */
 function scrolled(): void {
-  following = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < FOLLOW_PX;
+  const now = { top: scroller.scrollTop, height: scroller.scrollHeight, shown: scroller.clientHeight };
+  const isAtEnd = now.height - now.top - now.shown < FOLLOW_PX;
+  const wentUp = now.top < last.top && now.height >= last.height && now.shown <= last.shown;
+  following = isAtEnd || (following && !wentUp);
   jump.hidden = following;
+  last = now;
 }

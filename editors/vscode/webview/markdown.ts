@@ -1,55 +1,35 @@
 /**
- * Markdown that arrives in pieces. What can no longer change is rendered once and kept; only the last block is rendered again, so the cost of a
- * piece does not grow with the answer. The HTML it makes holds no markup of the model's, no image, no address that is loaded or followed by itself.
+ * How Markdown looks. The HTML made here holds no markup of the model's, no image, and no address that is loaded or followed by itself.
  */
 import MarkdownIt, { type Token } from "markdown-it";
-import { visible } from "../src/safe";
+import { linkWords } from "./references";
 
-/** HTML to append to what is settled, and the HTML of the block that may still grow. */
-export interface Rendered {
-  readonly settled: string;
-  readonly tail: string;
-}
-
-export class MarkdownStream {
-  private readonly env = {};
-  private rest = "";
-
-  push(text: string): Rendered {
-    this.rest += text;
-    const tokens = markdown.parse(visible(this.rest), this.env);
-    const blocks = topLevelBlocks(tokens);
-    const settled = blocks.slice(0, this.settledCount(blocks));
-    const from = settled.at(-1)?.end ?? 0;
-    this.rest = this.rest.split("\n").slice(from).join("\n");
-    return { settled: this.render(settled), tail: this.render(blocks.slice(settled.length)) };
-  }
-
-  /** All blocks but the last one that begins on a finished line: later text can join that one, and the unfinished line can turn into anything. */
-  private settledCount(blocks: readonly Block[]): number {
-    const finishedLines = this.rest.split("\n").length - 1;
-    return Math.max(0, blocks.filter(({ start }) => start < finishedLines).length - 1);
-  }
-
-  private render(blocks: readonly Block[]): string {
-    const tokens = blocks.flatMap((block) => block.tokens);
-    return markdown.renderer.render(tokens, markdown.options, this.env);
-  }
-}
-
-interface Block {
-  readonly tokens: Token[];
+/** A block of the top level. */
+export interface Block {
+  readonly type: string;
+  readonly markup: string;
+  readonly tokens: readonly Token[];
+  /** Its first line, and the one behind its last. */
   readonly start: number;
   readonly end: number;
+  /** The number of an ordered list's first item. */
+  readonly first: number;
 }
 
-function topLevelBlocks(tokens: readonly Token[]): Block[] {
-  const blocks: Block[] = [];
+/** Link definitions hold for the rest of an answer, as long as it is short enough to be one. */
+const environment = () => ({});
+
+export function parse(text: string): Token[] {
+  return markdown.parse(text, environment());
+}
+
+export function blocksOf(tokens: readonly Token[]): Block[] {
+  const blocks: (Block & { tokens: Token[] })[] = [];
   for (const token of tokens) {
-    const opens = token.level === 0 && token.nesting >= 0;
-    if (opens) {
+    if (token.level === 0 && token.nesting >= 0) {
       const [start, end] = token.map ?? [0, 0];
-      blocks.push({ tokens: [token], start, end });
+      const first = Number(token.attrGet("start") ?? 1);
+      blocks.push({ type: token.type, markup: token.markup, tokens: [token], start, end, first });
     } else {
       blocks.at(-1)?.tokens.push(token);
     }
@@ -57,32 +37,124 @@ function topLevelBlocks(tokens: readonly Token[]): Block[] {
   return blocks;
 }
 
-const markdown = new MarkdownIt({ html: false, linkify: false });
+/** Where the items of a list begin. */
+export function itemsOf({ tokens }: Block): number[] {
+  return tokens.filter(({ type, level }) => type === "list_item_open" && level === 1).map(({ map }) => map?.[0] ?? 0);
+}
+
+/** A list in two: its first items, and the others. */
+export function splitList(list: Block, count: number): [Block, Block] {
+  const begins = list.tokens.flatMap(({ type, level }, index) => (type === "list_item_open" && level === 1 ? [index] : []));
+  const [open, close] = [list.tokens[0], list.tokens.at(-1)] as [Token, Token];
+  const inner = list.tokens.slice(1, -1);
+  const at = (begins[count] ?? inner.length) - 1;
+  const half = (tokens: Token[]): Block => ({ ...list, tokens: [copy(open), ...tokens, close] });
+  return [half(inner.slice(0, at)), half(inner.slice(at))];
+}
+
+function copy(token: Token): Token {
+  return Object.assign(Object.create(Object.getPrototypeOf(token)), token, { attrs: token.attrs?.map((pair) => [...pair]) ?? null });
+}
+
+/** The rows of a table's body. */
+export function rowsOf({ tokens }: Block): Token[] {
+  const from = tokens.findIndex(({ type }) => type === "tbody_open");
+  const to = tokens.findIndex(({ type }) => type === "tbody_close");
+  return from < 0 ? [] : tokens.slice(from + 1, to);
+}
+
+/** With `number` a list that begins the blocks counts from there. */
+export function render(blocks: readonly Block[], number?: number): string {
+  const tokens = blocks.flatMap((block) => block.tokens);
+  if (number !== undefined && tokens[0]?.type === "ordered_list_open") {
+    tokens[0].attrSet("start", String(number));
+  }
+  return markdown.renderer.render(tokens, markdown.options, {});
+}
+
+const markdown = new MarkdownIt({ html: false, linkify: true });
+markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
 const escape = markdown.utils.escapeHtml;
 
 /** `http`, `https`, `file` and paths; no other scheme, and no path that names another machine. */
-markdown.validateLink = (address) => /^(https?|file):/i.test(address) || !/^([a-z][a-z0-9+.-]*:|\/\/|\\\\)/i.test(address.trim());
+markdown.validateLink = (address) =>
+  /^(https?|file):/i.test(address) || !/^([a-z][a-z0-9+.-]*:(?!\d+(:\d+)?$)|\/\/|\\\\)/i.test(address.trim());
+
+markdown.inline.ruler.before("html_inline", "break", (state, silent) => {
+  const found = /^<br ?\/?>/i.exec(state.src.slice(state.pos, state.pos + 6))?.[0];
+  if (found === undefined) {
+    return false;
+  }
+  if (!silent) {
+    state.push("hardbreak", "br", 0);
+  }
+  state.pos += found.length;
+  return true;
+});
+
+/** Every list looks the same, with blank lines in it or not: what comes later changes nothing above it. */
+markdown.core.ruler.push("loose", ({ tokens }) => {
+  for (const token of tokens) {
+    token.hidden &&= !token.type.startsWith("paragraph_");
+  }
+});
+
+markdown.core.ruler.push("references", ({ tokens, Token }) => {
+  for (const token of tokens) {
+    if (token.type === "inline" && token.children) {
+      token.children = linkWords(token.children, Token);
+    }
+  }
+});
+
+const task = /^\[([ xX])\]\s+/;
+markdown.core.ruler.push("tasks", ({ tokens }) => {
+  tokens.forEach((token, index) => {
+    const [text] = token.children ?? [];
+    const found = tokens[index - 2]?.type === "list_item_open" && text?.type === "text" ? task.exec(text.content) : null;
+    if (found !== null && text !== undefined) {
+      text.content = text.content.slice(found[0].length);
+      text.meta = { task: found[1] === " " ? "todo" : "done" };
+      tokens[index - 2]?.attrSet("class", "task");
+    }
+  });
+});
 
 Object.assign(markdown.renderer.rules, {
+  text: (tokens: Token[], index: number) => taskBox(tokens[index]) + escape(tokens[index]?.content ?? ""),
   link_open: (tokens: Token[], index: number) => link(attribute(tokens[index], "href")),
   image: (tokens: Token[], index: number) => `${link(attribute(tokens[index], "src"))}${escape(tokens[index]?.content ?? "")}</a>`,
   fence: (tokens: Token[], index: number) => codeBlock(tokens[index]?.content ?? "", tokens[index]?.info ?? ""),
   code_block: (tokens: Token[], index: number) => codeBlock(tokens[index]?.content ?? "", ""),
-  table_open: () => `<div class="table"><table>`,
+  table_open: () => `<div class="table" tabindex="0"><table>`,
   table_close: () => `</table></div>`,
   th_open: (tokens: Token[], index: number) => cell("th", tokens[index]),
   td_open: (tokens: Token[], index: number) => cell("td", tokens[index]),
 });
+
+function taskBox(token: Token | undefined): string {
+  const state = (token?.meta as { task?: string } | null)?.task;
+  return state === undefined ? "" : `<span class="box" role="img" aria-label="${state}">${state === "done" ? "☑" : "☐"}</span> `;
+}
 
 /** Not an `href`: the extension is told of the click and decides. */
 function link(address: string): string {
   return `<a role="link" tabindex="0" data-href="${escape(address)}" title="${escape(address)}">`;
 }
 
+/** Lines in one box: a long block is laid out and painted by these. */
+const LINES = 50;
+
 function codeBlock(code: string, info: string): string {
   const language = escape(info.trim().split(/\s/)[0] ?? "");
-  const bar = `<div class="code-bar"><span>${language}</span><button type="button" data-copy>Copy</button></div>`;
-  return `<div class="code">${bar}<pre tabindex="0"><code>${escape(code)}</code></pre></div>`;
+  return `<div class="code" data-language="${language}"><pre tabindex="0"><code>${boxes(escape(code))}</code></pre></div>`;
+}
+
+/** Markup of code, whose elements end with their line, in boxes of some lines each. */
+export function boxes(markup: string): string {
+  const lines = markup.split(/(?<=\n)/);
+  const parts = Array.from({ length: Math.ceil(lines.length / LINES) }, (_, index) => lines.slice(index * LINES, (index + 1) * LINES));
+  return parts.map((part) => `<span class="lines">${part.join("")}</span>`).join("");
 }
 
 /** The content policy forbids style attributes, which is how columns are aligned otherwise. */

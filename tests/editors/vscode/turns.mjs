@@ -48,7 +48,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     await model.open("second");
     await answer("Third.").waitFor();
     await bench.idle();
-    const order = await chat.locator(".list > :is(.user, .answer)").allInnerTexts();
+    const order = await chat.locator(".group > :is(.user, .answer)").allInnerTexts();
     const expected = ["One.", "First things first.", "Two.", "Second things second.", "Three.", "Third."];
     assert.deepEqual(order.slice(-6), expected, "each is shown once, in its place");
   }
@@ -76,7 +76,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     const { requests } = await model.state();
     assert.equal(requests.length, before.length + 2, "it is one turn");
     assert.match(JSON.stringify(requests.at(-1)), /The second line, too\.[\s\S]*And be short\./);
-    const order = await chat.locator(".list > :is(.user, .answer, .tool)").allInnerTexts();
+    const order = await chat.locator(".group > :is(.user, .answer, .tool)").allInnerTexts();
     assert.match(order.slice(-6).join("|"), /^Read it\.\|I read it\.\|.*README\.md.*\|The second line, too\.\|And be short\.\|Both, then\.$/s);
   }
 

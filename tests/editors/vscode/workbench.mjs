@@ -30,7 +30,7 @@ const BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 const LINTER = fileURLToPath(new URL("linter", import.meta.url));
 const VSCE = fileURLToPath(new URL("../../../editors/vscode/node_modules/@vscode/vsce/vsce", import.meta.url));
 const START_MS = 60_000;
-const STEP_MS = 15_000;
+const STEP_MS = 30_000;
 /** One of several tries. */
 export const TRY_MS = 4_000;
 

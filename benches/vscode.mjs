@@ -1,0 +1,185 @@
+// Measures the chat in the real VS Code workbench while a model streams into it: an empty chat first, then one with 100 turns above.
+//
+//   node benches/vscode.mjs [--tokens 20000] [--turns 100] [--only NAME]
+//
+// Variables as for tests/editors/vscode.mjs (CODE_SERVER, TANDEM_VSIX, TANDEM_BIN, PLAYWRIGHT_CORE, CHROMIUM). Prints one JSON line a case:
+// how long after the model's end the last word was drawn, frames and tasks of the renderer, its memory. Goals and results: benches/README.md.
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { Workbench } from "../tests/editors/vscode/workbench.mjs";
+
+const END = "endOfTheAnswer";
+const { values } = parseArgs({ options: { tokens: { type: "string", default: "20000" }, turns: { type: "string", default: "100" }, only: { type: "string", default: "" } } });
+const TOKENS = Number(values.tokens);
+const TURNS = Number(values.turns);
+
+const paragraph = (n) => `Paragraph ${n} explains **why** the total in \`price.ts\` is made with a start value, and what happens without it.\n\n`;
+const code = (n) => `\`\`\`ts\nexport function total${n}(lines: Line[]): number {\n  return lines.reduce((sum, line) => sum + line.price, 0);\n}\n\`\`\`\n\n`;
+const list = (n) => `- item ${n}: read src/price.ts and change the place\n- item ${n}b: run the tests once more\n\n`;
+const table = (n) => `| name | value |\n|---|--:|\n| row ${n} | ${n * n} |\n\n`;
+const texts = {
+  mixed: (n) => [paragraph, code, list, table][n % 4](n),
+  list: (n) => `- Step ${n}: read the file, change the place, and run its tests once more\n`,
+  code: (n) => `${n === 0 ? "```ts\n" : ""}const value${n} = compute(${n}); // what comes of it, and why\n`,
+};
+const cases = [
+  { name: "empty, mixed, 2000/s", text: "mixed", rate: 2000, turns: 0 },
+  { name: `${TURNS} turns, mixed, 2000/s`, text: "mixed", rate: 2000, turns: TURNS },
+  { name: `${TURNS} turns, one list, 2000/s`, text: "list", rate: 2000, turns: TURNS },
+  { name: `${TURNS} turns, one code block, 2000/s`, text: "code", rate: 2000, turns: TURNS },
+  { name: `${TURNS} turns, mixed, 100/s`, text: "mixed", rate: 100, turns: TURNS },
+];
+
+/** About four characters a token. */
+function tokens(kind, count) {
+  let text = "";
+  for (let n = 0; text.length < count * 4; n++) {
+    text += texts[kind](n);
+  }
+  return text.match(/[^]{1,4}/g).slice(0, count);
+}
+
+/** A model that says its next answer at a pace, and knows when it had said it. */
+class Pacer {
+  answer = { tokens: ["Hello."], rate: 1e9 };
+  ended = 0;
+
+  async start() {
+    this.server = createServer((request, response) => {
+      request.resume();
+      request.on("end", () => (request.method === "POST" ? this.#stream(response) : response.writeHead(404).end()));
+    });
+    this.server.listen(0, "127.0.0.1");
+    await once(this.server, "listening");
+    return `http://127.0.0.1:${this.server.address().port}/v1`;
+  }
+
+  #stream(response) {
+    const { tokens, rate } = this.answer;
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const event = (choice) => response.write(`data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", created: 1, model: "m", choices: [choice] })}\n\n`);
+    const begun = performance.now();
+    let sent = 0;
+    const timer = setInterval(() => {
+      const due = Math.min(tokens.length, Math.ceil(((performance.now() - begun) / 1000) * rate));
+      while (sent < due) {
+        event({ index: 0, delta: { content: tokens[sent++] }, finish_reason: null });
+      }
+      if (sent === tokens.length) {
+        clearInterval(timer);
+        event({ index: 0, delta: {}, finish_reason: "stop" });
+        response.end("data: [DONE]\n\n");
+        this.ended = Date.now();
+      }
+    }, 2);
+    response.on("close", () => clearInterval(timer));
+  }
+}
+
+const model = new Pacer();
+const baseUrl = await model.start();
+const { env } = process;
+const hidden = Object.fromEntries(Object.keys(env).filter((name) => /_API_KEY$|^TANDEM_/.test(name)).map((name) => [name, undefined]));
+const bench = await Workbench.start({
+  codeServer: env.CODE_SERVER,
+  playwright: env.PLAYWRIGHT_CORE ?? join(env.CODE_SERVER, "../playwright-core/index.mjs"),
+  chromium: env.CHROMIUM ?? "/usr/bin/chromium",
+  vsix: env.TANDEM_VSIX,
+  tandem: env.TANDEM_BIN,
+  files: { "src/price.ts": "export const a = 1;\n" },
+  env: { ...hidden, XDG_CONFIG_HOME: undefined, XDG_STATE_HOME: undefined },
+});
+try {
+  bench.configure({ "tandem.baseUrl": baseUrl, "tandem.model": "m" });
+  await bench.open();
+  await bench.command("tandem: Open Chat");
+  await bench.chat.locator("textarea").waitFor();
+  bench.page.setDefaultTimeout(600_000);
+  let turns = 0;
+  for (const one of cases.filter(({ name }) => name.includes(values.only))) {
+    if (one.turns === 0 || turns > one.turns + 1) {
+      await bench.command("tandem: New Session");
+      turns = 0;
+    }
+    for (; turns < one.turns; turns++) {
+      model.answer = { tokens: tokens("mixed", 250), rate: 1e9 };
+      await bench.say(`Question ${turns}?`);
+      await bench.idle();
+    }
+    console.log(JSON.stringify({ case: one.name, ...(await measure(one)) }));
+    turns++;
+  }
+} finally {
+  await bench.close();
+  model.server.close();
+}
+
+async function measure({ text, rate }) {
+  const frame = await viewFrame();
+  await frame.evaluate(watch, END);
+  const memory = await rendererMegabytes();
+  model.answer = { tokens: [...tokens(text, TOKENS), text === "code" ? "\n```\n\n" : "\n\n", END], rate };
+  await bench.say("Now a long one.");
+  await bench.idle();
+  const seen = await frame.waitForFunction(() => globalThis.seen, null, { timeout: 900_000 });
+  const drawn = await seen.jsonValue();
+  const { gaps, tasks } = await frame.evaluate(() => globalThis.stopWatching());
+  return {
+    drawn_after_model_end_s: Number(((drawn - model.ended) / 1000).toFixed(2)),
+    frames: gaps.length,
+    frames_over_50_ms: gaps.filter((gap) => gap > 50).length,
+    frames_over_100_ms: gaps.filter((gap) => gap > 100).length,
+    longest_task_ms: Math.round(Math.max(0, ...tasks)),
+    long_tasks_ms: Math.round(tasks.reduce((sum, task) => sum + task, 0)),
+    renderer_growth_mb: Math.round((await rendererMegabytes()) - memory),
+  };
+}
+
+/** Runs in the page of the chat. */
+function watch(end) {
+  const gaps = [];
+  const tasks = [];
+  let running = true;
+  let before = performance.now();
+  const frame = (now) => {
+    gaps.push(now - before);
+    before = now;
+    if (running) {
+      requestAnimationFrame(frame);
+    }
+  };
+  requestAnimationFrame(frame);
+  const observer = new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration)));
+  observer.observe({ entryTypes: ["longtask"] });
+  globalThis.seen = 0;
+  const timer = setInterval(() => {
+    const answers = document.querySelectorAll(".answer");
+    const last = answers[answers.length - 1];
+    const ends = [last?.querySelector(".tail"), last?.querySelector(".blocks:last-child")];
+    if (ends.some((one) => one?.textContent.includes(end))) {
+      globalThis.seen ||= Date.now();
+    }
+  }, 100);
+  globalThis.stopWatching = () => {
+    running = false;
+    clearInterval(timer);
+    observer.disconnect();
+    return { gaps, tasks };
+  };
+}
+
+async function viewFrame() {
+  const handle = await bench.chat.locator("body").elementHandle();
+  return handle.ownerFrame();
+}
+
+async function rendererMegabytes() {
+  const session = await bench.browser.newBrowserCDPSession();
+  const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+  await session.detach();
+  const bytes = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${id}/status`, "utf8"))[1]));
+  return Math.max(...bytes) / 1024;
+}

@@ -1,0 +1,150 @@
+/**
+ * The items of the conversation, in groups. A group far from the window is taken out of the page, its height kept, so that the page costs the same
+ * however long the conversation is; one that was never near is not even drawn.
+ */
+import type { Change, Item } from "../src/messages";
+import { h } from "./dom";
+import { type ItemView, type Send, viewOf } from "./items";
+
+/** A group is closed at the first message of the person behind so many items, or at so many at the latest. */
+const GROUP = 12;
+const GROUP_MAX = 40;
+/** What one undrawn item is taken to be high. */
+const ITEM_PX = 80;
+/** So far from the window groups are in the page. */
+const NEAR = "150% 0px";
+
+interface Group {
+  readonly element: HTMLElement;
+  readonly entries: Entry[];
+  isIn: boolean;
+}
+
+interface Entry {
+  item: Item;
+  view?: ItemView;
+  readonly group: Group;
+}
+
+export class List {
+  readonly element = h("div", { class: "list", role: "log", "aria-label": "Conversation", "aria-live": "off" });
+  private readonly entries = new Map<number, Entry>();
+  private readonly groups: Group[] = [];
+  private readonly byElement = new WeakMap<Element, Group>();
+  private readonly near: IntersectionObserver;
+
+  constructor(
+    scroller: HTMLElement,
+    private readonly send: Send,
+  ) {
+    this.near = new IntersectionObserver((changes) => changes.forEach((change) => this.moved(change)), {
+      root: scroller,
+      rootMargin: NEAR,
+    });
+  }
+
+  get isEmpty(): boolean {
+    return this.entries.size === 0;
+  }
+
+  reset(items: readonly Item[]): void {
+    this.entries.clear();
+    this.groups.splice(0).forEach(({ element }) => this.near.unobserve(element));
+    this.element.replaceChildren();
+    items.forEach((item) => this.add(item, false));
+    this.groups.slice(-2).forEach((group) => this.bringIn(group));
+    this.groups.slice(0, -2).forEach(({ element, entries }) => setHeight(element, entries.length * ITEM_PX));
+  }
+
+  apply(change: Change): void {
+    switch (change.op) {
+      case "put":
+        return this.put(change.item);
+      case "append":
+        return this.append(change.id, change.text);
+      case "remove":
+        return this.remove(change.id);
+    }
+  }
+
+  private put(item: Item): void {
+    const entry = this.entries.get(item.id);
+    if (entry === undefined) {
+      this.add(item, true);
+      return;
+    }
+    entry.item = item;
+    entry.view?.put(item);
+  }
+
+  private append(id: number, text: string): void {
+    const entry = this.entries.get(id);
+    if (entry !== undefined && "text" in entry.item) {
+      entry.item = { ...entry.item, text: entry.item.text + text };
+      entry.view?.append(text);
+    }
+  }
+
+  private remove(id: number): void {
+    const entry = this.entries.get(id);
+    if (entry !== undefined) {
+      entry.view?.element.remove();
+      entry.group.entries.splice(entry.group.entries.indexOf(entry), 1);
+      this.entries.delete(id);
+    }
+  }
+
+  private add(item: Item, draw: boolean): void {
+    const group = this.groupFor(item);
+    const entry: Entry = { item, group };
+    group.entries.push(entry);
+    this.entries.set(item.id, entry);
+    if (draw) {
+      group.element.append(this.view(entry).element);
+    }
+  }
+
+  private groupFor(item: Item): Group {
+    const last = this.groups.at(-1);
+    const length = last?.entries.length ?? GROUP_MAX;
+    if (last !== undefined && length < GROUP_MAX && !(length >= GROUP && item.kind === "user")) {
+      return last;
+    }
+    const group: Group = { element: h("div", { class: "group", role: "presentation" }), entries: [], isIn: false };
+    this.groups.push(group);
+    this.byElement.set(group.element, group);
+    this.element.append(group.element);
+    this.near.observe(group.element);
+    return group;
+  }
+
+  private view(entry: Entry): ItemView {
+    entry.view ??= viewOf(entry.item, this.send);
+    return entry.view;
+  }
+
+  private moved({ target, isIntersecting, boundingClientRect }: IntersectionObserverEntry): void {
+    const group = this.byElement.get(target);
+    if (group === undefined || !target.isConnected) {
+      return;
+    }
+    const stays = isIntersecting || this.groups.indexOf(group) >= this.groups.length - 2 || target.contains(document.activeElement);
+    if (stays && !group.isIn) {
+      this.bringIn(group);
+    } else if (!stays && group.isIn) {
+      group.isIn = false;
+      setHeight(group.element, boundingClientRect.height);
+      group.element.replaceChildren();
+    }
+  }
+
+  private bringIn(group: Group): void {
+    group.isIn = true;
+    group.element.style.height = "";
+    group.element.replaceChildren(...group.entries.map((entry) => this.view(entry).element));
+  }
+}
+
+function setHeight(element: HTMLElement, pixels: number): void {
+  element.style.height = `${pixels}px`;
+}

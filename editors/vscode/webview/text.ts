@@ -1,0 +1,116 @@
+/** An answer, or reasoning folded away: Markdown that grows. */
+import type { TextItem } from "../src/messages";
+import { h } from "./dom";
+import { icon } from "./icons";
+import type { ItemView } from "./items";
+import { MarkdownStream, type Step } from "./stream";
+
+/** Blocks in one box: what is off the screen of a long answer is skipped by these. */
+const BLOCKS = 24;
+/** Where text goes on inside the block that is open: elements that hold blocks or lines, never a link or an emphasis. */
+const HOLDERS = new Set(["P", "LI", "UL", "OL", "BLOCKQUOTE", "H1", "H2", "H3", "H4", "H5", "H6", "DIV", "PRE", "CODE"]);
+/** A growing text is cut into boxes, of which only the last is laid out again. */
+const BOX_CHARACTERS = 2000;
+
+export class TextView implements ItemView {
+  readonly element: HTMLElement;
+  private readonly settled = h("div", { class: "contents" });
+  private readonly tail = h("div", { class: "tail" });
+  private readonly title: HTMLElement | undefined;
+  private stream = new MarkdownStream();
+  private text = "";
+  private done = false;
+
+  constructor(item: TextItem) {
+    const body = h("div", { class: "markdown" }, this.settled, this.tail);
+    if (item.kind === "thought") {
+      this.title = h("span");
+      this.element = h("details", { class: "thought" }, h("summary", {}, icon("chevron", "chevron"), this.title), body);
+    } else {
+      this.element = h("article", { class: "answer", "aria-label": "tandem" }, body);
+    }
+    this.put(item);
+  }
+
+  put({ text, done }: TextItem): void {
+    if (!text.startsWith(this.text) || (this.done && text !== this.text)) {
+      this.stream = new MarkdownStream();
+      this.settled.replaceChildren();
+      this.tail.replaceChildren();
+      this.text = "";
+      this.done = false;
+    }
+    this.append(text.slice(this.text.length));
+    if (done && !this.done) {
+      this.done = true;
+      this.stream.end().forEach((step) => this.draw(step));
+    }
+    this.element.classList.toggle("streaming", !done);
+    this.title?.replaceChildren(done ? "Thought" : "Thinking…");
+  }
+
+  append(text: string): void {
+    if (text !== "") {
+      this.text += text;
+      this.stream.push(text).forEach((step) => this.draw(step));
+    }
+  }
+
+  private draw(step: Step): void {
+    switch (step.op) {
+      case "settle":
+        return this.box().insertAdjacentHTML("beforeend", step.html);
+      case "grow":
+        return open(this.settled.lastElementChild?.lastElementChild)?.insertAdjacentHTML("beforeend", step.html);
+      case "tail":
+        this.tail.innerHTML = step.html;
+        return;
+      case "text":
+        return write(step.text, this.tail);
+    }
+  }
+
+  /** The box for what settles next. */
+  private box(): Element {
+    const last = this.settled.lastElementChild;
+    if (last !== null && last.childElementCount < BLOCKS) {
+      return last;
+    }
+    const box = h("div", { class: "blocks" });
+    this.settled.append(box);
+    return box;
+  }
+}
+
+/** Where the rows of a table go, or the items of a list. */
+function open(block: Element | null | undefined): Element | undefined {
+  return block?.querySelector("tbody") ?? block ?? undefined;
+}
+
+function write(text: string, place: Node): void {
+  let holder = place;
+  while (holder.lastChild !== null && (HOLDERS.has(holder.lastChild.nodeName) || isBox(holder.lastChild))) {
+    holder = holder.lastChild;
+  }
+  const last = holder.lastChild;
+  if (isBox(holder) && (holder.textContent?.length ?? 0) > BOX_CHARACTERS) {
+    continueBox(text, holder as HTMLElement);
+  } else if (last instanceof Text) {
+    last.appendData(text);
+  } else {
+    (holder as Element).append(text);
+  }
+}
+
+/** The box ends with its line; what follows is in a new one. */
+function continueBox(text: string, box: HTMLElement): void {
+  const end = text.indexOf("\n") + 1;
+  box.append(text.slice(0, end || undefined));
+  if (end > 0) {
+    box.after(h("span", { class: "lines" }, text.slice(end)));
+  }
+}
+
+function isBox(node: Node): boolean {
+  return node instanceof HTMLElement && node.className === "lines";
+}
