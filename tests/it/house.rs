@@ -1,85 +1,227 @@
-//! The rules of the house that no compiler checks: which room may use which, and how large one may grow.
+//! The rules that no compiler checks: which module may use which, how long files and functions may be, code that stands
+//! twice, and terms that were retired. `src/README.md` and `CONTRIBUTING.md` state them; here they are enforced.
+//!
+//! Each check is a function of source text, and a test beside it proves on bad samples that it can fail.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+mod copies;
+mod imports;
+mod sizes;
+mod source;
+mod words;
 
-/// What each room may import of ours.
-const MAY_IMPORT: [(&str, &[&str]); 12] = [
+use std::collections::{BTreeMap, BTreeSet};
+
+use imports::Import;
+use source::Source;
+
+/// What each top-level module may use of ours, besides itself and `text`. A re-export is looked through: what counts is
+/// where an item is defined.
+const MAY_IMPORT: [(&str, &[&str]); 13] = [
+    ("lib", &[]),
     ("text", &[]),
     ("rpc", &[]),
     ("config", &[]),
     ("protocol", &[]),
     ("model", &[]),
-    ("workspace", &["text"]),
-    ("tools", &["workspace", "text"]),
+    ("workspace", &[]),
+    ("tools", &["workspace"]),
     ("agent", &["model", "tools", "workspace"]),
     ("session", &["agent", "model", "tools", "workspace", "config"]),
-    ("server", &["session", "agent::event", "workspace", "rpc", "protocol", "config", "text"]),
-    ("cli", &["server", "session", "agent", "model", "tools", "workspace", "rpc", "protocol", "config", "text"]),
+    ("server", &["session", "agent::event", "workspace", "rpc", "protocol", "config"]),
+    ("cli", &["server", "session", "agent", "model", "tools", "workspace", "rpc", "protocol", "config"]),
     ("main", &["cli"]),
 ];
 
+/// Modules that reach others through a re-export, each a module and the file it may not use. The list only shrinks.
+const KNOWN_DETOURS: [(&str, &str); 4] =
+    [("server", "agent/prompt.rs"), ("server", "model.rs"), ("server", "model/endpoint.rs"), ("server", "tools.rs")];
+
+/// Files that use each other in a circle. The list only shrinks.
+const KNOWN_CYCLES: &[&[&str]] = &[
+    &["rpc/peer.rs", "rpc/pending.rs"],
+    &["model/http.rs", "model/rehearsal.rs", "model/wire.rs"],
+    &["model/provider.rs", "model/request.rs"],
+    &["agent/answer.rs", "agent/turn.rs"],
+    &["agent/ask.rs", "agent/schedule.rs"],
+    &["agent/guidance.rs", "agent/prompt.rs"],
+    &["session/checkpoint/store.rs", "session/store/record.rs"],
+    &[
+        "server/conversation.rs",
+        "server/events.rs",
+        "server/review.rs",
+        "server/slash.rs",
+        "server/status.rs",
+        "server/turns.rs",
+        "server/wire.rs",
+    ],
+];
+
+/// The limits that `CONTRIBUTING.md` states, in lines without tests.
+const FILE_MEDIAN: usize = 140;
+const FILE_MAX: usize = 400;
+const FUNCTION_P95: usize = 26;
+const FUNCTION_MAX: usize = 60;
+
+/// Pairs of places with the same code.
+const COPIES_MAX: usize = 10;
+
+/// Terms nobody uses any more, and the standard ones.
+const RETIRED: [(&str, &str); 2] = [("took back", "undid"), ("mended", "repaired")];
+
+/// One test, since reading the sources takes longer than checking them.
 #[test]
-fn imports_go_one_way() {
-    let rooms: BTreeMap<_, _> = MAY_IMPORT.into_iter().collect();
-    let mut wrong = Vec::new();
-    for file in sources() {
-        let room = room_of(&file);
-        if room == "lib" {
-            continue;
-        }
-        let allowed = rooms.get(room.as_str()).unwrap_or_else(|| panic!("{room} is no room of the house"));
-        let text = std::fs::read_to_string(&file).unwrap();
-        let tests = text.find("#[cfg(test)]").unwrap_or(text.len());
-        for import in text.split_at(tests).0.split("crate::").skip(1) {
-            let target: String = import.chars().take_while(|c| c.is_alphanumeric() || "_:".contains(*c)).collect();
-            let within = |name: &str| target == name || target.starts_with(&format!("{name}::"));
-            if !within(&room) && !allowed.iter().any(|name| within(name)) {
-                wrong.push(format!("{}: crate::{target}", file.display()));
-            }
-        }
+fn the_sources_keep_the_rules() {
+    let sources = source::load();
+    let mut problems = Vec::new();
+    imports_go_one_way(&sources, &mut problems);
+    files_do_not_use_each_other_in_circles(&sources, &mut problems);
+    files_and_functions_stay_short(&sources, &mut problems);
+    let copies = copies::copies(&sources);
+    if copies.len() > COPIES_MAX {
+        problems.extend(copies.iter().map(|(one, other)| format!("the same code stands in {one} and {other}")));
     }
-    assert_eq!(wrong, Vec::<String>::new(), "imports that go the wrong way");
+    let silent = sources.iter().filter(|source| !is_described(source));
+    problems.extend(silent.map(|source| format!("{} has no module documentation", source.file)));
+    assert!(problems.is_empty(), "{problems:#?}");
 }
 
 #[test]
-fn every_file_says_its_job() {
-    for file in sources() {
-        let text = std::fs::read_to_string(&file).unwrap();
-        let first = text.lines().next().unwrap_or_default();
-        assert!(first.starts_with("//!") || first.starts_with("#!["), "{}: no module documentation", file.display());
+fn retired_terms_stay_retired() {
+    let terms = RETIRED.map(|(term, _)| term);
+    let found: Vec<_> = words::texts().iter().flat_map(|(file, text)| words::retired(file, text, &terms)).collect();
+    assert!(found.is_empty(), "use the standard terms {RETIRED:?}: {found:#?}");
+}
+
+fn imports_go_one_way(sources: &[Source], problems: &mut Vec<String>) {
+    let is_known = |layer: &str, file: &str| KNOWN_DETOURS.contains(&(layer, file));
+    let wrong = forbidden(sources).into_iter().filter(|(layer, file, _)| !is_known(layer, file));
+    problems.extend(wrong.map(|(_, file, what)| format!("an import that goes the wrong way: {what} of {file}")));
+}
+
+fn files_do_not_use_each_other_in_circles(sources: &[Source], problems: &mut Vec<String>) {
+    let is_known =
+        |cycle: &[String]| KNOWN_CYCLES.iter().any(|known| cycle.iter().all(|file| known.contains(&file.as_str())));
+    let wrong = circles(sources).into_iter().filter(|cycle| !is_known(cycle));
+    problems.extend(wrong.map(|cycle| format!("an import cycle: {}", cycle.join(", "))));
+}
+
+fn files_and_functions_stay_short(sources: &[Source], problems: &mut Vec<String>) {
+    let (files, functions) = (sizes::files(sources), sizes::functions(sources));
+    let long = files.iter().filter(|file| file.lines > FILE_MAX);
+    problems.extend(long.map(|file| format!("{} has {} lines: split it by meaning", file.place, file.lines)));
+    let long = functions.iter().filter(|function| function.lines > FUNCTION_MAX);
+    problems.extend(long.map(|function| format!("{} has {} lines", function.place, function.lines)));
+    let (median, p95) = (sizes::percentile(&files, 50), sizes::percentile(&functions, 95));
+    if median > FILE_MEDIAN {
+        problems.push(format!("the median file has {median} lines, more than {FILE_MEDIAN}"));
+    }
+    if p95 > FUNCTION_P95 {
+        problems.push(format!("the 95th percentile of functions is {p95} lines, more than {FUNCTION_P95}"));
     }
 }
 
-#[test]
-fn no_file_outgrows_its_story() {
-    for file in sources() {
-        let text = std::fs::read_to_string(&file).unwrap();
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default().lines().count();
-        assert!(code <= 500, "{} has {code} lines: split it by meaning", file.display());
-    }
+fn is_described(source: &Source) -> bool {
+    source.text.starts_with("//!") || source.text.starts_with("#![doc")
 }
 
-fn sources() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
-            }
+/// The imports that the table does not allow: the module, the file it may not use, and what is written where.
+fn forbidden(sources: &[Source]) -> Vec<(String, String, String)> {
+    let table: BTreeMap<_, _> = MAY_IMPORT.into_iter().collect();
+    let is_wrong = |import: &Import| {
+        let (layer, to) = (sources[import.from].layer(), &sources[import.to]);
+        let allowed = table.get(layer).unwrap_or_else(|| panic!("`{layer}` is missing from the table of imports"));
+        let module = to.module.join("::");
+        let within = |name: &str| module == name || module.starts_with(&format!("{name}::"));
+        to.layer() != "lib" && !within(layer) && !within("text") && !allowed.iter().any(|name| within(name))
+    };
+    let found = imports::imports(sources).into_iter().filter(is_wrong).map(|import| {
+        let (from, to) = (&sources[import.from], &sources[import.to]);
+        (from.layer().to_owned(), to.file.clone(), format!("{} uses {}", from.file, import.path.join("::")))
+    });
+    found.collect()
+}
+
+/// The import cycles inside each module. A module and its own parts may use each other: they are one concept.
+fn circles(sources: &[Source]) -> Vec<Vec<String>> {
+    let is_edge = |import: &Import| {
+        let (from, to) = (&sources[import.from], &sources[import.to]);
+        let is_family = from.module.starts_with(&to.module) || to.module.starts_with(&from.module);
+        from.layer() == to.layer() && !is_family
+    };
+    let edges: BTreeSet<_> = imports::imports(sources)
+        .iter()
+        .filter(|import| is_edge(import))
+        .map(|import| (import.from, import.to))
+        .collect();
+    let name = |index: usize| sources[index].file.clone();
+    imports::cycles(sources.len(), &edges).into_iter().map(|cycle| cycle.into_iter().map(name).collect()).collect()
+}
+
+mod on_bad_samples {
+    use super::source::{Source, sample};
+    use super::{circles, copies, forbidden, is_described, sizes};
+
+    const LIB: (&str, &str) = ("lib.rs", "pub mod text; pub mod tools; pub mod server; pub mod agent;");
+
+    fn wrong(files: &[(&str, &str)]) -> Vec<String> {
+        forbidden(&sample(&[&[LIB], files].concat())).into_iter().map(|(_, _, what)| what).collect()
+    }
+
+    #[test]
+    fn an_import_against_the_table_is_found_wherever_it_stands() {
+        let tools = ("tools.rs", "pub struct Tool;");
+        for text in [
+            "use crate::tools::Tool;",
+            "#[cfg(test)] mod tests {} fn f(_: crate::tools::Tool) {}",
+            "fn f() { log!(\"{}\", crate::tools::Tool::NAME); }",
+            "mod inner { fn f() { use crate::tools::{self, Tool}; } }",
+            "use super::tools::Tool;",
+        ] {
+            assert!(!wrong(&[tools, ("text.rs", text)]).is_empty(), "{text}");
+        }
+        for text in
+            ["#[cfg(test)] mod tests { use crate::tools::Tool; }", "//! [`crate::tools::Tool`]", "use std::fmt;"]
+        {
+            assert_eq!(wrong(&[tools, ("text.rs", text)]), [""; 0], "{text}");
         }
     }
-    found.retain(|path| !path.ends_with("tests.rs") && !path.components().any(|part| part.as_os_str() == "tests"));
-    assert!(found.len() > 20, "the sources were not found");
-    found
-}
 
-fn room_of(file: &Path) -> String {
-    let relative = file.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
-    let first = relative.components().next().unwrap().as_os_str().to_str().unwrap();
-    first.trim_end_matches(".rs").to_owned()
+    #[test]
+    fn several_supers_and_re_exports_are_followed() {
+        let deep = ("text/a/b.rs", "use super::super::super::tools::Tool;");
+        let files = [("tools.rs", "pub struct Tool;"), ("text.rs", "mod a;"), ("text/a.rs", "mod b;"), deep];
+        assert_eq!(wrong(&files), ["text/a/b.rs uses tools::Tool"]);
+        let through = ("agent.rs", "pub mod event;");
+        let event = ("agent/event.rs", "pub use crate::tools::{Kind as ToolKind};");
+        let server = ("server.rs", "use crate::agent::event; fn f(_: event::ToolKind) {}");
+        assert_eq!(
+            wrong(&[("tools.rs", "pub enum Kind {}"), through, event, server]),
+            ["server.rs uses agent::event::ToolKind"]
+        );
+    }
+
+    #[test]
+    fn a_cycle_is_found_through_the_parent_and_a_module_and_its_parts_are_none() {
+        let lib = ("lib.rs", "mod text;");
+        let a = ("text/a.rs", "use super::B; pub struct A;");
+        let b = ("text/b.rs", "pub struct B(super::a::A);");
+        let found = circles(&sample(&[lib, ("text.rs", "mod a; mod b; pub use b::B; use a::A;"), a, b]));
+        assert_eq!(found, [["text/a.rs", "text/b.rs"]]);
+        let part = ("text/a.rs", "use super::Whole; pub struct A;");
+        let whole = ("text.rs", "mod a; pub struct Whole(a::A);");
+        assert_eq!(circles(&sample(&[lib, whole, part])), Vec::<Vec<String>>::new());
+    }
+
+    #[test]
+    fn long_functions_copies_and_silent_files_are_found() {
+        let body =
+            "let a = f(1, 2) + g(3);\nif a > 4 { h(a, a + 1); }\nmatch a { 5 => i(), 6 => j(7), _ => k(8, 9) }\n";
+        let text = format!("impl X {{ fn long() {{\n{body}}} }}");
+        let sources = sample(&[("a.rs", &text), ("b.rs", &format!("fn other() {{ {body} }}")), ("c.rs", "fn f() {}")]);
+        assert_eq!(sizes::functions(&sources).last().map(|function| function.lines), Some(5));
+        assert_eq!(sizes::files(&sources).last().map(|file| file.lines), Some(5));
+        assert_eq!(copies::copies(&sources), [("a.rs:1".to_owned(), "b.rs:1".to_owned())]);
+        assert_eq!(copies::copies(&sources[1..]), []);
+        assert!(!is_described(&sources[2]) && is_described(&Source::parse("d.rs", &["d"], "//! Words.")));
+    }
 }

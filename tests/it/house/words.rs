@@ -1,0 +1,63 @@
+//! Terms that were replaced by the standard ones, wherever people read: sources, editor plugins, documentation.
+
+use std::path::{Path, PathBuf};
+
+/// A retired term where it still stands: `file:line: term`.
+pub fn retired(file: &str, text: &str, terms: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = words(line);
+        for term in terms {
+            if line.contains(&format!(" {term} ")) {
+                found.push(format!("{file}:{}: {term}", index + 1));
+            }
+        }
+    }
+    found
+}
+
+/// A line as lower-case words with a blank around each; identifiers are split into theirs.
+fn words(line: &str) -> String {
+    let mut words = " ".to_owned();
+    let mut before = ' ';
+    for letter in line.chars() {
+        if letter.is_uppercase() && before.is_lowercase() {
+            words.push(' ');
+        }
+        if letter.is_alphanumeric() {
+            words.extend(letter.to_lowercase());
+        } else if !words.ends_with(' ') {
+            words.push(' ');
+        }
+        before = letter;
+    }
+    words + " "
+}
+
+/// The texts of the repository that people read, with their names.
+pub fn texts() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut queue: Vec<PathBuf> =
+        ["src", "editors", ".github", "README.md"].iter().map(|name| root.join(name)).collect();
+    while let Some(path) = queue.pop() {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if ["node_modules", "out", "dist", "CHANGELOG.md"].contains(&name) {
+            continue;
+        }
+        if path.is_dir() {
+            queue.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|kind| ["rs", "ts", "lua", "md"].iter().any(|known| kind == *known)) {
+            let file = path.strip_prefix(root).unwrap().display().to_string();
+            found.push((file, std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+    assert!(found.len() > 100, "the texts were not found");
+    found
+}
+
+#[test]
+fn a_term_is_found_in_prose_and_in_identifiers() {
+    let text = "fn take_back() {}\nlet x = takeBack;\n// Take back!\nretake backs";
+    assert_eq!(retired("a.rs", text, &["take back"]), ["a.rs:1: take back", "a.rs:2: take back", "a.rs:3: take back"]);
+}
