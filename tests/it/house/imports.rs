@@ -106,7 +106,7 @@ impl<'a> Names<'a> {
         let mut module: &[String] = &[];
         let mut rest = path;
         while let Some((_, after)) = rest.split_first() {
-            let deeper = &path[..module.len() + 1];
+            let deeper = &path[..=module.len()];
             if !self.modules.contains_key(deeper) {
                 break;
             }
@@ -120,9 +120,9 @@ impl<'a> Names<'a> {
         if let Some(import) = self.imported[at].get(name) {
             return self.find(&[import.as_slice(), after].concat(), depth + 1);
         }
-        let through = self.globs[at].iter().filter(|glob| glob.as_slice() != module);
-        let through = through.filter_map(|glob| self.find(&[glob.as_slice(), rest].concat(), depth + 1));
-        through.filter(|&found| self.own[found].contains(name)).last()
+        let globs = self.globs[at].iter().filter(|glob| glob.as_slice() != module);
+        let mut through = globs.filter_map(|glob| self.find(&[glob.as_slice(), rest].concat(), depth + 1));
+        through.find(|&found| self.own[found].contains(name))
     }
 
     /// Whether a module has a name of ours that a path may begin with.

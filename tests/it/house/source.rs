@@ -127,14 +127,14 @@ pub fn load() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
     for (file, module) in [("lib.rs", Vec::new()), ("main.rs", vec!["main".to_owned()])] {
-        follow(&root, file, module, &mut found);
+        follow(&root, file, &module, &mut found);
     }
     assert!(found.len() > 20, "the sources were not found");
     found
 }
 
 /// Reads a file and those it declares with `mod name;`.
-fn follow(root: &Path, file: &str, module: Vec<String>, found: &mut Vec<Source>) {
+fn follow(root: &Path, file: &str, module: &[String], found: &mut Vec<Source>) {
     let text = std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     let names: Vec<&str> = module.iter().map(String::as_str).collect();
     let source = Source::parse(file, &names, &text);
@@ -143,8 +143,8 @@ fn follow(root: &Path, file: &str, module: Vec<String>, found: &mut Vec<Source>)
     for child in children {
         let folder = if module.is_empty() { PathBuf::new() } else { PathBuf::from(file.trim_end_matches(".rs")) };
         let file = folder.join(format!("{child}.rs"));
-        let module = [module.as_slice(), &[child]].concat();
-        follow(root, file.to_str().expect("names of ours are UTF-8"), module, found);
+        let module = [module, &[child]].concat();
+        follow(root, file.to_str().expect("names of ours are UTF-8"), &module, found);
     }
 }
 
