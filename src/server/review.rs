@@ -35,7 +35,12 @@ impl Server {
             let review = match action {
                 ext::ReviewAction::List => session::Review::List,
                 ext::ReviewAction::Keep => session::Review::Keep(selection),
-                ext::ReviewAction::Reject => session::Review::Reject(selection),
+                ext::ReviewAction::Reject | ext::ReviewAction::Undo | ext::ReviewAction::Redo => {
+                    session::Review::Reject(selection)
+                }
+                ext::ReviewAction::Restore => {
+                    return Err(error(ErrorCode::InvalidParams, "`restore` is not supported by this version"));
+                }
             };
             Ok(ask(self.conversation(&session_id)?, review))
         });
@@ -107,7 +112,7 @@ fn wire(reviewed: session::Reviewed) -> ext::Reviewed {
         files: turn.files.into_iter().map(file).collect(),
     };
     let message = reviewed.message.map(|message| display::escape(&message).into_owned());
-    ext::Reviewed { turns: reviewed.turns.into_iter().map(turn).collect(), message }
+    ext::Reviewed { turns: reviewed.turns.into_iter().map(turn).collect(), message, left: Vec::new() }
 }
 
 fn hunk(hunk: PendingHunk) -> ext::ReviewedHunk {

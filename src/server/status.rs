@@ -41,10 +41,13 @@ impl Server {
             return;
         }
         let status = ext::Status {
-            session_id: Some(id.to_owned()),
+            session_id: id.to_owned(),
             state,
+            queued: conversation.waiting.len(),
+            mode: conversation.mode.name().to_owned(),
             model: conversation.model.clone(),
-            mode: Some(conversation.mode.name().to_owned()),
+            effort: conversation.effort.map(|effort| effort.name().to_owned()),
+            usage: None,
             message,
         };
         self.peer.notify("_tandem/status", &status);

@@ -46,3 +46,4 @@ mod streaming;
 mod survival;
 mod turns;
 mod undo;
+mod wire_types;

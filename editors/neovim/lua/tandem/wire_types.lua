@@ -1,0 +1,839 @@
+---@meta
+-- Generated from src/protocol by tests/it/wire_types.rs; do not edit.
+
+---Optional annotations for the client.
+---@class wire.Annotations
+---@field audience? wire.Role[] Intended recipients for this content, such as the user or assistant.
+---@field lastModified? string Timestamp indicating when the underlying resource was last modified.
+---@field priority? number Relative importance of this content when clients choose what to surface.
+---@field _meta? table<string, any>
+
+---Audio provided to or from an LLM.
+---@class wire.AudioContent
+---@field annotations? wire.Annotations Optional annotations that help clients decide how to display or route this content.
+---@field data string Base64-encoded media payload.
+---@field mimeType string MIME type describing the encoded media payload.
+---@field _meta? table<string, any>
+
+---Information about a command.
+---@class wire.AvailableCommand
+---@field name string Command name (e.g., `create_plan`, `research_codebase`).
+---@field description string Human-readable description of what the command does.
+---@field input? wire.AvailableCommandInput Input for the command if required
+---@field _meta? table<string, any>
+
+---The input specification for a command.
+---@alias wire.AvailableCommandInput wire.UnstructuredCommandInput
+
+---Available commands are ready or have changed
+---@class wire.AvailableCommandsUpdate
+---@field availableCommands wire.AvailableCommand[] Commands the agent can execute
+---@field _meta? table<string, any>
+
+---Binary resource contents.
+---@class wire.BlobResourceContents
+---@field blob string Base64-encoded bytes for a binary resource payload.
+---@field mimeType? string MIME type describing the encoded media payload.
+---@field uri string URI associated with this resource or media payload.
+---@field _meta? table<string, any>
+
+---Notification to cancel ongoing operations for a session.
+---@class wire.CancelNotification
+---@field sessionId wire.SessionId The ID of the session to cancel operations for.
+---@field _meta? table<string, any>
+
+---`_tandem/check`, a request: what `tandem doctor` checks of one model.
+---@class wire.CheckParams
+---@field provider string The provider's name.
+---@field model string The model's name at the endpoint.
+---@field apiKey? string As in [`ModelsParams`].
+---@field baseUrl? string As in [`ModelsParams`].
+
+---The answer to [`CheckParams`].
+---@class wire.Checked
+---@field ok boolean Whether the model can be used.
+---@field findings wire.Finding[] What was checked, in order.
+
+---Request parameters for closing an active session.
+---@class wire.CloseSessionRequest
+---@field sessionId wire.SessionId The ID of the session to close.
+---@field _meta? table<string, any>
+
+---Unique identifier for a context compaction within a session.
+---@alias wire.CompactionId string
+
+---Lifecycle state of a context compaction.
+---@alias wire.CompactionStatus "in_progress"|"completed"|"failed"|"cancelled"|string
+
+---A content block appended to a compaction's summary.
+---@class wire.CompactionSummaryChunk
+---@field compactionId wire.CompactionId ID of the compaction whose summary receives this content.
+---@field content wire.ContentBlock One content block to append.
+---@field _meta? table<string, any> Metadata scoped to this chunk.
+
+---A context compaction upsert.
+---@class wire.CompactionUpdate
+---@field compactionId wire.CompactionId The Agent-owned ID of this compaction, unique within the session.
+---@field status wire.CompactionStatus Current lifecycle status.
+---@field summary? wire.ContentBlock[] Complete replacement user-displayable summary content for the compaction.
+---@field error? string Human-readable error details for the compaction.
+---@field _meta? table<string, any> Extensible metadata patch for this compaction.
+
+---`_tandem/complete`, a request: what a prompt can mention.
+---@class wire.Complete
+---@field sessionId string The session.
+---@field query string The text between the `@` and the cursor; after a `#`, the name of a definition.
+
+---Something a prompt can mention.
+---@class wire.Completion
+---@field insert string Replaces the query.
+---@field label string The text to show.
+---@field kind wire.CompletionKind What it is.
+---@field detail? string More text to show.
+
+---What a prompt can mention.
+---@alias wire.CompletionKind "file"|"folder"|"symbol"|"diagnostics"|"selection"
+
+---The answer to [`Complete`].
+---@class wire.Completions
+---@field items wire.Completion[] The best first, 50 at most.
+
+---Session configuration options have been updated.
+---@class wire.ConfigOptionUpdate
+---@field configOptions wire.SessionConfigOption[] The full set of configuration options and their current values.
+---@field _meta? table<string, any>
+
+---Standard content block (text, images, resources).
+---@class wire.Content
+---@field content wire.ContentBlock The actual content block.
+---@field _meta? table<string, any>
+
+---Text content.
+---@class wire.ContentBlock.text: wire.TextContent
+---@field type "text"
+
+---Images for visual context or analysis.
+---@class wire.ContentBlock.image: wire.ImageContent
+---@field type "image"
+
+---Audio data for transcription or analysis.
+---@class wire.ContentBlock.audio: wire.AudioContent
+---@field type "audio"
+
+---References to resources that the agent can access.
+---@class wire.ContentBlock.resource_link: wire.ResourceLink
+---@field type "resource_link"
+
+---Complete resource contents embedded directly in the message.
+---@class wire.ContentBlock.resource: wire.EmbeddedResource
+---@field type "resource"
+
+---Content blocks represent displayable information in the Agent Client Protocol.
+---@alias wire.ContentBlock wire.ContentBlock.text|wire.ContentBlock.image|wire.ContentBlock.audio|wire.ContentBlock.resource_link|wire.ContentBlock.resource
+
+---A streamed item of content
+---@class wire.ContentChunk
+---@field content wire.ContentBlock A single item of content
+---@field messageId? wire.MessageId A unique identifier for the message this chunk belongs to.
+---@field _meta? table<string, any>
+
+---Cost information for a session.
+---@class wire.Cost
+---@field amount number Total cumulative cost for session.
+---@field currency string Unit of `amount`: an ISO 4217 currency code (e.g., "USD", "EUR") for money, or another unit such as "credits".
+---@field _meta? table<string, any>
+
+---The current mode of the session has changed
+---@class wire.CurrentModeUpdate
+---@field currentModeId wire.SessionModeId The ID of the current mode
+---@field _meta? table<string, any>
+
+---`_tandem/diagnostics`, a request of the server: the diagnostics the editor shows.
+---@class wire.DiagnosticsParams
+---@field uris string[] Of these documents; empty: of all the editor knows.
+---@field settled boolean The documents were just changed: answer when the diagnostics of the new text have settled, within 1.5 s in any case.
+
+---The answer to [`DiagnosticsParams`].
+---@class wire.DiagnosticsResult
+---@field documents wire.DocumentDiagnostics[] Those with diagnostics, at least.
+
+---`_tandem/didFocus`, a notification: what the person is looking at.
+---@class wire.DidFocus
+---@field textDocument lsp.TextDocumentIdentifier The active file.
+---@field selection lsp.Range The selection, or the cursor as an empty range.
+
+---A diff representing file modifications.
+---@class wire.Diff
+---@field path string The absolute file path being modified.
+---@field oldText? string The original content (omitted or `null` for new files).
+---@field newText string The new content after modification.
+---@field _meta? table<string, any>
+
+---The diagnostics of a document.
+---@class wire.DocumentDiagnostics
+---@field uri string The document.
+---@field diagnostics lsp.Diagnostic[] Its diagnostics.
+
+---The contents of a resource, embedded into a prompt or tool call result.
+---@class wire.EmbeddedResource
+---@field annotations? wire.Annotations Optional annotations that help clients decide how to display or route this content.
+---@field resource wire.EmbeddedResourceResource Embedded resource payload, either text or binary data.
+---@field _meta? table<string, any>
+
+---Resource content that can be embedded in a message.
+---@alias wire.EmbeddedResourceResource wire.TextResourceContents|wire.BlobResourceContents
+
+---An environment variable to set when launching an MCP server.
+---@class wire.EnvVariable
+---@field name string The name of the environment variable.
+---@field value string The value to set for the environment variable.
+---@field _meta? table<string, any>
+
+---The `data` of the error that answers the prompt of a failed turn.
+---@class wire.Failure
+---@field code string The kind, in a word.
+---@field status? integer The HTTP status, where there was one.
+---@field retryable boolean Whether the same prompt may work later.
+
+---One thing that was checked, as `tandem doctor --json` prints it.
+---@class wire.Finding
+---@field check string What was checked.
+---@field verdict wire.Verdict How it is.
+---@field found string What was found.
+---@field advice? string What to do about it.
+
+---An HTTP header to set when making requests to the MCP server.
+---@class wire.HttpHeader
+---@field name string The name of the HTTP header.
+---@field value string The value to set for the HTTP header.
+---@field _meta? table<string, any>
+
+---An image provided to or from an LLM.
+---@class wire.ImageContent
+---@field annotations? wire.Annotations Optional annotations that help clients decide how to display or route this content.
+---@field data string Base64-encoded media payload.
+---@field mimeType string MIME type describing the encoded media payload.
+---@field uri? string URI associated with this resource or media payload.
+---@field _meta? table<string, any>
+
+---`_tandem/inline`, a request: rewrites a range.
+---@class wire.InlineParams
+---@field textDocument lsp.TextDocumentIdentifier The document.
+---@field range lsp.Range The range to rewrite; empty: where to insert.
+---@field instruction string What the person wants.
+---@field previous? string The replacement to improve on, when the person asked again.
+
+---The answer to [`InlineParams`].
+---@class wire.InlineResult
+---@field text string The replacement of the range.
+
+---`_tandem/inline/update`, a notification: more of a replacement.
+---@class wire.InlineUpdate
+---@field id any The id of the `_tandem/inline` request.
+---@field text string The replacement so far.
+
+---What a language server can be asked.
+---@alias wire.LanguageOp "definition"|"declaration"|"implementation"|"type_definition"|"references"|"hover"|"document_symbols"|"workspace_symbols"|"incoming_calls"|"outgoing_calls"|"rename"|"quick_fixes"|"format"
+
+---`_tandem/language`, a request of the server: asks the editor's language servers.
+---@class wire.LanguageParams
+---@field op wire.LanguageOp What to ask.
+---@field uri? string The document; absent for `workspace_symbols`.
+---@field position? lsp.Position The place in it.
+---@field query? string The name to look for (`workspace_symbols`).
+---@field newName? string The new name (`rename`).
+
+---Lines that stayed as they are.
+---@class wire.Left
+---@field path string Absolute.
+---@field lines? wire.Lines The lines, where only some of the file stayed.
+---@field reason string Why, for people.
+
+---Some lines of a text.
+---@class wire.Lines
+---@field start integer The first, counted from 1; with a `count` of 0 the one before which nothing is there.
+---@field count integer How many.
+
+---Request parameters for listing existing sessions.
+---@class wire.ListSessionsRequest
+---@field cwd? string Filter sessions by working directory.
+---@field cursor? string Opaque cursor token from a previous response's nextCursor field for cursor-based pagination
+---@field _meta? table<string, any>
+
+---Response from listing sessions.
+---@class wire.ListSessionsResponse
+---@field sessions wire.SessionInfo[] Array of session information objects
+---@field nextCursor? string Opaque cursor token.
+---@field _meta? table<string, any>
+
+---Request parameters for loading an existing session.
+---@class wire.LoadSessionRequest
+---@field mcpServers wire.McpServer[] List of MCP servers to connect to for this session.
+---@field cwd string The working directory for this session.
+---@field additionalDirectories? string[] Additional workspace roots to activate for this session.
+---@field sessionId wire.SessionId The ID of the session to load.
+---@field _meta? table<string, any>
+
+---Response from loading an existing session.
+---@class wire.LoadSessionResponse
+---@field modes? wire.SessionModeState Initial mode state if supported by the Agent
+---@field configOptions? wire.SessionConfigOption[] Initial session configuration options if supported by the Agent.
+---@field _meta? table<string, any>
+
+---HTTP transport configuration
+---@class wire.McpServer.http: wire.McpServerHttp
+---@field type "http"
+
+---SSE transport configuration
+---@class wire.McpServer.sse: wire.McpServerSse
+---@field type "sse"
+
+---Configuration for connecting to an MCP (Model Context Protocol) server.
+---@alias wire.McpServer wire.McpServer.http|wire.McpServer.sse|wire.McpServerStdio
+
+---HTTP transport configuration for MCP.
+---@class wire.McpServerHttp
+---@field name string Human-readable name identifying this MCP server.
+---@field url string URL to the MCP server.
+---@field headers wire.HttpHeader[] HTTP headers to set when making requests to the MCP server.
+---@field _meta? table<string, any>
+
+---SSE transport configuration for MCP.
+---@class wire.McpServerSse
+---@field name string Human-readable name identifying this MCP server.
+---@field url string URL to the MCP server.
+---@field headers wire.HttpHeader[] HTTP headers to set when making requests to the MCP server.
+---@field _meta? table<string, any>
+
+---Stdio transport configuration for MCP.
+---@class wire.McpServerStdio
+---@field name string Human-readable name identifying this MCP server.
+---@field command string Absolute path to the MCP server executable.
+---@field args string[] Command-line arguments to pass to the MCP server.
+---@field env wire.EnvVariable[] Environment variables to set when launching the MCP server.
+---@field _meta? table<string, any>
+
+---Unique identifier for a message within a session.
+---@alias wire.MessageId string
+
+---A model to choose.
+---@class wire.ModelInfo
+---@field id string Its name at the endpoint.
+---@field contextWindow? integer Its context window in tokens, where it is known.
+---@field price? wire.ModelPrice Its price, where it is known.
+
+---US dollars for a million tokens.
+---@class wire.ModelPrice
+---@field input number Read by the model.
+---@field output number Written by it.
+
+---The answer to [`ModelsParams`].
+---@class wire.Models
+---@field models wire.ModelInfo[] The models, in the endpoint's order.
+
+---`_tandem/models`, a request: the models an endpoint offers.
+---@class wire.ModelsParams
+---@field provider string The provider's name.
+---@field apiKey? string Its key, where it is not configured.
+---@field baseUrl? string Its address, where it is not configured.
+
+---Request parameters for creating a new session.
+---@class wire.NewSessionRequest
+---@field cwd string The working directory for this session.
+---@field additionalDirectories? string[] Additional workspace roots for this session.
+---@field mcpServers wire.McpServer[] List of MCP (Model Context Protocol) servers the agent should connect to.
+---@field _meta? table<string, any>
+
+---Response from creating a new session.
+---@class wire.NewSessionResponse
+---@field sessionId wire.SessionId Unique identifier for the created session.
+---@field modes? wire.SessionModeState Initial mode state if supported by the Agent
+---@field configOptions? wire.SessionConfigOption[] Initial session configuration options if supported by the Agent.
+---@field _meta? table<string, any>
+
+---Fire-and-forget information for the user.
+---@class wire.Notice
+---@field severity wire.NoticeSeverity Presentation severity hint.
+---@field title string Required non-empty plain-text title that can stand alone.
+---@field description? string Optional plain-text detail or guidance.
+---@field _meta? table<string, any> Metadata scoped to this notice.
+
+---Severity hint for a session notice.
+---@alias wire.NoticeSeverity "info"|"warning"|"error"|string
+
+---An option presented to the user when requesting permission.
+---@class wire.PermissionOption
+---@field optionId wire.PermissionOptionId Unique identifier for this permission option.
+---@field name string Human-readable label to display to the user.
+---@field kind wire.PermissionOptionKind Hint about the nature of this permission option.
+---@field _meta? table<string, any>
+
+---Unique identifier for a permission option.
+---@alias wire.PermissionOptionId string
+
+---The type of permission option being presented to the user.
+---@alias wire.PermissionOptionKind "allow_once"|"allow_always"|"reject_once"|"reject_always"
+
+---An execution plan for accomplishing complex tasks.
+---@class wire.Plan
+---@field entries wire.PlanEntry[] The list of tasks to be accomplished.
+---@field _meta? table<string, any>
+
+---A single entry in the execution plan.
+---@class wire.PlanEntry
+---@field content string Human-readable description of what this task aims to accomplish.
+---@field priority wire.PlanEntryPriority The relative importance of this task.
+---@field status wire.PlanEntryStatus Current execution status of this task.
+---@field _meta? table<string, any>
+
+---Priority levels for plan entries.
+---@alias wire.PlanEntryPriority "high"|"medium"|"low"
+
+---Status of a plan entry in the execution flow.
+---@alias wire.PlanEntryStatus "pending"|"in_progress"|"completed"
+
+---Request parameters for sending a user prompt to the agent.
+---@class wire.PromptRequest
+---@field sessionId wire.SessionId The ID of the session to send this user message to
+---@field prompt wire.ContentBlock[] The blocks of content that compose the user's message.
+---@field _meta? table<string, any>
+
+---Response from processing a user prompt.
+---@class wire.PromptResponse
+---@field stopReason wire.StopReason Indicates why the agent stopped processing the turn.
+---@field _meta? table<string, any>
+
+---The states of a prompt.
+---@alias wire.PromptState "queued"|"running"|"joined"|"returned"|"ended"
+
+---A provider to choose.
+---@class wire.ProviderInfo
+---@field name string Its name in `config.toml`.
+---@field title string Its name for people.
+---@field needsKey boolean Whether it needs an API key.
+---@field baseUrl? string Where its API is, as far as that is known.
+---@field foundLocally boolean Whether it is a server that runs on this machine now.
+
+---The answer to `_tandem/providers`, a request without params.
+---@class wire.Providers
+---@field providers wire.ProviderInfo[] The providers tandem knows, those found on this machine first.
+
+---The prompt turn was cancelled before the user responded.
+---@class wire.RequestPermissionOutcome.cancelled
+---@field outcome "cancelled"
+
+---The user selected one of the provided options.
+---@class wire.RequestPermissionOutcome.selected: wire.SelectedPermissionOutcome
+---@field outcome "selected"
+
+---The outcome of a permission request.
+---@alias wire.RequestPermissionOutcome wire.RequestPermissionOutcome.cancelled|wire.RequestPermissionOutcome.selected
+
+---Request for user permission to execute a tool call.
+---@class wire.RequestPermissionRequest
+---@field sessionId wire.SessionId The session ID for this request.
+---@field toolCall wire.ToolCallUpdate Details about the tool call requiring permission.
+---@field options wire.PermissionOption[] Available permission options for the user to choose from.
+---@field _meta? table<string, any>
+
+---Response to a permission request.
+---@class wire.RequestPermissionResponse
+---@field outcome wire.RequestPermissionOutcome The user's decision on the permission request.
+---@field _meta? table<string, any>
+
+---A resource that the server is capable of reading, included in a prompt or tool call result.
+---@class wire.ResourceLink
+---@field annotations? wire.Annotations Optional annotations that help clients decide how to display or route this content.
+---@field description? string Optional human-readable details shown with this protocol object.
+---@field mimeType? string MIME type describing the encoded media payload.
+---@field name string Human-readable name shown for this protocol object.
+---@field size? integer Optional size of the linked resource in bytes, if known.
+---@field title? string Optional display title for end-user UI.
+---@field uri string URI associated with this resource or media payload.
+---@field _meta? table<string, any>
+
+---Request parameters for resuming an existing session.
+---@class wire.ResumeSessionRequest
+---@field sessionId wire.SessionId The ID of the session to resume.
+---@field cwd string The working directory for this session.
+---@field additionalDirectories? string[] Additional workspace roots to activate for this session.
+---@field mcpServers? wire.McpServer[] List of MCP servers to connect to for this session.
+---@field _meta? table<string, any>
+
+---Response from resuming an existing session.
+---@class wire.ResumeSessionResponse
+---@field modes? wire.SessionModeState Initial mode state if supported by the Agent
+---@field configOptions? wire.SessionConfigOption[] Initial session configuration options if supported by the Agent.
+---@field _meta? table<string, any>
+
+---`_tandem/review`, a request: the changes that turns of a session made.
+---@class wire.Review
+---@field sessionId string The session.
+---@field action wire.ReviewAction What happens to them.
+---@field turn? integer One turn, as listed.
+---@field path? string One file, as listed.
+---@field hunk? integer One hunk of that file, as listed.
+
+---What happens to the changes.
+---@alias wire.ReviewAction "list"|"keep"|"reject"|"undo"|"redo"|"restore"
+
+---The answer to every [`Review`]: what can be reviewed now.
+---@class wire.Reviewed
+---@field turns wire.ReviewedTurn[] Turns of which something is still there, the oldest first.
+---@field message? string What was done, for people.
+---@field left wire.Left[] What `undo`, `redo` or `restore` could not change.
+
+---What is still there of a turn's changes of a file.
+---@class wire.ReviewedFile
+---@field path string Absolute.
+---@field created boolean Whether the turn made the file: rejecting removes it.
+---@field hunks wire.ReviewedHunk[] The hunks, by line.
+
+---A hunk that can be kept or rejected.
+---@class wire.ReviewedHunk
+---@field id integer Its name, which stays the same while other hunks of the file are kept, rejected or typed around.
+---@field old wire.Lines Its lines in the text without it.
+---@field new wire.Lines Its lines in the text as it is now.
+---@field oldText string The text of its `old` lines.
+---@field diff string A unified diff from the text without it to the text as it is now, with three lines of context.
+
+---What is still there of a turn's changes.
+---@class wire.ReviewedTurn
+---@field turn integer Its number.
+---@field files wire.ReviewedFile[] The files.
+
+---The sender or recipient of messages and data in a conversation.
+---@alias wire.Role "assistant"|"user"
+
+---`_tandem/save`, a request of the server: save these documents, because a command that cannot see unsaved text is about to run.
+---@class wire.Save
+---@field uris string[] The documents.
+
+---The user selected one of the provided options.
+---@class wire.SelectedPermissionOutcome
+---@field optionId wire.PermissionOptionId The ID of the option the user selected.
+---@field _meta? table<string, any>
+
+---A boolean on/off toggle session configuration option payload.
+---@class wire.SessionConfigBoolean
+---@field currentValue boolean The current value of the boolean option.
+
+---Unique identifier for a session configuration option value group.
+---@alias wire.SessionConfigGroupId string
+
+---Unique identifier for a session configuration option.
+---@alias wire.SessionConfigId string
+
+---Single-value selector (dropdown).
+---@class wire.SessionConfigOption.select: wire.SessionConfigSelect
+---@field type "select"
+---@field id wire.SessionConfigId Unique identifier for the configuration option.
+---@field name string Human-readable label for the option.
+---@field description? string Optional description for the Client to display to the user.
+---@field category? wire.SessionConfigOptionCategory Optional semantic category for this option (UX only).
+---@field _meta? table<string, any>
+
+---Boolean on/off toggle.
+---@class wire.SessionConfigOption.boolean: wire.SessionConfigBoolean
+---@field type "boolean"
+---@field id wire.SessionConfigId Unique identifier for the configuration option.
+---@field name string Human-readable label for the option.
+---@field description? string Optional description for the Client to display to the user.
+---@field category? wire.SessionConfigOptionCategory Optional semantic category for this option (UX only).
+---@field _meta? table<string, any>
+
+---A session configuration option selector and its current state.
+---@alias wire.SessionConfigOption wire.SessionConfigOption.select|wire.SessionConfigOption.boolean
+
+---Semantic category for a session configuration option.
+---@alias wire.SessionConfigOptionCategory "mode"|"model"|"model_config"|"thought_level"|string
+
+---A single-value selector (dropdown) session configuration option payload.
+---@class wire.SessionConfigSelect
+---@field currentValue wire.SessionConfigValueId The currently selected value.
+---@field options wire.SessionConfigSelectOptions The set of selectable options.
+
+---A group of possible values for a session configuration option.
+---@class wire.SessionConfigSelectGroup
+---@field group wire.SessionConfigGroupId Unique identifier for this group.
+---@field name string Human-readable label for this group.
+---@field options wire.SessionConfigSelectOption[] The set of option values in this group.
+---@field _meta? table<string, any>
+
+---A possible value for a session configuration option.
+---@class wire.SessionConfigSelectOption
+---@field value wire.SessionConfigValueId Unique identifier for this option value.
+---@field name string Human-readable label for this option value.
+---@field description? string Optional description for this option value.
+---@field _meta? table<string, any>
+
+---Possible values for a session configuration option.
+---@alias wire.SessionConfigSelectOptions wire.SessionConfigSelectOption[]|wire.SessionConfigSelectGroup[]
+
+---Unique identifier for a session configuration option value.
+---@alias wire.SessionConfigValueId string
+
+---A unique identifier for a conversation session between a client and agent.
+---@alias wire.SessionId string
+
+---Information about a session returned by session/list
+---@class wire.SessionInfo
+---@field sessionId wire.SessionId Unique identifier for the session
+---@field cwd string The working directory for this session.
+---@field additionalDirectories? string[] Additional workspace roots reported for this session.
+---@field title? string Human-readable title for the session
+---@field updatedAt? string ISO 8601 timestamp of last activity
+---@field _meta? table<string, any>
+
+---Update to session metadata.
+---@class wire.SessionInfoUpdate
+---@field title? string Human-readable title for the session.
+---@field updatedAt? string ISO 8601 timestamp of last activity.
+---@field _meta? table<string, any>
+
+---A mode the agent can operate in.
+---@class wire.SessionMode
+---@field id wire.SessionModeId Stable identifier used to refer to this protocol object in later messages.
+---@field name string Human-readable name shown for this protocol object.
+---@field description? string Optional human-readable details shown with this protocol object.
+---@field _meta? table<string, any>
+
+---Unique identifier for a Session Mode.
+---@alias wire.SessionModeId string
+
+---The set of modes and the one currently active.
+---@class wire.SessionModeState
+---@field currentModeId wire.SessionModeId The current mode the Agent is in.
+---@field availableModes wire.SessionMode[] The set of modes that the Agent can operate in
+---@field _meta? table<string, any>
+
+---Notification containing a session update from the agent.
+---@class wire.SessionNotification
+---@field sessionId wire.SessionId The ID of the session this update pertains to.
+---@field update wire.SessionUpdate The actual update content.
+---@field _meta? table<string, any>
+
+---A chunk of the user's message being streamed.
+---@class wire.SessionUpdate.user_message_chunk: wire.ContentChunk
+---@field sessionUpdate "user_message_chunk"
+
+---A chunk of the agent's response being streamed.
+---@class wire.SessionUpdate.agent_message_chunk: wire.ContentChunk
+---@field sessionUpdate "agent_message_chunk"
+
+---A chunk of the agent's internal reasoning being streamed.
+---@class wire.SessionUpdate.agent_thought_chunk: wire.ContentChunk
+---@field sessionUpdate "agent_thought_chunk"
+
+---Notification that a new tool call has been initiated.
+---@class wire.SessionUpdate.tool_call: wire.ToolCall
+---@field sessionUpdate "tool_call"
+
+---Update on the status or results of a tool call.
+---@class wire.SessionUpdate.tool_call_update: wire.ToolCallUpdate
+---@field sessionUpdate "tool_call_update"
+
+---The agent's execution plan for complex tasks.
+---@class wire.SessionUpdate.plan: wire.Plan
+---@field sessionUpdate "plan"
+
+---Available commands are ready or have changed
+---@class wire.SessionUpdate.available_commands_update: wire.AvailableCommandsUpdate
+---@field sessionUpdate "available_commands_update"
+
+---The current mode of the session has changed
+---@class wire.SessionUpdate.current_mode_update: wire.CurrentModeUpdate
+---@field sessionUpdate "current_mode_update"
+
+---Session configuration options have been updated.
+---@class wire.SessionUpdate.config_option_update: wire.ConfigOptionUpdate
+---@field sessionUpdate "config_option_update"
+
+---Session metadata has been updated (title, timestamps, custom metadata)
+---@class wire.SessionUpdate.session_info_update: wire.SessionInfoUpdate
+---@field sessionUpdate "session_info_update"
+
+---Context window and cost update for the session.
+---@class wire.SessionUpdate.usage_update: wire.UsageUpdate
+---@field sessionUpdate "usage_update"
+
+---Information for the user that is not part of session history.
+---@class wire.SessionUpdate.notice: wire.Notice
+---@field sessionUpdate "notice"
+
+---A context compaction has been created or updated.
+---@class wire.SessionUpdate.compaction_update: wire.CompactionUpdate
+---@field sessionUpdate "compaction_update"
+
+---A content block appended to a context compaction's retained summary.
+---@class wire.SessionUpdate.compaction_summary_chunk: wire.CompactionSummaryChunk
+---@field sessionUpdate "compaction_summary_chunk"
+
+---Different types of updates that can be sent during session processing.
+---@alias wire.SessionUpdate wire.SessionUpdate.user_message_chunk|wire.SessionUpdate.agent_message_chunk|wire.SessionUpdate.agent_thought_chunk|wire.SessionUpdate.tool_call|wire.SessionUpdate.tool_call_update|wire.SessionUpdate.plan|wire.SessionUpdate.available_commands_update|wire.SessionUpdate.current_mode_update|wire.SessionUpdate.config_option_update|wire.SessionUpdate.session_info_update|wire.SessionUpdate.usage_update|wire.SessionUpdate.notice|wire.SessionUpdate.compaction_update|wire.SessionUpdate.compaction_summary_chunk
+
+---A boolean value (`type: "boolean"`).
+---@class wire.SetSessionConfigOptionRequest.boolean
+---@field type "boolean"
+---@field value boolean The boolean value.
+---@field sessionId wire.SessionId The ID of the session to set the configuration option for.
+---@field configId wire.SessionConfigId The ID of the configuration option to set.
+---@field _meta? table<string, any>
+
+---A `SessionConfigValueId` string value.
+---@class wire.SetSessionConfigOptionRequest.1
+---@field value wire.SessionConfigValueId The value ID.
+---@field sessionId wire.SessionId The ID of the session to set the configuration option for.
+---@field configId wire.SessionConfigId The ID of the configuration option to set.
+---@field _meta? table<string, any>
+
+---Request parameters for setting a session configuration option.
+---@alias wire.SetSessionConfigOptionRequest wire.SetSessionConfigOptionRequest.boolean|wire.SetSessionConfigOptionRequest.1
+
+---Response to `session/set_config_option` method.
+---@class wire.SetSessionConfigOptionResponse
+---@field configOptions wire.SessionConfigOption[] The full set of configuration options and their current values.
+---@field _meta? table<string, any>
+
+---Request parameters for setting a session mode.
+---@class wire.SetSessionModeRequest
+---@field sessionId wire.SessionId The ID of the session to set the mode for.
+---@field modeId wire.SessionModeId The ID of the mode to set.
+---@field _meta? table<string, any>
+
+---What a session is doing.
+---@alias wire.State "ready"|"running"|"waiting"|"no_model"
+
+---`_tandem/status`, a notification: the state of a session, for a status line.
+---@class wire.Status
+---@field sessionId string The session.
+---@field state wire.State What it is doing.
+---@field queued integer How many prompts wait for their turn.
+---@field mode string Its mode.
+---@field model? string `provider/model`.
+---@field effort? string The reasoning effort, where it is not the configured one.
+---@field usage? wire.Usage What it used, from the first answer on.
+---@field message? string A notice for people.
+
+---`_tandem/session/steer`, a request: adds a message to the running turn.
+---@class wire.Steer
+---@field sessionId string The session.
+---@field prompt wire.ContentBlock[] As in `session/prompt`.
+---@field _meta? table<string, any> As in `session/prompt`: may name the prompt (`tandem/promptId`).
+
+---Reasons why an agent stops processing a prompt turn.
+---@alias wire.StopReason "end_turn"|"max_tokens"|"max_turn_requests"|"refusal"|"cancelled"
+
+---Embed a terminal created with `terminal/create` by its id.
+---@class wire.Terminal
+---@field terminalId wire.TerminalId Identifier of the terminal instance to embed in the content stream.
+---@field _meta? table<string, any>
+
+---Typed identifier used for terminal values on the wire.
+---@alias wire.TerminalId string
+
+---Text provided to or from an LLM.
+---@class wire.TextContent
+---@field annotations? wire.Annotations Optional annotations that help clients decide how to display or route this content.
+---@field text string Text payload carried by this content block.
+---@field _meta? table<string, any>
+
+---Text-based resource contents.
+---@class wire.TextResourceContents
+---@field mimeType? string MIME type describing the encoded media payload.
+---@field text string Text payload carried by this content block.
+---@field uri string URI associated with this resource or media payload.
+---@field _meta? table<string, any>
+
+---Represents a tool call that the language model has requested.
+---@class wire.ToolCall
+---@field toolCallId wire.ToolCallId Unique identifier for this tool call within the session.
+---@field title string Human-readable title describing what the tool is doing.
+---@field name? string Programmatic name of the tool being invoked.
+---@field kind? wire.ToolKind The category of tool being invoked.
+---@field status? wire.ToolCallStatus Current execution status of the tool call.
+---@field content? wire.ToolCallContent[] Content produced by the tool call.
+---@field locations? wire.ToolCallLocation[] File locations affected by this tool call.
+---@field rawInput? any Raw input parameters sent to the tool.
+---@field rawOutput? any Raw output returned by the tool.
+---@field _meta? table<string, any>
+
+---Standard content block (text, images, resources).
+---@class wire.ToolCallContent.content: wire.Content
+---@field type "content"
+
+---File modification shown as a diff.
+---@class wire.ToolCallContent.diff: wire.Diff
+---@field type "diff"
+
+---Embed a terminal created with `terminal/create` by its id.
+---@class wire.ToolCallContent.terminal: wire.Terminal
+---@field type "terminal"
+
+---Content produced by a tool call.
+---@alias wire.ToolCallContent wire.ToolCallContent.content|wire.ToolCallContent.diff|wire.ToolCallContent.terminal
+
+---Unique identifier for a tool call within a session.
+---@alias wire.ToolCallId string
+
+---A file location being accessed or modified by a tool.
+---@class wire.ToolCallLocation
+---@field path string The absolute file path being accessed or modified.
+---@field line? integer Optional 1-based line number within the file.
+---@field _meta? table<string, any>
+
+---Execution status of a tool call.
+---@alias wire.ToolCallStatus "pending"|"in_progress"|"completed"|"failed"
+
+---An update to an existing tool call.
+---@class wire.ToolCallUpdate
+---@field toolCallId wire.ToolCallId The ID of the tool call being updated.
+---@field kind? wire.ToolKind Update the tool kind.
+---@field status? wire.ToolCallStatus Update the execution status.
+---@field title? string Update the human-readable title.
+---@field name? string Update the programmatic name of the tool being invoked.
+---@field content? wire.ToolCallContent[] Replace the content collection.
+---@field locations? wire.ToolCallLocation[] Replace the locations collection.
+---@field rawInput? any Update the raw input.
+---@field rawOutput? any Update the raw output.
+---@field _meta? table<string, any>
+
+---Categories of tools that can be invoked.
+---@alias wire.ToolKind "read"|"edit"|"delete"|"move"|"search"|"execute"|"think"|"fetch"|"switch_mode"|"other"
+
+---`_tandem/turn`, a notification: what became of a prompt.
+---@class wire.Turn
+---@field sessionId string The session.
+---@field promptId string The prompt.
+---@field state wire.PromptState What became of it.
+---@field turnId? string The turn that runs it, that it joined, or that ended (`running`, `joined`, `ended`).
+---@field position? integer How many prompts run before it, counted from 1 (`queued`).
+---@field reason? string ACP's stop reason or the failure's code (`ended`), or why the model never saw it (`returned`).
+---@field message? string The failure, for people (`ended`).
+---@field prompt? wire.ContentBlock[] The prompt itself (`returned`).
+
+---All text that was typed after the command name is provided as input.
+---@class wire.UnstructuredCommandInput
+---@field hint string A hint to display when the input hasn't been provided yet
+---@field _meta? table<string, any>
+
+---What a session used.
+---@class wire.Usage
+---@field used integer Tokens in the context window.
+---@field size? integer The size of the window, where it is known.
+---@field cost? number US dollars of the whole session, where prices are known.
+
+---Context window and cost update for a session.
+---@class wire.UsageUpdate
+---@field used integer Tokens currently in context.
+---@field size integer Total context window size in tokens.
+---@field cost? wire.Cost Cumulative session cost (optional).
+---@field _meta? table<string, any>
+
+---How something that was checked is.
+---@alias wire.Verdict "good"|"warning"|"bad"
+
+---`_tandem/turn/withdraw`, a request: takes back a prompt that is queued or has not joined yet.
+---@class wire.Withdraw
+---@field sessionId string The session.
+---@field promptId string The prompt.

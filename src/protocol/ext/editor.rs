@@ -1,0 +1,116 @@
+//! What the editor knows: focus, diagnostics, unsaved documents, and what its language servers say.
+
+use gen_lsp_types::{Position, Range, TextDocumentIdentifier};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// `_tandem/didFocus`, a notification: what the person is looking at.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DidFocus {
+    /// The active file.
+    #[schemars(schema_with = "super::lsp::document")]
+    pub text_document: TextDocumentIdentifier,
+    /// The selection, or the cursor as an empty range.
+    #[schemars(schema_with = "super::lsp::range")]
+    pub selection: Range,
+}
+
+/// `_tandem/save`, a request of the server: save these documents, because a command that cannot see unsaved text is
+/// about to run. Sent to clients with `"tandem.save": true` in `experimental.tandem._meta`; any answer means it is done.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Save {
+    /// The documents.
+    pub uris: Vec<String>,
+}
+
+/// `_tandem/diagnostics`, a request of the server: the diagnostics the editor shows. Sent to clients with
+/// `"tandem.diagnostics": true` in `experimental.tandem._meta`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DiagnosticsParams {
+    /// Of these documents; empty: of all the editor knows.
+    pub uris: Vec<String>,
+    /// The documents were just changed: answer when the diagnostics of the new text have settled, within 1.5 s in any
+    /// case.
+    pub settled: bool,
+}
+
+/// The answer to [`DiagnosticsParams`].
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct DiagnosticsResult {
+    /// Those with diagnostics, at least.
+    pub documents: Vec<DocumentDiagnostics>,
+}
+
+/// The diagnostics of a document.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct DocumentDiagnostics {
+    /// The document.
+    pub uri: String,
+    /// Its diagnostics.
+    #[schemars(schema_with = "super::lsp::diagnostics")]
+    pub diagnostics: Vec<Problem>,
+}
+
+/// The fields tandem reads of an LSP `Diagnostic`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Problem {
+    /// Where.
+    pub range: Range,
+    /// 1 error, 2 warning, 3 information, 4 hint.
+    #[serde(default)]
+    pub severity: Option<u8>,
+    /// Its name or number.
+    #[serde(default)]
+    pub code: Option<Value>,
+    /// The program that found it.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// What is wrong: text, or marked-up text.
+    pub message: Value,
+}
+
+/// `_tandem/language`, a request of the server: asks the editor's language servers. Sent only for the operations a
+/// client lists in `"tandem.language": [op, …]` in `experimental.tandem._meta`. Answered within 10 s with LSP's own result
+/// type; `rename`, `quick_fixes` and `format` with a `WorkspaceEdit` that the client does not apply. An error when no
+/// language server knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LanguageParams {
+    /// What to ask.
+    pub op: LanguageOp,
+    /// The document; absent for `workspace_symbols`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
+    /// The place in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::lsp::position", default)]
+    pub position: Option<Position>,
+    /// The name to look for (`workspace_symbols`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// The new name (`rename`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_name: Option<String>,
+}
+
+/// What a language server can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each is the LSP request of its name")]
+pub enum LanguageOp {
+    Definition,
+    Declaration,
+    Implementation,
+    TypeDefinition,
+    References,
+    Hover,
+    DocumentSymbols,
+    WorkspaceSymbols,
+    IncomingCalls,
+    OutgoingCalls,
+    Rename,
+    QuickFixes,
+    Format,
+}

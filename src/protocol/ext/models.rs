@@ -1,0 +1,124 @@
+//! What a setup form needs: providers, their models, and whether one works. Keys in these requests are used and
+//! forgotten.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The answer to `_tandem/providers`, a request without params.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Providers {
+    /// The providers tandem knows, those found on this machine first.
+    pub providers: Vec<ProviderInfo>,
+}
+
+/// A provider to choose.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderInfo {
+    /// Its name in `config.toml`.
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
+    /// Whether it needs an API key.
+    pub needs_key: bool,
+    /// Where its API is, as far as that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Whether it is a server that runs on this machine now.
+    pub found_locally: bool,
+}
+
+/// `_tandem/models`, a request: the models an endpoint offers.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelsParams {
+    /// The provider's name.
+    pub provider: String,
+    /// Its key, where it is not configured.
+    #[serde(default)]
+    pub api_key: Option<String>,
+    /// Its address, where it is not configured.
+    #[serde(default)]
+    pub base_url: Option<String>,
+}
+
+/// The answer to [`ModelsParams`].
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Models {
+    /// The models, in the endpoint's order.
+    pub models: Vec<ModelInfo>,
+}
+
+/// A model to choose.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelInfo {
+    /// Its name at the endpoint.
+    pub id: String,
+    /// Its context window in tokens, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// Its price, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<ModelPrice>,
+}
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub struct ModelPrice {
+    /// Read by the model.
+    pub input: f64,
+    /// Written by it.
+    pub output: f64,
+}
+
+/// `_tandem/check`, a request: what `tandem doctor` checks of one model.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckParams {
+    /// The provider's name.
+    pub provider: String,
+    /// The model's name at the endpoint.
+    pub model: String,
+    /// As in [`ModelsParams`].
+    #[serde(default)]
+    pub api_key: Option<String>,
+    /// As in [`ModelsParams`].
+    #[serde(default)]
+    pub base_url: Option<String>,
+}
+
+/// The answer to [`CheckParams`].
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Checked {
+    /// Whether the model can be used.
+    pub ok: bool,
+    /// What was checked, in order.
+    pub findings: Vec<Finding>,
+}
+
+/// One thing that was checked, as `tandem doctor --json` prints it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Finding {
+    /// What was checked.
+    pub check: String,
+    /// How it is.
+    pub verdict: Verdict,
+    /// What was found.
+    pub found: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+/// How something that was checked is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It works.
+    Good,
+    /// It works, but not as it should.
+    Warning,
+    /// It does not work.
+    Bad,
+}

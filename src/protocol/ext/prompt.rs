@@ -1,0 +1,130 @@
+//! The life of a prompt: what the client calls it, what became of it, and what can be mentioned in it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::protocol::acp;
+
+/// In the `_meta` of `session/prompt` and `_tandem/session/steer`: the client's name for the prompt, unique in its
+/// session. The server names a prompt that has none. Also in the `_meta` of the updates that belong to the prompt.
+pub const PROMPT_ID: &str = "tandem/promptId";
+/// In the `_meta` of a `session/update`: the turn it belongs to.
+pub const TURN_ID: &str = "tandem/turnId";
+
+/// `_tandem/session/steer`, a request: adds a message to the running turn. It joins the conversation once the calls of
+/// the current answer have ended, and is answered then; an error when no turn took it.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Steer {
+    /// The session.
+    pub session_id: String,
+    /// As in `session/prompt`.
+    pub prompt: Vec<acp::ContentBlock>,
+    /// As in `session/prompt`: may name the prompt (`tandem/promptId`).
+    #[serde(default, rename = "_meta")]
+    pub meta: Option<Map<String, Value>>,
+}
+
+/// `_tandem/turn`, a notification: what became of a prompt. For each accepted prompt, exactly one of `joined`,
+/// `returned` and `ended` is sent, and it is the last.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Turn {
+    /// The session.
+    pub session_id: String,
+    /// The prompt.
+    pub prompt_id: String,
+    /// What became of it.
+    pub state: PromptState,
+    /// The turn that runs it, that it joined, or that ended (`running`, `joined`, `ended`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
+    /// How many prompts run before it, counted from 1 (`queued`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<usize>,
+    /// ACP's stop reason or the failure's code (`ended`), or why the model never saw it (`returned`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The failure, for people (`ended`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The prompt itself (`returned`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Vec<acp::ContentBlock>>,
+}
+
+/// The states of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptState {
+    /// It waits for the turns before it. Sent again when its position changes.
+    Queued,
+    /// Its turn runs.
+    Running,
+    /// It joined a running turn.
+    Joined,
+    /// The model never saw it; it is the person's again.
+    Returned,
+    /// Its turn ended.
+    Ended,
+}
+
+/// `_tandem/turn/withdraw`, a request: takes back a prompt that is queued or has not joined yet. Answered with `{}`, or
+/// with an error when the model has it already.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Withdraw {
+    /// The session.
+    pub session_id: String,
+    /// The prompt.
+    pub prompt_id: String,
+}
+
+/// `_tandem/complete`, a request: what a prompt can mention. Answered soon, with what is known by then; a newer request
+/// overtakes the one before.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Complete {
+    /// The session.
+    pub session_id: String,
+    /// The text between the `@` and the cursor; after a `#`, the name of a definition.
+    pub query: String,
+}
+
+/// The answer to [`Complete`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Completions {
+    /// The best first, 50 at most.
+    pub items: Vec<Completion>,
+}
+
+/// Something a prompt can mention.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Completion {
+    /// Replaces the query.
+    pub insert: String,
+    /// The text to show.
+    pub label: String,
+    /// What it is.
+    pub kind: CompletionKind,
+    /// More text to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// What a prompt can mention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompletionKind {
+    /// A file.
+    File,
+    /// A folder; its name ends with a slash.
+    Folder,
+    /// The lines of a definition.
+    Symbol,
+    /// The diagnostics the editor shows.
+    Diagnostics,
+    /// The editor's selection.
+    Selection,
+}

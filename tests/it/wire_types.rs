@@ -1,0 +1,124 @@
+//! The types of the editor plugins, generated from the Rust types of the wire.
+//!
+//! `TANDEM_WRITE_TYPES=1 cargo test --test it wire_types` writes the two files; without it, the test says when one of
+//! them is out of date.
+
+mod lua;
+mod typescript;
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+use tandem::protocol::{acp, ext};
+
+/// A definition's fields: name, schema, whether it must be there.
+fn fields(schema: &Value) -> impl Iterator<Item = (&String, &Value, bool)> {
+    let required = schema["required"].as_array();
+    let is_required = move |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties.map(move |(name, schema)| (name, schema, is_required(name)))
+}
+
+/// The alternatives of an enum.
+fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
+    ["oneOf", "anyOf"].into_iter().find_map(|key| schema[key].as_array())
+}
+
+/// What an object is besides its own fields.
+fn bases(schema: &Value) -> impl Iterator<Item = &Value> {
+    schema["allOf"].as_array().into_iter().flatten()
+}
+
+fn has_fields(schema: &Value) -> bool {
+    schema["properties"].is_object()
+}
+
+/// The values of a closed set of words, where a schema is one.
+fn words(schema: &Value) -> Option<Vec<String>> {
+    let word = |value: &Value| value.is_string().then(|| value.to_string());
+    if let Some(values) = schema["enum"].as_array() {
+        return values.iter().map(word).collect();
+    }
+    word(&schema["const"]).map(|word| vec![word])
+}
+
+fn reference(schema: &Value) -> Option<&str> {
+    schema["$ref"].as_str()?.strip_prefix("#/$defs/")
+}
+
+/// The first sentence of a description. That of `_meta` is the same everywhere.
+fn summary(schema: &Value) -> Option<String> {
+    let text = schema["description"].as_str().filter(|text| !text.contains("The _meta property is reserved"))?;
+    let paragraph = text.split("\n\n").next()?.replace('\n', " ");
+    Some(paragraph.split_once(". ").map_or(paragraph.clone(), |(first, _)| format!("{first}.")))
+}
+
+/// The definitions of all messages that a plugin sends or reads, and of what they are made of.
+fn definitions() -> Map<String, Value> {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    macro_rules! add {
+        ($($message:ty),* $(,)?) => { $( generator.subschema_for::<$message>(); )* };
+    }
+    add!(
+        acp::NewSessionRequest,
+        acp::NewSessionResponse,
+        acp::LoadSessionRequest,
+        acp::LoadSessionResponse,
+        acp::ResumeSessionRequest,
+        acp::ResumeSessionResponse,
+        acp::ListSessionsRequest,
+        acp::ListSessionsResponse,
+        acp::CloseSessionRequest,
+        acp::PromptRequest,
+        acp::PromptResponse,
+        acp::CancelNotification,
+        acp::SetSessionModeRequest,
+        acp::SetSessionConfigOptionRequest,
+        acp::SetSessionConfigOptionResponse,
+        acp::SessionNotification,
+        acp::RequestPermissionRequest,
+        acp::RequestPermissionResponse,
+    );
+    add!(
+        ext::Steer,
+        ext::Turn,
+        ext::Withdraw,
+        ext::Complete,
+        ext::Completions,
+        ext::Status,
+        ext::Failure,
+        ext::Review,
+        ext::Reviewed,
+        ext::DidFocus,
+        ext::Save,
+        ext::DiagnosticsParams,
+        ext::DiagnosticsResult,
+        ext::LanguageParams,
+        ext::InlineParams,
+        ext::InlineUpdate,
+        ext::InlineResult,
+        ext::Providers,
+        ext::ModelsParams,
+        ext::Models,
+        ext::CheckParams,
+        ext::Checked,
+    );
+    let mut definitions = generator.take_definitions(true);
+    definitions.sort_keys();
+    definitions
+}
+
+#[test]
+fn the_plugins_types_are_those_of_the_server() {
+    let definitions = definitions();
+    for (path, text) in [
+        ("editors/vscode/src/wire-types.ts", typescript::render(&definitions)),
+        ("editors/neovim/lua/tandem/wire_types.lua", lua::render(&definitions)),
+    ] {
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        if std::env::var_os("TANDEM_WRITE_TYPES").is_some() {
+            std::fs::write(&file, &text).unwrap();
+        }
+        let is_current = std::fs::read_to_string(&file).unwrap_or_default() == text;
+        assert!(is_current, "{path} is out of date: run TANDEM_WRITE_TYPES=1 cargo test --test it wire_types");
+    }
+}
