@@ -18,6 +18,7 @@ vim.fn.mkdir(home, 'p')
 local environment = {
   HOME = home,
   XDG_CONFIG_HOME = home .. '/config',
+  XDG_STATE_HOME = home .. '/nvim-state',
   TANDEM_CONFIG = home .. '/none.toml',
   TANDEM_STATE_DIR = home .. '/state',
   TANDEM_MODEL = 'test',
@@ -61,6 +62,7 @@ local function project(name)
   local folder = vim.fs.normalize(vim.uv.fs_realpath(home)) .. '/' .. name
   vim.fn.mkdir(folder .. '/.git', 'p')
   vim.fn.writefile(source, folder .. '/main.rs')
+  vim.cmd('botright new')
   vim.cmd('silent! only')
   vim.cmd.edit(folder .. '/main.rs')
   return api.nvim_get_current_buf(), folder
@@ -460,6 +462,76 @@ t.test('a conversation that another program has open is not loaded, and the one 
   t.equal(session().id, id)
 end)
 
+t.test('from the chat to the code: places, tool calls of every turn, code blocks; the chat stays in its window', function()
+  local buf, folder = project('places')
+  local read = { call = { id = 'c1', name = 'read_file', arguments = { path = 'main.rs' } } }
+  model:script(
+    { read },
+    { { text = 'See **`main.rs:6`**, [it](main.rs#L5) and missing.rs:1.\n\n```rust\nfn a() {}\nfn b() {}\n```\n' } },
+    { { text = 'Later.' } }
+  )
+  vim.cmd('Tandem ask Where?')
+  wait_idle()
+  vim.cmd('Tandem ask And later?')
+  wait_idle()
+  local code = api.nvim_get_current_win()
+  vim.cmd('Tandem chat')
+  local window = api.nvim_get_current_win()
+  t.equal(vim.fn.bufname(), 'tandem places')
+  local function from(pattern, keys)
+    api.nvim_set_current_win(window)
+    vim.fn.cursor(1, 1)
+    t.equal(vim.fn.search(pattern) > 0, true, pattern)
+    api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
+    return { api.nvim_get_current_win(), api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] }
+  end
+  t.equal(from('main\\.rs:6', '<CR>'), { code, buf, 6 })
+  t.equal(from('\\[it', 'gf'), { code, buf, 5 })
+  t.equal(from('main\\.rs:6', 'gF'), { code, buf, 6 })
+  api.nvim_win_set_cursor(code, { 2, 0 })
+  t.equal(from('^Read main.rs', '<CR>')[1], code, 'a tool call of an earlier turn')
+  notified = {}
+  t.equal(from('missing\\.rs', '<CR>')[1], window)
+  t.contains(notified[1], 'No file under the cursor')
+  from('fn a', '"xgy')
+  t.equal(vim.fn.getreg('x'), 'fn a() {}\nfn b() {}\n')
+  t.equal(pcall(vim.cmd.edit, folder .. '/main.rs'), false, 'the chat stays in its window')
+  api.nvim_win_close(code, true)
+  t.equal(from('main\\.rs:6', '<CR>')[2], buf, 'a window is made where none shows code')
+end)
+
+t.test('an edit that could not be written is refused before it is made, and the model is told why', function()
+  local buf = project('latin')
+  vim.cmd('write ++enc=latin1')
+  vim.bo.fileencoding = 'latin1'
+  api.nvim_buf_set_lines(buf, 5, 6, false, { '    greet("wörld");' })
+  model:script(
+    { edit_call('c1', 'hello', '中 hello') },
+    { edit_call('c2', 'hello', 'hé') },
+    { { text = 'With é then.' } }
+  )
+  vim.cmd('Tandem mode edit')
+  vim.cmd('Tandem ask Edit it')
+  wait_idle()
+  t.contains(models.sent_text(model:state().requests[2]), 'written as latin1, which has no 中 (U+4E2D)')
+  t.equal(text_of(buf):find('中', 1, true), nil)
+  t.contains(text_of(buf), 'hé {name}')
+end)
+
+t.test('a draft is there again after a restart', function()
+  local _, folder = project('draft')
+  vim.cmd('Tandem chat')
+  session().chat:transcript():set_input('not sent\nyet')
+  api.nvim_exec_autocmds('VimLeavePre', { group = 'tandem.quit' })
+  api.nvim_buf_delete(session().chat.buf, { force = true })
+  vim.cmd.edit(folder .. '/main.rs')
+  vim.cmd('Tandem chat')
+  t.equal(session().chat:transcript():input_text(), 'not sent\nyet')
+  session().chat:transcript():set_input('')
+  session().chat:save_draft()
+  t.equal(require('tandem.draft').load(folder), '')
+end)
+
 t.test('a server that dies ends the turn with a reason, and the next question goes on in a new one', function()
   local _, folder = project('crash')
   local write = { id = 'w', name = 'write_file', arguments = { path = 'new.rs', content = 'new' } }
@@ -511,11 +583,13 @@ t.test('health finds the binary, its version, the server and the model', functio
   project('attach')
   vim.cmd('Tandem health')
   local report = text_of(0)
-  for _, part in ipairs({ 'Neovim ', binary, 'server for', 'model ', 'vim.g.tandem is valid' }) do
+  local _, folder = project('attach')
+  local parts = { 'Neovim ', binary, 'server for ' .. folder, 'conversation: ready', ' · test · ask', 'vim.g.tandem is valid' }
+  for _, part in ipairs(vim.list_extend(parts, { 'sandbox: ', 'configuration: ', 'state folder: ' })) do
     t.contains(report, part)
   end
-  t.equal(report:find('ERROR', 1, true), nil)
-  vim.cmd.bwipeout({ bang = true })
+  t.equal(report:find('none yet', 1, true), nil)
+  t.equal(report:match('^(.-)tandem: doctor'):find('ERROR', 1, true), nil)
 end)
 
 dofile(here .. '/neovim_turns.lua').test(t, model, {

@@ -166,6 +166,31 @@ function M.test(t, model, use)
     t.contains(use.sent_text(model:state().requests[1]), 'the user rejected this change of yours in main.rs')
   end)
 
+  t.test('a rejection right after the turn waits for what there is to reject', function()
+    local buf = use.project('review-soon')
+    api.nvim_buf_set_lines(buf, 0, -1, false, before)
+    vim.cmd('silent write')
+    vim.cmd('Tandem mode edit')
+    t.wait('the mode', function()
+      return session().mode == 'edit'
+    end)
+    model:script({ two_edits() }, { { text = 'Changed.' } })
+    local at_once = api.nvim_create_autocmd('User', {
+      pattern = 'TandemTurnEnd',
+      callback = function()
+        t.equal(#session().review.changes, 0, 'the list is not there yet')
+        api.nvim_win_set_cursor(0, { 1, 0 })
+        vim.cmd('Tandem reject')
+      end,
+    })
+    vim.cmd('Tandem ask Change it')
+    use.wait_idle()
+    api.nvim_del_autocmd(at_once)
+    wait_changes(1)
+    t.equal(lines()[1], 'one')
+    t.equal(lines()[9], 'NINE')
+  end)
+
   t.test('what is kept is settled, by hunk and all', function()
     local buf = changed('keep')
     wait_changes(2)
@@ -263,7 +288,7 @@ function M.test(t, model, use)
       t.equal(#notified, count + 1, command)
     end
     vim.cmd('Tandem keep everything')
-    t.contains(notified[#notified], 'none of hunk, file, all')
+    t.contains(notified[#notified], 'Try: hunk, file, all')
   end)
 
   t.test('the model is told of the problems its edit brought, and can ask for all', function()

@@ -642,10 +642,10 @@ t.test('the command line completes subcommands and modes', function()
 end)
 
 for line, complaint in pairs({
-  ['Tandem frobnicate'] = '"frobnicate" is no command',
+  ['Tandem frobnicate'] = 'Unknown subcommand "frobnicate". Try: allow, always, ask, chat,',
   ['1Tandem stop'] = 'stop takes no range',
   ['Tandem stop now'] = 'stop takes no argument',
-  ['Tandem stop'] = 'nothing is running',
+  ['Tandem stop'] = 'No turn is running',
   ['Tandem allow'] = 'Nothing to approve right now',
 }) do
   t.test(':' .. line .. ' is answered in words', function()

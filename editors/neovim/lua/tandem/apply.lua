@@ -22,6 +22,27 @@ local function loaded_buffer(uri)
   return api.nvim_buf_is_loaded(bufnr) and bufnr or nil
 end
 
+--- Why a buffer could not be written with this edit in it: a character that its encoding does not have.
+---@param edit lsp.TextDocumentEdit
+---@param bufnr integer
+---@param name string
+---@return string?
+local function unwritable(edit, bufnr, name)
+  local encoding = vim.bo[bufnr].fileencoding
+  if encoding == '' or encoding:find('^utf') or encoding:find('^ucs') then
+    return nil
+  end
+  for _, change in ipairs(edit.edits) do
+    for character in change.newText:gmatch('[\194-\244][\128-\191]*') do
+      if vim.iconv(vim.iconv(character, 'utf-8', encoding) or '', encoding, 'utf-8') ~= character then
+        local code = vim.fn.char2nr(character, true)
+        local remedy = 'use other characters, or ask the user for :set fileencoding=utf-8'
+        return ('%s is written as %s, which has no %s (U+%04X): %s'):format(name, encoding, character, code, remedy)
+      end
+    end
+  end
+end
+
 --- Why an edit cannot be applied now, or nil.
 ---@param edit lsp.TextDocumentEdit
 ---@return string?
@@ -42,6 +63,7 @@ local function objection(edit)
   elseif not vim.bo[bufnr].modifiable then
     return ("%s cannot be changed: 'modifiable' is off"):format(name)
   end
+  return unwritable(edit, bufnr, name)
 end
 
 --- Text that is inserted after the last line is moved in front of the final newline, which Neovim's buffers

@@ -1,8 +1,10 @@
 --- The conversation as Markdown in a scratch buffer: what was asked, the answer as it streams, reasoning folded,
 --- tool calls with their diffs, the plan, and the input at the end.
+local draft = require('tandem.draft')
 local Flow = require('tandem.flow')
 local Transcript = require('tandem.transcript')
 local config = require('tandem.config')
+local markdown = require('tandem.markdown')
 local render = require('tandem.render')
 
 local api = vim.api
@@ -21,7 +23,8 @@ local user_heading, agent_heading = '## You', '## tandem'
 ---@field session tandem.Session
 ---@field buf? integer
 ---@field private text tandem.Transcript
----@field private tools table<string, tandem.DrawnTool>
+---@field private tools table<string, tandem.DrawnTool> of the running turn, by id
+---@field private drawn tandem.DrawnTool[] all that are in the transcript
 ---@field private flow? tandem.Flow the block that streams
 ---@field private plan? tandem.Block
 ---@field private question? tandem.Question
@@ -36,7 +39,7 @@ local M = {}
 ---@param session tandem.Session
 ---@return tandem.Chat
 function M.new(session)
-  return setmetatable({ session = session, tools = {}, after_tool = false }, Chat)
+  return setmetatable({ session = session, tools = {}, drawn = {}, after_tool = false }, Chat)
 end
 
 --- The transcript; made anew when the user deleted the buffer.
@@ -50,8 +53,10 @@ function Chat:transcript()
   end
   self.buf = require('tandem.window').create_buffer(self.session.root)
   self.text = Transcript.new(self.buf, self:title(), user_heading)
+  self.drawn = {}
   self:forget()
   self:decorate_fixed()
+  self.text:set_input(draft.load(self.session.root))
   return self.text
 end
 
@@ -66,12 +71,20 @@ end
 
 --- Begins anew; what is written in the input and not sent stays.
 function Chat:clear()
-  local draft = self:transcript():input_text()
+  local written = self:transcript():input_text()
   self.text:reset(self:title(), user_heading)
   api.nvim_buf_clear_namespace(self.buf, decor, 0, -1)
+  self.drawn = {}
   self:forget()
   self:decorate_fixed()
-  self.text:set_input(draft)
+  self.text:set_input(written)
+end
+
+--- Saves what is written in the input for the next start of the editor.
+function Chat:save_draft()
+  if self.buf and api.nvim_buf_is_loaded(self.buf) then
+    draft.save(self.session.root, self.text:input_text())
+  end
 end
 
 ---@param row integer
@@ -91,9 +104,9 @@ function Chat:decorate_fixed()
 end
 
 local hints = {
-  idle = '<CR> sends',
-  running = '<CR> next · g<CR> now · <C-c> stops',
-  waiting = 'ga allows · gr rejects · <C-c> stops',
+  idle = '<CR> send',
+  running = '<CR> queue · g<CR> send now · <C-c> stop',
+  waiting = 'ga allow · gr reject · <C-c> stop',
 }
 
 --- What has not begun, as lines above the input.
@@ -103,7 +116,7 @@ local function waiting_lines(waiting)
   local lines = vim.tbl_map(function(said)
     local words = render.split(said.message.text)
     local first = words[1] .. (words[2] and ' …' or '')
-    return { { said.joins and 'joins  ' or 'waits  ', 'TandemDim' }, { first, 'TandemUser' } }
+    return { { said.joins and 'joining  ' or 'queued  ', 'TandemDim' }, { first, 'TandemUser' } }
   end, waiting)
   return #lines > 0 and vim.list_extend(lines, { { { '', 'TandemDim' } } }) or lines
 end
@@ -282,7 +295,11 @@ end
 ---@param change tandem.ToolCall only the fields that changed
 function Chat:tool(change)
   self:transcript()
-  local drawn = self.tools[change.toolCallId] or { call = {} }
+  local drawn = self.tools[change.toolCallId]
+  if not drawn then
+    drawn = { call = {} }
+    self.drawn[#self.drawn + 1] = drawn
+  end
   drawn.call = vim.tbl_extend('force', drawn.call, change)
   self.tools[change.toolCallId] = drawn
   self:draw_tool(drawn)
@@ -397,16 +414,29 @@ function Chat:covers(block, row)
   return row >= first and row <= last
 end
 
---- Where the tool call under a row points to.
+--- Where the tool call under a row points to, of whatever turn.
 ---@param row integer zero-based
----@return { path: string, line?: integer }?
+---@return tandem.Place?
 function Chat:location(row)
-  for _, drawn in pairs(self.tools) do
+  for _, drawn in ipairs(self.drawn) do
     if self:covers(drawn.block, row) then
       local diff = vim.iter(drawn.call.content or {}):find(function(item)
         return item.type == 'diff'
       end)
       return (drawn.call.locations or {})[1] or diff
+    end
+  end
+end
+
+--- The code block that a row is in, as lines without its fences.
+---@param row integer zero-based
+---@return string[]?
+function Chat:code_block(row)
+  local lines = api.nvim_buf_get_lines(self:transcript().buf, 0, -1, false)
+  local _, fences = markdown.scan(lines)
+  for _, block in ipairs(fences) do
+    if block.first <= row and row <= block.last then
+      return vim.list_slice(lines, block.first + 2, block.open and block.last + 1 or block.last)
     end
   end
 end

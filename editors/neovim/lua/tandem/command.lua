@@ -21,7 +21,7 @@ local scopes = { 'hunk', 'file', 'all' }
 local function with_scope(rest, use)
   local scope = vim.trim(rest)
   if scope ~= '' and not vim.list_contains(scopes, scope) then
-    return complain(('%q is none of %s'):format(scope, table.concat(scopes, ', ')))
+    return complain(('Unknown scope %q. Try: %s'):format(scope, table.concat(scopes, ', ')))
   end
   use(scope ~= '' and scope or nil)
 end
@@ -119,6 +119,13 @@ for _, name in ipairs({ 'chat', 'stop', 'allow', 'new', 'sessions', 'log', 'undo
   }
 end
 
+---@return string[]
+local function names()
+  local sorted = vim.tbl_keys(subcommands)
+  table.sort(sorted)
+  return sorted
+end
+
 --- Runs `:[range]Tandem {args}`.
 ---@param options vim.api.keyset.create_user_command.command_args
 function M.run(options)
@@ -126,7 +133,7 @@ function M.run(options)
   name = name == '' and 'chat' or name
   local subcommand = subcommands[name]
   if not subcommand then
-    return complain(('%q is no command; there are %s'):format(name, table.concat(vim.tbl_keys(subcommands), ', ')))
+    return complain(('Unknown subcommand %q. Try: %s'):format(name, table.concat(names(), ', ')))
   elseif options.range > 0 and not subcommand.range then
     return complain(('%s takes no range'):format(name))
   elseif rest ~= '' and not subcommand.argument then
@@ -150,8 +157,7 @@ function M.complete(lead, line, cursor)
   end
   local choices = {} ---@type string[]
   if not name then
-    choices = vim.tbl_keys(subcommands)
-    table.sort(choices)
+    choices = names()
   elseif subcommand and subcommand.complete and not rest:find('%s') then
     choices = subcommand.complete()
   end

@@ -5,6 +5,9 @@ local config = require('tandem.config')
 local health = vim.health
 local M = {}
 
+--- It asks the model's endpoint, which may be slow.
+local DOCTOR_MS = 20000
+
 local function check_neovim()
   local version = tostring(vim.version())
   if vim.fn.has('nvim-0.10') == 1 then
@@ -44,43 +47,61 @@ local function check_binary()
   end
 end
 
----@param session? tandem.Session
-local function check_model(session)
-  if not session or not session.id then
-    health.info('no conversation yet: the model is known after the first :Tandem')
-  elseif session.model then
-    health.ok(('model %s, mode %s'):format(session.model, session.mode or 'ask'))
-  else
-    health.warn('no model is configured', {
-      'set TANDEM_BASE_URL, TANDEM_MODEL and TANDEM_API_KEY, or write config.toml, or run a local server',
-      'tandem doctor says more',
-    })
+--- What `tandem doctor` finds: configuration, key, network, the model's window, the sandbox.
+local function check_doctor()
+  local options = config.get()
+  local path = vim.fn.exepath(options.cmd[1])
+  if path == '' then
+    return
+  end
+  health.start('tandem: doctor')
+  local folder = require('tandem.session').recent_root() or vim.fn.getcwd()
+  local ok, run = pcall(function()
+    local settings = { text = true, timeout = DOCTOR_MS, cwd = folder, env = options.env }
+    return vim.system({ path, 'doctor', '--json' }, settings):wait()
+  end)
+  local read, report = pcall(vim.json.decode, ok and run.stdout or '')
+  if not read then
+    return health.warn('`tandem doctor` did not report', ok and vim.trim(run.stderr or '') or tostring(run))
+  end
+  for _, finding in ipairs(report.findings) do
+    local say = ({ good = health.ok, bad = health.error })[finding.verdict] or health.warn
+    say(('%s: %s'):format(finding.check, finding.found), finding.advice and vim.split(finding.advice, '\n') or nil)
   end
 end
 
-local function check_server()
-  local root = client.root(vim.api.nvim_get_current_buf())
-  local running = client.running(root)
+---@param session tandem.Session
+local function check_session(session)
+  local running = client.running(session.root)
   if not running then
-    health.info(('no server for %s: it starts with the first :Tandem'):format(root))
-  else
-    local attached = vim.tbl_count(running.attached_buffers)
-    health.ok(('server for %s (client %d, %d buffers, %s)'):format(root, running.id, attached, running.offset_encoding))
+    return health.info(('no server for %s: it starts with the next question'):format(session.root))
   end
-  local session = require('tandem.session').at(vim.api.nvim_get_current_buf())
-  if session and #session.review.changes > 0 then
+  local attached = vim.tbl_count(running.attached_buffers)
+  health.ok(('server for %s (client %d, %d buffers, %s)'):format(session.root, running.id, attached, running.offset_encoding))
+  if session.id then
+    health.ok(('conversation: %s'):format(require('tandem.status').describe(session)))
+  end
+  if #session.review.changes > 0 then
     health.info(session.review:count() .. ' to review: :Tandem review')
   end
-  check_model(session)
+end
+
+local function check_servers()
+  health.start('tandem: conversations')
+  local sessions = require('tandem.session').all()
+  vim.iter(sessions):each(check_session)
+  if #sessions == 0 then
+    health.info('none yet: the server starts with the first :Tandem')
+  end
 end
 
 function M.check()
   health.start('tandem: Neovim and configuration')
   check_neovim()
   check_config()
-  health.start('tandem: server')
   check_binary()
-  check_server()
+  check_servers()
+  check_doctor()
 end
 
 return M

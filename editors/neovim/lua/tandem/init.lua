@@ -225,10 +225,10 @@ function M.sessions()
   local current = session()
   current:list(function(kept)
     if #kept == 0 then
-      return require('tandem.say')('no other conversation of this workspace is kept')
+      return require('tandem.say')('No other saved conversations in this workspace')
     end
     vim.ui.select(kept, {
-      prompt = 'Go on with',
+      prompt = 'Resume conversation',
       format_item = function(choice)
         return ('%s  %s'):format(require('tandem.clock').local_time(choice.updatedAt), choice.title or choice.sessionId)
       end,

@@ -138,7 +138,7 @@ end
 function Review:request(params, callback)
   local session = self.session
   if not (session.id and session.connection) then
-    say('nothing was changed yet')
+    say('Nothing was changed yet')
     return callback(nil)
   end
   params.sessionId = session.id
@@ -185,14 +185,15 @@ function Review:undo()
   self:act('reject', {})
 end
 
---- The hunk under the cursor, in its file or in the quickfix list.
+--- The hunk at a row, of a file or of the quickfix list.
+---@param bufnr integer
+---@param row integer zero-based
 ---@return tandem.Change?
-function Review:current()
-  local row = api.nvim_win_get_cursor(0)[1] - 1
-  if vim.bo.buftype == 'quickfix' then
+function Review:current(bufnr, row)
+  if vim.bo[bufnr].buftype == 'quickfix' then
     return self:has_list() and self.changes[row + 1] or nil
   end
-  return vim.iter(self:of_buffer(api.nvim_get_current_buf())):find(function(change)
+  return vim.iter(self:of_buffer(bufnr)):find(function(change)
     local first, last = marks.rows(change)
     local above = change.hunk.new.count == 0 and 1 or 0
     return first - above <= row and row < math.max(last, first + 1)
@@ -216,30 +217,39 @@ end
 ---@param action 'keep'|'reject'
 ---@param scope 'hunk'|'file'|'all'
 function Review:decide(action, scope)
-  local here = scope ~= 'all' and self:current() or nil
+  local bufnr, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1] - 1
+  local here = scope ~= 'all' and self:current(bufnr, row) or nil
   local path = scope == 'file' and (here and here.path or api.nvim_buf_get_name(0)) or nil
   local function act(selection, next)
     if not selection then
-      return say(('no change to %s here'):format(action))
+      return say(('No change to %s here'):format(action))
     end
     self:act(action, selection, next)
-  end
-  if scope == 'hunk' then
-    return act(here and { turn = here.turn, path = here.path, hunk = here.hunk.id })
   end
   local function last()
     return self:last_turn(path)
   end
-  self:refresh(function()
-    act(last(), last)
-  end)
+  if scope ~= 'hunk' then
+    return self:refresh(function()
+      act(last(), last)
+    end)
+  end
+  -- The list may not be there yet, right after a turn: the hunk is looked up again when it is.
+  local function on_hunk()
+    local change = self:current(bufnr, row)
+    act(change and { turn = change.turn, path = change.path, hunk = change.hunk.id })
+  end
+  if here then
+    return on_hunk()
+  end
+  self:refresh(on_hunk)
 end
 
 --- Shows what is pending: the old text in the buffers and a quickfix list; again: hides it.
 function Review:toggle()
   self:refresh(function()
     if #self.changes == 0 then
-      return say('no changes to review')
+      return say('No changes to review')
     end
     self.open = not self.open
     if self.open then
@@ -263,7 +273,7 @@ end
 ---@param step 1|-1
 function Review:jump(step)
   if #self.changes == 0 then
-    return say('no changes to review')
+    return say('No changes to review')
   end
   local path, row = vim.fs.normalize(api.nvim_buf_get_name(0)), api.nvim_win_get_cursor(0)[1] - 1
   local function is_after(change)

@@ -19,7 +19,8 @@ local Turns = require('tandem.turns')
 ---@field modes { id: string, name: string }[]
 ---@field options table<string, tandem.ConfigOption> by id
 ---@field commands tandem.AvailableCommand[]
----@field usage? { used: integer, size: integer }
+---@field usage? { used: integer, size: integer, cost?: { amount: number, currency: string } }
+---@field began_at? number when the running turn began, in ms
 ---@field chat tandem.Chat
 ---@field review tandem.Review
 ---@field connection? vim.lsp.Client
@@ -48,10 +49,30 @@ function M.get(root)
     session.turns = Turns.new(require('tandem.wire').new(session), session:listener())
     session.chat = require('tandem.chat').new(session)
     session.review = require('tandem.review').new(session)
+    if not next(by_root) then
+      require('tandem.typed').watch()
+      require('tandem.quit').watch(M.all)
+    end
     by_root[root] = session
-    require('tandem.typed').watch()
   end
   return session
+end
+
+--- The workspace in which something was asked last.
+---@return string?
+function M.recent_root()
+  local recent ---@type tandem.Session?
+  for _, session in pairs(by_root) do
+    if session.began_at and (not recent or session.began_at > recent.began_at) then
+      recent = session
+    end
+  end
+  return recent and recent.root
+end
+
+---@return tandem.Session[]
+function M.all()
+  return vim.tbl_values(by_root)
 end
 
 --- The session of the current buffer's workspace.
@@ -251,7 +272,7 @@ function Session:prompt(text, selection)
   if waits then
     return
   elseif self.turns:is_running() then
-    say('waits for the end of this turn')
+    say('Queued behind the running turn')
   end
   self.turns:prompt({ text = text, selection = selection })
 end
@@ -294,7 +315,8 @@ end
 
 ---@param message tandem.Message
 function Session:begin(message)
-  self.turn, self.began = self.turn + 1, true
+  self.turn, self.began, self.began_at = self.turn + 1, true, vim.uv.now()
+  status.tick(self)
   self:enter('running')
   self.chat:begin_turn(message.text, message.selection and context.label(message.selection))
   status.event('TandemTurnStart', self)
@@ -348,7 +370,7 @@ end
 --- Stops the running turn; its end is announced by the server's answer.
 function Session:stop()
   if self.state == 'idle' then
-    return say('nothing is running')
+    return say('No turn is running')
   end
   self.turns:stop()
   permission.withdraw(self)
@@ -397,7 +419,7 @@ end
 function Session:is_busy()
   local busy = self.state ~= 'idle' or self.opening ~= nil
   if busy then
-    say('still at work: wait, or :Tandem stop', vim.log.levels.WARN)
+    say('A turn is still running (:Tandem stop ends it)', vim.log.levels.WARN)
   end
   return busy
 end
@@ -466,7 +488,7 @@ local keep = {
     end
   end,
   usage_update = function(session, update)
-    session.usage = { used = update.used, size = update.size }
+    session.usage = { used = update.used, size = update.size, cost = update.cost }
   end,
 }
 

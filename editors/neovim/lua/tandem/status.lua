@@ -2,19 +2,49 @@
 local api = vim.api
 local M = {}
 
-local words = { idle = 'ready', running = 'working', waiting = 'asks' }
+local words = { idle = 'ready', running = 'working', waiting = 'needs approval' }
+
+--- How long the running turn has been going on.
+---@param session tandem.Session
+---@return string?
+local function elapsed(session)
+  if session.state == 'idle' or not session.began_at then
+    return nil
+  end
+  local seconds = math.floor((vim.uv.now() - session.began_at) / 1000)
+  return seconds < 60 and ('%d s'):format(seconds) or ('%d min %02d s'):format(seconds / 60, seconds % 60)
+end
+
+---@param count integer
+---@return string
+local function tokens(count)
+  return count < 1000 and ('%d tokens'):format(count) or ('%.1fk tokens'):format(count / 1000)
+end
+
+--- What the conversation has used, and what that cost.
+---@param usage { used: integer, size: integer, cost?: { amount: number, currency: string } }
+---@return string
+local function used(usage)
+  local parts = { tokens(usage.used) }
+  if (usage.size or 0) > 0 then
+    parts[1] = ('%s (%d %%)'):format(parts[1], math.floor(100 * usage.used / usage.size + 0.5))
+  end
+  if usage.cost then
+    parts[2] = ('%.2f %s'):format(usage.cost.amount, usage.cost.currency)
+  end
+  return table.concat(parts, ' · ')
+end
 
 --- One line about a session, such as `working · sonnet · ask`.
 ---@param session tandem.Session
 ---@return string
 function M.describe(session)
   local parts = { words[session.state] } ---@type string[]
+  parts[#parts + 1] = elapsed(session)
   parts[#parts + 1] = session.model and (session.model:match('[^/]+$') or session.model)
   parts[#parts + 1] = session.effort ~= 'default' and session.effort or nil
   parts[#parts + 1] = session.mode
-  if session.usage and (session.usage.size or 0) > 0 then
-    parts[#parts + 1] = ('%d %%'):format(math.floor(100 * session.usage.used / session.usage.size + 0.5))
-  end
+  parts[#parts + 1] = session.usage and used(session.usage) or nil
   parts[#parts + 1] = #session.review.changes > 0 and session.review:count() or nil
   return table.concat(parts, ' · ')
 end
@@ -30,6 +60,18 @@ function M.winbar()
   local title = vim.fs.basename(session.root):gsub('%%', '%%%%')
   local state = M.describe(session):gsub('%%', '%%%%')
   return ('%%#TandemTitle# tandem%%* %s%%=%%#%s#%s%%* '):format(title, highlight, state)
+end
+
+--- Redraws what shows the elapsed time, until the turn ends.
+---@param session tandem.Session
+function M.tick(session)
+  local turn = session.turn
+  vim.defer_fn(function()
+    if session.turn == turn and session.state ~= 'idle' then
+      vim.cmd('redrawstatus!')
+      M.tick(session)
+    end
+  end, 1000)
 end
 
 --- Redraws what shows the state.

@@ -1,5 +1,7 @@
 --- The chat's buffer options, its window, its keys and its highlight groups. Never takes the focus unasked.
 local config = require('tandem.config')
+local jump = require('tandem.jump')
+local say = require('tandem.say')
 
 local api = vim.api
 local M = {}
@@ -46,17 +48,33 @@ local function in_input()
   return api.nvim_win_get_cursor(0)[1] > session().chat:input_row()
 end
 
---- Sends from the input; elsewhere goes to the file of the tool call under the cursor.
+--- Opens what the cursor is on, beside the chat: the place that is named there, else the file of the tool call.
+local function go_to_place()
+  local current = session()
+  local place = jump.under_cursor(current.root) or current.chat:location(api.nvim_win_get_cursor(0)[1] - 1)
+  if place and place.path then
+    jump.open(place)
+  else
+    say('No file under the cursor')
+  end
+end
+
+--- Sends from the input; elsewhere goes to the file under the cursor.
 local function enter()
   if in_input() then
     return session().chat:submit()
   end
-  local target = session().chat:location(api.nvim_win_get_cursor(0)[1] - 1)
-  if target and target.path then
-    vim.cmd.wincmd('p')
-    vim.cmd.edit(vim.fn.fnameescape(target.path))
-    pcall(api.nvim_win_set_cursor, 0, { target.line or 1, 0 })
+  go_to_place()
+end
+
+--- Yanks the code block under the cursor, as `"xy` would.
+local function yank_code()
+  local lines = session().chat:code_block(api.nvim_win_get_cursor(0)[1] - 1)
+  if not lines then
+    return say('No code block under the cursor')
   end
+  vim.fn.setreg(vim.v.register, lines, 'l')
+  say(('Yanked %d line%s'):format(#lines, #lines == 1 and '' or 's'))
 end
 
 ---@param buf integer
@@ -66,6 +84,9 @@ local function set_keys(buf)
   end
   local tandem = require('tandem')
   map('n', '<CR>', enter, 'send, or go to the file')
+  map('n', 'gf', go_to_place, 'go to the file')
+  map('n', 'gF', go_to_place, 'go to the file and line')
+  map('n', 'gy', yank_code, 'yank the code block')
   map('i', '<C-s>', function()
     session().chat:submit()
   end, 'send')
@@ -114,7 +135,8 @@ end
 function M.create_buffer(root)
   M.define_highlights()
   local buf = api.nvim_create_buf(false, true)
-  api.nvim_buf_set_name(buf, 'tandem://' .. root)
+  local name = 'tandem ' .. vim.fs.basename(root)
+  api.nvim_buf_set_name(buf, vim.fn.bufexists(name) == 1 and 'tandem ' .. vim.fn.fnamemodify(root, ':~') or name)
   vim.b[buf].tandem_root = root
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].modeline = false
@@ -200,6 +222,7 @@ function M.open(buf, focus)
       vim.wo[win][0][option] = value
     end
     vim.wo[win][0][is_beside() and 'winfixwidth' or 'winfixheight'] = true
+    vim.wo[win].winfixbuf = true -- what is opened from here is opened beside it
     api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), 0 })
   end
   if focus then
@@ -212,6 +235,7 @@ function M.close()
   if #api.nvim_tabpage_list_wins(0) > 1 or #api.nvim_list_tabpages() > 1 then
     api.nvim_win_close(0, false)
   else
+    vim.wo.winfixbuf = false
     vim.cmd.enew()
   end
 end

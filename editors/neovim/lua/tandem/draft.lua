@@ -1,0 +1,29 @@
+--- What is written in the input and not sent outlives the editor: one file a workspace root.
+local M = {}
+
+---@param root string
+---@return string
+local function path_of(root)
+  return vim.fs.normalize(vim.fn.stdpath('state') .. '/tandem/drafts/' .. vim.fn.sha256(root):sub(1, 16))
+end
+
+---@param root string
+---@return string empty when there is none
+function M.load(root)
+  local path = path_of(root)
+  return vim.fn.filereadable(path) == 1 and table.concat(vim.fn.readfile(path), '\n') or ''
+end
+
+---@param root string
+---@param text string
+function M.save(root, text)
+  local path = path_of(root)
+  if text == '' then
+    vim.fn.delete(path)
+    return
+  end
+  vim.fn.mkdir(vim.fs.dirname(path), 'p', tonumber('700', 8))
+  vim.fn.writefile(vim.split(text, '\n', { plain = true }), path)
+end
+
+return M

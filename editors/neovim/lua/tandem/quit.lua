@@ -1,0 +1,46 @@
+--- Leaving Neovim: a running turn is not ended unasked, and drafts are saved.
+local api = vim.api
+local M = {}
+
+--- Whether the command that quits was given with `!`, as far as it was typed.
+---@return boolean
+local function is_forced()
+  return vim.fn.histget('cmd', -1):find('!%s*$') ~= nil
+end
+
+--- Neovim goes on when the window that was to be closed is gone: another one takes its place and its buffer.
+local function stay()
+  local win = api.nvim_get_current_win()
+  vim.cmd('noautocmd split')
+  api.nvim_win_close(win, true)
+end
+
+---@param sessions fun(): tandem.Session[]
+function M.watch(sessions)
+  local group = api.nvim_create_augroup('tandem.quit', {})
+  api.nvim_create_autocmd('ExitPre', {
+    group = group,
+    desc = 'tandem: ask before a running turn is ended',
+    callback = function()
+      local running = vim.iter(sessions()):any(function(session)
+        return session.state ~= 'idle'
+      end)
+      if not running or is_forced() or #api.nvim_list_uis() == 0 then
+        return
+      elseif vim.fn.confirm('tandem: a turn is still running. Quit anyway?', '&Quit\n&Stay', 2, 'Warning') ~= 1 then
+        stay()
+      end
+    end,
+  })
+  api.nvim_create_autocmd('VimLeavePre', {
+    group = group,
+    desc = 'tandem: save what was written and not sent',
+    callback = function()
+      for _, session in ipairs(sessions()) do
+        session.chat:save_draft()
+      end
+    end,
+  })
+end
+
+return M
