@@ -20,6 +20,7 @@ mod compaction;
 mod complete;
 mod context;
 mod diagnostics;
+mod docs;
 mod driver;
 mod editing;
 mod faults;

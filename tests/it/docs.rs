@@ -1,0 +1,160 @@
+//! The documentation is true: its configuration is valid, its commands parse, its links lead somewhere, and the table of
+//! options is the one the types give (`UPDATE_DOCS=1 cargo test --test it docs::` writes it anew).
+
+mod options;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{CommandFactory as _, Parser as _};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use serde_json::Value;
+use tandem::cli::Cli;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Every page a person reads.
+fn pages() -> Vec<PathBuf> {
+    let root = Path::new(ROOT);
+    let mut pages = vec![root.join("README.md"), root.join("src/README.md"), root.join("benches/README.md")];
+    for folder in ["docs", ".github", "editors"] {
+        markdown_files(&root.join(folder), &mut pages);
+    }
+    pages
+}
+
+fn markdown_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("node_modules") {
+            markdown_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+}
+
+/// What one page says.
+#[derive(Debug, Default)]
+struct Page {
+    /// Language and text of each fenced code block.
+    blocks: Vec<(String, String)>,
+    /// The targets of links and pictures.
+    links: Vec<String>,
+    /// The anchors of its headings, as forges make them.
+    anchors: BTreeSet<String>,
+}
+
+fn read(path: &Path) -> Page {
+    let text = fs::read_to_string(path).unwrap();
+    let (mut page, mut heading, mut block) = (Page::default(), None::<String>, None::<(String, String)>);
+    for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
+                block = Some((language.to_string(), String::new()));
+            }
+            Event::End(TagEnd::CodeBlock) => page.blocks.extend(block.take()),
+            Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+            Event::End(TagEnd::Heading(_)) => page.anchors.extend(heading.take().map(|text| anchor(&text))),
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                page.links.push(dest_url.to_string());
+            }
+            Event::Text(text) | Event::Code(text) => {
+                let target = heading.as_mut().or(block.as_mut().map(|(_, code)| code));
+                let () = target.map_or((), |target| target.push_str(&text));
+            }
+            _ => {}
+        }
+    }
+    page
+}
+
+/// The anchor of a heading: lower case, words joined by hyphens, punctuation gone.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading() {
+    let mut broken = Vec::new();
+    for path in pages() {
+        for link in read(&path).links.iter().filter(|link| !link.contains("://") && !link.starts_with("mailto:")) {
+            let (file, fragment) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            let is_page = target.extension().is_some_and(|extension| extension == "md");
+            if !target.exists() || (is_page && !fragment.is_empty() && !read(&target).anchors.contains(fragment)) {
+                broken.push(format!("{}: {link}", path.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn every_configuration_in_the_documentation_is_valid() {
+    let validator = jsonschema::validator_for(&serde_json::to_value(tandem::config::schema()).unwrap()).unwrap();
+    let (mut checked, mut wrong) = (0, Vec::new());
+    for path in pages().iter().filter(|path| !path.components().any(|part| part.as_os_str() == "helix")) {
+        for (_, block) in read(path).blocks.iter().filter(|(language, _)| language == "toml") {
+            let value: Value =
+                toml::from_str(block).unwrap_or_else(|error| panic!("{}: {error}\n{block}", path.display()));
+            checked += 1;
+            wrong.extend(validator.iter_errors(&value).map(|error| format!("{}: {error}\n{block}", path.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(checked > 5, "only {checked} blocks were found");
+}
+
+#[test]
+fn every_tandem_command_in_the_documentation_parses() {
+    let (mut checked, mut wrong) = (0, Vec::new());
+    for path in pages() {
+        for (_, block) in read(&path).blocks.iter().filter(|(language, _)| language == "sh") {
+            for line in block.lines() {
+                let Some(words) = tandem_command(line) else { continue };
+                checked += 1;
+                // Help and version are answers, not mistakes.
+                let mistake = Cli::try_parse_from(&words).err().filter(clap::Error::use_stderr);
+                wrong.extend(mistake.map(|error| format!("{}: {line}\n{error}", path.display())));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(checked > 8, "only {checked} commands were found");
+}
+
+/// The words of a line that ends by running tandem, itself or by cargo.
+fn tandem_command(line: &str) -> Option<Vec<String>> {
+    let mut words = shlex::split(line.rsplit(" | ").next()?)?;
+    if words.first().is_some_and(|word| word == "cargo") {
+        let program =
+            words.iter().position(|word| word == "--").filter(|_| words.get(1).is_some_and(|word| word == "run"))?;
+        words.drain(..=program);
+        words.insert(0, "tandem".to_owned());
+    }
+    words.first().is_some_and(|word| word == "tandem").then_some(words)
+}
+
+#[test]
+fn the_names_of_all_commands_are_in_the_documentation() {
+    let text: String = pages().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let commands = Cli::command();
+    let shown = commands.get_subcommands().filter(|command| !command.is_hide_set());
+    let missing: Vec<&str> =
+        shown.map(clap::Command::get_name).filter(|name| !text.contains(&format!("tandem {name}"))).collect();
+    assert!(missing.is_empty(), "not mentioned anywhere: {missing:?}");
+}
+
+#[test]
+fn the_table_of_options_is_the_one_of_the_types() {
+    let path = Path::new(ROOT).join("docs/options.md");
+    let expected = options::page(&serde_json::to_value(tandem::config::schema()).unwrap());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &expected).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, expected, "run UPDATE_DOCS=1 cargo test --test it docs::");
+}
