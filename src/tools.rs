@@ -45,7 +45,7 @@ pub use self::typed::TypedTool;
 pub use crate::text::Redactor;
 use crate::text::around;
 pub use crate::text::display::is_deceptive;
-use crate::workspace::{FileError, PathError, Skill, Workspace, WorkspacePath};
+use crate::workspace::{ChangeSet, FileError, PathError, Skill, Workspace, WorkspacePath};
 
 /// How a model is used to change files: by one of two tools, never both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -309,10 +309,14 @@ pub struct ToolOutput {
     pub content: String,
     /// What really changed (it may differ from the preview when the person typed meanwhile).
     pub diffs: Vec<FileDiff>,
+    /// All that a command changed; the text files of it are in `diffs` too, unless there are too many to show.
+    pub changes: Option<Arc<ChangeSet>>,
     /// Where it looked or wrote.
     pub locations: Vec<Location>,
     /// The plan, when the tool sets it.
     pub plan: Option<Vec<PlanEntry>>,
+    /// Whether the call failed although it changed something, such as a command that was killed.
+    pub failed: bool,
 }
 
 /// A step of the plan.

@@ -4,6 +4,7 @@
 //! through the editor when the file is open, else atomically to disk. What was read is remembered by content hash, so
 //! an edit never lands on text the model has not seen without being matched against it again.
 
+pub mod change_set;
 mod commit;
 pub mod content;
 pub mod diagnostics;
@@ -17,9 +18,11 @@ mod news;
 pub mod patch;
 pub mod path;
 pub mod protect;
+pub mod revert;
 pub mod review;
 mod seen;
 pub mod skills;
+pub mod snapshot;
 pub mod state;
 #[cfg(test)]
 mod tests;
@@ -32,6 +35,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use change_set::ChangeSet;
 pub use content::{Charset, Format, LineEnding};
 use diagnostics::{Diagnostic, Scope};
 pub(crate) use disk::blocking;

@@ -1,11 +1,14 @@
 //! What happens in a turn, as it happens: printed as it is by `run --json`, projected to `session/update` by the server.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 pub use crate::model::{Effort, ErrorCode, Usage};
 pub use crate::tools::{FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
+use crate::workspace::ChangeSet;
 
 /// One thing that happened. Consumers ignore the types they do not know.
 #[derive(Debug, Serialize)]
@@ -246,6 +249,9 @@ pub struct ExecutionResult {
     /// What changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
+    /// All that a command changed, texts or not.
+    #[serde(skip)]
+    pub changes: Option<Arc<ChangeSet>>,
     /// Where.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,

@@ -258,8 +258,8 @@ async fn execute(
     };
     drop(place);
     let (mut result, plan) = match answer {
-        Ok(ToolOutput { content, diffs, locations, plan }) => {
-            (ExecutionResult { content, is_error: false, diffs, locations }, plan)
+        Ok(ToolOutput { content, diffs, changes, locations, plan, failed }) => {
+            (ExecutionResult { content, is_error: failed, diffs, changes, locations }, plan)
         }
         Err(ToolError(why)) => (ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() }, None),
     };

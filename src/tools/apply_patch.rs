@@ -264,7 +264,7 @@ fn output(context: &ToolContext, done: &Changed, more: &str) -> ToolOutput {
         content: done.iter().map(told).collect::<String>() + more,
         locations: done.iter().map(|(path, change)| location(path.absolute(), first_line(change))).collect(),
         diffs: done.iter().map(|(path, change)| file_diff(path, change)).collect(),
-        plan: None,
+        ..ToolOutput::default()
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) ->
                 content: report(&shown(&context.workspace, &path.absolute()), &change),
                 locations: vec![location(path.absolute(), first_line(&change))],
                 diffs: vec![file_diff(&path, &change)],
-                plan: None,
+                ..ToolOutput::default()
             }),
             Err(error) => Err(explained(context, &path, error).await),
         }

@@ -7,6 +7,7 @@ mod temporary;
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, File, FileType, Metadata};
@@ -218,6 +219,24 @@ pub(super) fn write_private(dir: &Dir, name: &OsStr, bytes: &[u8]) -> io::Result
     rustix::fs::fchmod(temporary.file(), rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
     temporary.file().write_all(bytes)?;
     temporary.rename(name)
+}
+
+/// Writes a file with these permission bits, in one step.
+pub(super) fn write_with_mode(dir: &Dir, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let (folder, name) = open_folder(dir, path)?;
+    let temporary = Temporary::create(&folder)?;
+    temporary.file().write_all(bytes)?;
+    #[cfg(unix)]
+    rustix::fs::fchmod(temporary.file(), rustix::fs::Mode::from_raw_mode(mode))?;
+    #[cfg(not(unix))]
+    let _there_is_none = mode;
+    temporary.rename(name)
+}
+
+fn open_folder<'a>(dir: &Dir, path: &'a Path) -> io::Result<(Dir, &'a OsStr)> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    Ok((parent.map_or_else(|| dir.try_clone(), |parent| dir.open_dir(parent))?, name))
 }
 
 fn remove_now(path: &WorkspacePath, expected: &[u8]) -> io::Result<bool> {

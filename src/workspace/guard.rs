@@ -6,6 +6,7 @@
 //! was the person who wrote in the meantime.
 
 mod git;
+mod state;
 mod survey;
 
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use cap_std::fs::Dir;
 
+pub(super) use self::state::{git_state, is_repository};
 use self::survey::{Kept, Survey};
 use super::Root;
 

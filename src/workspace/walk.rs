@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cap_std::fs::{Dir, FileType};
 use tokio_util::sync::CancellationToken;
 
-use self::ignored::{Found, Rules};
-use self::queue::Queue;
+pub(super) use self::ignored::{Found, Rules, open as open_ignore_file};
+pub(super) use self::queue::Queue;
 use super::{Root, Workspace, WorkspacePath, protect};
 
 /// What a walk can meet.
@@ -158,7 +158,7 @@ fn kind(file_type: FileType) -> Kind {
 }
 
 /// Folders of version control, which are never looked into.
-fn is_version_control(name: &OsStr) -> bool {
+pub(super) fn is_version_control(name: &OsStr) -> bool {
     [".git", ".hg", ".jj", ".svn"].iter().any(|it| name == *it)
 }
 
@@ -217,7 +217,7 @@ impl Walk<'_> {
         let entries = dir.entries()?.map(|entry| entry.and_then(|it| Ok((it.file_name(), kind(it.file_type()?)))));
         let entries = entries.collect::<io::Result<Vec<_>>>()?;
         let found = entries.iter().fold(Found::default(), |found, (name, _)| found.add(name));
-        let rules = Rules::of(&folder.path, found, &|path| ignored::open(self.root, path), folder.rules);
+        let rules = Rules::of(&folder.path, found, &|path| open_ignore_file(self.root, path), folder.rules);
         let mut folders = Vec::new();
         for (index, (name, kind)) in entries.into_iter().enumerate() {
             if index % 64 == 0 && self.cancel.is_cancelled() {

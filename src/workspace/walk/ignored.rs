@@ -16,21 +16,23 @@ const LIMIT: u64 = 1 << 20;
 
 /// Where rules come from, by precedence: of one kind the innermost folder that says something decides.
 const FILES: [IgnoreFile; 4] = [
-    IgnoreFile { name: ".ignore", of_repository: false },
-    IgnoreFile { name: ".gitignore", of_repository: true },
-    IgnoreFile { name: ".git/info/exclude", of_repository: true },
+    IgnoreFile { name: ".ignore", of_repository: false, of_git: false },
+    IgnoreFile { name: ".gitignore", of_repository: true, of_git: true },
+    IgnoreFile { name: ".git/info/exclude", of_repository: true, of_git: true },
     // The person's own excludes, which are no file of a folder.
-    IgnoreFile { name: "", of_repository: false },
+    IgnoreFile { name: "", of_repository: false, of_git: true },
 ];
 
 struct IgnoreFile {
     name: &'static str,
     /// Whether it does not reach into a repository from outside.
     of_repository: bool,
+    /// Whether git reads it.
+    of_git: bool,
 }
 
 /// The rules of one folder and of those above it.
-pub(super) struct Rules {
+pub(in crate::workspace) struct Rules {
     above: Option<Arc<Rules>>,
     matchers: [Gitignore; FILES.len()],
     is_repository: bool,
@@ -38,7 +40,7 @@ pub(super) struct Rules {
 
 /// Which files that matter here a folder has.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Found {
+pub(in crate::workspace) struct Found {
     ignore: bool,
     gitignore: bool,
     repository: bool,
@@ -47,7 +49,7 @@ pub(super) struct Found {
 impl Found {
     pub(super) const ALL: Self = Self { ignore: true, gitignore: true, repository: true };
 
-    pub(super) fn add(mut self, name: &OsStr) -> Self {
+    pub(in crate::workspace) fn add(mut self, name: &OsStr) -> Self {
         self.ignore |= name == ".ignore";
         self.gitignore |= name == ".gitignore";
         self.repository |= name == ".git";
@@ -58,7 +60,7 @@ impl Found {
 impl Rules {
     /// What holds in the folder `start` of `root` from outside: the person's own excludes and the files of the folders
     /// above it, up to the repository it is part of; outside a repository up to the workspace root.
-    pub(super) fn above(root: &Root, start: &Path) -> Arc<Self> {
+    pub(in crate::workspace) fn above(root: &Root, start: &Path) -> Arc<Self> {
         let (personal, _) = GitignoreBuilder::new(root.real()).build_global();
         let matchers = [Gitignore::empty(), Gitignore::empty(), Gitignore::empty(), personal];
         let mut rules = Arc::new(Self { above: None, matchers, is_repository: false });
@@ -73,7 +75,7 @@ impl Rules {
     }
 
     /// The rules in `folder`, an absolute path.
-    pub(super) fn of(
+    pub(in crate::workspace) fn of(
         folder: &Path,
         found: Found,
         open: &dyn Fn(&Path) -> io::Result<File>,
@@ -101,6 +103,15 @@ impl Rules {
 
     /// Whether `path` (absolute, in the folder of these rules) is left out.
     pub(super) fn ignores(&self, path: &Path, is_folder: bool) -> bool {
+        self.decide(path, is_folder, |_| true)
+    }
+
+    /// Whether git ignores `path`, whatever `.ignore` says.
+    pub(in crate::workspace) fn ignores_for_git(&self, path: &Path, is_folder: bool) -> bool {
+        self.decide(path, is_folder, |file| file.of_git)
+    }
+
+    fn decide(&self, path: &Path, is_folder: bool, counts: impl Fn(&IgnoreFile) -> bool) -> bool {
         let decide = |(index, file): (usize, &IgnoreFile)| {
             let mut rules = Some(self);
             while let Some(here) = rules {
@@ -113,7 +124,7 @@ impl Rules {
             }
             None
         };
-        FILES.iter().enumerate().find_map(decide).unwrap_or(false)
+        FILES.iter().enumerate().filter(|(_, file)| counts(file)).find_map(decide).unwrap_or(false)
     }
 }
 
@@ -128,7 +139,7 @@ fn parse(folder: &Path, file: File) -> Gitignore {
 }
 
 /// Opens an ignore file inside the root; `path` is absolute.
-pub(super) fn open(root: &Root, path: &Path) -> io::Result<File> {
+pub(in crate::workspace) fn open(root: &Root, path: &Path) -> io::Result<File> {
     let relative = path.strip_prefix(root.real()).map_err(|_| io::ErrorKind::NotFound)?;
     root.open_file(relative)
 }

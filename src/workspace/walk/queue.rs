@@ -5,7 +5,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-pub(super) struct Queue<T> {
+pub(in crate::workspace) struct Queue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
 }
@@ -16,12 +16,12 @@ struct State<T> {
 }
 
 impl<T> Queue<T> {
-    pub(super) fn new(first: T) -> Self {
+    pub(in crate::workspace) fn new(first: T) -> Self {
         Self { state: Mutex::new(State { waiting: vec![first], busy: 0 }), changed: Condvar::new() }
     }
 
     /// Takes pieces until there are no more. `work` returns the pieces that one brought.
-    pub(super) fn work(&self, mut work: impl FnMut(T) -> Vec<T>) {
+    pub(in crate::workspace) fn work(&self, mut work: impl FnMut(T) -> Vec<T>) {
         while let Some(piece) = self.take() {
             let mut busy = Busy { queue: self, brought: Vec::new() };
             busy.brought = work(piece);

@@ -1,0 +1,66 @@
+//! What git keeps of a repository's state besides its objects: which files an undo has to put back together.
+
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::Dir;
+
+use super::git::MARKS;
+use crate::workspace::Root;
+
+/// Files of the repository's folder.
+const FILES: [&str; 11] = [
+    "AUTO_MERGE",
+    "CHERRY_PICK_HEAD",
+    "HEAD",
+    "MERGE_HEAD",
+    "MERGE_MODE",
+    "MERGE_MSG",
+    "ORIG_HEAD",
+    "REVERT_HEAD",
+    "index",
+    "logs/refs/stash",
+    "packed-refs",
+];
+/// Folders in it, with everything in them.
+const FOLDERS: [&str; 4] = ["rebase-apply", "rebase-merge", "refs", "sequencer"];
+/// No more files are looked at: such a repository has most of its refs packed.
+const MOST: usize = 20_000;
+
+/// Whether the root is the folder of a repository itself, such as that of a linked worktree.
+pub(in crate::workspace) fn is_repository(root: &Root) -> bool {
+    has_marks(root.dir(), Path::new(""))
+}
+
+/// The files that hold the state of the root's repository, relative to the root.
+pub(in crate::workspace) fn git_state(root: &Root) -> Vec<PathBuf> {
+    let dir = root.dir();
+    let folder = if is_repository(root) { PathBuf::new() } else { PathBuf::from(".git") };
+    if !has_marks(dir, &folder) {
+        return Vec::new();
+    }
+    let mut repositories = vec![folder.clone()];
+    repositories.extend(folders(dir, &folder.join("worktrees")));
+    let mut found = Vec::new();
+    for repository in repositories {
+        found.extend(FILES.iter().map(|file| repository.join(file)));
+        let mut ahead: Vec<_> = FOLDERS.iter().map(|folder| repository.join(folder)).collect();
+        while let Some(folder) = ahead.pop().filter(|_| found.len() < MOST) {
+            for entry in dir.read_dir(&folder).into_iter().flatten().flatten() {
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                let list = if is_folder { &mut ahead } else { &mut found };
+                list.push(folder.join(entry.file_name()));
+            }
+        }
+    }
+    found
+}
+
+fn has_marks(dir: &Dir, folder: &Path) -> bool {
+    MARKS.iter().all(|mark| dir.symlink_metadata(folder.join(mark)).is_ok())
+}
+
+fn folders(dir: &Dir, folder: &Path) -> Vec<PathBuf> {
+    let entries = dir.read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.map(|entry| folder.join(entry.file_name())).collect()
+}

@@ -1,0 +1,197 @@
+//! Reverting a change set: every path becomes what it was, byte for byte, unless somebody changed it since.
+//!
+//! Only what still is as the command left it is touched. What was changed since, what is open in the editor, and what the
+//! system would not do is left and named; the caller may merge the texts among it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use super::change_set::{ChangeSet, Entry, EntryChange};
+use super::snapshot::look_at;
+use super::{Root, disk};
+
+/// What became of a revert.
+#[derive(Debug, Default)]
+pub struct Reverted {
+    /// What was reverted, as a change set of its own: reverting that brings the changes back.
+    pub done: ChangeSet,
+    /// What was left as it is.
+    pub left: Vec<Left>,
+}
+
+/// A path that was left as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Absolute.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a path was not reverted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// Somebody changed it since.
+    #[error("it was changed since")]
+    Changed,
+    /// It is open in the editor, which has to change it.
+    #[error("it is open in the editor")]
+    Open,
+    /// A folder that holds something else now.
+    #[error("it is not empty")]
+    NotEmpty,
+    /// It was a pipe, socket or device.
+    #[error("it was no regular file")]
+    Special,
+    /// Another part of git's state was changed since, and it only goes back as a whole.
+    #[error("git has moved on since")]
+    GitMoved,
+    /// The system would not do it.
+    #[error("{0}")]
+    Io(String),
+}
+
+/// Reverts `changes` in `roots`, with the images in the folder `images`; leaves files for which `is_open` says so. Blocks.
+#[must_use]
+pub fn revert(roots: &[Arc<Root>], changes: &ChangeSet, images: &Path, is_open: &dyn Fn(&Path) -> bool) -> Reverted {
+    let mut reverted = Reverted::default();
+    let images = match Dir::open_ambient_dir(images, ambient_authority()) {
+        Ok(images) => images,
+        Err(error) => {
+            let reason = Reason::Io(format!("the images cannot be read ({error})"));
+            let all = changes.files.iter().chain(&changes.git);
+            reverted.left = all.map(|change| Left { path: change.path.clone(), reason: reason.clone() }).collect();
+            return reverted;
+        }
+    };
+    let revert = Revert { roots, images };
+    // What a command made goes first, the innermost first; then what it removed comes back, the outermost first.
+    let (made, other): (Vec<_>, Vec<_>) =
+        changes.files.iter().partition(|change| change.before == Entry::Absent || is_folder(&change.after));
+    for change in made.into_iter().rev().chain(other) {
+        let done = if is_open(&change.path) && !is_folder(&change.after) {
+            Err(Reason::Open)
+        } else {
+            revert.one(change)
+        };
+        match done {
+            Ok(()) => reverted.done.files.push(change.reversed()),
+            Err(reason) => reverted.left.push(Left { path: change.path.clone(), reason }),
+        }
+    }
+    reverted.done.files.sort_by(|a, b| a.path.cmp(&b.path));
+    revert.git(&changes.git, &mut reverted);
+    reverted
+}
+
+impl EntryChange {
+    /// The change that undoes this one.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        Self { path: self.path.clone(), before: self.after.clone(), after: self.before.clone() }
+    }
+}
+
+struct Revert<'a> {
+    roots: &'a [Arc<Root>],
+    images: Dir,
+}
+
+impl Revert<'_> {
+    fn one(&self, change: &EntryChange) -> Result<(), Reason> {
+        let (dir, relative) = self.place(&change.path)?;
+        let now = look_at(dir, relative).map_err(failed)?;
+        if now == change.before {
+            return Ok(());
+        }
+        // A folder is as it was left when it is one: what is in it has changes of its own.
+        if now != change.after && !(is_folder(&now) && is_folder(&change.after)) {
+            return Err(Reason::Changed);
+        }
+        self.replace(dir, relative, &now, &change.before)
+    }
+
+    /// All of it, when git has not moved since.
+    fn git(&self, changes: &[EntryChange], reverted: &mut Reverted) {
+        let is_as_left = |change: &EntryChange| {
+            let now = self.place(&change.path).and_then(|(dir, relative)| look_at(dir, relative).map_err(failed));
+            now.is_ok_and(|now| now == change.after || now == change.before)
+        };
+        let has_moved = !changes.iter().all(is_as_left);
+        for change in changes {
+            match if has_moved { Err(Reason::GitMoved) } else { self.one(change) } {
+                Ok(()) => reverted.done.git.push(change.reversed()),
+                Err(reason) => reverted.left.push(Left { path: change.path.clone(), reason }),
+            }
+        }
+    }
+
+    fn place<'a>(&'a self, path: &'a Path) -> Result<(&'a Dir, &'a Path), Reason> {
+        let root = self.roots.iter().find_map(|root| Some((root.dir(), path.strip_prefix(root.real()).ok()?)));
+        root.ok_or_else(|| Reason::Io("it is outside the workspace".to_owned()))
+    }
+
+    fn replace(&self, dir: &Dir, path: &Path, now: &Entry, before: &Entry) -> Result<(), Reason> {
+        match (now, before) {
+            (_, Entry::Special) => return Err(Reason::Special),
+            (Entry::Folder { .. }, Entry::Folder { mode }) => return set_mode(dir, path, *mode).map_err(failed),
+            (Entry::Folder { .. }, _) => dir.remove_dir(path).map_err(|error| match error.kind() {
+                io::ErrorKind::DirectoryNotEmpty => Reason::NotEmpty,
+                _ => failed(error),
+            })?,
+            // The new file takes the place of the old one in one step.
+            (Entry::File { .. } | Entry::Link { .. }, Entry::File { .. }) | (Entry::Absent, _) => {}
+            _ => dir.remove_file(path).map_err(failed)?,
+        }
+        self.make(dir, path, before).map_err(failed)
+    }
+
+    fn make(&self, dir: &Dir, path: &Path, entry: &Entry) -> io::Result<()> {
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty() && *entry != Entry::Absent) {
+            dir.create_dir_all(parent)?;
+        }
+        match entry {
+            Entry::Absent | Entry::Special => Ok(()),
+            Entry::Folder { mode } => {
+                dir.create_dir(path)?;
+                set_mode(dir, path, *mode)
+            }
+            Entry::File { image, mode, .. } => disk::write_with_mode(dir, path, &self.images.read(image)?, *mode),
+            Entry::Link { target } => make_link(dir, path, target),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn make_link(dir: &Dir, path: &Path, target: &Path) -> io::Result<()> {
+    dir.symlink_contents(target, path)
+}
+
+#[cfg(not(unix))]
+fn make_link(_dir: &Dir, _path: &Path, target: &Path) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, format!("it was a link to {}", target.display())))
+}
+
+fn is_folder(entry: &Entry) -> bool {
+    matches!(entry, Entry::Folder { .. })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn failed(error: io::Error) -> Reason {
+    Reason::Io(error.to_string())
+}
+
+#[cfg(unix)]
+fn set_mode(dir: &Dir, path: &Path, mode: u32) -> io::Result<()> {
+    use cap_std::fs::PermissionsExt as _;
+    dir.set_permissions(path, cap_std::fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn set_mode(_dir: &Dir, _path: &Path, _mode: u32) -> io::Result<()> {
+    Ok(())
+}

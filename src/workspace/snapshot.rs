@@ -1,0 +1,267 @@
+//! Snapshots of a workspace, so that whatever a command does to it can be undone.
+//!
+//! A [`Snapshots`] knows every file as it was when it last looked and has a copy of its bytes. Looking again reads only
+//! what the file system says has changed since. Git-ignored folders are left out; so are ignored files that are large.
+
+mod folder;
+mod images;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use cap_std::fs::Dir;
+
+use self::folder::{Known, Listing};
+use self::images::Images;
+use super::Root;
+use super::change_set::{ChangeSet, Entry, EntryChange};
+use super::guard::{git_state, is_repository};
+use super::walk::{Queue, Rules};
+
+/// A file that is larger, in bytes, is not copied.
+const FILE: u64 = 64 << 20;
+/// An ignored file that is larger is left out like an ignored folder.
+const IGNORED_FILE: u64 = 1 << 20;
+/// No more bytes are copied in one look.
+const BYTES: u64 = 1 << 30;
+/// No more folders are looked into.
+const FOLDERS: u64 = 50_000;
+
+/// The files of some roots as they were last seen.
+#[derive(Debug)]
+pub struct Snapshots {
+    roots: Vec<Arc<Root>>,
+    images: Images,
+    seen: Option<Seen>,
+}
+
+/// Everything one look found.
+#[derive(Debug, Default)]
+struct Seen {
+    /// By folder, absolute.
+    folders: HashMap<PathBuf, Listing>,
+    git: HashMap<PathBuf, Entry>,
+    coverage: Coverage,
+}
+
+/// How much of a workspace an undo can restore.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Why it cannot restore everything that is not ignored, if so.
+    pub problem: Option<String>,
+    /// The ignored folders and large ignored files, which it leaves alone.
+    pub left_out: Vec<PathBuf>,
+}
+
+impl Snapshots {
+    /// Snapshots of `roots` that copy files to `folder`, which is there.
+    ///
+    /// # Errors
+    /// When the folder cannot be opened.
+    pub fn new(roots: Vec<Arc<Root>>, folder: &Path) -> io::Result<Self> {
+        Ok(Self { roots, images: Images::open(folder)?, seen: None })
+    }
+
+    /// How much was covered when it last looked; `None` before that.
+    #[must_use]
+    pub fn coverage(&self) -> Option<&Coverage> {
+        self.seen.as_ref().map(|seen| &seen.coverage)
+    }
+
+    /// Looks at every file and says what has changed since the last look; the first finds no changes. Blocks.
+    pub fn look(&mut self) -> ChangeSet {
+        let before = self.seen.take().unwrap_or_default();
+        let is_first = before.folders.is_empty();
+        let look = Look {
+            before: &before,
+            images: &self.images,
+            begun: SystemTime::now(),
+            copied: AtomicU64::new(0),
+            folders: AtomicU64::new(0),
+            found: Mutex::default(),
+        };
+        for root in &self.roots {
+            look.root(root);
+        }
+        let after = look.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let changes = if is_first { ChangeSet::default() } else { changes(&before, &after) };
+        self.seen = Some(after);
+        changes
+    }
+
+    /// Puts the images of `changes` into `folder`, the store of images that undo reads. Blocks.
+    ///
+    /// # Errors
+    /// When one cannot be stored.
+    pub fn publish(&self, changes: &ChangeSet, folder: &Path) -> io::Result<()> {
+        self.images.publish(changes, folder)
+    }
+
+    /// The ignored folders and large ignored files that are gone since `earlier`.
+    #[must_use]
+    pub fn lost(&self, earlier: &Coverage) -> Vec<PathBuf> {
+        let is_gone = |path: &&PathBuf| path.symlink_metadata().is_err();
+        earlier.left_out.iter().filter(is_gone).cloned().collect()
+    }
+}
+
+/// One look at all roots, by several threads.
+struct Look<'a> {
+    before: &'a Seen,
+    images: &'a Images,
+    begun: SystemTime,
+    /// Bytes copied.
+    copied: AtomicU64,
+    folders: AtomicU64,
+    found: Mutex<Seen>,
+}
+
+impl Look<'_> {
+    fn root(&self, root: &Arc<Root>) {
+        if !is_repository(root) {
+            self.files(root);
+        }
+        let git: Vec<_> = git_state(root).into_iter().map(|path| self.git_entry(root, path)).collect();
+        self.with_found(|found| found.git.extend(git));
+    }
+
+    fn files(&self, root: &Arc<Root>) {
+        let queue = Queue::new(folder::Folder {
+            path: root.real().to_owned(),
+            relative: PathBuf::new(),
+            rules: Rules::above(root, Path::new("")),
+        });
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+        let work = || queue.work(|folder| self.folder(root, &folder));
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+    }
+
+    /// Looks at a folder; gives the folders in it.
+    fn folder(&self, root: &Root, folder: &folder::Folder) -> Vec<folder::Folder> {
+        if self.folders.fetch_add(1, Ordering::Relaxed) == FOLDERS {
+            self.problem(format!("the workspace has more than {FOLDERS} folders"));
+        }
+        if self.folders.load(Ordering::Relaxed) > FOLDERS {
+            return Vec::new();
+        }
+        let known = self.before.folders.get(&folder.path);
+        match folder.list(root, known, self) {
+            Ok((listing, inner)) => {
+                self.with_found(|found| found.folders.insert(folder.path.clone(), listing));
+                inner
+            }
+            // It was removed while this looked.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => {
+                self.problem(format!("{} cannot be read ({error})", folder.path.display()));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Copies a file that is not known as it is now. What cannot be copied is a problem, and is known by its size only.
+    fn copy(&self, root: &Root, relative: &Path, size: u64) -> Option<(String, u64)> {
+        let path = root.real().join(relative);
+        if size > FILE {
+            self.problem(format!("{} is larger than {} MiB", path.display(), FILE >> 20));
+            return None;
+        }
+        if self.copied.fetch_add(size, Ordering::Relaxed) + size > BYTES {
+            self.problem(format!("its files have more than {} GiB", BYTES >> 30));
+            return None;
+        }
+        match root.open_file(relative).and_then(|file| self.images.store(file, FILE)) {
+            Ok(copied) => Some(copied),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    self.problem(format!("{} cannot be copied ({error})", path.display()));
+                }
+                None
+            }
+        }
+    }
+
+    fn git_entry(&self, root: &Root, relative: PathBuf) -> (PathBuf, Entry) {
+        let entry = root.dir().symlink_metadata(&relative).map_or(Entry::Absent, |found| {
+            let image = found.is_file().then(|| self.copy(root, &relative, found.len())).flatten();
+            image.map_or(Entry::Special, |(image, size)| Entry::File { image, size, mode: folder::mode(&found) })
+        });
+        (root.real().join(relative), entry)
+    }
+
+    fn left_out(&self, path: PathBuf) {
+        self.with_found(|found| found.coverage.left_out.push(path));
+    }
+
+    fn problem(&self, why: String) {
+        self.with_found(|found| _ = found.coverage.problem.get_or_insert(why));
+    }
+
+    fn with_found<T>(&self, change: impl FnOnce(&mut Seen) -> T) -> T {
+        change(&mut self.found.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What is not in `after` as it is in `before`.
+fn changes(before: &Seen, after: &Seen) -> ChangeSet {
+    let mut files = Vec::new();
+    for (path, listing) in &before.folders {
+        folder::compare(path, Some(listing), after.folders.get(path), &mut files);
+    }
+    for (path, listing) in &after.folders {
+        if !before.folders.contains_key(path) {
+            folder::compare(path, None, Some(listing), &mut files);
+        }
+    }
+    let all: std::collections::BTreeSet<&PathBuf> = before.git.keys().chain(after.git.keys()).collect();
+    let state = |seen: &Seen, path: &PathBuf| seen.git.get(path).cloned().unwrap_or(Entry::Absent);
+    let git = all.into_iter().map(|path| EntryChange {
+        path: path.clone(),
+        before: state(before, path),
+        after: state(after, path),
+    });
+    files.sort_by(|a: &EntryChange, b| a.path.cmp(&b.path));
+    ChangeSet { files, git: git.filter(|change| change.before != change.after).collect() }
+}
+
+/// What stands at `path` in `dir` now. Blocks.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn look_at(dir: &Dir, path: &Path) -> io::Result<Entry> {
+    let found = match dir.symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Entry::Absent);
+        }
+        Err(error) => return Err(error),
+    };
+    let mode = folder::mode(&found);
+    Ok(if found.is_dir() {
+        Entry::Folder { mode }
+    } else if found.is_symlink() {
+        Entry::Link { target: dir.read_link_contents(path)? }
+    } else if found.is_file() && found.len() <= FILE {
+        let bytes = dir.read(path)?;
+        Entry::File { image: images::name(&bytes), size: bytes.len() as u64, mode }
+    } else {
+        Entry::Special
+    })
+}
+
+/// What a listing knows of a path, as it goes into a change set.
+fn entry(known: Option<&Known>) -> Entry {
+    known.map_or(Entry::Absent, |known| known.entry.clone())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! One folder of a snapshot: its entries by name, and what is read again because it changed.
+
+use std::cmp::Ordering;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use cap_std::fs::Metadata;
+
+use super::{IGNORED_FILE, Look, entry};
+use crate::workspace::Root;
+use crate::workspace::change_set::{Entry, EntryChange};
+use crate::workspace::walk::{Found, Rules, is_version_control, open_ignore_file};
+
+/// Two changes this close to each other may get the same time stamp: a file that changed right before it was looked at
+/// is read again the next time.
+const RACE: Duration = Duration::from_millis(50);
+
+/// The entries of a folder, sorted by name.
+pub(super) type Listing = Vec<(OsString, Known)>;
+
+/// An entry of a folder as it was seen.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    /// An entry that still has this stamp has not changed; `None` when nothing can tell.
+    stamp: Option<Stamp>,
+    pub(super) entry: Entry,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    modified: Option<SystemTime>,
+    /// When the inode changed: no program can set this back.
+    changed: Option<(i64, i64)>,
+    mode: u32,
+}
+
+/// A folder to look at.
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
+    /// From its root.
+    pub(super) relative: PathBuf,
+    /// The ignore rules of the folders above it.
+    pub(super) rules: Arc<Rules>,
+}
+
+impl Folder {
+    /// Lists it, without reading what is `known` and unchanged. Also returns the folders in it.
+    pub(super) fn list(
+        &self,
+        root: &Root,
+        known: Option<&Listing>,
+        look: &Look<'_>,
+    ) -> io::Result<(Listing, Vec<Self>)> {
+        let name = if self.relative.as_os_str().is_empty() { Path::new(".") } else { &self.relative };
+        let mut entries = Vec::new();
+        for entry in root.dir().read_dir(name)? {
+            let entry = entry?;
+            if let Ok(found) = entry.metadata() {
+                entries.push((entry.file_name(), found));
+            }
+        }
+        entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let found = entries.iter().fold(Found::default(), |found, (name, _)| found.add(name));
+        let open = |path: &Path| open_ignore_file(root, path);
+        let rules = Rules::of(&self.path, found, &open, Arc::clone(&self.rules));
+        let (mut listing, mut folders) = (Listing::with_capacity(entries.len()), Vec::new());
+        for (name, found) in entries {
+            if is_version_control(&name) {
+                continue;
+            }
+            let path = self.path.join(&name);
+            let is_large = found.is_dir() || found.len() > IGNORED_FILE;
+            if is_large && rules.ignores_for_git(&path, found.is_dir()) {
+                look.left_out(path);
+                continue;
+            }
+            let relative = self.relative.join(&name);
+            let known = known.and_then(|listing| find(listing, &name));
+            let known = Known::look(root, &relative, &found, known, look);
+            if found.is_dir() {
+                folders.push(Self { path, relative, rules: Arc::clone(&rules) });
+            }
+            listing.push((name, known));
+        }
+        Ok((listing, folders))
+    }
+}
+
+impl Known {
+    fn look(root: &Root, relative: &Path, found: &Metadata, known: Option<&Self>, look: &Look<'_>) -> Self {
+        let stamp = Stamp::of(found);
+        if let Some(known) = known.filter(|known| known.stamp.as_ref() == Some(&stamp)) {
+            return known.clone();
+        }
+        let entry = if found.is_dir() {
+            Entry::Folder { mode: mode(found) }
+        } else if found.is_symlink() {
+            let target = root.dir().read_link_contents(relative);
+            target.map_or(Entry::Special, |target| Entry::Link { target })
+        } else if found.is_file() {
+            let image = look.copy(root, relative, found.len());
+            image.map_or(Entry::Special, |(image, size)| Entry::File { image, size, mode: mode(found) })
+        } else {
+            Entry::Special
+        };
+        let is_settled = stamp.is_older_than(look.begun);
+        Self { stamp: is_settled.then_some(stamp), entry }
+    }
+}
+
+impl Stamp {
+    fn of(found: &Metadata) -> Self {
+        let modified = found.modified().ok().map(cap_std::time::SystemTime::into_std);
+        let inode = cap_fs_ext::MetadataExt::ino(found);
+        Self { inode, size: found.len(), modified, changed: changed(found), mode: mode(found) }
+    }
+
+    fn is_older_than(&self, now: SystemTime) -> bool {
+        let Some(modified) = self.modified else { return false };
+        let changed = self.changed.map_or(modified, |(seconds, nanoseconds)| {
+            let since = Duration::new(seconds.try_into().unwrap_or(0), nanoseconds.try_into().unwrap_or(0));
+            SystemTime::UNIX_EPOCH + since
+        });
+        now.duration_since(changed).is_ok_and(|age| age > RACE)
+    }
+}
+
+/// The permission bits.
+#[cfg(unix)]
+pub(super) fn mode(found: &Metadata) -> u32 {
+    cap_std::fs::PermissionsExt::mode(&found.permissions()) & 0o7777
+}
+
+/// The permission bits: there is only one.
+#[cfg(not(unix))]
+pub(super) fn mode(found: &Metadata) -> u32 {
+    if found.permissions().readonly() { 0o444 } else { 0o644 }
+}
+
+#[cfg(unix)]
+fn changed(found: &Metadata) -> Option<(i64, i64)> {
+    use cap_std::fs::MetadataExt as _;
+    Some((found.ctime(), found.ctime_nsec()))
+}
+
+#[cfg(not(unix))]
+fn changed(_found: &Metadata) -> Option<(i64, i64)> {
+    None
+}
+
+fn find<'a>(listing: &'a Listing, name: &OsStr) -> Option<&'a Known> {
+    let index = listing.binary_search_by(|(other, _)| other.as_os_str().cmp(name)).ok()?;
+    listing.get(index).map(|(_, known)| known)
+}
+
+/// Adds what differs between two listings of the folder at `path`.
+pub(super) fn compare(
+    path: &Path,
+    before: Option<&Listing>,
+    after: Option<&Listing>,
+    changes: &mut Vec<EntryChange>,
+) {
+    let (mut before, mut after) = (before.into_iter().flatten().peekable(), after.into_iter().flatten().peekable());
+    loop {
+        let order = match (before.peek(), after.peek()) {
+            (Some((old, _)), Some((new, _))) => old.cmp(new),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return,
+        };
+        let old = if order.is_gt() { None } else { before.next() };
+        let new = if order.is_lt() { None } else { after.next() };
+        let Some((name, _)) = old.or(new) else { return };
+        let (old, new) = (entry(old.map(|(_, known)| known)), entry(new.map(|(_, known)| known)));
+        if old != new {
+            changes.push(EntryChange { path: path.join(name), before: old, after: new });
+        }
+    }
+}

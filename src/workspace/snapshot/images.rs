@@ -1,0 +1,64 @@
+//! Copies of files, each named by the SHA-256 of its bytes.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use crate::workspace::change_set::{ChangeSet, Entry};
+use crate::workspace::disk;
+
+/// A folder of images.
+#[derive(Debug)]
+pub(super) struct Images(Dir);
+
+impl Images {
+    pub(super) fn open(folder: &Path) -> io::Result<Self> {
+        Ok(Self(Dir::open_ambient_dir(folder, ambient_authority())?))
+    }
+
+    /// Copies a file of at most `limit` bytes; returns the name of its image, and its size.
+    pub(super) fn store(&self, file: File, limit: u64) -> io::Result<(String, u64)> {
+        let mut bytes = Vec::new();
+        file.take(limit + 1).read_to_end(&mut bytes)?;
+        let size = bytes.len() as u64;
+        if size > limit {
+            return Err(io::Error::other("it has grown too large"));
+        }
+        let name = name(&bytes);
+        if !self.0.exists(&name) {
+            disk::write_private(&self.0, name.as_ref(), &bytes)?;
+        }
+        Ok((name, size))
+    }
+
+    /// Puts the images of `changes` into `folder` as well.
+    pub(super) fn publish(&self, changes: &ChangeSet, folder: &Path) -> io::Result<()> {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder)?;
+        let to = Dir::open_ambient_dir(folder, ambient_authority())?;
+        let entries = changes.files.iter().chain(&changes.git).flat_map(|change| [&change.before, &change.after]);
+        for entry in entries {
+            let Entry::File { image, .. } = entry else { continue };
+            if !to.exists(image) && self.0.hard_link(image, &to, image).is_err() {
+                disk::write_private(&to, image.as_ref(), &self.0.read(image)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of the image of these bytes.
+pub(super) fn name(bytes: &[u8]) -> String {
+    let mut name = String::with_capacity(64);
+    for byte in ring::digest::digest(&ring::digest::SHA256, bytes).as_ref() {
+        write!(name, "{byte:02x}").expect("writing to a string cannot fail");
+    }
+    name
+}

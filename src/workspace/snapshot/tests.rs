@@ -1,0 +1,248 @@
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "a test plays the commands that change files")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::Command;
+
+use super::*;
+use crate::workspace::revert::{Reason, Reverted, revert};
+
+/// A repository with most kinds of files in it, and snapshots of it.
+struct Scene {
+    folder: tempfile::TempDir,
+    snapshots: Snapshots,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("work");
+        for name in ["images", "store", "home"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        for (name, text) in [
+            ("README.md", "# One\n"),
+            ("src/main.rs", "fn main() {}\n"),
+            ("src/lib.rs", "pub mod a;\r\n"),
+            ("src/a/mod.rs", "// a\n"),
+            ("docs/guide.md", "guide\n"),
+            ("bin/run", "#!/bin/sh\necho run\n"),
+            ("data.bin", "\0\u{1}\u{2}"),
+            ("empty", ""),
+            ("notes.txt", "tracked and then changed\n"),
+            (".gitignore", "target/\n*.log\n"),
+            ("target/built", "object"),
+        ] {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        fs::set_permissions(root.join("bin/run"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(root.join("notes.txt"), fs::Permissions::from_mode(0o600)).unwrap();
+        symlink("src/main.rs", root.join("link")).unwrap();
+        symlink("nowhere", root.join("broken")).unwrap();
+        let opened = Arc::new(Root::open(&root).unwrap());
+        let snapshots = Snapshots::new(vec![opened], &folder.path().join("images")).unwrap();
+        let scene = Self { folder, snapshots };
+        scene.run(
+            "git init -qb main && git add . && git commit -qm one && git checkout -qb other && echo other >> README.md && \
+             git commit -qam two && git tag v1 && git checkout -q main && echo more >> notes.txt && echo new > untracked \
+             && git add untracked && echo ignored > a.log",
+        );
+        scene
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    fn run(&self, line: &str) {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(self.root()).env("HOME", self.folder.path().join("home"));
+        for (name, value) in [("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@b"), ("GIT_COMMITTER_NAME", "a")] {
+            command.env(name, value);
+        }
+        let _any_exit = command.env("GIT_COMMITTER_EMAIL", "a@b").output().unwrap();
+    }
+
+    /// Everything an undo has to restore: kind, mode and bytes by path.
+    fn tree(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+        let mut tree = BTreeMap::new();
+        let mut ahead = vec![self.root()];
+        while let Some(folder) = ahead.pop() {
+            for entry in fs::read_dir(folder).unwrap().flatten() {
+                let (path, found) = (entry.path(), entry.metadata().unwrap());
+                let bytes = if found.is_symlink() {
+                    fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+                } else if found.is_file() {
+                    fs::read(&path).unwrap()
+                } else {
+                    Vec::new()
+                };
+                if found.is_dir() && !path.ends_with(".git") && !path.ends_with("target") {
+                    ahead.push(path.clone());
+                }
+                tree.insert(path, (found.permissions().mode(), bytes));
+            }
+        }
+        for path in git_state(&Root::open(&self.root()).unwrap()) {
+            if let Ok(bytes) = fs::read(self.root().join(&path)) {
+                tree.insert(path, (0, bytes));
+            }
+        }
+        tree
+    }
+
+    fn changes(&mut self, line: &str) -> ChangeSet {
+        self.snapshots.look();
+        self.run(line);
+        let changes = self.snapshots.look();
+        self.snapshots.publish(&changes, &self.folder.path().join("store")).unwrap();
+        changes
+    }
+
+    fn revert(&self, changes: &ChangeSet) -> Reverted {
+        let roots = [Arc::new(Root::open(&self.root()).unwrap())];
+        revert(&roots, changes, &self.folder.path().join("store"), &|_| false)
+    }
+}
+
+/// What a command may do to a workspace, and what an undo takes back all the same.
+const COMMANDS: [&str; 62] = [
+    "echo x > README.md",
+    "echo x >> src/main.rs",
+    "echo new > new.txt",
+    "mkdir -p deep/er && echo new > deep/er/file",
+    "mkdir hollow",
+    "rm README.md",
+    "rm -rf src",
+    "rm -rf *",
+    "rm -rf ./* .gitignore",
+    "find . -name '*.md' -delete",
+    "find . -path ./.git -prune -o -type f -print0 | xargs -0 rm",
+    "mv README.md READ.md",
+    "mv src lib",
+    "mv src/main.rs src/a/",
+    "mv src docs/",
+    "cp -r src copy",
+    "sed -i s/fn/pub\\ fn/ src/main.rs",
+    "sed -i 's/a/b/g' $(git ls-files)",
+    "for f in $(find src -type f); do echo '// header' | cat - $f > t && mv t $f; done",
+    "perl -pi -e 's/\\r\\n/\\n/' src/lib.rs",
+    "truncate -s 0 README.md src/main.rs",
+    "dd if=/dev/zero of=data.bin bs=1k count=3",
+    "chmod +x README.md",
+    "chmod -R a-w docs",
+    "chmod 644 bin/run",
+    "chmod 700 src",
+    "rm link",
+    "ln -sf README.md link",
+    "rm broken && echo file > broken",
+    "rm README.md && ln -s docs README.md",
+    "ln -s /etc/passwd outside",
+    "ln README.md hard && echo both >> hard",
+    "rm -rf docs && echo file > docs",
+    "rm README.md && mkdir README.md && echo in > README.md/file",
+    "rm -rf src && ln -s docs src",
+    "git checkout -q -- .",
+    "git checkout -qf other",
+    "git checkout -q -b third",
+    "git reset -q --hard",
+    "git reset -q --hard other",
+    "git reset -q --soft other",
+    "git clean -fdq",
+    "git clean -fdxq",
+    "git stash -q",
+    "git stash -qu",
+    "git add -A",
+    "git rm -qrf src",
+    "git mv README.md READ.md",
+    "git commit -qam three",
+    "git commit -qam three && git tag v2",
+    "git branch -D other",
+    "git branch -m main trunk",
+    "git merge -q other",
+    "git rebase -q other",
+    "git pack-refs --all",
+    "git tag -d v1",
+    "mkfifo pipe",
+    "i=0; while [ $i -lt 500 ]; do echo $i > many$i; i=$((i+1)); done",
+    "printf 'x' > \"$(printf 'name\\377')\"",
+    "printf '\\377\\376x' > README.md",
+    "echo x > empty; : > data.bin; echo log >> a.log; rm a.log",
+    "echo half > README.md; kill -9 $$",
+];
+
+#[test]
+fn every_command_is_undone_byte_for_byte() {
+    for line in COMMANDS {
+        let mut scene = Scene::new();
+        let before = scene.tree();
+        let changes = scene.changes(line);
+        let after = scene.tree();
+        if before != after {
+            assert!(!changes.is_empty(), "{line}: no changes found");
+        }
+        let reverted = scene.revert(&changes);
+        assert_eq!(reverted.left, Vec::new(), "{line}");
+        assert!(scene.tree() == before, "{line}: {:?}", differences(&before, &scene.tree()));
+        // A pipe is not made again.
+        if !line.starts_with("mkfifo") {
+            let again = scene.revert(&reverted.done);
+            assert_eq!(again.left, Vec::new(), "{line}: redo");
+            assert!(scene.tree() == after, "{line}: redo: {:?}", differences(&after, &scene.tree()));
+        }
+    }
+}
+
+fn differences<T: PartialEq>(one: &BTreeMap<PathBuf, T>, other: &BTreeMap<PathBuf, T>) -> Vec<PathBuf> {
+    let all = one.keys().chain(other.keys());
+    all.filter(|path| one.get(*path) != other.get(*path)).cloned().collect()
+}
+
+#[test]
+fn what_was_changed_since_stays_and_is_named() {
+    let mut scene = Scene::new();
+    let changes = scene.changes("echo x > README.md; echo x > src/main.rs; mkdir new; echo x > new/made; git add -A");
+    fs::write(scene.root().join("README.md"), "mine\n").unwrap();
+    fs::write(scene.root().join("new/mine"), "mine\n").unwrap();
+    scene.run("git commit -qm mine");
+    let reverted = scene.revert(&changes);
+    let left: Vec<_> = reverted.left.iter().map(|left| (left.path.clone(), left.reason.clone())).collect();
+    let root = scene.root().canonicalize().unwrap();
+    assert!(left.contains(&(root.join("README.md"), Reason::Changed)), "{left:?}");
+    assert!(left.contains(&(root.join("new"), Reason::NotEmpty)), "{left:?}");
+    assert!(left.contains(&(root.join(".git/index"), Reason::GitMoved)), "{left:?}");
+    assert_eq!(fs::read_to_string(root.join("README.md")).unwrap(), "mine\n");
+    assert_eq!(fs::read_to_string(root.join("src/main.rs")).unwrap(), "fn main() {}\n");
+    assert!(!root.join("new/made").exists());
+}
+
+#[test]
+fn ignored_folders_are_left_out_and_their_loss_is_noticed() {
+    let mut scene = Scene::new();
+    scene.snapshots.look();
+    let coverage = scene.snapshots.coverage().unwrap().clone();
+    let target = scene.root().canonicalize().unwrap().join("target");
+    assert_eq!((coverage.problem.as_ref(), coverage.left_out.as_slice()), (None, [target.clone()].as_slice()));
+    let changes = scene.changes("echo x > target/built");
+    assert!(changes.is_empty(), "{changes:?}");
+    assert_eq!(scene.snapshots.lost(&coverage), Vec::<PathBuf>::new());
+    scene.run("rm -rf target");
+    assert_eq!(scene.snapshots.lost(&coverage), [target]);
+}
+
+#[test]
+fn a_file_that_is_too_large_is_a_problem_unless_it_is_ignored() {
+    let mut scene = Scene::new();
+    let sparse = |name: &str| fs::File::create(scene.root().join(name)).unwrap().set_len(FILE + 1).unwrap();
+    sparse("big.log");
+    scene.snapshots.look();
+    assert_eq!(scene.snapshots.coverage().unwrap().problem, None);
+    sparse("big");
+    scene.snapshots.look();
+    let problem = scene.snapshots.coverage().unwrap().problem.clone().unwrap();
+    assert!(problem.ends_with("big is larger than 64 MiB"), "{problem}");
+}
