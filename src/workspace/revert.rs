@@ -73,11 +73,8 @@ pub fn revert(roots: &[Arc<Root>], changes: &ChangeSet, images: &Path, is_open: 
     let (made, other): (Vec<_>, Vec<_>) =
         changes.files.iter().partition(|change| change.before == Entry::Absent || is_folder(&change.after));
     for change in made.into_iter().rev().chain(other) {
-        let done = if is_open(&change.path) && !is_folder(&change.after) {
-            Err(Reason::Open)
-        } else {
-            revert.one(change)
-        };
+        let done =
+            if is_open(&change.path) && !is_folder(&change.after) { Err(Reason::Open) } else { revert.one(change) };
         match done {
             Ok(()) => reverted.done.files.push(change.reversed()),
             Err(reason) => reverted.left.push(Left { path: change.path.clone(), reason }),

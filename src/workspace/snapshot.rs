@@ -17,16 +17,16 @@ use cap_std::fs::Dir;
 
 use self::folder::{Known, Listing};
 use self::images::Images;
-use super::Root;
 use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::guard::{git_state, is_repository};
 use super::walk::{Queue, Rules};
+use super::{Root, content};
 
 /// A file that is larger, in bytes, is not copied.
 const FILE: u64 = 64 << 20;
 /// An ignored file that is larger is left out like an ignored folder.
 const IGNORED_FILE: u64 = 1 << 20;
-/// No more bytes are copied in one look.
+/// No more bytes are copied in all.
 const BYTES: u64 = 1 << 30;
 /// No more folders are looked into.
 const FOLDERS: u64 = 50_000;
@@ -35,7 +35,10 @@ const FOLDERS: u64 = 50_000;
 #[derive(Debug)]
 pub struct Snapshots {
     roots: Vec<Arc<Root>>,
+    hidden: Vec<PathBuf>,
     images: Images,
+    /// Bytes copied so far.
+    copied: AtomicU64,
     seen: Option<Seen>,
 }
 
@@ -58,12 +61,13 @@ pub struct Coverage {
 }
 
 impl Snapshots {
-    /// Snapshots of `roots` that copy files to `folder`, which is there.
+    /// Snapshots of `roots` that copy files to `folder`, which is there. What is `hidden` from commands is left out.
     ///
     /// # Errors
     /// When the folder cannot be opened.
-    pub fn new(roots: Vec<Arc<Root>>, folder: &Path) -> io::Result<Self> {
-        Ok(Self { roots, images: Images::open(folder)?, seen: None })
+    pub fn new(roots: Vec<Arc<Root>>, folder: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
+        let hidden = hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        Ok(Self { roots, hidden, images: Images::open(folder)?, copied: AtomicU64::new(0), seen: None })
     }
 
     /// How much was covered when it last looked; `None` before that.
@@ -74,13 +78,14 @@ impl Snapshots {
 
     /// Looks at every file and says what has changed since the last look; the first finds no changes. Blocks.
     pub fn look(&mut self) -> ChangeSet {
+        let is_first = self.seen.is_none();
         let before = self.seen.take().unwrap_or_default();
-        let is_first = before.folders.is_empty();
         let look = Look {
             before: &before,
             images: &self.images,
             begun: SystemTime::now(),
-            copied: AtomicU64::new(0),
+            hidden: &self.hidden,
+            copied: &self.copied,
             folders: AtomicU64::new(0),
             found: Mutex::default(),
         };
@@ -91,6 +96,14 @@ impl Snapshots {
         let changes = if is_first { ChangeSet::default() } else { changes(&before, &after) };
         self.seen = Some(after);
         changes
+    }
+
+    /// What a file of a change set held, if it is a text of at most `limit` bytes.
+    #[must_use]
+    pub fn text(&self, entry: &Entry, limit: u64) -> Option<Arc<str>> {
+        let Entry::File { image, size, .. } = entry else { return None };
+        let bytes = (*size <= limit).then(|| self.images.read(image).ok())??;
+        Some(content::decode(bytes)?.0.into())
     }
 
     /// Puts the images of `changes` into `folder`, the store of images that undo reads. Blocks.
@@ -114,8 +127,8 @@ struct Look<'a> {
     before: &'a Seen,
     images: &'a Images,
     begun: SystemTime,
-    /// Bytes copied.
-    copied: AtomicU64,
+    hidden: &'a [PathBuf],
+    copied: &'a AtomicU64,
     folders: AtomicU64,
     found: Mutex<Seen>,
 }
@@ -175,12 +188,15 @@ impl Look<'_> {
             self.problem(format!("{} is larger than {} MiB", path.display(), FILE >> 20));
             return None;
         }
-        if self.copied.fetch_add(size, Ordering::Relaxed) + size > BYTES {
+        if self.copied.load(Ordering::Relaxed) + size > BYTES {
             self.problem(format!("its files have more than {} GiB", BYTES >> 30));
             return None;
         }
         match root.open_file(relative).and_then(|file| self.images.store(file, FILE)) {
-            Ok(copied) => Some(copied),
+            Ok((image, size, is_new)) => {
+                self.copied.fetch_add(if is_new { size } else { 0 }, Ordering::Relaxed);
+                Some((image, size))
+            }
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
                     self.problem(format!("{} cannot be copied ({error})", path.display()));

@@ -74,6 +74,9 @@ impl Folder {
                 continue;
             }
             let path = self.path.join(&name);
+            if look.hidden.contains(&path) {
+                continue;
+            }
             let is_large = found.is_dir() || found.len() > IGNORED_FILE;
             if is_large && rules.ignores_for_git(&path, found.is_dir()) {
                 look.left_out(path);
@@ -97,6 +100,7 @@ impl Known {
         if let Some(known) = known.filter(|known| known.stamp.as_ref() == Some(&stamp)) {
             return known.clone();
         }
+        let is_settled = stamp.is_older_than(look.begun);
         let entry = if found.is_dir() {
             Entry::Folder { mode: mode(found) }
         } else if found.is_symlink() {
@@ -108,8 +112,9 @@ impl Known {
         } else {
             Entry::Special
         };
-        let is_settled = stamp.is_older_than(look.begun);
-        Self { stamp: is_settled.then_some(stamp), entry }
+        // A file that could not be copied is tried again the next time.
+        let is_final = is_settled && !(found.is_file() && entry == Entry::Special);
+        Self { stamp: is_final.then_some(stamp), entry }
     }
 }
 
@@ -159,12 +164,7 @@ fn find<'a>(listing: &'a Listing, name: &OsStr) -> Option<&'a Known> {
 }
 
 /// Adds what differs between two listings of the folder at `path`.
-pub(super) fn compare(
-    path: &Path,
-    before: Option<&Listing>,
-    after: Option<&Listing>,
-    changes: &mut Vec<EntryChange>,
-) {
+pub(super) fn compare(path: &Path, before: Option<&Listing>, after: Option<&Listing>, changes: &mut Vec<EntryChange>) {
     let (mut before, mut after) = (before.into_iter().flatten().peekable(), after.into_iter().flatten().peekable());
     loop {
         let order = match (before.peek(), after.peek()) {

@@ -20,8 +20,13 @@ impl Images {
         Ok(Self(Dir::open_ambient_dir(folder, ambient_authority())?))
     }
 
-    /// Copies a file of at most `limit` bytes; returns the name of its image, and its size.
-    pub(super) fn store(&self, file: File, limit: u64) -> io::Result<(String, u64)> {
+    /// The bytes of an image.
+    pub(super) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.0.read(name)
+    }
+
+    /// Copies a file of at most `limit` bytes; returns the name of its image, its size, and whether the image is new.
+    pub(super) fn store(&self, file: File, limit: u64) -> io::Result<(String, u64, bool)> {
         let mut bytes = Vec::new();
         file.take(limit + 1).read_to_end(&mut bytes)?;
         let size = bytes.len() as u64;
@@ -29,10 +34,11 @@ impl Images {
             return Err(io::Error::other("it has grown too large"));
         }
         let name = name(&bytes);
-        if !self.0.exists(&name) {
+        let is_new = !self.0.exists(&name);
+        if is_new {
             disk::write_private(&self.0, name.as_ref(), &bytes)?;
         }
-        Ok((name, size))
+        Ok((name, size, is_new))
     }
 
     /// Puts the images of `changes` into `folder` as well.

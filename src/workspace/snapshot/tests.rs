@@ -44,7 +44,7 @@ impl Scene {
         symlink("src/main.rs", root.join("link")).unwrap();
         symlink("nowhere", root.join("broken")).unwrap();
         let opened = Arc::new(Root::open(&root).unwrap());
-        let snapshots = Snapshots::new(vec![opened], &folder.path().join("images")).unwrap();
+        let snapshots = Snapshots::new(vec![opened], &folder.path().join("images"), &[]).unwrap();
         let scene = Self { folder, snapshots };
         scene.run(
             "git init -qb main && git add . && git commit -qm one && git checkout -qb other && echo other >> README.md && \
@@ -81,7 +81,10 @@ impl Scene {
                 } else {
                     Vec::new()
                 };
-                if found.is_dir() && !path.ends_with(".git") && !path.ends_with("target") {
+                if path.ends_with("target") {
+                    continue;
+                }
+                if found.is_dir() && !path.ends_with(".git") {
                     ahead.push(path.clone());
                 }
                 tree.insert(path, (found.permissions().mode(), bytes));
@@ -237,12 +240,15 @@ fn ignored_folders_are_left_out_and_their_loss_is_noticed() {
 #[test]
 fn a_file_that_is_too_large_is_a_problem_unless_it_is_ignored() {
     let mut scene = Scene::new();
-    let sparse = |name: &str| fs::File::create(scene.root().join(name)).unwrap().set_len(FILE + 1).unwrap();
-    sparse("big.log");
+    sparse(&scene, "big.log");
     scene.snapshots.look();
     assert_eq!(scene.snapshots.coverage().unwrap().problem, None);
-    sparse("big");
+    sparse(&scene, "big");
     scene.snapshots.look();
     let problem = scene.snapshots.coverage().unwrap().problem.clone().unwrap();
     assert!(problem.ends_with("big is larger than 64 MiB"), "{problem}");
+}
+
+fn sparse(scene: &Scene, name: &str) {
+    fs::File::create(scene.root().join(name)).unwrap().set_len(FILE + 1).unwrap();
 }
