@@ -1,5 +1,8 @@
 #![doc = include_str!("README.md")]
 
+#[cfg(test)]
+mod shared;
+
 pub mod text;
 
 pub mod rpc;

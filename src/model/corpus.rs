@@ -1,9 +1,10 @@
-//! Streams that real providers sent, decoded whole and in every cut: what they must give is in the shared folder.
-#![expect(clippy::disallowed_methods, reason = "test data from the shared folder")]
-#![expect(clippy::print_stderr, reason = "an absent corpus must be seen, and so must the counts")]
+//! Streams of every dialect and provider, decoded whole and in six cuts: our own in `tests/streams`, and recorded ones
+//! where the shared folder has them.
+#![expect(clippy::disallowed_methods, reason = "the tests' own data")]
+#![expect(clippy::print_stderr, reason = "how many streams were decoded must be seen")]
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::Path;
 
 use bytes::BytesMut;
 use serde::Deserialize;
@@ -12,6 +13,7 @@ use tokio_util::codec::Decoder as _;
 
 use super::sse::SseDecoder;
 use super::{Api, Arguments, Batch, Collected, Collector, Finish, ModelError, Outcome, StreamDecoder};
+use crate::shared::shared;
 
 #[derive(Debug, Deserialize)]
 struct Row {
@@ -19,18 +21,6 @@ struct Row {
     expected: String,
     api: String,
     acceptance: bool,
-}
-
-/// The shared folder's corpus; loud where it is absent.
-fn corpus() -> Option<PathBuf> {
-    let shared =
-        std::env::var("TANDEM_SHARED").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared").into());
-    let corpus = PathBuf::from(shared).join("corpus/sse");
-    if !corpus.is_dir() {
-        eprintln!("SKIPPED: no corpus at {}", corpus.display());
-        return None;
-    }
-    Some(corpus)
 }
 
 fn decode(api: Api, cuts: &mut dyn Iterator<Item = &[u8]>) -> Collected {
@@ -73,8 +63,9 @@ fn with_line_ends(bytes: &[u8], end: &[u8]) -> Vec<u8> {
     unix.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(end)
 }
 
-fn check(row: &Row, bytes: &[u8], expected: &Value) -> Vec<String> {
-    let api = match row.api.as_str() {
+/// What is wrong with what a stream gives, whole and in cuts.
+fn check(api: &str, bytes: &[u8], expected: &Value) -> Vec<String> {
+    let api = match api {
         "responses" => Api::Responses,
         "messages" => Api::Messages,
         _ => Api::Chat,
@@ -96,7 +87,7 @@ fn check(row: &Row, bytes: &[u8], expected: &Value) -> Vec<String> {
             wrong.push(format!("{name} differs from whole"));
         }
     }
-    if row.acceptance && row.api != "gemini" { wrong } else { Vec::new() }
+    wrong
 }
 
 /// What the stream gave that it should not have given.
@@ -169,55 +160,108 @@ fn usage(got: &Collected, expected: &Value, same: &mut impl FnMut(&str, Value, &
     }
 }
 
+/// A stream of ours: the comment in its first line says what it must give.
+fn own_stream(path: &Path) -> (Vec<u8>, Value) {
+    let bytes = std::fs::read(path).unwrap();
+    let text = std::str::from_utf8(&bytes).unwrap();
+    let (first, _) = text.split_once('\n').unwrap();
+    let expected = serde_json::from_str(first.strip_prefix(": ").unwrap()).unwrap();
+    (bytes, expected)
+}
+
+fn own_streams() -> Vec<(String, Vec<u8>, Value)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/streams");
+    let mut found = Vec::new();
+    for api in ["chat", "messages", "responses"] {
+        for entry in std::fs::read_dir(folder.join(api)).unwrap() {
+            let (bytes, expected) = own_stream(&entry.unwrap().path());
+            found.push((api.to_owned(), bytes, expected));
+        }
+    }
+    found
+}
+
 #[test]
-fn streams_give_what_their_provider_meant() {
-    let Some(corpus) = corpus() else { return };
-    let (mut failed, mut counted, mut accepted) = (Vec::new(), 0, 0);
+fn our_streams_give_what_their_first_line_says() {
+    let streams = own_streams();
+    let wrong = |(api, bytes, expected): &(String, Vec<u8>, Value)| {
+        let wrong = check(api, bytes, expected);
+        (!wrong.is_empty()).then(|| format!("{}\n{wrong:#?}", String::from_utf8_lossy(bytes)))
+    };
+    let failed: Vec<_> = streams.iter().filter_map(wrong).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    eprintln!("own streams: {} × 7 cuts", streams.len());
+}
+
+/// Every demand of a first line can fail.
+#[test]
+fn a_stream_that_gives_something_else_is_found() {
+    let demands = ["text", "reasoning", "refusal", "outcome", "finish_reason", "usage", "tool_calls"];
+    for (api, bytes, expected) in own_streams() {
+        for demand in demands {
+            let mut other = expected.clone();
+            other[demand] = match demand {
+                "usage" => serde_json::json!({ "input": 9_999, "output": 9_999, "cached": 9_999 }),
+                "tool_calls" => serde_json::json!([{}, {}, {}, {}, {}, {}, {}]),
+                _ => "something else".into(),
+            };
+            assert!(!check(&api, &bytes, &other).is_empty(), "{demand} is not checked: {expected}");
+        }
+    }
+}
+
+#[test]
+fn recorded_streams_give_what_their_provider_meant() {
+    let Some(corpus) = shared("corpus/sse") else { return };
+    let (mut failed, mut counted) = (Vec::new(), 0);
     for folder in [corpus.clone(), corpus.join("quirks")] {
         let manifest = std::fs::read(folder.join("manifest.json")).unwrap();
         for row in serde_json::from_slice::<Vec<Row>>(&manifest).unwrap() {
+            if !row.acceptance || row.api == "gemini" {
+                continue;
+            }
             let bytes = std::fs::read(folder.join(&row.file)).unwrap();
             let expected = std::fs::read(folder.join(&row.expected)).unwrap();
-            let wrong = check(&row, &bytes, &serde_json::from_slice(&expected).unwrap());
+            let wrong = check(&row.api, &bytes, &serde_json::from_slice(&expected).unwrap());
             counted += 1;
-            accepted += usize::from(row.acceptance && row.api != "gemini");
             if !wrong.is_empty() {
                 failed.push(format!("{}: {}", row.file, wrong.join("; ")));
             }
         }
     }
-    eprintln!("corpus: {counted} streams × 7 cuts, {} of {accepted} acceptance rows match", accepted - failed.len());
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+    eprintln!("recorded streams: {counted} × 7 cuts");
 }
 
+/// A case of framing: the bytes, and the name and data of each event.
 #[derive(Deserialize)]
 struct Framing {
     name: String,
-    input_b64: String,
-    lenient: Vec<FramedEvent>,
-}
-
-#[derive(Debug, PartialEq, Deserialize)]
-struct FramedEvent {
-    r#type: String,
-    data: String,
+    input: String,
+    events: Vec<(String, String)>,
 }
 
 #[test]
 fn framing_follows_the_standard() {
-    let Some(corpus) = corpus() else { return };
-    let cases = std::fs::read(corpus.join("spec_cases.json")).unwrap();
-    let cases: Vec<Framing> = serde_json::from_slice(&cases).unwrap();
+    let cases = include_bytes!("../../tests/streams/framing.json");
+    let cases: Vec<Framing> = serde_json::from_slice(cases).unwrap();
+    assert!(cases.len() > 30);
     for case in &cases {
-        let input = base64(&case.input_b64);
+        let input = case.input.as_bytes();
         for chunk in [1, 2, 3, input.len().max(1)] {
-            assert_eq!(frame(&input, chunk), case.lenient, "{} in chunks of {chunk}", case.name);
+            assert_eq!(frame(input, chunk), case.events, "{} in chunks of {chunk}", case.name);
         }
     }
-    eprintln!("framing: {} cases × 4 cuts match", cases.len());
 }
 
-fn frame(input: &[u8], chunk: usize) -> Vec<FramedEvent> {
+#[test]
+fn bytes_that_are_no_utf8_are_replaced() {
+    let replaced = |bytes: &[u8]| frame(bytes, 1);
+    assert_eq!(replaced(b"data: \xff\xe2\x82 ok\n\n"), [("message".into(), "\u{fffd}\u{fffd} ok".into())]);
+    assert_eq!(replaced(b"data: \xe2\x82"), [("message".into(), "\u{fffd}".into())]);
+}
+
+fn frame(input: &[u8], chunk: usize) -> Vec<(String, String)> {
     let (mut decoder, mut buf, mut events) = (SseDecoder::default(), BytesMut::new(), Vec::new());
     for piece in input.chunks(chunk) {
         buf.extend_from_slice(piece);
@@ -231,20 +275,5 @@ fn frame(input: &[u8], chunk: usize) -> Vec<FramedEvent> {
     let named = |name: &[u8]| {
         if name.is_empty() { "message".to_owned() } else { String::from_utf8_lossy(name).into() }
     };
-    events.iter().map(|event| FramedEvent { r#type: named(&event.name), data: event.text().into() }).collect()
-}
-
-fn base64(text: &str) -> Vec<u8> {
-    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let sextets = text.bytes().filter_map(|byte| ALPHABET.iter().position(|letter| *letter == byte));
-    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0);
-    for sextet in sextets {
-        bits = bits << 6 | u32::try_from(sextet).unwrap();
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held & 0xff) as u8);
-        }
-    }
-    bytes
+    events.iter().map(|event| (named(&event.name), event.text().into())).collect()
 }

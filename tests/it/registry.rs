@@ -56,3 +56,23 @@ fn its_icon_is_small_and_takes_the_color_of_the_theme() {
     }
     assert!(ICON.contains("currentColor") && !ICON.contains("style"), "{ICON}");
 }
+
+/// Each provider that works without configuration has a stream that shows its shape.
+#[test]
+fn every_provider_has_a_stream_of_its_dialect() {
+    use tandem::config::{Api, PROVIDERS};
+    let streams = |api: &str| {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/streams").join(api);
+        let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect::<Vec<_>>()
+    };
+    for provider in PROVIDERS {
+        let api = match provider.api {
+            Api::Chat => "chat",
+            Api::Responses => "responses",
+            Api::Messages => "messages",
+        };
+        let prefix = format!("{}-", provider.name);
+        assert!(streams(api).iter().any(|name| name.starts_with(&prefix)), "no tests/streams/{api}/{prefix}….sse");
+    }
+}

@@ -1,69 +1,94 @@
-//! The official schema of the Agent Client Protocol, version 1: every message a client of these tests is sent is checked
-//! against it. It is third-party data beside the repository; where it is absent that is said loudly, once.
+//! The schema of the Agent Client Protocol, version 1, generated from the official types: every message that a client of
+//! these tests gets is checked against it.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use jsonschema::Validator;
+use schemars::{JsonSchema, schema_for};
 use serde_json::{Value, json};
+use tandem::protocol::acp;
 
-/// The definitions of what the server sends, by method: of its own messages, and of its answers.
-const MESSAGES: [(&str, &str); 2] =
-    [("session/update", "SessionNotification"), ("session/request_permission", "RequestPermissionRequest")];
-const ANSWERS: [(&str, &str); 5] = [
-    ("session/new", "NewSessionResponse"),
-    ("session/prompt", "PromptResponse"),
-    ("session/set_mode", "SetSessionModeResponse"),
-    ("session/set_config_option", "SetSessionConfigOptionResponse"),
-    ("session/close", "CloseSessionResponse"),
+type Schema = (&'static str, fn() -> Value);
+
+/// The parameters of what the server sends, by method.
+const MESSAGES: [Schema; 4] = [
+    ("session/update", of::<acp::SessionNotification>),
+    ("session/request_permission", of::<acp::RequestPermissionRequest>),
+    ("fs/read_text_file", of::<acp::ReadTextFileRequest>),
+    ("fs/write_text_file", of::<acp::WriteTextFileRequest>),
 ];
 
-static SCHEMA: LazyLock<Option<Value>> = LazyLock::new(|| {
-    let shared = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared");
-    let shared = std::env::var("TANDEM_SHARED").unwrap_or_else(|_| shared.to_owned());
-    let path = std::path::Path::new(&shared).join("acp/schema.json");
-    if let Ok(text) = std::fs::read_to_string(&path) {
-        return Some(serde_json::from_str(&text).unwrap());
-    }
-    #[expect(clippy::print_stderr, reason = "what is not checked must be seen")]
-    let () = eprintln!("NOT CHECKED: {} is absent, no message is held against the ACP schema", path.display());
-    None
-});
+/// The results of its answers, by method.
+const ANSWERS: [Schema; 10] = [
+    ("initialize", of::<acp::InitializeResponse>),
+    ("session/new", of::<acp::NewSessionResponse>),
+    ("session/load", of::<acp::LoadSessionResponse>),
+    ("session/resume", of::<acp::ResumeSessionResponse>),
+    ("session/list", of::<acp::ListSessionsResponse>),
+    ("session/prompt", of::<acp::PromptResponse>),
+    ("session/set_mode", of::<acp::SetSessionModeResponse>),
+    ("session/set_config_option", of::<acp::SetSessionConfigOptionResponse>),
+    ("session/close", of::<acp::CloseSessionResponse>),
+    ("session/delete", of::<acp::DeleteSessionResponse>),
+];
 
 static VALIDATORS: LazyLock<Mutex<HashMap<&'static str, Validator>>> = LazyLock::new(Mutex::default);
 
+fn of<T: JsonSchema>() -> Value {
+    schema_for!(T).to_value()
+}
+
 /// Panics when a message of the server is not what the protocol says.
 pub fn check_message(message: &Value) {
-    let definition = MESSAGES.iter().find(|(method, _)| message["method"] == *method);
-    if let Some((_, definition)) = definition {
-        check(definition, &message["params"]);
+    if let Some(schema) = MESSAGES.iter().find(|(method, _)| message["method"] == *method) {
+        check(*schema, &message["params"]);
     }
 }
 
-/// Panics when the result of a request is not what the protocol says.
+/// Panics when the result of a request is not what the protocol says. As a language server it has it in its capabilities.
 pub fn check_answer(method: &str, answer: &Value) {
-    let definition = ANSWERS.iter().find(|(name, _)| *name == method);
-    if let (Some((_, definition)), Some(result)) = (definition, answer.get("result")) {
-        check(definition, result);
+    let Some(schema) = ANSWERS.iter().find(|(name, _)| *name == method) else { return };
+    let Some(result) = answer.get("result") else { return };
+    match result.get("capabilities") {
+        Some(capabilities) => {
+            if let Some(ours) = capabilities["experimental"].get("tandem") {
+                check(*schema, ours);
+            }
+        }
+        None => check(*schema, result),
     }
 }
 
-fn check(definition: &'static str, value: &Value) {
-    let Some(schema) = &*SCHEMA else { return };
+fn check((method, schema): Schema, value: &Value) {
     // A message that is wrong fails its own test alone.
     let mut validators = VALIDATORS.lock().unwrap_or_else(PoisonError::into_inner);
-    let validator = validators.entry(definition).or_insert_with(|| {
-        let root = json!({ "$ref": format!("#/$defs/{definition}"), "$defs": schema["$defs"] });
-        jsonschema::validator_for(&root).unwrap()
-    });
+    let validator = validators.entry(method).or_insert_with(|| jsonschema::validator_for(&schema()).unwrap());
     let problems: Vec<_> = validator.iter_errors(value).map(|error| error.to_string()).collect();
     drop(validators);
-    assert!(problems.is_empty(), "not a {definition}: {problems:?}\n{value:#}");
+    assert!(problems.is_empty(), "not what `{method}` demands: {problems:?}\n{value:#}");
 }
 
 #[test]
 fn the_check_can_fail() {
-    let wrong = json!({ "method": "session/update", "params": { "sessionId": 7 } });
-    let caught = std::panic::catch_unwind(|| check_message(&wrong));
-    assert_eq!(caught.is_err(), SCHEMA.is_some());
+    let update =
+        |update: Value| json!({ "method": "session/update", "params": { "sessionId": "s", "update": update } });
+    check_message(&update(
+        json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "t" } }),
+    ));
+    for wrong in [
+        json!({ "method": "session/update", "params": { "sessionId": 7 } }),
+        update(json!({ "sessionUpdate": "made_up" })),
+        update(json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text" } })),
+        update(json!({ "sessionUpdate": "tool_call", "title": "t" })),
+        json!({ "method": "session/request_permission", "params": { "sessionId": "s", "options": [] } }),
+    ] {
+        assert!(std::panic::catch_unwind(|| check_message(&wrong)).is_err(), "{wrong}");
+    }
+    for (method, _) in ANSWERS
+        .into_iter()
+        .filter(|(method, _)| ["initialize", "session/new", "session/prompt", "session/list"].contains(method))
+    {
+        assert!(std::panic::catch_unwind(|| check_answer(method, &json!({ "result": {} }))).is_err(), "{method}");
+    }
 }
