@@ -1,10 +1,8 @@
 //! What is offered while a mention is typed.
 
-use std::time::Instant;
-
 use serde_json::{Value, json};
 
-use crate::driver::{Client, PATIENCE, World};
+use crate::driver::{Client, World, until};
 
 fn items(client: &mut Client, session: &str, query: &str) -> Vec<Value> {
     let answer = client.call("_tandem/complete", json!({ "sessionId": session, "query": query }));
@@ -13,15 +11,11 @@ fn items(client: &mut Client, session: &str, query: &str) -> Vec<Value> {
 
 /// Asks until these are the inserts for `query`: a machine at its limit may know only some names at first.
 fn check(client: &mut Client, session: &str, query: &str, expected: &[&str]) {
-    let begun = Instant::now();
-    loop {
+    until(&format!("{query} gives {expected:?}"), || {
         let items = items(client, session, query);
         let inserts: Vec<_> = items.iter().map(|item| item["insert"].as_str().unwrap()).collect();
-        if inserts == expected {
-            return;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{query}: {inserts:?}");
-    }
+        inserts == expected
+    });
 }
 
 fn world() -> World {

@@ -6,7 +6,7 @@ use std::collections::{HashSet, VecDeque};
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::schema;
 use serde_json::{Value, json};
@@ -16,6 +16,15 @@ use tandem::server::{Carrier, Ended};
 
 /// How long anything may take before the test fails.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Polls until something holds; fails when it never does. The only clock of these tests: how long it takes is no result.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "in vain: {what}");
+        std::thread::yield_now();
+    }
+}
 
 /// A workspace, a scripted model and a runtime for both ends.
 pub struct World {

@@ -85,6 +85,37 @@ fn the_sources_keep_the_rules() {
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
+/// Files of `tests/it` that may look at a clock, and why.
+const CLOCKS: [(&str, &str); 4] = [
+    ("driver.rs", "`until` and what fails in place of a test that hangs"),
+    (
+        "acp.rs",
+        "an answer that waits for the client comes when the server's own limit is over, and is otherwise the same",
+    ),
+    ("faults.rs", "a lower bound, which a slow machine cannot break: the server asked for a second"),
+    ("attacks", "the cases are about time: a slow model, a sleeping laptop, a cancel that has to be quick"),
+];
+
+#[test]
+fn tests_do_not_look_at_a_clock() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let mut wrong = Vec::new();
+    for (file, text) in words::files(&folder, &["rs"]) {
+        let name = file.split(['/', '.']).next().unwrap_or_default();
+        if file != "house.rs" && !CLOCKS.iter().any(|(allowed, _)| allowed.trim_end_matches(".rs") == name) {
+            wrong.extend(clocks(&file, &text));
+        }
+    }
+    assert!(wrong.is_empty(), "wait for an event, or with `driver::until`: {wrong:#?}");
+}
+
+/// The lines that sleep or measure time.
+fn clocks(file: &str, text: &str) -> Vec<String> {
+    const CLOCK: [&str; 4] = ["Instant::now", "SystemTime::now", ".elapsed()", "sleep("];
+    let lines = text.lines().enumerate().filter(|(_, line)| CLOCK.iter().any(|word| line.contains(word)));
+    lines.map(|(index, line)| format!("{file}:{}: {}", index + 1, line.trim())).collect()
+}
+
 #[test]
 fn retired_terms_stay_retired() {
     let terms = RETIRED.map(|(term, _)| term);
@@ -159,7 +190,7 @@ fn circles(sources: &[Source]) -> Vec<Vec<String>> {
 
 mod on_bad_samples {
     use super::source::{Source, sample};
-    use super::{circles, copies, forbidden, is_described, sizes};
+    use super::{circles, clocks, copies, forbidden, is_described, sizes};
 
     const LIB: (&str, &str) = ("lib.rs", "pub mod text; pub mod tools; pub mod server; pub mod agent;");
 
@@ -210,6 +241,11 @@ mod on_bad_samples {
         let part = ("text/a.rs", "use super::Whole; pub struct A;");
         let whole = ("text.rs", "mod a; pub struct Whole(a::A);");
         assert_eq!(circles(&sample(&[lib, whole, part])), Vec::<Vec<String>>::new());
+    }
+
+    #[test]
+    fn a_clock_is_found() {
+        assert_eq!(clocks("a.rs", "ok();\n  thread::sleep(second);"), ["a.rs:2: thread::sleep(second);"]);
     }
 
     #[test]

@@ -5,12 +5,11 @@ mod server;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tandem::server::Carrier;
 
-use crate::driver::{Client, World};
+use crate::driver::{Client, World, until};
 
 const CONFIG: &str = ".home/config/config.toml";
 const CANARY: &str = "sk-CANARYKEY-0123456789abcdef";
@@ -379,7 +378,8 @@ fn a_server_that_never_answers_ends_with_the_session() {
     let server = world.read("started").trim().parse().unwrap();
     client.end();
     client.finish();
-    assert!(gone(rustix::process::Pid::from_raw(server).unwrap()));
+    let server = rustix::process::Pid::from_raw(server).unwrap();
+    until("the server has ended", || is_gone(server));
 }
 
 #[test]
@@ -475,20 +475,13 @@ fn nothing_starts_before_the_first_prompt_and_nothing_stays_after_the_session() 
     assert_eq!(rustix::process::test_kill_process(child), Ok(()));
     client.end();
     client.finish();
-    assert!(gone(child), "the tree is gone");
+    until("the tree is gone", || is_gone(child));
 }
 
-/// Whether a process ends soon; the remains of one that nobody collected are no process.
-fn gone(process: rustix::process::Pid) -> bool {
+/// Whether a process has ended; the remains of one that nobody collected are no process.
+fn is_gone(process: rustix::process::Pid) -> bool {
     let stat = format!("/proc/{}/stat", process.as_raw_nonzero());
     let is_zombie = |stat: &str| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
-    let deadline = Instant::now() + Duration::from_secs(2);
-    while Instant::now() < deadline {
-        let zombie = std::fs::read_to_string(&stat).is_ok_and(|stat| is_zombie(&stat));
-        if zombie || rustix::process::test_kill_process(process).is_err() {
-            return true;
-        }
-        std::thread::yield_now();
-    }
-    false
+    let is_zombie = std::fs::read_to_string(&stat).is_ok_and(|stat| is_zombie(&stat));
+    is_zombie || rustix::process::test_kill_process(process).is_err()
 }

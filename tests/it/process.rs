@@ -2,7 +2,6 @@
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -10,9 +9,6 @@ use tandem::server::Carrier;
 
 use crate::driver::World;
 use crate::program::Program;
-
-/// How long the end may take once the reason for it is there.
-const SOON: Duration = Duration::from_secs(2);
 
 fn frame(message: &Value) -> Vec<u8> {
     let body = message.to_string();
@@ -26,7 +22,7 @@ fn closing_the_input_ends_the_process() {
         let (mut program, mut client) = world.serve(carrier);
         client.call("initialize", json!({ "protocolVersion": 1, "capabilities": {} }));
         client.hang_up();
-        assert_eq!(program.ends_within(SOON).code(), Some(0), "{carrier:?}");
+        assert_eq!(program.ends().code(), Some(0), "{carrier:?}");
         client.finish();
     }
 }
@@ -42,7 +38,7 @@ fn a_client_that_owes_an_answer_does_not_hold_up_the_end() {
     client.prompt(&session, "What is in @a.txt?");
     client.next("fs/read_text_file");
     program.signal(Signal::TERM);
-    assert_eq!(program.ends_within(SOON).code(), Some(0));
+    assert_eq!(program.ends().code(), Some(0));
 }
 
 #[test]
@@ -51,12 +47,12 @@ fn the_exit_code_says_whether_shutdown_came_before_exit() {
     let (mut program, mut client) = world.serve_editor();
     client.call("shutdown", Value::Null);
     client.notify("exit", Value::Null);
-    assert_eq!(program.ends_within(SOON).code(), Some(0));
+    assert_eq!(program.ends().code(), Some(0));
     client.finish();
 
     let (mut program, mut client) = world.serve_editor();
     client.notify("exit", Value::Null);
-    assert_eq!(program.ends_within(SOON).code(), Some(1));
+    assert_eq!(program.ends().code(), Some(1));
     client.finish();
 }
 
@@ -71,7 +67,7 @@ fn a_frame_without_a_usable_length_ends_the_process_with_a_reason() {
     ] {
         let (mut program, mut client) = world.serve_editor();
         client.raw(format!("{header}\r\n\r\n{{}}").as_bytes());
-        assert_eq!(program.ends_within(Duration::from_secs(1)).code(), Some(1), "{header}");
+        assert_eq!(program.ends().code(), Some(1), "{header}");
         client.finish();
         let reason = program.stderr();
         assert!(reason.contains(word), "{header}: {reason}");
@@ -93,7 +89,7 @@ fn sigterm_in_the_middle_of_a_turn_answers_the_prompt_and_closes_the_models_sock
     let (mut program, mut client, prompt) = in_the_middle_of_a_turn(&world);
     program.signal(Signal::TERM);
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "cancelled");
-    assert_eq!(program.ends_within(SOON).code(), Some(0));
+    assert_eq!(program.ends().code(), Some(0));
     world.wait(world.rehearsal().closed_early(1));
     client.finish();
 }
@@ -104,7 +100,7 @@ fn closing_the_input_in_the_middle_of_a_turn_answers_the_prompt() {
     let (mut program, mut client, prompt) = in_the_middle_of_a_turn(&world);
     client.hang_up();
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "cancelled");
-    assert_eq!(program.ends_within(SOON).code(), Some(0));
+    assert_eq!(program.ends().code(), Some(0));
     world.wait(world.rehearsal().closed_early(1));
     client.finish();
 }
@@ -116,7 +112,7 @@ fn a_client_that_reads_no_more_ends_the_process() {
     handshake(&world, &mut writer, &mut reader);
     drop(reader);
     ask_until_the_end(writer, frame(&json!({ "jsonrpc": "2.0", "id": 2, "method": "no/such" })));
-    assert_eq!(program.ends_within(SOON).code(), Some(0));
+    assert_eq!(program.ends().code(), Some(0));
 }
 
 /// Has the server write until it notices that nobody reads: programs that other tests start hold the pipe for the moment
@@ -148,7 +144,7 @@ fn a_client_that_reads_no_more_in_the_middle_of_a_turn_ends_the_turn_too() {
     world.rehearsal().open("on");
     let question = json!({ "jsonrpc": "2.0", "id": 2, "method": "no/such" });
     ask_until_the_end(writer, format!("{question}\n").into_bytes());
-    assert_eq!(program.ends_within(SOON).code(), Some(0));
+    assert_eq!(program.ends().code(), Some(0));
     world.wait(world.rehearsal().closed_early(1));
 }
 
@@ -178,7 +174,7 @@ fn the_death_of_the_editors_process_ends_ours() {
     client.shake_hands(json!({ "processId": editor.id(), "capabilities": {} }));
     editor.kill().unwrap();
     editor.wait().unwrap();
-    assert_eq!(program.ends_within(Duration::from_secs(10)).code(), Some(0));
+    assert_eq!(program.ends().code(), Some(0));
     client.finish();
 }
 
@@ -215,7 +211,7 @@ fn a_client_that_does_not_read_for_a_while_loses_nothing_and_costs_little() {
     let growth = program.peak_memory() - before;
     assert!(growth <= GROWTH, "it grew by {growth} bytes");
     client.hang_up();
-    program.ends_within(SOON);
+    program.ends();
     client.finish();
 }
 
@@ -247,6 +243,6 @@ fn a_cancel_is_heard_while_nobody_reads_and_the_queue_is_full() {
     let prompt = client.prompt(&session, "hello?");
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
     client.hang_up();
-    program.ends_within(SOON);
+    program.ends();
     client.finish();
 }

@@ -1,6 +1,6 @@
 //! Terms that were replaced by the standard ones, wherever people read: sources, editor plugins, documentation.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A retired term where it still stands: `file:line: term`.
 pub fn retired(file: &str, text: &str, terms: &[&str]) -> Vec<String> {
@@ -37,9 +37,21 @@ fn words(line: &str) -> String {
 /// The texts of the repository that people read, with their names.
 pub fn texts() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let found: Vec<_> = ["src", "editors", ".github"]
+        .iter()
+        .flat_map(|folder| {
+            let named = |(file, text)| (format!("{folder}/{file}"), text);
+            files(&root.join(folder), &["rs", "ts", "lua", "md"]).into_iter().map(named)
+        })
+        .collect();
+    assert!(found.len() > 100, "the texts were not found");
+    found
+}
+
+/// The files of these kinds in a folder, by their paths in it. What was built or fetched is left out.
+pub fn files(folder: &Path, kinds: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    let mut queue: Vec<PathBuf> =
-        ["src", "editors", ".github", "README.md"].iter().map(|name| root.join(name)).collect();
+    let mut queue = vec![folder.to_owned()];
     while let Some(path) = queue.pop() {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if ["node_modules", "out", "dist", "CHANGELOG.md"].contains(&name) {
@@ -47,12 +59,11 @@ pub fn texts() -> Vec<(String, String)> {
         }
         if path.is_dir() {
             queue.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if path.extension().is_some_and(|kind| ["rs", "ts", "lua", "md"].iter().any(|known| kind == *known)) {
-            let file = path.strip_prefix(root).unwrap().display().to_string();
+        } else if path.extension().is_some_and(|kind| kinds.iter().any(|known| kind == *known)) {
+            let file = path.strip_prefix(folder).unwrap().display().to_string();
             found.push((file, std::fs::read_to_string(&path).unwrap()));
         }
     }
-    assert!(found.len() > 100, "the texts were not found");
     found
 }
 
