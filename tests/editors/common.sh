@@ -38,6 +38,6 @@ apt_install() {
 }
 
 apt_refresh_and_install() {
-  apt-get -qq -o DPkg::Lock::Timeout=300 -o APT::Update::Error-Mode=any update >/dev/null &&
+  apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Check-Valid-Until=false -o APT::Update::Error-Mode=any update >/dev/null &&
     DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 install -y --no-install-recommends "$@" >/dev/null
 }

@@ -24,7 +24,7 @@ download() {
     -o Dir::Etc::preferences="$apt/none/file" -o Dir::Etc::preferencesparts="$apt/none"
     -o Dir::State="$apt/state" -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache"
     -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false
-    -o APT::Update::Post-Invoke-Success::= -o APT::Update::Error-Mode=any -o APT::Sandbox::User=root)
+    -o APT::Update::Post-Invoke-Success::= -o Acquire::Check-Valid-Until=false -o APT::Update::Error-Mode=any -o APT::Sandbox::User=root)
   retry apt-get "${options[@]}" update >/dev/null
   retry apt-get "${options[@]}" install -y --no-install-recommends --download-only "${packages[@]}" >/dev/null
 }

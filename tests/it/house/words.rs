@@ -40,7 +40,7 @@ pub fn texts() -> Vec<(String, String)> {
     let found: Vec<_> = ["src", "editors", ".github"]
         .iter()
         .flat_map(|folder| {
-            let named = |(file, text)| (format!("{folder}/{file}"), text);
+            let named = move |(file, text)| (format!("{folder}/{file}"), text);
             files(&root.join(folder), &["rs", "ts", "lua", "md"]).into_iter().map(named)
         })
         .collect();

