@@ -37,7 +37,7 @@ use crate::tools::process::Shell;
 use crate::tools::{Redactor, Tool, mcp};
 use crate::workspace::{Skill, Workspace};
 use checkpoint::Checkpoints;
-pub use checkpoint::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
+pub use checkpoint::{Left, Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
 pub use connect::{
     NoProvider, Setup, Start, mcp_servers, new_id, provider, provider_named, ready, remembered, rule_problems, setup,
     surroundings,
@@ -76,7 +76,7 @@ pub enum Command {
     /// Another model answers from the next prompt on, thinking this hard (`None`: as configured); a running turn ends
     /// with the one it began with.
     SetModel(Provider, Option<Effort>),
-    /// Look at, keep or take back changes. Only looking works while a turn runs.
+    /// List, keep, reject, undo or redo changes. Only listing works while a turn runs.
     Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
 }
 
@@ -85,7 +85,7 @@ pub struct Session {
     mailbox: mpsc::Sender<Command>,
     /// Counts the cancels in the mailbox: a prompt that is being put together does not wait for its turn to hear of one.
     cancels: watch::Sender<u64>,
-    undoable: watch::Receiver<Option<Undoable>>,
+    undoable: watch::Receiver<Undoable>,
     completer: Completer,
     end: CancellationToken,
     task: JoinHandle<()>,
@@ -97,7 +97,7 @@ impl Session {
     pub fn start(setup: Setup, events: mpsc::Sender<(SessionId, AgentEvent)>, parent: &CancellationToken) -> Self {
         let (mailbox, commands) = mpsc::channel(MAILBOX);
         let end = parent.child_token();
-        let (changed, undoable) = watch::channel(None);
+        let (changed, undoable) = watch::channel(Undoable::default());
         let (id, told) = (Arc::clone(&setup.id), events.clone());
         let completer = Completer::new(setup.workspace.clone(), end.clone());
         let (cancels, cancelled) = watch::channel(0);
@@ -126,9 +126,9 @@ impl Session {
         Ok(())
     }
 
-    /// What there is to take back.
+    /// What there is to undo and to redo.
     #[must_use]
-    pub fn undoable(&self) -> Option<Undoable> {
+    pub fn undoable(&self) -> Undoable {
         *self.undoable.borrow()
     }
 
@@ -238,7 +238,7 @@ impl Actor {
     fn new(
         setup: Setup,
         events: mpsc::Sender<(SessionId, AgentEvent)>,
-        undoable: watch::Sender<Option<Undoable>>,
+        undoable: watch::Sender<Undoable>,
         cancels: Cancels,
         end: CancellationToken,
     ) -> Self {

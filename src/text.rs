@@ -6,8 +6,10 @@ pub mod fence;
 pub mod position;
 pub mod redact;
 pub mod script;
+pub mod standing;
 
-pub use diff::{Hunk, LineHunk, around, hunks, line_hunks, merged, patched, taken_back, unified};
+pub use diff::{Hunk, LineHunk, around, hunks, line_hunks, patched, unified};
 pub use fence::{Fences, fence};
 pub use position::{Encoding, LineIndex, Position, Range, apply_change};
 pub use redact::Redactor;
+pub use standing::{Piece, Standing, standing, undone};

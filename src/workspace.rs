@@ -213,11 +213,11 @@ impl Workspace {
         undo::remove(self, path).await
     }
 
-    /// Takes back what `change` did to the file, whoever typed since: their lines stay. Undoing several changes of one
-    /// file begins with the last. The result can be undone like any other change.
+    /// Undoes what `change` did to the file as far as it still stands: lines that somebody changed since stay. Undoing
+    /// several changes of one file begins with the last. The result can be undone like any other change.
     ///
     /// # Errors
-    /// When the same lines have been changed since, or a file to be removed again has changed at all.
+    /// When nothing of it stands, or a file to be removed again has changed at all.
     pub async fn undo(&self, path: &WorkspacePath, change: &FileChange) -> Result<FileChange, FileError> {
         undo::undo(self, path, change).await
     }

@@ -72,7 +72,7 @@ impl Conversation {
     }
 
     /// What there is to take back.
-    pub fn undoable(&self) -> Option<Undoable> {
+    pub fn undoable(&self) -> Undoable {
         self.session.undoable()
     }
 

@@ -1,4 +1,4 @@
-//! `_tandem/review`, and what plain clients have of it: `tandem.undo` and `tandem.keep`.
+//! `_tandem/review`, and what LSP-only clients have of it: `tandem.undo`, `tandem.redo` and `tandem.keep`.
 
 use std::path::PathBuf;
 
@@ -13,11 +13,11 @@ use super::status::show_message;
 use crate::protocol::ext;
 use crate::protocol::lsp::MessageType;
 use crate::rpc::{ErrorCode, Params, Responder};
-use crate::session::{self, Command, ReviewError, Selection, SessionId, Undoable};
+use crate::session::{self, Command, ReviewError, Selection, SessionId};
 use crate::text::display;
 use crate::workspace::review::PendingHunk;
 
-/// The argument of `tandem.undo` and `tandem.keep`.
+/// The argument of `tandem.undo`, `tandem.redo` and `tandem.keep`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Which {
@@ -25,6 +25,17 @@ struct Which {
     turn: Option<u64>,
     path: Option<PathBuf>,
     hunk: Option<usize>,
+}
+
+/// A command of an LSP-only client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReviewCommand {
+    /// Undoes a turn, or with a path a file or hunk.
+    Undo,
+    /// Redoes a turn.
+    Redo,
+    /// Settles changes.
+    Keep,
 }
 
 impl Server {
@@ -35,9 +46,9 @@ impl Server {
             let review = match action {
                 ext::ReviewAction::List => session::Review::List,
                 ext::ReviewAction::Keep => session::Review::Keep(selection),
-                ext::ReviewAction::Reject | ext::ReviewAction::Undo | ext::ReviewAction::Redo => {
-                    session::Review::Reject(selection)
-                }
+                ext::ReviewAction::Reject => session::Review::Reject(selection),
+                ext::ReviewAction::Undo => session::Review::Undo(turn),
+                ext::ReviewAction::Redo => session::Review::Redo(turn),
                 ext::ReviewAction::Restore => {
                     return Err(error(ErrorCode::InvalidParams, "`restore` is not supported by this version"));
                 }
@@ -58,21 +69,24 @@ impl Server {
         }
     }
 
-    /// Undoes or keeps what a conversation changed, the one that did last unless one is named; tells by a message.
-    pub(super) fn review_by_command(
-        &mut self,
-        argument: Value,
-        review: impl FnOnce(Selection) -> session::Review,
-    ) -> Answer<()> {
+    /// Reviews what a conversation changed, the one that did last unless one is named; shows what came of it as a message.
+    pub(super) fn review_by_command(&mut self, argument: Value, command: ReviewCommand) -> Answer<()> {
         let usage = || error(ErrorCode::InvalidParams, "it takes nothing, or {sessionId?, turn?, path?, hunk?}");
         let which: Option<Which> = serde_json::from_value(argument).map_err(|_| usage())?;
         let Which { session_id, turn, path, hunk } = which.unwrap_or_default();
         let named = session_id.map(SessionId::from);
-        let Some(id) = named.or_else(|| Some(self.changed_last()?.0.clone())) else {
-            show_message(&self.peer, MessageType::Info, "tandem: there is nothing to undo");
+        let Some(id) = named.or_else(|| self.last_changed(command).cloned()) else {
+            let what = if command == ReviewCommand::Redo { "redo" } else { "undo" };
+            show_message(&self.peer, MessageType::Info, &format!("tandem: there is nothing to {what}"));
             return Ok(());
         };
-        let answer = ask(self.conversation(&id)?, review(Selection { turn, path, hunk }));
+        let review = match command {
+            ReviewCommand::Undo if path.is_some() => session::Review::Reject(Selection { turn, path, hunk }),
+            ReviewCommand::Undo => session::Review::Undo(turn),
+            ReviewCommand::Redo => session::Review::Redo(turn),
+            ReviewCommand::Keep => session::Review::Keep(Selection { turn, path, hunk }),
+        };
+        let answer = ask(self.conversation(&id)?, review);
         let peer = self.peer.clone();
         self.tasks.spawn(async move {
             let (kind, text) = match answer.await {
@@ -85,10 +99,14 @@ impl Server {
         Ok(())
     }
 
-    /// The conversation that changed something last, of those with something to take back.
-    pub(super) fn changed_last(&self) -> Option<(&SessionId, Undoable)> {
-        let undoable = |(id, conversation): (_, &Conversation)| Some((id, conversation.undoable()?));
-        self.conversations.iter().filter_map(undoable).max_by_key(|(_, undoable)| undoable.since)
+    /// The conversation in which there is something to undo, redo or keep, the last one that changed.
+    pub(super) fn last_changed(&self, command: ReviewCommand) -> Option<&SessionId> {
+        let since = |conversation: &Conversation| match command {
+            ReviewCommand::Undo | ReviewCommand::Keep => conversation.undoable().undo,
+            ReviewCommand::Redo => conversation.undoable().redo,
+        };
+        let changed = self.conversations.iter().filter_map(|(id, conversation)| Some((id, since(conversation)?)));
+        changed.max_by_key(|(_, since)| *since).map(|(id, _)| id)
     }
 }
 
@@ -112,11 +130,16 @@ fn wire(reviewed: session::Reviewed) -> ext::Reviewed {
         files: turn.files.into_iter().map(file).collect(),
     };
     let message = reviewed.message.map(|message| display::escape(&message).into_owned());
-    ext::Reviewed { turns: reviewed.turns.into_iter().map(turn).collect(), message, left: Vec::new() }
+    let left = |left: session::Left| ext::Left {
+        path: left.path,
+        lines: left.lines.map(lines),
+        reason: display::escape(&left.reason).into_owned(),
+    };
+    let (turns, left) = (reviewed.turns.into_iter().map(turn).collect(), reviewed.left.into_iter().map(left).collect());
+    ext::Reviewed { turns, message, left }
 }
 
 fn hunk(hunk: PendingHunk) -> ext::ReviewedHunk {
-    let lines = |lines: std::ops::Range<usize>| ext::Lines { start: lines.start + 1, count: lines.len() };
     ext::ReviewedHunk {
         id: hunk.id,
         old: lines(hunk.old_lines),
@@ -124,4 +147,8 @@ fn hunk(hunk: PendingHunk) -> ext::ReviewedHunk {
         old_text: hunk.old_text,
         diff: hunk.diff,
     }
+}
+
+fn lines(lines: std::ops::Range<usize>) -> ext::Lines {
+    ext::Lines { start: lines.start + 1, count: lines.len() }
 }

@@ -5,20 +5,21 @@ use std::sync::Arc;
 
 use super::Server;
 use super::conversation::{Conversation, send};
-use super::review;
+use super::review::ask;
 use super::turns::Work;
 use crate::agent::event::{AgentEvent, Termination, Usage};
 use crate::config::UserCommand;
 use crate::protocol::acp;
 use crate::rpc::Responder;
-use crate::session::{Attachment, Prompt, Review, ReviewError, Selection, SessionId};
+use crate::session::{Attachment, Prompt, Review, ReviewError, SessionId};
 use crate::text::display;
 use crate::workspace::Skill;
 
 /// Our own, what they do, and what may stand behind them.
-const BUILT_IN: [(&str, &str, Option<&str>); 5] = [
+const BUILT_IN: [(&str, &str, Option<&str>); 6] = [
     ("compact", "Make the conversation shorter: the model summarizes it", None),
-    ("undo", "Take back what was changed last; once more brings it back", None),
+    ("undo", "Undo the last turn that changed something", None),
+    ("redo", "Redo the turn that was undone last", None),
     ("review", "Let the model look for mistakes in what was changed", Some("what to look at")),
     ("model", "Show the models, or go on with another one", Some("provider/model")),
     ("help", "Show the commands", None),
@@ -31,7 +32,8 @@ const REVIEW: &str = "Review the changes in this workspace: those of this conver
 /// A command that is answered without a model.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Local {
-    Undo,
+    /// Undo or redo.
+    Review(Review),
     Model(String),
     Help,
 }
@@ -55,7 +57,8 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
     let mut skill = None;
     let words = match (name, arguments) {
         ("compact", "") => return Work::Compact,
-        ("undo", "") => return Work::Local(Local::Undo),
+        ("undo", "") => return Work::Local(Local::Review(Review::Undo(None))),
+        ("redo", "") => return Work::Local(Local::Review(Review::Redo(None))),
         ("help", "") => return Work::Local(Local::Help),
         ("model", name) => return Work::Local(Local::Model(name.to_owned())),
         ("review", "") => REVIEW.to_owned(),
@@ -110,8 +113,8 @@ impl Server {
 
     /// Answers a command that needs no model, with a message and the end of its turn.
     pub(super) fn run_local(&mut self, id: &str, local: &Local, responder: Responder) {
-        if *local == Local::Undo {
-            return self.undo_locally(id, responder);
+        if let Local::Review(review) = local {
+            return self.review_locally(id, review.clone(), responder);
         }
         let text = display::escape(&self.words_for(id, local)).into_owned();
         send(&self.peer, id, acp::SessionUpdate::AgentMessageChunk(acp::ContentChunk::new(text.into())));
@@ -121,21 +124,21 @@ impl Server {
     /// What a command is answered with.
     pub(super) fn words_for(&mut self, id: &str, local: &Local) -> String {
         match local {
-            Local::Undo => "Undo by the code action or the command `tandem.undo`.".to_owned(),
+            Local::Review(_) => "Use the code actions, or the commands `tandem.undo` and `tandem.redo`.".to_owned(),
             Local::Model(name) => self.model_locally(id, name),
             Local::Help => self.help(id),
         }
     }
 
     /// Undoing takes its time, so it is a turn, which what comes behind it waits for.
-    fn undo_locally(&mut self, id: &str, responder: Responder) {
+    fn review_locally(&mut self, id: &str, review: Review, responder: Responder) {
         let Some(conversation) = self.conversations.get_mut(id) else { return };
-        let answer = review::ask(conversation, Review::Reject(Selection::default()));
+        let answer = ask(conversation, review);
         conversation.prompt = Some(responder);
         let (events, id) = (self.events.clone(), SessionId::from(id));
         self.tasks.spawn(async move {
             let content = match answer.await {
-                Ok(Ok(reviewed)) => reviewed.message.unwrap_or_else(|| "There is nothing to undo.".to_owned()),
+                Ok(Ok(reviewed)) => reviewed.message.unwrap_or_default(),
                 Ok(Err(ReviewError(why))) => why,
                 Err(_session_gone) => "The session has ended.".to_owned(),
             };

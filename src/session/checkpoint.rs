@@ -1,64 +1,63 @@
-//! What each turn changed, so that a person can take it back: the last of it, one turn, one file or one hunk.
+//! What each turn changed, so that a person can undo it: the last turn, one turn, one file or one hunk.
 //!
-//! What is taken back is first worked out for all files against their text as it is now, then done, through the
-//! workspace like any other change: lines somebody changed since are never trampled, and whatever was taken back can
-//! be brought back.
+//! Undoing works around the lines somebody changed since: it never touches them, and one such line does not keep the rest
+//! from being undone. What was undone can be redone until another turn changes something. A hunk that was rejected or
+//! kept is settled: it is part of neither.
 
+mod change;
 mod review;
+mod reviewed;
 mod store;
+mod undo;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::watch;
 
 use crate::tools::FileDiff;
-use crate::workspace::{Change, edit};
-pub use review::{Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection};
+use change::Change;
+pub use review::{Review, Selection};
+pub use reviewed::{Left, ReviewError, Reviewed, ReviewedFile, ReviewedTurn};
 use store::Store;
 pub(super) use store::{Texts, address, folder};
+use undo::Undone;
 
-/// So many bytes of text are remembered; the turns before are settled.
+/// So many bytes of text are remembered; older turns can no longer be undone.
 const MEMORY: usize = 64 * 1024 * 1024;
 
-/// What there is to take back in a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What there is to undo and to redo in a conversation, by when it was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Undoable {
-    /// When it was done.
-    pub since: Instant,
-    /// Whether it is something taken back: undoing brings it back.
-    pub is_undo: bool,
+    /// The last change.
+    pub undo: Option<Instant>,
+    /// The last undo.
+    pub redo: Option<Instant>,
 }
 
-/// The changes of a conversation that were not settled.
+/// The changes of a conversation that are not settled.
 pub(super) struct Checkpoints {
+    /// By turn, the oldest first.
     entries: Vec<Entry>,
+    /// What was undone, the last one last.
+    undone: Vec<Undone>,
     store: Store,
-    undoable: watch::Sender<Option<Undoable>>,
+    undoable: watch::Sender<Undoable>,
 }
 
-/// What was changed together.
+/// What a turn changed.
 struct Entry {
-    origin: Origin,
+    /// Its number.
+    turn: u64,
     since: Instant,
-    /// In the order they were made, in most cases one a file.
-    changes: Vec<FileDiff>,
-}
-
-/// Who changed it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    /// A turn, by its number.
-    Turn(u64),
-    /// The person, by taking something back.
-    Undo,
+    /// One a file.
+    changes: Vec<Change>,
 }
 
 impl Checkpoints {
-    /// No changes yet. Before-images go to `folder`; what there is to take back is told to `undoable`.
-    pub fn new(folder: Option<PathBuf>, undoable: watch::Sender<Option<Undoable>>) -> Self {
-        Self { entries: Vec::new(), store: Store::new(folder), undoable }
+    /// No changes yet. Before-images go to `folder`; what there is to undo is published to `undoable`.
+    pub fn new(folder: Option<PathBuf>, undoable: watch::Sender<Undoable>) -> Self {
+        Self { entries: Vec::new(), undone: Vec::new(), store: Store::new(folder), undoable }
     }
 
     /// Remembers what a turn really changed. The first time the before-images cannot be stored, says why.
@@ -68,13 +67,8 @@ impl Checkpoints {
         if real.is_empty() {
             return None;
         }
-        if self.entries.last().is_none_or(|entry| entry.origin != Origin::Turn(turn)) {
-            self.push(Origin::Turn(turn), Vec::new());
-        }
-        let entry = self.entries.last_mut()?;
-        for diff in &real {
-            entry.add(diff);
-        }
+        self.undone.clear();
+        self.add(turn, real.iter().map(Change::of));
         let problem = self.store.save(session, turn, &real).await.err();
         self.forget_oldest();
         self.publish();
@@ -84,71 +78,60 @@ impl Checkpoints {
     /// Remembers what turns of an earlier process changed.
     pub fn restore(&mut self, changed: Vec<(u64, Vec<FileDiff>)>) {
         for (turn, diffs) in changed {
-            if self.entries.last().is_none_or(|entry| entry.origin != Origin::Turn(turn)) {
-                self.push(Origin::Turn(turn), Vec::new());
-            }
-            if let Some(entry) = self.entries.last_mut() {
-                for diff in &diffs {
-                    entry.add(diff);
-                }
-            }
+            self.add(turn, diffs.iter().map(Change::of));
         }
         self.forget_oldest();
         self.publish();
     }
 
-    /// The texts that are kept.
+    /// The texts that are stored.
     pub async fn texts(&mut self) -> Texts {
         self.store.texts().await
     }
 
-    fn push(&mut self, origin: Origin, changes: Vec<FileDiff>) {
-        self.entries.push(Entry { origin, since: Instant::now(), changes });
+    /// Adds what was changed to what the turn changed before.
+    fn add(&mut self, turn: u64, changes: impl IntoIterator<Item = Change>) {
+        let index = self.entries.partition_point(|entry| entry.turn < turn);
+        if self.entries.get(index).is_none_or(|entry| entry.turn != turn) {
+            self.entries.insert(index, Entry { turn, since: Instant::now(), changes: Vec::new() });
+        }
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.since = Instant::now();
+            changes.into_iter().for_each(|change| entry.add(change));
+        }
+        self.entries.retain(|entry| !entry.changes.is_empty());
     }
 
     fn forget_oldest(&mut self) {
         let mut bytes = 0;
-        let of = |diff: &FileDiff| diff.new_text.len() + diff.old_text.as_ref().map_or(0, |old| old.len());
-        let kept = self.entries.iter().rev().take_while(|entry| {
+        let of = |change: &Change| change.before.len() + change.after.len();
+        let remembered = self.entries.iter().rev().take_while(|entry| {
             bytes += entry.changes.iter().map(of).sum::<usize>();
             bytes <= MEMORY
         });
-        // The last one can be taken back however large it is.
-        let forgotten = self.entries.len().saturating_sub(kept.count().max(1));
+        // The last one can be undone however large it is.
+        let forgotten = self.entries.len().saturating_sub(remembered.count().max(1));
         self.entries.drain(..forgotten);
     }
 
     fn publish(&self) {
-        let last = self.entries.last();
-        let last = last.map(|entry| Undoable { since: entry.since, is_undo: entry.origin == Origin::Undo });
-        self.undoable.send_replace(last);
+        let undo = self.entries.iter().map(|entry| entry.since).max();
+        let redo = self.undone.last().map(|undone| undone.since);
+        self.undoable.send_replace(Undoable { undo, redo });
     }
 }
 
 impl Entry {
     /// Adds a change; it becomes one with what was changed in the same file before.
-    fn add(&mut self, diff: &FileDiff) {
-        let earlier = self.changes.iter_mut().rev().find(|earlier| earlier.path == diff.path);
-        match earlier.and_then(|earlier| Some((joined(earlier, diff)?, earlier))) {
-            Some((joined, earlier)) => *earlier = joined,
-            None => self.changes.push(diff.clone()),
+    fn add(&mut self, change: Change) {
+        match self.changes.iter().position(|earlier| earlier.path == change.path) {
+            Some(index) => {
+                let joined = self.changes.remove(index).then(change);
+                self.changes.extend(joined);
+            }
+            None => self.changes.push(change),
         }
     }
-}
-
-/// Two changes of a file, one after the other, as one. What somebody typed between them is no part of it; `None` where
-/// it cannot be told apart.
-fn joined(first: &FileDiff, second: &FileDiff) -> Option<FileDiff> {
-    let between = second.old_text.clone().unwrap_or_default();
-    let old_text = match &first.old_text {
-        old_text if between == first.new_text => old_text.clone(),
-        None => return None,
-        Some(before) => {
-            let typing = Change::Revert { before: before.clone(), after: first.new_text.clone() };
-            Some(edit::apply(&between, &typing).ok()?.new_text)
-        }
-    };
-    Some(FileDiff { path: first.path.clone(), old_text, new_text: Arc::clone(&second.new_text) })
 }
 
 #[cfg(test)]
@@ -162,28 +145,33 @@ mod tests {
     #[test]
     fn changes_of_a_file_become_one_without_what_was_typed_between() {
         let check = |first: FileDiff, second: FileDiff, expected: Option<FileDiff>| {
-            assert_eq!(joined(&first, &second), expected);
+            assert_eq!(Change::of(&first).then(Change::of(&second)), expected.as_ref().map(Change::of));
         };
         check(diff(Some("a\n"), "b\n"), diff(Some("b\n"), "c\n"), Some(diff(Some("a\n"), "c\n")));
+        check(diff(Some("a\n"), "b\n"), diff(Some("b\n"), "a\n"), None);
         check(diff(None, "b\n"), diff(Some("b\n"), "c\n"), Some(diff(None, "c\n")));
         check(diff(Some("a\n"), ""), diff(None, "c\n"), Some(diff(Some("a\n"), "c\n")));
         let (typed, then) = ("b\n1\nmine\n", "b\n2\nmine\n");
         check(diff(Some("a\n1\n2\n"), "b\n1\n2\n"), diff(Some(typed), then), Some(diff(Some("a\n1\nmine\n"), then)));
-        check(diff(Some("a\n"), "b\n"), diff(Some("mine\n"), "c\n"), None);
-        check(diff(None, "b\n"), diff(Some("b\nmine\n"), "c\n"), None);
+        check(diff(Some("a\n"), "b\n"), diff(Some("mine\n"), "c\n"), Some(diff(Some("mine\n"), "c\n")));
+        let created = Change { before: "mine\n".into(), ..Change::of(&diff(None, "c\nmine\n")) };
+        assert_eq!(
+            Change::of(&diff(None, "b\n")).then(Change::of(&diff(Some("b\nmine\n"), "c\nmine\n"))),
+            Some(created)
+        );
     }
 
     #[tokio::test]
     async fn a_turn_is_one_entry_and_nothing_is_none() {
-        let (undoable, watched) = watch::channel(None);
+        let (undoable, watched) = watch::channel(Undoable::default());
         let mut checkpoints = Checkpoints::new(None, undoable);
         checkpoints.record("s", 1, &[diff(Some("a"), "a")]).await;
-        assert_eq!(*watched.borrow(), None);
+        assert_eq!(*watched.borrow(), Undoable::default());
         checkpoints.record("s", 1, &[diff(Some("a"), "b")]).await;
         checkpoints.record("s", 1, &[diff(Some("b"), "c")]).await;
         checkpoints.record("s", 2, &[diff(Some("c"), "d")]).await;
         assert_eq!(checkpoints.entries.len(), 2);
-        assert_eq!(checkpoints.entries[0].changes, [diff(Some("a"), "c")]);
-        assert!(watched.borrow().is_some_and(|undoable| !undoable.is_undo));
+        assert_eq!(checkpoints.entries[0].changes, [Change::of(&diff(Some("a"), "c"))]);
+        assert!(watched.borrow().undo.is_some() && watched.borrow().redo.is_none());
     }
 }

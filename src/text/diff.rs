@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::time::Duration;
 
-use similar::{DiffOp, TextDiff, TextMerge};
+use similar::{DiffOp, TextDiff};
 
 /// Past this the comparison gets coarser, never wrong.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -104,40 +104,6 @@ pub fn patched(text: &str, hunks: &[Hunk]) -> String {
     }
     patched.push_str(text.get(copied..).unwrap_or_default());
     patched
-}
-
-/// `theirs` with what turns `base` into `ours`, line by line; `None` where both changed the same lines.
-#[must_use]
-pub fn merged(base: &str, ours: &str, theirs: &str) -> Option<String> {
-    let merge = TextMerge::from_lines(base, ours, theirs);
-    (!merge.is_conflicted()).then(|| merge.to_string())
-}
-
-/// `now`, which came of `after` by further changes, with what some of the `hunks` of `before` → `after` replaced: `None`
-/// where any of their lines was changed since. Neighboring lines may have been.
-#[must_use]
-pub fn taken_back(before: &str, after: &str, now: &str, hunks: &[LineHunk]) -> Option<String> {
-    let since = line_hunks(after, now);
-    let mut back = Vec::with_capacity(hunks.len());
-    for LineHunk { old, new, .. } in hunks {
-        let is_touched = |change: &LineHunk| {
-            if new.is_empty() {
-                // Nothing tells where among the new lines the removed ones were.
-                change.old.start <= new.start && new.start <= change.old.end
-            } else {
-                change.old.start < new.end && new.start < change.old.end
-            }
-        };
-        if since.iter().any(is_touched) {
-            return None;
-        }
-        let earlier = since.iter().filter(|change| change.old.end <= new.start);
-        let (grown, shrunk) =
-            earlier.fold((0, 0), |(grown, shrunk), change| (grown + change.new.len(), shrunk + change.old.len()));
-        let range = new.start + grown - shrunk..new.end + grown - shrunk;
-        back.push(Hunk { range, new_text: before.get(old.clone()).unwrap_or_default().to_owned() });
-    }
-    Some(patched(now, &back))
 }
 
 /// A unified diff with `context` lines around each change, without file headers; empty when nothing differs.
@@ -330,26 +296,6 @@ mod tests {
         \ No newline at end of file
         ");
         assert_eq!(unified("x", "x", 3), "");
-    }
-
-    #[test]
-    fn merging_takes_both_or_nothing() {
-        assert_eq!(merged("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n").as_deref(), Some("A\nb\nC\n"));
-        assert_eq!(merged("a\nb\nc", "a\nb\n", "x\na\nb\nc").as_deref(), Some("x\na\nb\n"));
-        assert_eq!(merged("a\n", "b\n", "c\n"), None);
-    }
-
-    #[test]
-    fn taking_back_minds_changed_lines_not_their_neighbors() {
-        let check = |before: &str, after: &str, now: &str, expected: Option<&str>| {
-            assert_eq!(taken_back(before, after, now, &line_hunks(before, after)).as_deref(), expected);
-        };
-        check("a\nb\nc\n", "a\nB\nc\n", "new\na\nnew\nB\nC\n", Some("new\na\nnew\nb\nC\n"));
-        check("a\nb\nc\n", "A\nb\nC\n", "A\nB\nC\n", Some("a\nB\nc\n"));
-        check("a\nb\nc\n", "a\nB\nc\n", "a\nBB\nc\n", None);
-        check("a\nb\nc\n", "a\nc\n", "A\nc\n", None);
-        check("a\nb\nc\n", "a\nc\nd\n", "a\nc\nd\n", Some("a\nb\nc\n"));
-        check("", "one\ntwo\n", "one\nnew\ntwo\n", None);
     }
 
     proptest! {

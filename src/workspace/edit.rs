@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use super::content::LineEnding;
 use super::patch::Chunk;
-use crate::text::{Hunk, hunks, line_hunks, merged, patched, taken_back};
+use crate::text::{Hunk, hunks, patched, standing};
 use replacement::Search;
 
 /// More places than this are not listed.
@@ -33,7 +33,7 @@ pub enum Change {
     Write(String),
     /// Chunks of a patch, in order; all or none.
     Patch(Vec<Chunk>),
-    /// What once turned `before` into `after`, taken back; what has been typed since stays.
+    /// What once turned `before` into `after`, undone as far as it still stands; what has been typed since stays.
     Revert {
         /// The text before it.
         before: Arc<str>,
@@ -139,11 +139,13 @@ fn write(text: &str, content: &str) -> Outcome {
     Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None }
 }
 
+/// Everything of it that still stands; what somebody else wrote into it stays.
 fn revert(text: &str, before: &str, after: &str) -> Result<Outcome, MatchError> {
-    let reverted = if text == after { Some(before.to_owned()) } else { merged(after, before, text) };
-    let new_text = reverted
-        .or_else(|| taken_back(before, after, text, &line_hunks(before, after)))
-        .ok_or_else(|| MatchError("the same lines have been changed since; they stay as they are".to_owned()))?;
+    let standing = standing(before, after, text);
+    if standing.pieces.is_empty() && !standing.touched.is_empty() {
+        return Err(MatchError("the same lines have been changed since; they stay as they are".to_owned()));
+    }
+    let (new_text, _touched) = standing.undone(before, text);
     Ok(Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None })
 }
 

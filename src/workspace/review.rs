@@ -1,19 +1,16 @@
-//! A change of a file, hunk by hunk: which are still there after further typing, and what the file is without one.
-//! Pure.
+//! A change of a file, hunk by hunk: which hunks still stand after more typing, and what the file is without one. Pure.
 //!
-//! A hunk is still there when its lines are: taking it back then touches nothing anybody wrote since.
+//! A hunk with somebody else's lines inside is listed as the hunks that remain around them.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::text::{LineHunk, line_hunks, taken_back, unified};
+use crate::text::{Piece, standing, undone, unified};
 
-/// The only hunk of a file that was created.
-const WHOLE: usize = 1;
 /// So many lines around a hunk are shown.
 const CONTEXT: usize = 3;
 
-/// A hunk that can still be taken back.
+/// A hunk that can still be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingHunk {
     /// Names it within its change, as long as that is under review.
@@ -26,53 +23,55 @@ pub struct PendingHunk {
     pub old_text: String,
     /// As a unified diff.
     pub diff: String,
-    /// The text without it; `None`: no file at all.
-    pub rejected: Option<Arc<str>>,
+    /// The text without it.
+    pub rejected: Arc<str>,
+    /// The text before the change as if the hunk had been there already: with it, the hunk is not under review any more.
+    pub settled: Arc<str>,
 }
 
-/// What is still there of the change from `before` to `after` in the text as it is `now` (`None`: no such file).
+/// What still stands in the text as it is `now` of the change from `before` to `after`.
 #[must_use]
-pub fn pending(before: Option<&str>, after: &str, now: Option<&str>) -> Vec<PendingHunk> {
-    match (before, now) {
-        (None, Some(now)) if now == after => vec![shown(WHOLE, "", now, None)],
-        (None, _) => Vec::new(),
-        // Only a file that was removed can be brought back.
-        (Some(_), None) if !after.is_empty() => Vec::new(),
-        (Some(before), now) => {
-            let now = now.unwrap_or_default();
-            let still = |hunk: LineHunk| {
-                let rejected = taken_back(before, after, now, std::slice::from_ref(&hunk))?;
-                Some(shown(id(&hunk), &rejected, now, Some(rejected.as_str().into())))
-            };
-            line_hunks(before, after).into_iter().filter_map(still).collect()
-        }
-    }
+pub fn pending(before: &str, after: &str, now: &str) -> Vec<PendingHunk> {
+    let pieces = standing(before, after, now).pieces;
+    pieces.iter().map(|piece| shown(before, after, now, piece)).collect()
 }
 
-/// What was there before, as if the hunk called `wanted` had been: it is not under review any more. `None` when there
-/// is no such hunk.
+/// What is `now` with the change from `before` to `after` undone as far as it stands, and the lines of that, counted
+/// from 0, that somebody else wrote into the change.
 #[must_use]
-pub fn kept(before: Option<&str>, after: &str, wanted: usize) -> Option<String> {
-    let Some(before) = before else { return (wanted == WHOLE).then(|| after.to_owned()) };
-    let hunk = line_hunks(before, after).into_iter().find(|hunk| id(hunk) == wanted)?;
+pub fn without(before: &str, after: &str, now: &str) -> (Arc<str>, Vec<Range<usize>>) {
+    let (text, touched) = standing(before, after, now).undone(before, now);
+    (text.into(), touched)
+}
+
+/// The text `before` as if all that still stands of the change had been there already.
+#[must_use]
+pub fn settled(before: &str, after: &str, now: &str) -> Arc<str> {
+    let pieces = standing(before, after, now).pieces;
+    pieces.iter().rev().fold(before.to_owned(), |before, piece| with(&before, after, piece)).into()
+}
+
+/// `before` with one piece of the change already made.
+fn with(before: &str, after: &str, piece: &Piece) -> String {
     let part = |text: &str, range: Range<usize>| text.get(range).unwrap_or_default().to_owned();
-    Some(part(before, 0..hunk.old.start) + &part(after, hunk.new) + &part(before, hunk.old.end..before.len()))
+    part(before, 0..piece.old.start) + &part(after, piece.new.clone()) + &part(before, piece.old.end..before.len())
 }
 
-/// The line where it begins afterwards, which keeping and taking back others does not change.
-fn id(hunk: &LineHunk) -> usize {
-    hunk.new_lines.start + 1
-}
-
-fn shown(id: usize, without: &str, now: &str, rejected: Option<Arc<str>>) -> PendingHunk {
-    let hunks = line_hunks(without, now);
-    let span = |part: fn(&LineHunk) -> &Range<usize>| {
-        let (first, last) = (hunks.first().map(part), hunks.last().map(part));
-        first.map_or(0, |range| range.start)..last.map_or(0, |range| range.end)
-    };
-    let (old_lines, new_lines) = (span(|hunk| &hunk.old_lines), span(|hunk| &hunk.new_lines));
-    let old_text = without.get(span(|hunk| &hunk.old)).unwrap_or_default().to_owned();
-    PendingHunk { id, old_lines, new_lines, old_text, diff: unified(without, now, CONTEXT), rejected }
+fn shown(before: &str, after: &str, now: &str, piece: &Piece) -> PendingHunk {
+    let rejected = undone(before, now, std::slice::from_ref(piece));
+    let count = |text: &str| text.split_inclusive('\n').count();
+    let old_text = before.get(piece.old.clone()).unwrap_or_default().to_owned();
+    let start = count(now.get(..piece.now.start).unwrap_or_default());
+    PendingHunk {
+        // Keeping and rejecting others changes nothing about the text right after the change.
+        id: piece.line + 1,
+        old_lines: start..start + count(&old_text),
+        new_lines: start..start + count(now.get(piece.now.clone()).unwrap_or_default()),
+        old_text,
+        diff: unified(&rejected, now, CONTEXT),
+        rejected: rejected.into(),
+        settled: with(before, after, piece).into(),
+    }
 }
 
 #[cfg(test)]
@@ -83,50 +82,49 @@ mod tests {
     const AFTER: &str = "A\nb\nc\nd\ne\nf\ng\n";
 
     #[track_caller]
-    fn check(before: Option<&str>, after: &str, now: Option<&str>, expected: &[(usize, Option<&str>)]) {
+    fn check(before: &str, after: &str, now: &str, expected: &[(usize, &str)]) {
         let hunks = pending(before, after, now);
-        let seen: Vec<_> = hunks.iter().map(|hunk| (hunk.id, hunk.rejected.as_deref())).collect();
+        let seen: Vec<_> = hunks.iter().map(|hunk| (hunk.id, &*hunk.rejected)).collect();
         assert_eq!(seen, expected);
     }
 
     #[test]
     fn hunks_are_found_again_after_typing_around_them() {
-        let (first, last) = ("a\nb\nc\nd\ne\nf\ng\n", "A\nb\nc\nd\ne\nf\n");
-        check(Some(BEFORE), AFTER, Some(AFTER), &[(1, Some(first)), (7, Some(last))]);
+        check(BEFORE, AFTER, AFTER, &[(1, "a\nb\nc\nd\ne\nf\ng\n"), (7, "A\nb\nc\nd\ne\nf\n")]);
         let typed = "new\nA\nb\nc\nD\ne\nf\ng\n";
-        let (first, last) = ("new\na\nb\nc\nD\ne\nf\ng\n", "new\nA\nb\nc\nD\ne\nf\n");
-        check(Some(BEFORE), AFTER, Some(typed), &[(1, Some(first)), (7, Some(last))]);
+        check(BEFORE, AFTER, typed, &[(1, "new\na\nb\nc\nD\ne\nf\ng\n"), (7, "new\nA\nb\nc\nD\ne\nf\n")]);
         let typed = "A\nb\nnew\nc\nd\ne\nf\ng\n";
-        let (first, last) = ("a\nb\nnew\nc\nd\ne\nf\ng\n", "A\nb\nnew\nc\nd\ne\nf\n");
-        check(Some(BEFORE), AFTER, Some(typed), &[(1, Some(first)), (7, Some(last))]);
-        let hunks = pending(Some(BEFORE), AFTER, Some(typed));
+        check(BEFORE, AFTER, typed, &[(1, "a\nb\nnew\nc\nd\ne\nf\ng\n"), (7, "A\nb\nnew\nc\nd\ne\nf\n")]);
+        let hunks = pending(BEFORE, AFTER, typed);
         assert_eq!((hunks[1].old_lines.clone(), hunks[1].new_lines.clone()), (7..7, 7..8));
         assert!(hunks[1].diff.ends_with(" f\n+g\n"), "{}", hunks[1].diff);
     }
 
     #[test]
-    fn what_was_rewritten_or_taken_back_is_gone() {
-        check(Some(BEFORE), AFTER, Some("mine\nb\nc\nd\ne\nf\n"), &[]);
-        check(Some(BEFORE), AFTER, Some(BEFORE), &[]);
-        check(Some(BEFORE), AFTER, None, &[]);
+    fn rewritten_and_undone_hunks_are_gone() {
+        check(BEFORE, AFTER, "mine\nb\nc\nd\ne\nf\n", &[]);
+        check(BEFORE, AFTER, BEFORE, &[]);
+        check("", "new\n", "", &[]);
+        check("old\n", "", "mine\n", &[]);
     }
 
     #[test]
-    fn files_come_and_go_whole() {
-        check(None, "new\n", Some("new\n"), &[(1, None)]);
-        check(None, "new\n", Some("new\nmine\n"), &[]);
-        check(None, "new\n", None, &[]);
-        check(Some("old\n"), "", None, &[(1, Some("old\n"))]);
-        check(Some("old\n"), "", Some("mine\n"), &[]);
+    fn a_hunk_is_split_at_the_lines_of_somebody_else() {
+        let typed = "1\nmine\n2\n3\n";
+        check("", "1\n2\n3\n", typed, &[(1, "mine\n2\n3\n"), (2, "1\nmine\n")]);
+        let hunks = pending("", "1\n2\n3\n", typed);
+        assert_eq!((hunks[1].old_lines.clone(), hunks[1].new_lines.clone()), (2..2, 2..4));
+        check(&hunks[0].settled, "1\n2\n3\n", &hunks[0].rejected, &[(2, "mine\n")]);
+        check("a\nb\n", "A\nB\n", "A\nmine\n", &[(1, "a\nmine\n")]);
     }
 
     #[test]
-    fn a_kept_hunk_is_no_change_any_more() {
-        let before = kept(Some(BEFORE), AFTER, 1).unwrap();
-        assert_eq!(before, "A\nb\nc\nd\ne\nf\n");
-        check(Some(&before), AFTER, Some(AFTER), &[(7, Some(&before))]);
-        assert_eq!(kept(Some(&before), AFTER, 7).as_deref(), Some(AFTER));
-        assert_eq!(kept(Some(BEFORE), AFTER, 3), None);
-        assert_eq!(kept(None, AFTER, 1).as_deref(), Some(AFTER));
+    fn settled_hunks_are_not_under_review_any_more() {
+        let hunks = pending(BEFORE, AFTER, AFTER);
+        assert_eq!(&*hunks[0].settled, "A\nb\nc\nd\ne\nf\n");
+        check(&hunks[0].settled, AFTER, AFTER, &[(7, &hunks[0].settled)]);
+        check(&hunks[0].settled, AFTER, &hunks[0].rejected, &[(7, BEFORE)]);
+        assert_eq!(&*settled(BEFORE, AFTER, AFTER), AFTER);
+        assert_eq!(&*settled(BEFORE, AFTER, "mine\nb\nc\nd\ne\nf\ng\n"), "a\nb\nc\nd\ne\nf\ng\n");
     }
 }

@@ -1,4 +1,4 @@
-//! Taking back: what a change did, or a whole file. Text that is nowhere else is never lost.
+//! Undoing a change, and removing a file. Text that is nowhere else is never lost.
 
 use super::commit::commit;
 use super::disk::{self, Content};
@@ -15,7 +15,7 @@ pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Resul
     }
 }
 
-/// Takes back what a change did.
+/// Undoes what a change did.
 pub(super) async fn undo(
     workspace: &Workspace,
     path: &WorkspacePath,

@@ -34,8 +34,8 @@ fn commands_are_announced_and_those_that_need_no_model_ask_none() {
     let announced = client.update("available_commands_update");
     let commands = announced["availableCommands"].as_array().unwrap();
     let names: Vec<_> = commands.iter().map(|command| command["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["compact", "undo", "review", "model", "help", "fix"]);
-    assert_eq!(commands[5]["description"], "Fix an issue");
+    assert_eq!(names, ["compact", "undo", "redo", "review", "model", "help", "fix"]);
+    assert_eq!(commands[6]["description"], "Fix an issue");
     assert_eq!(ask(&mut client, &session, "/help")["result"]["stopReason"], "end_turn");
     assert!(said(&mut client).contains("`/fix`: Fix an issue"));
     assert_eq!(ask(&mut client, &session, "/model")["result"]["stopReason"], "end_turn");
@@ -67,7 +67,7 @@ fn what_waits_behind_an_undo_waits_for_its_end() {
         _ => ids.iter().position(|id| message["id"] == *id).map(|index| format!("answer {index}")),
     };
     let order: Vec<_> = client.seen.iter().filter_map(told).collect();
-    let undone = "undone: a.txt (undo again brings it back)";
+    let undone = "undid turn 1: a.txt";
     assert_eq!(order, ["Done.", "answer 0", "/undo", undone, "answer 1", "hello", "Hello."]);
     ids.iter().take(2).for_each(|id| _ = client.answer(*id));
     assert!(!world.path().join("a.txt").exists());

@@ -1,4 +1,4 @@
-//! Taking back what turns changed: whole, by file and by hunk, and never over what somebody typed since.
+//! Undoing and redoing what turns changed: whole, by file and by hunk, and never over what somebody typed since.
 
 use std::path::Path;
 
@@ -50,7 +50,20 @@ fn ask_review(client: &mut Client, session: &str, action: &str, more: Value) -> 
 }
 
 fn undo(client: &mut Client, session: &str) -> Value {
-    review(client, session, "reject", json!({}))
+    review(client, session, "undo", json!({}))
+}
+
+fn redo(client: &mut Client, session: &str) -> Value {
+    review(client, session, "redo", json!({}))
+}
+
+/// What stayed: the file's name, its first line (0: the whole file) and why.
+fn left<'a>(answer: &'a Value) -> Vec<(&'a str, u64, &'a str)> {
+    let one = |left: &'a Value| {
+        let name = left["path"].as_str().unwrap().rsplit('/').next().unwrap();
+        (name, left["lines"]["start"].as_u64().unwrap_or(0), left["reason"].as_str().unwrap())
+    };
+    answer["result"]["left"].as_array().into_iter().flatten().map(one).collect()
 }
 
 /// Plays the editor for one edit: the change first, then the answer.
@@ -90,7 +103,7 @@ fn undo_restores_closed_and_created_files_and_tells_the_model() {
     assert_eq!(world.read("a.rs"), "two\r\nmore");
     let answer = undo(&mut client, &session);
     assert_eq!(world.read("a.rs"), "one\r\nmore");
-    assert_eq!(answer["result"]["message"], "undone: a.rs (undo again brings it back)");
+    assert_eq!(answer["result"]["message"], "undid turn 1: a.rs");
     assert_eq!(answer["result"]["turns"], json!([]));
 
     turn(&mut client, &session);
@@ -113,32 +126,72 @@ fn undo_restores_an_open_buffer_through_the_editor() {
     let prompt = client.prompt(&session, "change it");
     apply(&mut client, &uri, "// typed\nlet x = 2;\n");
     client.answer(prompt);
-    let id = ask_review(&mut client, &session, "reject", json!({}));
+    let id = ask_review(&mut client, &session, "undo", json!({}));
     let change = apply(&mut client, &uri, "// typed\nlet x = 1;\n");
     assert_eq!(change["textDocument"]["version"], 2);
     assert_eq!(change["edits"][0]["newText"], "1", "the smallest hunk");
-    assert!(client.answer(id)["result"]["message"].as_str().unwrap().starts_with("undone: a.rs"));
+    assert!(client.answer(id)["result"]["message"].as_str().unwrap().starts_with("undid turn 1: a.rs"));
     assert_eq!(world.read("a.rs"), "// on disk\n", "the disk is the person's to write");
 }
 
 #[test]
-fn an_undo_can_be_undone() {
+fn undone_turns_are_redone_the_last_first() {
     let world = world(&[edit("a.rs", &[("one", "two")]), write("b.rs", "b\n")]);
     world.write("a.rs", "one\n");
     let mut client = world.client();
     let session = session(&mut client, &world);
     turn(&mut client, &session);
     turn(&mut client, &session);
+    assert_eq!(redo(&mut client, &session)["error"]["message"], "there is nothing to redo");
     undo(&mut client, &session);
     assert!(!world.path().join("b.rs").exists());
-    assert_eq!(undo(&mut client, &session)["result"]["message"], "brought back: b.rs");
+    assert_eq!(undo(&mut client, &session)["result"]["message"], "undid turn 1: a.rs");
+    assert_eq!(world.read("a.rs"), "one\n");
+    assert_eq!(undo(&mut client, &session)["error"]["message"], "there is nothing to undo");
+    assert_eq!(redo(&mut client, &session)["result"]["message"], "redid turn 1: a.rs");
+    assert_eq!(world.read("a.rs"), "two\n");
+    let answer = redo(&mut client, &session);
     assert_eq!(world.read("b.rs"), "b\n");
+    assert_eq!(answer["result"]["turns"].as_array().unwrap().len(), 2, "both can be reviewed again: {answer}");
+    review(&mut client, &session, "undo", json!({ "turn": 1 }));
+    assert_eq!((world.read("a.rs"), world.read("b.rs")), ("one\n".into(), "b\n".into()));
+    world.write("a.rs", "mine\none\n");
+    review(&mut client, &session, "redo", json!({ "turn": 1 }));
+    assert_eq!(world.read("a.rs"), "mine\ntwo\n", "what was typed meanwhile stays");
+}
+
+#[test]
+fn another_change_ends_what_can_be_redone() {
+    let world = world(&[write("a.rs", "a\n"), write("b.rs", "b\n")]);
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
     undo(&mut client, &session);
-    assert!(!world.path().join("b.rs").exists());
-    let answer = review(&mut client, &session, "reject", json!({ "turn": 1 }));
-    assert_eq!(world.read("a.rs"), "one\n", "{answer}");
-    let again = review(&mut client, &session, "reject", json!({ "turn": 1 }));
-    assert_eq!(again["error"]["message"], "nothing of that change is left to undo");
+    turn(&mut client, &session);
+    assert_eq!(redo(&mut client, &session)["error"]["message"], "there is nothing to redo");
+    assert!(!world.path().join("a.rs").exists());
+}
+
+#[test]
+fn a_rejected_hunk_is_part_of_neither_undo_nor_redo() {
+    let world = world(&[edit("a.rs", &[("a\n", "A\n"), ("e\n", "E\n")])]);
+    world.write("a.rs", "a\nb\nc\nd\ne\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    let a = world.path().join("a.rs");
+    review(&mut client, &session, "reject", json!({ "turn": 1, "path": a, "hunk": 1 }));
+    assert_eq!(world.read("a.rs"), "a\nb\nc\nd\nE\n");
+    let undone = undo(&mut client, &session);
+    assert_eq!((world.read("a.rs").as_str(), left(&undone).len()), ("a\nb\nc\nd\ne\n", 0), "{undone}");
+    let redone = redo(&mut client, &session);
+    assert_eq!((world.read("a.rs").as_str(), left(&redone).len()), ("a\nb\nc\nd\nE\n", 0), "{redone}");
+    assert_eq!(hunks(&redone, 0).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [5]);
+
+    review(&mut client, &session, "reject", json!({ "path": a }));
+    assert_eq!(world.read("a.rs"), "a\nb\nc\nd\ne\n");
+    assert_eq!(undo(&mut client, &session)["error"]["message"], "there is nothing to undo");
+    assert_eq!(redo(&mut client, &session)["error"]["message"], "there is nothing to redo");
 }
 
 #[test]
@@ -154,30 +207,92 @@ fn lines_typed_elsewhere_survive_an_undo() {
 }
 
 #[test]
-fn an_undo_that_would_trample_changes_nothing_and_says_so() {
-    let both = json!([
-        { "call": { "id": "c1", "name": "write_file", "arguments": { "path": "b.rs", "content": "b\n" } } },
+fn one_touched_line_stays_and_everything_else_is_undone() {
+    let all = json!([
+        { "call": { "id": "c1", "name": "write_file", "arguments": { "path": "new.rs", "content": "1\n2\n3\n" } } },
         { "call": { "id": "c2", "name": "edit_file",
             "arguments": { "path": "a.rs", "edits": [{ "old_text": "two", "new_text": "TWO" }] } } },
+        { "call": { "id": "c3", "name": "edit_file",
+            "arguments": { "path": "b.rs", "edits": [{ "old_text": "x\ny\n", "new_text": "X\nY\n" }] } } },
     ]);
-    let world = World::new(json!([both, [{ "text": "Done." }]]));
+    let world = World::new(json!([all, [{ "text": "Done." }]]));
+    world.write("a.rs", "one\ntwo\n");
+    world.write("b.rs", "x\ny\nz\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    world.write("new.rs", "1\n2\n// mine\n3\n");
+    client.open(&world.uri("b.rs"), "X\nY\nz\n");
+    change_document(&mut client, &world.uri("b.rs"), 2, "X\nmine\nz\n");
+    let id = ask_review(&mut client, &session, "undo", json!({}));
+    apply(&mut client, &world.uri("b.rs"), "x\nmine\nz\n");
+    let undone = client.answer(id);
+    assert_eq!(world.read("a.rs"), "one\ntwo\n");
+    assert_eq!(world.read("new.rs"), "// mine\n");
+    assert_eq!(left(&undone), [("new.rs", 1, "changed since"), ("b.rs", 2, "changed since")]);
+    assert_eq!(
+        undone["result"]["message"],
+        "undid turn 1: new.rs, a.rs, b.rs; left as is: new.rs:1 (changed since), b.rs:2 (changed since)"
+    );
+}
+
+#[test]
+fn where_nothing_can_be_undone_nothing_is_and_the_reasons_are_given() {
+    let world = world(&[edit("a.rs", &[("two", "TWO")])]);
     world.write("a.rs", "one\ntwo\n");
     let mut client = world.client();
     let session = session(&mut client, &world);
     turn(&mut client, &session);
-    world.write("b.rs", "b\nmine\n");
+    world.write("a.rs", "one\nTWO, mine\n");
     let answer = undo(&mut client, &session);
     assert_eq!(answer["error"]["code"], -32803);
-    let why = answer["error"]["message"].as_str().unwrap();
-    assert!(why.contains("b.rs") && why.contains("changed since"), "{why}");
-    assert_eq!(world.read("a.rs"), "one\nTWO\n", "all or nothing");
-
-    world.write("b.rs", "b\n");
-    client.open(&world.uri("a.rs"), "one\nTWO, mine\n");
+    assert_eq!(answer["error"]["message"], "nothing was undone: a.rs:2 (changed since)");
+    std::fs::remove_file(world.path().join("a.rs")).unwrap();
     let answer = undo(&mut client, &session);
-    let why = answer["error"]["message"].as_str().unwrap();
-    assert!(why.contains("a.rs") && why.contains("the same lines"), "{why}");
-    assert_eq!(world.read("b.rs"), "b\n", "all or nothing");
+    assert_eq!(answer["error"]["message"], "nothing was undone: a.rs (it was removed since)");
+}
+
+#[test]
+fn a_hunk_is_split_at_a_line_somebody_typed_inside() {
+    let world = world(&[edit("a.rs", &[("x\n", "1\n2\n3\n4\n")])]);
+    world.write("a.rs", "a\nx\nb\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    world.write("a.rs", "a\n1\n2\n// mine\n3\n4\nb\n");
+    let listed = review(&mut client, &session, "list", json!({}));
+    let hunk = |index: usize| listed["result"]["turns"][0]["files"][0]["hunks"][index].clone();
+    let lines = |start, count| json!({ "start": start, "count": count });
+    assert_eq!((hunk(0)["id"].clone(), hunk(0)["new"].clone()), (json!(2), lines(2, 2)), "{listed}");
+    assert_eq!((hunk(1)["id"].clone(), hunk(1)["new"].clone()), (json!(4), lines(5, 2)));
+    assert_eq!((hunk(0)["oldText"].clone(), hunk(1)["oldText"].clone()), (json!("x\n"), json!("")));
+    let second = json!({ "turn": 1, "path": world.path().join("a.rs"), "hunk": 4 });
+    let rejected = review(&mut client, &session, "reject", second);
+    assert_eq!(world.read("a.rs"), "a\n1\n2\n// mine\nb\n");
+    assert_eq!(hunks(&rejected, 0).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [2]);
+    undo(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "a\nx\n// mine\nb\n");
+    redo(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "a\n1\n2\n// mine\nb\n");
+}
+
+#[test]
+fn what_the_system_refuses_stays_to_be_undone_later() {
+    let world = world(&[write("b.rs", "b\n"), write("a.rs", "a\n")]);
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    turn(&mut client, &session);
+    // A folder stands where the file was.
+    let path = world.path().join("a.rs");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let refused = undo(&mut client, &session);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("a.rs"), "{refused}");
+    assert_eq!(world.read("b.rs"), "b\n", "the turn before is not undone instead");
+    std::fs::remove_dir(&path).unwrap();
+    world.write("a.rs", "a\n");
+    assert_eq!(undo(&mut client, &session)["result"]["message"], "undid turn 2: a.rs");
 }
 
 #[test]
@@ -187,9 +302,14 @@ fn a_created_file_with_unsaved_text_is_not_removed() {
     let session = session(&mut client, &world);
     turn(&mut client, &session);
     client.open(&world.uri("b.rs"), "b\n");
+    world.write("b.rs", "changed on the disk\n");
+    let refused = undo(&mut client, &session);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("b.rs (it has unsaved text"), "{refused}");
     change_document(&mut client, &world.uri("b.rs"), 2, "b\nmine\n");
-    assert_eq!(undo(&mut client, &session)["error"]["code"], -32803);
-    assert_eq!(world.read("b.rs"), "b\n");
+    let id = ask_review(&mut client, &session, "undo", json!({}));
+    apply(&mut client, &world.uri("b.rs"), "mine\n");
+    assert_eq!(client.answer(id)["result"]["message"], "undid turn 1: b.rs");
+    assert_eq!(world.read("b.rs"), "changed on the disk\n");
 }
 
 #[test]
@@ -283,7 +403,7 @@ fn a_patch_of_several_files_is_undone_in_one_go() {
         assert_eq!(world.read(name), text);
     }
     assert!(!world.path().join("b.rs").exists() && !world.path().join("e.rs").exists());
-    undo(&mut client, &session);
+    redo(&mut client, &session);
     assert_eq!(
         (world.read("a.rs"), world.read("b.rs"), world.read("e.rs")),
         ("two\n".into(), "b\n".into(), "D\n".into())
@@ -324,11 +444,15 @@ fn a_plain_client_undoes_and_keeps_by_command() {
     assert!(offered.iter().any(|action| action["title"] == "tandem: Keep the changes"));
     assert_eq!(offers(&mut client, &world, 2), Vec::<Value>::new(), "nothing for automatic requests");
     let said = execute(&mut client, "tandem.undo", undo["command"]["arguments"].clone());
-    assert_eq!(said, "tandem: undone: a.rs (undo again brings it back)");
+    assert_eq!(said, "tandem: undid turn 1: a.rs");
     assert_eq!(world.read("a.rs"), "one\n");
-    assert_eq!(execute(&mut client, "tandem.undo", json!([])), "tandem: brought back: a.rs");
+    let offered = offers(&mut client, &world, 1);
+    let redo = offered.iter().find(|action| action["title"] == "tandem: Redo the turn undone last").unwrap();
+    let said = execute(&mut client, "tandem.redo", redo["command"]["arguments"].clone());
+    assert_eq!(said, "tandem: redid turn 1: a.rs");
+    assert_eq!(execute(&mut client, "tandem.redo", json!([])), "tandem: there is nothing to redo");
     assert_eq!(world.read("a.rs"), "two\n");
-    assert_eq!(execute(&mut client, "tandem.keep", json!([])), "tandem: kept; there is nothing to undo any more");
+    assert_eq!(execute(&mut client, "tandem.keep", json!([])), "tandem: kept; there is nothing left to undo");
     assert_eq!(execute(&mut client, "tandem.undo", json!([])), "tandem: there is nothing to undo");
     assert!(offers(&mut client, &world, 1).iter().all(|action| action["command"]["command"] != "tandem.undo"));
 }
@@ -380,18 +504,20 @@ fn without_a_state_folder_it_is_said_once_and_undo_works() {
 }
 
 #[test]
-fn turns_that_stand_on_each_other_are_taken_back_the_last_first() {
+fn a_turn_is_undone_around_the_lines_of_a_later_one() {
     let world = world(&[edit("a.rs", &[("one", "ONE"), ("three", "THREE")]), edit("a.rs", &[("ONE", "First")])]);
     world.write("a.rs", "one\ntwo\nthree\n");
     let mut client = world.client();
     let session = session(&mut client, &world);
     turn(&mut client, &session);
     turn(&mut client, &session);
-    let refused = review(&mut client, &session, "reject", json!({ "turn": 1 }));
-    assert!(refused["error"]["message"].as_str().unwrap().contains("the same lines"), "{refused}");
-    let left = review(&mut client, &session, "reject", json!({ "turn": 2 }));
-    assert_eq!(world.read("a.rs"), "ONE\ntwo\nTHREE\n", "{left}");
-    let left = review(&mut client, &session, "reject", json!({ "turn": 1 }));
-    assert_eq!(world.read("a.rs"), "one\ntwo\nthree\n", "{left}");
-    assert_eq!(left["result"]["turns"], json!([]));
+    let undone = review(&mut client, &session, "undo", json!({ "turn": 1 }));
+    assert_eq!(world.read("a.rs"), "First\ntwo\nthree\n", "{undone}");
+    assert_eq!(left(&undone), [("a.rs", 1, "changed since")]);
+    redo(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "First\ntwo\nTHREE\n");
+    undo(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "ONE\ntwo\nTHREE\n");
+    undo(&mut client, &session);
+    assert_eq!(world.read("a.rs"), "one\ntwo\nthree\n");
 }

@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 ///
 /// * `list` changes nothing.
 /// * `keep` settles changes: they are no longer listed and cannot be undone. Without `turn` and `path` it settles all.
-/// * `reject` undoes the named changes, for good.
-/// * `undo` takes back everything of the last turn that has changes (or of `turn`), except lines the person changed
-///   since, which `left` names.
-/// * `redo` brings back what the last undo took.
+/// * `reject` undoes and settles changes: neither `undo` nor `redo` touches them again. With `path` alone the last turn
+///   that changed that file is meant, without either the last turn.
+/// * `undo` undoes all of `turn`, or of the last turn of which anything still stands.
+/// * `redo` redoes `turn`, or the turn that was undone last. A turn that changes something ends what can be redone.
 /// * `restore` takes files and conversation back to before `turn`, as one step that `undo` takes back.
 ///
-/// With `path` alone the last turn that changed that file is meant. Only `list` works while a turn runs. Every action is
+/// Lines that somebody changed since are never touched: everything else is undone, and `left` names what stayed. Where
+/// nothing could be undone the request fails (`RequestFailed`). Only `list` works while a turn runs. Every action is
 /// answered with a [`Reviewed`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -41,7 +42,7 @@ pub enum ReviewAction {
     List,
     /// They stay.
     Keep,
-    /// They go, hunk by hunk.
+    /// They go, for good.
     Reject,
     /// The last turn's changes go.
     Undo,
@@ -92,7 +93,7 @@ pub struct ReviewedFile {
     pub path: std::path::PathBuf,
     /// Whether the turn made the file: rejecting removes it.
     pub created: bool,
-    /// The hunks, by line. One that was rewritten since is gone, typing around it moves it.
+    /// The hunks, by line. Typing around one moves it, typing inside splits it, and one that was rewritten is gone.
     pub hunks: Vec<ReviewedHunk>,
 }
 

@@ -12,19 +12,21 @@ use crate::server::Server;
 use crate::server::dispatch::{Answer, error, read};
 use crate::server::documents::last_line;
 use crate::server::permission::{ALLOW, REJECT, always};
-use crate::session::{Attachment, Prompt, Review, Undoable};
+use crate::server::review::ReviewCommand;
+use crate::session::{Attachment, Prompt};
 use crate::text::display;
 
 /// The kinds of our code actions.
 pub(in crate::server) const ACTION_KINDS: [&str; 3] = ["quickfix", "refactor", "source"];
 /// Our commands.
-pub(in crate::server) const COMMANDS: [&str; 7] = [
+pub(in crate::server) const COMMANDS: [&str; 8] = [
     "tandem.ask",
     "tandem.cancel",
     "tandem.allow",
     "tandem.allowAlways",
     "tandem.reject",
     "tandem.undo",
+    "tandem.redo",
     "tandem.keep",
 ];
 
@@ -109,15 +111,18 @@ impl Server {
         actions
     }
 
-    /// Taking back or settling what was changed last.
+    /// Undoing, redoing and settling turns.
     fn undo_actions(&self) -> Vec<Value> {
-        let Some((id, Undoable { is_undo, .. })) = self.changed_last() else { return Vec::new() };
-        let arguments = json!([{ "sessionId": id }]);
-        let undo = if is_undo { "tandem: Undo the undo" } else { "tandem: Undo the last turn" };
-        vec![
-            action(undo, "source", "tandem.undo", &arguments),
-            action("tandem: Keep the changes", "source", "tandem.keep", &arguments),
-        ]
+        let offers = [
+            ("tandem: Undo the last turn", "tandem.undo", ReviewCommand::Undo),
+            ("tandem: Redo the turn undone last", "tandem.redo", ReviewCommand::Redo),
+            ("tandem: Keep the changes", "tandem.keep", ReviewCommand::Keep),
+        ];
+        let offer = |(title, name, command)| {
+            let arguments = json!([{ "sessionId": self.last_changed(command)? }]);
+            Some(action(title, "source", name, &arguments))
+        };
+        offers.into_iter().filter_map(offer).collect()
     }
 
     pub(in crate::server) fn execute(&mut self, params: lsp::ExecuteCommandParams) -> Answer<Value> {
@@ -133,8 +138,9 @@ impl Server {
                 self.answer_question(first.as_str(), Permission::AllowAlways(Grant { scope, rule }))?;
             }
             "tandem.reject" => self.answer_question(first.as_str(), Permission::Reject)?,
-            "tandem.undo" => self.review_by_command(first, Review::Reject)?,
-            "tandem.keep" => self.review_by_command(first, Review::Keep)?,
+            "tandem.undo" => self.review_by_command(first, ReviewCommand::Undo)?,
+            "tandem.redo" => self.review_by_command(first, ReviewCommand::Redo)?,
+            "tandem.keep" => self.review_by_command(first, ReviewCommand::Keep)?,
             other => {
                 let message = format!("there is no command `{other}`; there are {}", COMMANDS.join(", "));
                 return Err(error(ErrorCode::InvalidParams, message));

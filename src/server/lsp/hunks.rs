@@ -15,7 +15,7 @@ impl Server {
     /// The actions on the hunks that `range` of a document touches. While a turn runs there are none.
     pub(super) fn hunk_actions(&self, uri: &str, range: lsp::Range) -> impl Future<Output = Vec<Value>> + use<> {
         let path = crate::server::documents::path_of(uri).filter(|_| !self.plain_is_running());
-        let changed = self.conversations.iter().filter(|(_, conversation)| conversation.undoable().is_some());
+        let changed = self.conversations.iter().filter(|(_, conversation)| conversation.undoable().undo.is_some());
         let asked: Vec<_> = changed
             .filter(|_| path.is_some())
             .map(|(id, conversation)| (id.clone(), ask(conversation, Review::List)))
@@ -77,7 +77,8 @@ mod tests {
                 new_lines: lines.clone(),
                 old_text: String::new(),
                 diff: String::new(),
-                rejected: None,
+                rejected: "".into(),
+                settled: "".into(),
             };
             assert_eq!(touches(range, &hunk), expected, "{lines:?} {first} {last}");
         };

@@ -1,12 +1,12 @@
-//! Looking at what turns changed, settling it, and taking it back.
+//! Looking at what turns changed, and settling it hunk by hunk.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use super::{Checkpoints, Entry, Origin};
-use crate::tools::FileDiff;
-use crate::workspace::review::{PendingHunk, kept, pending};
-use crate::workspace::{Change, FileChange, FileError, Source, Workspace, WorkspacePath, blocking, edit};
+use super::change::{Change, File};
+use super::reviewed::{ReviewError, Reviewed, ReviewedFile, ReviewedTurn, display, names, nothing, refused, stayed};
+use super::{Checkpoints, Entry};
+use crate::workspace::review::{PendingHunk, pending, settled};
+use crate::workspace::{Workspace, blocking};
 
 /// As much of a rejected hunk is told to the model, in bytes.
 const TOLD: usize = 2000;
@@ -16,17 +16,20 @@ const TOLD: usize = 2000;
 pub enum Review {
     /// Looks at them.
     List,
-    /// Settles them: they can not be taken back any more.
+    /// Settles them: they are not undone any more.
     Keep(Selection),
-    /// Takes them back.
+    /// Undoes and settles them: they are not redone any more either.
     Reject(Selection),
+    /// Undoes a turn; `None`: the last one with something to undo.
+    Undo(Option<u64>),
+    /// Redoes a turn that was undone; `None`: the one that was undone last.
+    Redo(Option<u64>),
 }
 
 /// Which changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Those of one turn. None: with a path the last turn that changed it; else the last change of all, an undo
-    /// included, or when keeping everything.
+    /// Those of one turn. `None`: with a path the last turn that changed it; else the last turn, or when keeping all.
     pub turn: Option<u64>,
     /// Those of one file.
     pub path: Option<PathBuf>,
@@ -34,63 +37,18 @@ pub struct Selection {
     pub hunk: Option<usize>,
 }
 
-/// What came of it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Reviewed {
-    /// What can be reviewed now.
-    pub turns: Vec<ReviewedTurn>,
-    /// What was done, for the person.
-    pub message: Option<String>,
-    /// What was done, for the model.
-    pub(in crate::session) remark: Option<String>,
-}
-
-/// What is still there of a turn's changes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ReviewedTurn {
-    /// Its number, counted from 1.
-    pub turn: u64,
-    /// The files.
-    pub files: Vec<ReviewedFile>,
-}
-
-/// What is still there of a turn's changes of a file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ReviewedFile {
-    /// Absolute.
-    pub path: PathBuf,
-    /// Whether the turn made the file.
-    pub created: bool,
-    /// The hunks.
-    pub hunks: Vec<PendingHunk>,
-}
-
-/// Why nothing was done, in words for the person.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ReviewError(pub String);
-
-/// A file on its way back.
-struct Restored {
-    path: WorkspacePath,
-    /// As it is; `None`: not there.
-    now: Option<Arc<str>>,
-    unsaved: bool,
-    /// As it is to be.
-    target: Option<Arc<str>>,
-}
-
 impl Checkpoints {
-    /// Does it, and lists what is left.
+    /// Does it, and lists what can be reviewed then.
     ///
     /// # Errors
-    /// When there is no such change, or taking it back would lose what was typed since; nothing was changed then. Also
-    /// when some files could be changed and others not.
+    /// When there is no such change, or nothing of it could be undone; nothing was changed then.
     pub async fn review(&mut self, workspace: &Workspace, review: Review) -> Result<Reviewed, ReviewError> {
         let mut reviewed = match review {
             Review::List => Reviewed::default(),
-            Review::Keep(selection) => Reviewed { message: Some(self.keep(&selection)?), ..Reviewed::default() },
+            Review::Keep(selection) => self.keep(workspace, &selection).await?,
             Review::Reject(selection) => self.reject(workspace, &selection).await?,
+            Review::Undo(turn) => self.undo(workspace, turn).await?,
+            Review::Redo(turn) => self.redo(workspace, turn).await?,
         };
         self.publish();
         reviewed.turns = self.list(workspace).await;
@@ -100,217 +58,131 @@ impl Checkpoints {
     async fn list(&self, workspace: &Workspace) -> Vec<ReviewedTurn> {
         let mut turns = Vec::new();
         for entry in &self.entries {
-            let Origin::Turn(turn) = entry.origin else { continue };
             let mut files = Vec::new();
             for change in &entry.changes {
                 let hunks = hunks(workspace, change).await;
                 if !hunks.is_empty() {
-                    files.push(ReviewedFile { path: change.path.clone(), created: change.old_text.is_none(), hunks });
+                    files.push(ReviewedFile { path: change.path.clone(), created: change.created, hunks });
                 }
             }
             if !files.is_empty() {
-                turns.push(ReviewedTurn { turn, files });
+                turns.push(ReviewedTurn { turn: entry.turn, files });
             }
         }
         turns
     }
 
-    fn keep(&mut self, selection: &Selection) -> Result<String, ReviewError> {
-        if *selection == Selection::default() {
-            if self.entries.is_empty() {
-                return Err(ReviewError("there is nothing to keep or undo".to_owned()));
-            }
+    async fn keep(&mut self, workspace: &Workspace, selection: &Selection) -> Result<Reviewed, ReviewError> {
+        if self.entries.is_empty() {
+            return Err(ReviewError("there is nothing to keep or undo".to_owned()));
+        }
+        let message = if *selection == Selection::default() {
             self.entries.clear();
-            return Ok("kept; there is nothing to undo any more".to_owned());
-        }
-        let index = self.find(selection)?;
-        let entry = self.entries.get_mut(index).ok_or_else(nothing)?;
-        match (&selection.path, selection.hunk) {
-            (Some(path), Some(hunk)) => entry.keep_hunk(path, hunk)?,
-            (Some(path), None) => entry.changes.retain(|change| change.path != *path),
-            (None, _) => entry.changes.clear(),
-        }
-        self.entries.retain(|entry| !entry.changes.is_empty());
-        Ok("kept".to_owned())
+            "kept; there is nothing left to undo"
+        } else {
+            let entry = self.find(selection)?;
+            match (&selection.path, selection.hunk) {
+                (Some(path), Some(id)) => {
+                    let change = entry.change(path)?;
+                    let hunk = hunk(workspace, change, id).await?;
+                    change.before = hunk.settled;
+                }
+                (Some(path), None) => entry.changes.retain(|change| change.path != *path),
+                (None, _) => entry.changes.clear(),
+            }
+            "kept"
+        };
+        self.forget_settled();
+        Ok(Reviewed { message: Some(message.to_owned()), ..Reviewed::default() })
     }
 
     async fn reject(&mut self, workspace: &Workspace, selection: &Selection) -> Result<Reviewed, ReviewError> {
-        let index = self.find(selection)?;
-        let entry = self.entries.get(index).ok_or_else(nothing)?;
-        let mut told = None;
-        let mut files = match (&selection.path, selection.hunk) {
-            (Some(path), Some(hunk)) => {
-                let (file, diff) = entry.without_hunk(workspace, path, hunk).await?;
-                told = Some(diff);
-                vec![file]
-            }
-            (path, _) => entry.taken_back(workspace, path.as_deref()).await?,
+        let entry = self.find(selection)?;
+        let reviewed = match (&selection.path, selection.hunk) {
+            (Some(path), Some(id)) => entry.reject_hunk(workspace, path, id).await?,
+            (path, _) => entry.reject(workspace, path.as_deref()).await?,
         };
-        files.retain(|file| file.target != file.now);
-        if files.is_empty() {
-            return Err(ReviewError("nothing of that change is left to undo".to_owned()));
-        }
-        let brings_back = entry.origin == Origin::Undo;
-        let (done, failed) = restore(workspace, files).await;
-        let paths = done.iter().map(|(path, _)| path.display()).collect::<Vec<_>>().join(", ");
-        let changes = done.into_iter().map(|(_, diff)| diff).collect::<Vec<_>>();
-        match (brings_back, changes.is_empty()) {
-            (true, _) if failed.is_none() => drop(self.entries.remove(index)),
-            (_, false) => self.push(Origin::Undo, changes),
-            (_, true) => {}
-        }
-        if let Some(error) = failed {
-            let rest = if paths.is_empty() { String::new() } else { format!("; undone before that: {paths}") };
-            self.publish();
-            return Err(ReviewError(format!("{error}{rest}")));
-        }
-        let (message, remark) = match (brings_back, told) {
-            (true, _) => {
-                (format!("brought back: {paths}"), format!("(the user undid the undo: {paths} changed back again)"))
-            }
-            (false, Some(diff)) => (
-                format!("rejected in {paths}"),
-                format!("(the user rejected this change of yours in {paths}:\n{diff})"),
-            ),
-            (false, None) => (
-                format!("undone: {paths} (undo again brings it back)"),
-                format!("(the user undid these changes of yours: {paths})"),
-            ),
-        };
-        Ok(Reviewed { message: Some(message), remark: Some(remark), turns: Vec::new() })
+        self.forget_settled();
+        Ok(reviewed)
     }
 
-    /// The entry that is meant.
-    fn find(&self, selection: &Selection) -> Result<usize, ReviewError> {
+    fn forget_settled(&mut self) {
+        for entry in &mut self.entries {
+            entry.changes.retain(|change| change.before != change.after);
+        }
+        self.entries.retain(|entry| !entry.changes.is_empty());
+    }
+
+    /// The turn that is meant.
+    fn find(&mut self, selection: &Selection) -> Result<&mut Entry, ReviewError> {
         if selection.hunk.is_some() && selection.path.is_none() {
             return Err(ReviewError("a hunk is named together with its path".to_owned()));
         }
-        let fits = |entry: &Entry| match (selection.turn, &selection.path) {
-            (None, None) => true,
-            (turn, path) => {
-                matches!(entry.origin, Origin::Turn(its) if turn.is_none_or(|turn| turn == its))
-                    && path.as_ref().is_none_or(|path| entry.changes.iter().any(|change| change.path == *path))
-            }
+        let fits = |entry: &&mut Entry| {
+            selection.turn.is_none_or(|turn| turn == entry.turn)
+                && selection.path.as_ref().is_none_or(|path| entry.changes.iter().any(|change| change.path == *path))
         };
-        self.entries.iter().rposition(fits).ok_or_else(nothing)
+        self.entries.iter_mut().rev().find(fits).ok_or_else(nothing)
     }
 }
 
 impl Entry {
-    fn keep_hunk(&mut self, path: &Path, hunk: usize) -> Result<(), ReviewError> {
-        let change = self.changes.iter_mut().rev().find(|change| change.path == *path).ok_or_else(nothing)?;
-        let before = kept(change.old_text.as_deref(), &change.new_text, hunk).ok_or_else(gone)?;
-        change.old_text = Some(before.into());
-        self.changes.retain(|change| change.old_text.as_ref() != Some(&change.new_text));
-        Ok(())
+    fn change(&mut self, path: &Path) -> Result<&mut Change, ReviewError> {
+        self.changes.iter_mut().find(|change| change.path == *path).ok_or_else(nothing)
     }
 
-    /// A file without one hunk, and the hunk as the model is told of it.
-    async fn without_hunk(
-        &self,
-        workspace: &Workspace,
-        path: &Path,
-        hunk: usize,
-    ) -> Result<(Restored, String), ReviewError> {
-        let change = self.changes.iter().rev().find(|change| change.path == *path).ok_or_else(nothing)?;
-        let found = hunks(workspace, change).await.into_iter().find(|found| found.id == hunk).ok_or_else(gone)?;
-        let file = Restored::look(workspace, path).await?;
-        let diff = found.diff.split_at(found.diff.floor_char_boundary(TOLD)).0.to_owned();
-        Ok((file.to(found.rejected)?, diff))
+    async fn reject_hunk(&mut self, workspace: &Workspace, path: &Path, id: usize) -> Result<Reviewed, ReviewError> {
+        let change = self.change(path)?;
+        let hunk = hunk(workspace, change, id).await?;
+        let file = File::look(workspace, path).await.map_err(|left| ReviewError(left.reason))?;
+        let target = (!change.created || !hunk.rejected.is_empty()).then(|| hunk.rejected.clone());
+        file.give(workspace, target).await.map_err(|left| ReviewError(left.reason))?;
+        change.before = hunk.settled;
+        let path = display(workspace, path);
+        let diff = hunk.diff.get(..hunk.diff.floor_char_boundary(TOLD)).unwrap_or_default();
+        Ok(Reviewed {
+            message: Some(format!("rejected in {path}")),
+            remark: Some(format!("(the user rejected this change of yours in {path}:\n{diff})")),
+            ..Reviewed::default()
+        })
     }
 
-    /// The files as they are to be without these changes, the last change taken back first.
-    async fn taken_back(&self, workspace: &Workspace, only: Option<&Path>) -> Result<Vec<Restored>, ReviewError> {
-        let mut files: Vec<Restored> = Vec::new();
-        for change in self.changes.iter().rev().filter(|change| only.is_none_or(|path| change.path == *path)) {
-            let known = files.iter().position(|file| file.path.absolute() == change.path);
-            let file = match known {
-                Some(index) => files.remove(index),
-                None => Restored::look(workspace, &change.path).await?,
-            };
-            let target = before(change, file.target.clone()).await;
-            let target = target.map_err(|why| ReviewError(format!("{}: {why}", file.path.display())))?;
-            files.push(file.to(target)?);
-        }
-        Ok(files)
-    }
-}
-
-impl Restored {
-    async fn look(workspace: &Workspace, path: &Path) -> Result<Self, ReviewError> {
-        let path = workspace.resolve_path(path).map_err(|error| ReviewError(error.to_string()))?;
-        let (now, unsaved) = match workspace.peek(&path).await {
-            Ok(file) => (Some(file.text), matches!(file.source, Source::Buffer { unsaved: true, .. })),
-            Err(FileError::NotFound(_)) => (None, false),
-            Err(error) => return Err(ReviewError(error.to_string())),
-        };
-        Ok(Self { path, target: now.clone(), now, unsaved })
-    }
-
-    fn to(self, target: Option<Arc<str>>) -> Result<Self, ReviewError> {
-        if target.is_none() && self.unsaved {
-            return Err(ReviewError(format!(
-                "{} has unsaved text in the editor, so it is not removed",
-                self.path.display()
-            )));
-        }
-        Ok(Self { target, ..self })
-    }
-}
-
-/// What a file that is `now` so was before `change`. What has been typed since stays; an error says why it cannot.
-async fn before(change: &FileDiff, now: Option<Arc<str>>) -> Result<Option<Arc<str>>, String> {
-    let refused = |why: &str| Err(why.to_owned());
-    let Some(before) = change.old_text.clone() else {
-        return match now {
-            Some(now) if now != change.new_text => {
-                refused("it was created then and has been changed since, so it is not removed")
+    /// Undoes and settles what still stands of the changes, or of those of one file.
+    async fn reject(&mut self, workspace: &Workspace, only: Option<&Path>) -> Result<Reviewed, ReviewError> {
+        let (mut rejected, mut left) = (Vec::new(), Vec::new());
+        for change in self.changes.iter_mut().filter(|change| only.is_none_or(|path| change.path == *path)) {
+            let now = File::look(workspace, &change.path).await.ok().and_then(|file| file.now);
+            match change.undo(workspace, &mut left).await {
+                Ok(None) => {}
+                Ok(Some(_)) => {
+                    rejected.push(display(workspace, &change.path));
+                    change.before = settled(&change.before, &change.after, &now.unwrap_or_default());
+                }
+                Err(why) => left.push(why),
             }
-            _ => Ok(None),
-        };
-    };
-    if now.is_none() && !change.new_text.is_empty() {
-        return refused("it does not exist any more");
-    }
-    let revert = Change::Revert { before, after: change.new_text.clone() };
-    let reverted = blocking(move || edit::apply(&now.unwrap_or_default(), &revert)).await;
-    reverted.map(|outcome| Some(outcome.new_text)).map_err(|error| error.to_string())
-}
-
-async fn hunks(workspace: &Workspace, change: &FileDiff) -> Vec<PendingHunk> {
-    let Ok(path) = workspace.resolve_path(&change.path) else { return Vec::new() };
-    let now = match workspace.peek(&path).await {
-        Ok(file) => Some(file.text),
-        Err(FileError::NotFound(_)) => None,
-        // Nothing can be taken back in what cannot be read.
-        Err(_) => return Vec::new(),
-    };
-    let FileDiff { old_text, new_text, .. } = change.clone();
-    blocking(move || pending(old_text.as_deref(), &new_text, now.as_deref())).await
-}
-
-/// Gives files their texts, up to the first that does not take it.
-async fn restore(workspace: &Workspace, files: Vec<Restored>) -> (Vec<(WorkspacePath, FileDiff)>, Option<FileError>) {
-    let mut done = Vec::new();
-    for Restored { path, now, target, .. } in files {
-        let new_text = now.unwrap_or_default();
-        let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
-        let change = FileChange { old_text: target, new_text, strategy, lines, notes };
-        match workspace.undo(&path, &change).await {
-            Ok(FileChange { old_text, new_text, .. }) => {
-                let diff = FileDiff { path: path.absolute(), old_text, new_text };
-                done.push((path, diff));
-            }
-            Err(error) => return (done, Some(error)),
         }
+        if rejected.is_empty() {
+            return Err(refused(workspace, "rejected", &left));
+        }
+        let paths = names(&rejected);
+        Ok(Reviewed {
+            message: Some(format!("rejected: {paths}{}", stayed(workspace, &left))),
+            remark: Some(format!("(the user rejected these changes of yours: {paths})")),
+            left,
+            turns: Vec::new(),
+        })
     }
-    (done, None)
 }
 
-fn nothing() -> ReviewError {
-    ReviewError("there is nothing to undo".to_owned())
+async fn hunk(workspace: &Workspace, change: &Change, id: usize) -> Result<PendingHunk, ReviewError> {
+    let found = hunks(workspace, change).await.into_iter().find(|hunk| hunk.id == id);
+    found.ok_or_else(|| ReviewError("that hunk is not there any more".to_owned()))
 }
 
-fn gone() -> ReviewError {
-    ReviewError("that hunk is not there any more".to_owned())
+async fn hunks(workspace: &Workspace, change: &Change) -> Vec<PendingHunk> {
+    // Nothing can be undone in what cannot be read.
+    let Ok(file) = File::look(workspace, &change.path).await else { return Vec::new() };
+    let Some(now) = file.now_under(change) else { return Vec::new() };
+    let Change { before, after, .. } = change.clone();
+    blocking(move || pending(&before, &after, &now)).await
 }

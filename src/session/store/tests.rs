@@ -7,6 +7,7 @@ use super::*;
 use crate::agent::event::{ExecutionResult, FileDiff, Termination, Usage};
 use crate::model::rehearsal::Script;
 use crate::model::{Arguments, AssistantMessage, Effort, Part, Provider, ToolCall, ToolResult};
+use crate::session::Undoable;
 use crate::session::checkpoint::{Checkpoints, address};
 
 fn entry(message: Message) -> Arc<Entry> {
@@ -89,7 +90,8 @@ async fn a_conversation_goes_on_where_it_ended() {
 async fn what_was_typed_between_two_changes_is_kept_with_them() {
     let home = tempfile::tempdir().unwrap();
     let folder_of_texts = home.path().join("checkpoints");
-    let mut checkpoints = Checkpoints::new(Some(folder_of_texts.clone()), tokio::sync::watch::channel(None).0);
+    let mut checkpoints =
+        Checkpoints::new(Some(folder_of_texts.clone()), tokio::sync::watch::channel(Undoable::default()).0);
     let diff = |old_text: &str, new_text: &str| FileDiff {
         path: "/w/a".into(),
         old_text: Some(old_text.into()),
@@ -119,7 +121,8 @@ async fn what_was_typed_between_two_changes_is_kept_with_them() {
 #[tokio::test]
 async fn what_is_shown_again_is_what_was_shown() {
     let home = tempfile::tempdir().unwrap();
-    let mut checkpoints = Checkpoints::new(Some(home.path().join("checkpoints")), tokio::sync::watch::channel(None).0);
+    let mut checkpoints =
+        Checkpoints::new(Some(home.path().join("checkpoints")), tokio::sync::watch::channel(Undoable::default()).0);
     let diff = FileDiff { path: "/w/a".into(), old_text: Some("1".into()), new_text: "2".into() };
     checkpoints.record("s", 1, std::slice::from_ref(&diff)).await;
     let mut journal = journal(home.path(), "s");

@@ -1,0 +1,301 @@
+//! What still stands of a change after more typing, piece by piece, so that the rest of it can be undone around the lines
+//! somebody else wrote.
+//!
+//! A line is somebody else's when it differs between the text right after the change and the text as it is now. Undoing
+//! never touches such a line.
+
+use std::ops::Range;
+
+use super::diff::{Hunk, LineHunk, line_hunks, patched};
+
+/// Neighboring lines of a change that nobody touched since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// The bytes they replaced in the text before the change.
+    pub old: Range<usize>,
+    /// Their bytes in the text right after the change.
+    pub new: Range<usize>,
+    /// Their bytes in the text as it is now.
+    pub now: Range<usize>,
+    /// Their first line in the text right after the change, counted from 0.
+    pub line: usize,
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// What still stands, in order.
+    pub pieces: Vec<Piece>,
+    /// The bytes, in the text as it is now, that somebody else wrote over or into the change, in order.
+    pub touched: Vec<Range<usize>>,
+}
+
+/// What still stands in `now` of the change from `before` to `after`.
+#[must_use]
+pub fn standing(before: &str, after: &str, now: &str) -> Standing {
+    let since = line_hunks(after, now);
+    let mut undone: Option<Vec<LineHunk>> = None;
+    let mut standing = Standing::default();
+    for hunk in line_hunks(before, after) {
+        let touching: Vec<_> = since.iter().filter(|change| touches(&change.old, &hunk.new)).collect();
+        standing.pieces.extend(pieces(before, after, &hunk, &touching).into_iter().map(|piece| Piece {
+            now: moved(&piece.new, &since),
+            line: hunk.new_lines.start + lines(after, hunk.new.start..piece.new.start),
+            ..piece
+        }));
+        // A hunk that somebody undid by hand is gone, not touched.
+        let is_there = |changes: &mut Vec<LineHunk>| changes.iter().any(|change| touches(&change.old, &hunk.old));
+        if !touching.is_empty() && is_there(undone.get_or_insert_with(|| line_hunks(before, now))) {
+            standing.touched.extend(touching.iter().map(|change| change.new.clone()));
+        }
+    }
+    standing.touched.dedup();
+    standing
+}
+
+impl Standing {
+    /// `now` with every piece undone, and the lines of the result that somebody else wrote into the change, counted from 0.
+    #[must_use]
+    pub fn undone(&self, before: &str, now: &str) -> (String, Vec<Range<usize>>) {
+        let text = undone(before, now, &self.pieces);
+        let line = |at: usize| {
+            let earlier = self.pieces.iter().take_while(|piece| piece.now.end <= at);
+            let (grown, shrunk) = earlier.fold((0, 0), |(grown, shrunk), piece| {
+                let old = line_count(before.get(piece.old.clone()).unwrap_or_default());
+                (grown + old, shrunk + line_count(now.get(piece.now.clone()).unwrap_or_default()))
+            });
+            lines(now, 0..at) + grown - shrunk
+        };
+        let touched = self.touched.iter().map(|bytes| {
+            let start = line(bytes.start);
+            start..start + line_count(now.get(bytes.clone()).unwrap_or_default())
+        });
+        let touched = touched.collect();
+        (text, touched)
+    }
+}
+
+/// `now` with these pieces of a change of `before` undone. Lines that meet stay lines.
+#[must_use]
+pub fn undone(before: &str, now: &str, pieces: &[Piece]) -> String {
+    let line_break = if now.contains("\r\n") { "\r\n" } else { "\n" };
+    let hunk = |piece: &Piece| {
+        let mut new_text = before.get(piece.old.clone()).unwrap_or_default().to_owned();
+        if !new_text.is_empty() {
+            let (left, right) =
+                (now.get(..piece.now.start).unwrap_or_default(), now.get(piece.now.end..).unwrap_or_default());
+            if !right.is_empty() && !new_text.ends_with('\n') {
+                new_text.push_str(line_break);
+            }
+            if !left.is_empty() && !left.ends_with('\n') {
+                new_text.insert_str(0, line_break);
+            }
+        }
+        Hunk { range: piece.now.clone(), new_text }
+    };
+    patched(now, &pieces.iter().map(hunk).collect::<Vec<_>>())
+}
+
+/// Whether a change of the bytes `changed` touches the bytes `of`: they overlap, or one is a place inside the other, or
+/// both are the same place.
+fn touches(changed: &Range<usize>, of: &Range<usize>) -> bool {
+    (changed.start < of.end && of.start < changed.end) || (changed == of && changed.is_empty())
+}
+
+/// The parts of `hunk` between the changes that touch it, each with the old lines it stands for.
+fn pieces(before: &str, after: &str, hunk: &LineHunk, touching: &[&LineHunk]) -> Vec<Piece> {
+    if touching.is_empty() {
+        return vec![Piece { old: hunk.old.clone(), new: hunk.new.clone(), now: 0..0, line: 0 }];
+    }
+    let pairs = Pairs::of(before, after, hunk);
+    let mut pieces: Vec<Piece> = Vec::new();
+    let (mut from, mut old_from) = (hunk.new.start, hunk.old.start);
+    let ends = touching.iter().map(|change| change.old.clone()).chain(std::iter::once(hunk.new.end..hunk.new.end));
+    for gap in ends {
+        let (start, end) = (from, gap.start);
+        from = from.max(gap.end);
+        if start >= end {
+            continue;
+        }
+        // Text typed between two lines replaced none of them: no old line is lost there.
+        let follows = start == hunk.new.start || pieces.last().is_some_and(|last| last.new.end == start);
+        let old_start = if follows { old_from } else { pairs.old_start_from(start).max(old_from) };
+        let old_end = if end == hunk.new.end { hunk.old.end } else { pairs.old_end_before(end).max(old_start) };
+        old_from = old_end;
+        pieces.push(Piece { old: old_start..old_end, new: start..end, now: 0..0, line: 0 });
+    }
+    pieces
+}
+
+/// Which old line of a hunk belongs to which new one: the first to the first, and the last to the last.
+struct Pairs<'a> {
+    /// Where each old line begins, and where the last one ends.
+    old: Vec<usize>,
+    after: &'a str,
+    new: Range<usize>,
+}
+
+impl<'a> Pairs<'a> {
+    fn of(before: &str, after: &'a str, hunk: &LineHunk) -> Self {
+        let mut old = vec![hunk.old.start];
+        for line in before.get(hunk.old.clone()).unwrap_or_default().split_inclusive('\n') {
+            old.push(old.last().map_or(0, |start| start + line.len()));
+        }
+        Self { old, after, new: hunk.new.clone() }
+    }
+
+    /// The end of the old lines that belong to the new ones before `at`.
+    fn old_end_before(&self, at: usize) -> usize {
+        let index = lines(self.after, self.new.start..at).min(self.old.len() - 1);
+        self.old.get(index).copied().unwrap_or_default()
+    }
+
+    /// The start of the old lines that belong to the new ones from `at` on.
+    fn old_start_from(&self, at: usize) -> usize {
+        let rest = line_count(self.after.get(at..self.new.end).unwrap_or_default());
+        let index = (self.old.len() - 1).saturating_sub(rest);
+        self.old.get(index).copied().unwrap_or_default()
+    }
+}
+
+/// Where `bytes` are once the changes that do not touch them were made.
+fn moved(bytes: &Range<usize>, changes: &[LineHunk]) -> Range<usize> {
+    let earlier = changes.iter().filter(|change| change.old.end <= bytes.start);
+    let (grown, shrunk) =
+        earlier.fold((0, 0), |(grown, shrunk), change| (grown + change.new.len(), shrunk + change.old.len()));
+    bytes.start + grown - shrunk..bytes.end + grown - shrunk
+}
+
+fn lines(text: &str, bytes: Range<usize>) -> usize {
+    memchr::memchr_iter(b'\n', text.as_bytes().get(bytes).unwrap_or_default()).count()
+}
+
+fn line_count(text: &str) -> usize {
+    lines(text, 0..text.len()) + usize::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Undoes all that stands; gives the text and the touched lines in it.
+    fn undo(before: &str, after: &str, now: &str) -> (String, Vec<Range<usize>>) {
+        standing(before, after, now).undone(before, now)
+    }
+
+    #[track_caller]
+    fn check(before: &str, after: &str, now: &str, expected: &str, touched: Option<Range<usize>>) {
+        assert_eq!(undo(before, after, now), (expected.to_owned(), touched.into_iter().collect()));
+    }
+
+    #[test]
+    fn what_nobody_touched_is_undone_as_a_whole() {
+        check("a\nb\nc\n", "a\nB\nc\nd\n", "a\nB\nc\nd\n", "a\nb\nc\n", None);
+        check("a\nb\nc\n", "a\nB\nc\n", "new\na\nnew\nB\nC\n", "new\na\nnew\nb\nC\n", None);
+        check("a\nb\nc\n", "A\nb\nC\n", "A\nB\nC\n", "a\nB\nc\n", None);
+    }
+
+    #[test]
+    fn the_rest_of_a_hunk_is_undone_around_a_line_of_somebody_else() {
+        check("", "1\n2\n3\n", "1\nmine\n2\n3\n", "mine\n", Some(0..1));
+        check("", "1\n2\n3\n", "1\nTWO\n3\n", "TWO\n", Some(0..1));
+        check("a\nb\nc\n", "A\nB\nC\n", "A\nmine\nC\n", "a\nmine\nc\n", Some(1..2));
+        check("a\nb\nc\n", "A\nB\nC\n", "A\nmine\nB\nC\n", "a\nmine\nb\nc\n", Some(1..2));
+        check("x\na\ny\n", "x\nA\ny\n", "x\nAA\ny\n", "x\nAA\ny\n", Some(1..2));
+        check("x\n1\n2\ny\n", "x\nn\nm\nA\nB\ny\n", "x\nmine\nm\nA\nB\ny\n", "x\nmine\n1\n2\ny\n", Some(1..2));
+        check("x\n1\n2\n3\ny\n", "x\nA\nB\ny\n", "x\nA\nmine\nB\ny\n", "x\n1\nmine\n2\n3\ny\n", Some(2..3));
+    }
+
+    #[test]
+    fn removed_lines_come_back_unless_something_else_stands_there() {
+        check("a\nb\nc\n", "a\nc\n", "A\nc\n", "A\nb\nc\n", None);
+        check("a\nb\nc\n", "a\nc\n", "a\nmine\nc\n", "a\nmine\nc\n", Some(1..2));
+        check("a\nb\nc\n", "a\nc\n", "mine\n", "mine\n", Some(0..1));
+    }
+
+    #[test]
+    fn what_somebody_undid_by_hand_is_not_reported() {
+        check("a\nb\n", "a\nB\n", "a\nb\n", "a\nb\n", None);
+        check("a\n", "a\nb\n", "a\n", "a\n", None);
+        check("a\nb\n", "a\n", "a\nb\nmore\n", "a\nb\nmore\n", None);
+    }
+
+    #[test]
+    fn a_last_line_without_a_line_break_runs_into_no_other() {
+        check("a\nb", "a\nB\n", "a\nB\nmine\n", "a\nb\nmine\n", None);
+        check("a\r\nb", "a\r\nB\r\n", "a\r\nB\r\nmine\r\n", "a\r\nb\r\nmine\r\n", None);
+        check("a\nb", "a\n", "A", "A\nb", None);
+    }
+
+    /// Lines that are somebody's: `b` were there before, `m` are the model's, `p` the person's.
+    fn edited(lines: &[String], edits: &[(usize, usize, usize)], who: char) -> Vec<String> {
+        let mut lines = lines.to_vec();
+        for (number, &(at, removed, added)) in edits.iter().enumerate() {
+            let at = at % (lines.len() + 1);
+            let end = (at + removed).min(lines.len());
+            lines.splice(at..end, (0..added).map(|line| format!("{who}{number}-{line}\n")));
+        }
+        lines
+    }
+
+    fn edits() -> impl Strategy<Value = Vec<(usize, usize, usize)>> {
+        vec((0..40_usize, 0..4_usize, 0..4_usize), 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn undoing_takes_all_of_the_change_and_nothing_of_somebody_else(
+            count in 0..20_usize, model in edits(), person in edits(), last_break in any::<bool>(),
+        ) {
+            let mut before: Vec<String> = (0..count).map(|line| format!("b{line}\n")).collect();
+            if let Some(last) = before.last_mut().filter(|_| !last_break) {
+                last.pop();
+            }
+            let after = edited(&before, &model, 'm');
+            let now = edited(&after, &person, 'p');
+            let whole = |lines: &[String]| -> String {
+                // A line break that is missing inside is one somebody else would have typed.
+                let count = lines.len();
+                let line = |(index, line): (usize, &String)| {
+                    if index + 1 < count && !line.ends_with('\n') { format!("{line}\n") } else { line.clone() }
+                };
+                lines.iter().enumerate().map(line).collect()
+            };
+            let (before, after, now) = (whole(&before), whole(&after), whole(&now));
+            let standing = standing(&before, &after, &now);
+            let (undone, touched) = standing.undone(&before, &now);
+            let of = |text: &str, who: char| -> Vec<String> {
+                text.lines().filter(|line| line.starts_with(who)).map(str::to_owned).collect()
+            };
+            prop_assert_eq!(of(&undone, 'm'), Vec::<String>::new());
+            prop_assert_eq!(of(&undone, 'p'), of(&now, 'p'));
+            let known: std::collections::BTreeSet<&str> = before.lines().collect();
+            prop_assert!(of(&undone, 'b').iter().all(|line| known.contains(line.as_str())));
+            if now == after {
+                prop_assert_eq!((undone.as_str(), touched.len()), (before.as_str(), 0));
+            }
+            for lines in touched {
+                prop_assert!(undone.lines().skip(lines.start).take(lines.len()).all(|line| line.starts_with('p')));
+            }
+            // And back again.
+            prop_assert_eq!(undo(&now, &undone, &undone), (now, Vec::new()));
+        }
+
+        #[test]
+        fn pieces_are_apart_and_in_order(
+            before in "[ab\n]{0,20}", after in "[ab\n]{0,20}", now in "[ab\n]{0,20}",
+        ) {
+            let Standing { pieces, .. } = standing(&before, &after, &now);
+            for piece in &pieces {
+                prop_assert_eq!(after.get(piece.new.clone()), now.get(piece.now.clone()));
+            }
+            for pair in pieces.windows(2) {
+                prop_assert!(pair[0].old.end <= pair[1].old.start);
+                prop_assert!(pair[0].new.end <= pair[1].new.start && pair[0].now.end <= pair[1].now.start);
+            }
+        }
+    }
+}
