@@ -18,6 +18,7 @@ mod live;
 pub mod prompt;
 mod schedule;
 mod steps;
+pub mod text;
 mod turn;
 
 pub use entry::Entry;

@@ -23,8 +23,8 @@ mod sources;
 
 pub use commands::UserCommand;
 pub use environment::{Environment, Proxy};
-pub use model::{KeySource, ModelSettings, NoModel};
+pub use model::{KeySource, ModelSettings, NoModel, ProviderEntry};
 pub use options::{Api, BaseUrl, CommandLine, McpOptions, Mode, Options, Permissions, Prices, schema};
 pub use problem::{Place, Problem};
-pub use providers::{PROVIDERS, Provider};
+pub use providers::{PROVIDERS, Provider, best};
 pub use settings::{Entry, Flags, Limits, McpServer, Settings, Sources};

@@ -17,14 +17,19 @@ pub mod collect;
 mod corpus;
 mod date;
 mod decoder;
+mod effort;
 #[cfg(test)]
 mod encoding;
 mod endpoint;
+mod family;
 mod fault;
 #[cfg(test)]
 mod faults;
+mod host;
 mod http;
 mod key;
+mod known;
+mod learned;
 mod lenient;
 mod messages;
 mod provider;
@@ -34,6 +39,9 @@ mod request;
 mod responses;
 mod silence;
 pub mod sse;
+mod thinking;
+mod whole;
+mod window;
 mod wire;
 
 use std::sync::Arc;
@@ -48,7 +56,9 @@ pub use batch::Batch;
 pub use catalog::{LocalServer, ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
-pub use endpoint::{Effort, Endpoint, Key, Prices, Proxy, TimeLimits};
+pub use effort::Effort;
+pub use endpoint::{Endpoint, Key, Prices, Proxy, TimeLimits};
+pub use family::Known;
 pub use provider::Provider;
 
 /// One entry of a conversation, in no provider's dialect.
@@ -93,7 +103,7 @@ pub enum Part {
 pub struct AssistantMessage {
     /// All text of the answer.
     pub text: String,
-    /// Reasoning, kept verbatim so that it can be replayed to the provider that made it.
+    /// What goes back verbatim to the provider that made it, in its order.
     pub reasoning: Vec<ReasoningItem>,
     /// The words of a refusal; empty when there is none.
     pub refusal: String,
@@ -101,7 +111,8 @@ pub struct AssistantMessage {
     pub calls: Vec<ToolCall>,
 }
 
-/// A piece of reasoning in the words of the dialect that made it; foreign ones are left out of a request.
+/// A piece of an answer in the words of the dialect that made it: reasoning, or all items of an answer in their order where
+/// the order counts. Foreign ones are left out of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReasoningItem {
     /// The dialect the item belongs to.
@@ -142,7 +153,7 @@ pub enum Arguments {
 }
 
 /// The answer to one call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The [`ToolCall::id`] it answers.
     pub call_id: String,
@@ -151,6 +162,18 @@ pub struct ToolResult {
     /// Whether the tool failed.
     #[serde(default)]
     pub is_error: bool,
+    /// What it shows, for models that see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+}
+
+/// An image in a result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Image {
+    /// Such as `image/png`.
+    pub mime_type: String,
+    /// The bytes in base64.
+    pub data: String,
 }
 
 /// A tool as the model is told of it.
@@ -162,6 +185,9 @@ pub struct ToolSpec {
     pub description: String,
     /// JSON Schema of its arguments.
     pub parameters: Value,
+    /// Whether its arguments hold long texts, which are shown while they are still being written.
+    #[serde(skip)]
+    pub streams: bool,
 }
 
 /// The three wire dialects.
@@ -177,6 +203,16 @@ pub enum Api {
     Messages,
 }
 
+impl std::fmt::Display for Api {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Messages => "messages",
+        })
+    }
+}
+
 /// What stays the same in every request of a session; made once by [`Provider::preamble`].
 #[derive(Debug, Clone)]
 pub struct Preamble {
@@ -184,6 +220,10 @@ pub struct Preamble {
     pub bytes: Bytes,
     /// The names of the tools: a call that a model wrote as text is known by them.
     pub tools: Arc<[String]>,
+    /// What it was made of, to be made again in another dialect.
+    pub instructions: Arc<Instructions>,
+    /// What the server wants between results and a person's words.
+    pub(super) gap: Bytes,
 }
 
 /// One request: shared bytes put side by side.
@@ -193,6 +233,8 @@ pub struct ModelRequest {
     pub preamble: Preamble,
     /// The conversation, each message as [`Provider::encode`] made it.
     pub messages: Vec<Bytes>,
+    /// Whether the model may answer with calls.
+    pub may_call: bool,
 }
 
 /// What comes back, in order.
@@ -254,6 +296,8 @@ pub struct Usage {
     pub output: u64,
     /// Tokens of `input` that came from the provider's cache.
     pub cached: u64,
+    /// Tokens of `input` that were written into it, where the provider says.
+    pub written: u64,
     /// Tokens of `output` that were reasoning.
     pub reasoning: u64,
     /// US dollars, where the provider says or the configuration has prices.
@@ -274,6 +318,8 @@ pub enum Finish {
     ContentFilter,
     /// It refused.
     Refusal,
+    /// It pauses: the same request, with this answer at its end, lets it go on.
+    Pause,
     /// Anything else, in the provider's word.
     Other(String),
 }
@@ -322,10 +368,12 @@ pub enum ErrorCode {
 pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
 
 /// The tools and the system prompt of a session, as [`Provider::preamble`] takes them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Instructions {
     /// The system prompt.
     pub system: String,
     /// The tools, in a fixed order.
     pub tools: Arc<[ToolSpec]>,
+    /// The name of the conversation: the key of its cache, the same in every process.
+    pub conversation: Arc<str>,
 }

@@ -14,6 +14,7 @@ mod documents;
 mod events;
 mod handshake;
 mod lsp;
+mod models;
 mod options;
 mod permission;
 mod review;

@@ -4,9 +4,11 @@
 //! actor never waits for the reader of its events while a command is at the door, so a cancel is heard however slow
 //! the editor is. Each turn is a task of its own: a panic becomes an error event, never a dead session.
 
+pub mod check;
 mod checkpoint;
 mod connect;
 mod context;
+mod offers;
 pub mod permission;
 mod questions;
 mod resume;
@@ -23,7 +25,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::event::{AgentEvent, Termination, Usage};
@@ -34,7 +36,7 @@ use crate::config::{Mode, Settings};
 pub use crate::model::Effort;
 use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::tools::process::Shell;
-use crate::tools::{Redactor, Tool, mcp};
+use crate::tools::{Redactor, Tool, ToolKind, mcp};
 use crate::workspace::{Skill, Workspace};
 use checkpoint::Checkpoints;
 pub use checkpoint::{Left, Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
@@ -43,6 +45,7 @@ pub use connect::{
     surroundings,
 };
 pub use context::{Completer, Completion, Mentionable, typed_mention};
+pub use offers::{Candidate, OfferedModel, OfferedProvider, chosen, providers};
 use permission::Policy;
 use permission::remembered::Remembered;
 use questions::Questions;
@@ -58,7 +61,7 @@ const MAILBOX: usize = 32;
 const STEPS: usize = 32;
 /// What stands in the history where a turn ended without an answer: many chat templates refuse a conversation in which
 /// the roles do not take turns.
-const UNANSWERED: &str = "(no answer: the request failed or was cancelled)";
+const UNANSWERED: &str = "(no answer)";
 
 /// What can be asked of a session.
 #[derive(Debug)]
@@ -213,6 +216,8 @@ struct Actor {
     guidance: Guidance,
     /// It was encoded for another model.
     stale: bool,
+    /// A better model than the one that stands for a key, while it is looked for.
+    better: JoinSet<Option<Provider>>,
     /// The folder of the person's own `AGENTS.md`.
     own_files: Option<PathBuf>,
     /// What was kept of it and waits for a model to be encoded for.
@@ -243,10 +248,14 @@ impl Actor {
         end: CancellationToken,
     ) -> Self {
         let id = Arc::clone(&setup.id);
+        let mut better = JoinSet::new();
+        if let Some(provider) = setup.provider.as_ref().ok().filter(|_| setup.by_key) {
+            better.spawn(offers::better(provider.clone()));
+        }
         let folders = setup.workspace.roots().iter().map(|root| root.path().to_owned()).collect();
         Self {
             id: setup.id,
-            model: setup.provider.map(|provider| Model::new(provider, &setup.workspace, &setup.tools)),
+            model: setup.provider.map(|provider| Model::new(provider, &id, &setup.workspace, &setup.tools)),
             effort: None,
             workspace: setup.workspace,
             tools: setup.tools,
@@ -263,6 +272,7 @@ impl Actor {
             history: Vec::new(),
             guidance: Guidance::default(),
             stale: false,
+            better,
             own_files: setup.own_files,
             kept: Vec::new(),
             turns: 0,
@@ -289,19 +299,26 @@ struct Model {
 }
 
 impl Model {
-    fn new(provider: Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Self {
-        let preamble = preamble(&provider, workspace, tools);
+    fn new(provider: Provider, id: &SessionId, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Self {
+        let preamble = preamble(&provider, id, workspace, tools);
         Self { provider, preamble }
     }
 }
 
-/// The bytes that open every request with these tools.
-fn preamble(provider: &Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Preamble {
+/// The bytes that open every request with these tools in the conversation `id`.
+fn preamble(provider: &Provider, id: &SessionId, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Preamble {
+    let edits_by_patch = tools.iter().any(|tool| tool.name() == "apply_patch");
+    let system = prompt::system(provider, workspace, edits_by_patch);
     let tools = tools.iter().map(|tool| spec(&**tool)).collect();
-    provider.preamble(&Instructions { system: prompt::system(workspace), tools })
+    provider.preamble(&Instructions { system, tools, conversation: Arc::clone(id) })
 }
 
 /// A tool as the model is told of it.
 fn spec(tool: &dyn Tool) -> ToolSpec {
-    ToolSpec { name: tool.name().to_owned(), description: tool.description().to_owned(), parameters: tool.parameters() }
+    ToolSpec {
+        name: tool.name().to_owned(),
+        description: tool.description().to_owned(),
+        parameters: tool.parameters(),
+        streams: tool.kind() == ToolKind::Edit,
+    }
 }

@@ -159,6 +159,8 @@ pub struct ToolContext {
     pub secrets: Redactor,
     /// What was shown; `None` until it is decided that the call may do this and nothing else.
     pub decided: Option<Arc<Preview>>,
+    /// How many tokens the model reads at once, where that is known: a result takes a fraction of it.
+    pub window: Option<u64>,
 }
 
 impl ToolContext {
@@ -172,6 +174,7 @@ impl ToolContext {
             live: Live::default(),
             secrets: Redactor::default(),
             decided: None,
+            window: None,
         }
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Answer {
 /// How an answer ended.
 pub(super) enum End {
     Stop,
+    /// The provider wants the same request again, with this answer at its end.
+    Pause,
     Length,
     Filtered,
     Refused,
@@ -198,6 +200,7 @@ impl Listener<'_> {
                 End::Failed(cut.filter(|_| message == AssistantMessage::default()).unwrap_or_else(truncated))
             }
             Outcome::Ok => match finish {
+                Some(Finish::Pause) => End::Pause,
                 Some(Finish::Length) => End::Length,
                 Some(Finish::ContentFilter) => End::Filtered,
                 Some(Finish::Refusal) => End::Refused,

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Entry;
+use super::text::{fenced, fenced_blocks};
+use super::{Entry, guidance};
 use crate::model::{Arguments, AssistantMessage, Message, Part, Provider, ToolCall, ToolResult};
 
 /// Bytes of a request that are about a token.
@@ -23,10 +24,81 @@ const LONG: usize = 8000;
 /// Files that are named in a summary.
 const FILES: usize = 30;
 
+/// Bytes of the person's own words that a summary keeps.
+const WORDS: usize = 16_000;
+
 /// What the model is asked for.
-pub(super) const ASK: &str = "Summarize the conversation so far for yourself: it will be replaced by what you write now. \
-    Keep what the user wants (in their words where it matters), every decision and its reason, what was done and \
-    found in which file, what failed, and what comes next. Leave out what can be read again. Call no tools.";
+pub(super) const ASK: &str = "Summarize the conversation so far for yourself: it will be replaced by what you write now, \
+    beside the user's own messages and the instructions of the project, which are kept word for word. Use these headings:\n\
+    ## Task\nWhat the user wants now, and what was settled on the way, with its reason.\n\
+    ## State\nWhat is done, what works, what is half done.\n\
+    ## Files\nEach file that matters, as path:line, with what is in it or was changed in it.\n\
+    ## Commands\nThose that worked and those that failed, with what they said.\n\
+    ## Next steps\nWhat comes next, in its order.\n\
+    Leave out what can be read again. Call no tools.";
+
+/// Stands before a person's message that is kept word for word.
+const SAID: &str = "I said";
+
+/// What a person said, in a message of the history.
+fn said(message: &Message) -> Vec<String> {
+    let Message::User { parts } = message else { return Vec::new() };
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        Part::Image { .. } => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n\n");
+    let before = fenced_blocks(&text, SAID);
+    if !before.is_empty() {
+        return before.into_iter().map(|(_, inside)| inside.to_owned()).collect();
+    }
+    let mut words = text.clone();
+    for block in guidance::blocks(&text) {
+        words = words.replace(block, "");
+    }
+    let words = words.trim();
+    if words.is_empty() { Vec::new() } else { vec![middle_out(words)] }
+}
+
+/// What the summary cannot replace: the instructions that came with prompts, and the person's own words, the first and the
+/// last of them before those between.
+fn verbatim(old: &[Arc<Entry>]) -> String {
+    let messages: Vec<_> = old.iter().map(|entry| entry.message()).collect();
+    let mut rules: Vec<String> = Vec::new();
+    for message in &messages {
+        let Message::User { parts } = &**message else { continue };
+        for part in parts {
+            if let Part::Text { text } = part {
+                for block in guidance::blocks(text) {
+                    if !rules.iter().any(|known| known == block) {
+                        rules.push(block.to_owned());
+                    }
+                }
+            }
+        }
+    }
+    let words: Vec<String> = messages.iter().flat_map(|message| said(message)).collect();
+    // A short conversation would become no shorter.
+    let size = old.iter().map(|entry| entry.encoded().len()).sum::<usize>();
+    let words = fitting(words, WORDS.min(size / 2)).into_iter().map(|words| fenced(SAID, &words));
+    rules.into_iter().chain(words).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The first and the last of `words` that have room together, in their order.
+fn fitting(words: Vec<String>, mut room: usize) -> Vec<String> {
+    let order = (0..words.len().min(1)).chain((1..words.len()).rev());
+    let mut fit: Vec<usize> = order
+        .take_while(|&index| {
+            let length = words.get(index).map_or(0, String::len);
+            let fits = length <= room;
+            room = room.saturating_sub(length);
+            fits
+        })
+        .collect();
+    fit.sort_unstable();
+    let mut words: Vec<Option<String>> = words.into_iter().map(Some).collect();
+    fit.into_iter().filter_map(|index| words.get_mut(index)?.take()).collect()
+}
 
 /// About how many tokens a message is.
 pub(super) fn tokens(entry: &Entry) -> u64 {
@@ -145,13 +217,15 @@ pub(super) fn summarized(
     provider: &Provider,
 ) -> Vec<Arc<Entry>> {
     let text = format!("{}{}", summary.trim(), facts(old));
+    let verbatim = verbatim(old);
     let opening = if matches!(newest.first().map(|entry| entry.outline()), Some(Message::Assistant(_))) {
-        let text =
-            format!("The conversation so far, in your own summary:\n\n{text}\n\nGo on with what you were doing.");
+        let text = format!(
+            "{verbatim}\n\nThe conversation so far, in your own summary:\n\n{text}\n\nGo on with what you were doing."
+        );
         vec![Message::User { parts: vec![Part::Text { text }] }]
     } else {
         // Some templates take no two user messages in a row.
-        let question = Part::Text { text: "What was said and done so far?".to_owned() };
+        let question = Part::Text { text: format!("{verbatim}\n\nWhat was said and done so far?") };
         let answer = AssistantMessage { text, ..AssistantMessage::default() };
         vec![Message::User { parts: vec![question] }, Message::Assistant(answer)]
     };
@@ -215,7 +289,8 @@ mod tests {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let call = ToolCall { id: id.into(), name: name.into(), arguments: Arguments::Object(arguments) };
         let answer = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
-        let result = ToolResult { call_id: id.into(), content: content.into(), is_error: false };
+        let result =
+            ToolResult { call_id: id.into(), content: content.into(), is_error: false, ..ToolResult::default() };
         [Message::Assistant(answer), Message::Results { results: vec![result] }].map(|m| Entry::new(m, &provider()))
     }
 
@@ -263,11 +338,32 @@ mod tests {
             panic!("a conversation begins with the person")
         };
         let Part::Text { text } = &parts[0] else { panic!("in words") };
-        for part in ["We look for it.", "- [completed] Find it", "the last first: a.rs", "Go on"] {
+        for part in [
+            "I said:\n```\nchange it\n```",
+            "We look for it.",
+            "- [completed] Find it",
+            "the last first: a.rs",
+            "Go on",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         let whole = summarized(&entries, "All done.", &[], &provider());
         assert!(matches!(whole[1].outline(), Message::Assistant(answer) if answer.text.contains("b.rs, a.rs")));
+    }
+
+    #[test]
+    fn a_summary_keeps_instructions_and_words_however_often_it_is_made() {
+        let rules = guidance::Rules::new(std::path::Path::new("/w/AGENTS.md"), "Use tabs.").to_string();
+        let mut entries = vec![user(&format!("the task\n\n{rules}"))];
+        entries.extend(round("1", "read_file", json!({ "path": "a.rs" }), "text"));
+        entries.push(user("and blue, please"));
+        for summary in ["First.", "Second."] {
+            entries = summarized(&entries, summary, &[], &provider());
+            let text = String::from_utf8(entries[0].encoded().to_vec()).unwrap();
+            for words in ["the task", "and blue, please", "Use tabs."] {
+                assert_eq!(text.matches(words).count(), 1, "{words}: {text}");
+            }
+        }
     }
 
     #[test]

@@ -133,6 +133,7 @@ mod tests {
             call_id: "c".into(),
             content,
             is_error,
+            images: Vec::new(),
         });
         prop_oneof![
             prop::collection::vec(part, 0..5).prop_map(|parts| Message::User { parts }),
@@ -154,8 +155,12 @@ mod tests {
     #[test]
     fn a_long_text_is_held_once() {
         let text = "a \"line\"\n".repeat(100);
-        let results =
-            [&text, &text].map(|text| ToolResult { call_id: "c".into(), content: text.clone(), is_error: false });
+        let results = [&text, &text].map(|text| ToolResult {
+            call_id: "c".into(),
+            content: text.clone(),
+            is_error: false,
+            ..ToolResult::default()
+        });
         for provider in providers() {
             let entry = Entry::new(Message::Results { results: results.to_vec() }, &provider);
             let Message::Results { results: outline } = entry.outline() else { panic!("results stay results") };

@@ -25,6 +25,11 @@ pub enum AgentEvent {
         #[serde(skip_serializing_if = "Option::is_none")]
         context_window: Option<u64>,
     },
+    /// The model's window became known, or turned out to be another one.
+    Window {
+        /// How many tokens the model reads at once.
+        tokens: u64,
+    },
     /// A request to the model begins.
     IterationStart {
         /// Counted from 1.

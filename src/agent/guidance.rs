@@ -14,12 +14,14 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::prompt::{cut, fenced};
+use super::text::{cut, fenced, fenced_blocks};
 use crate::model::{Message, Part};
 use crate::workspace::{Workspace, WorkspacePath};
 
 /// The name of a file of instructions.
 pub const FILE: &str = "AGENTS.md";
+/// What other agents call theirs: read where there is no [`FILE`], the first that is there.
+const OTHERS: [&str; 4] = ["CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".cursorrules"];
 /// The most bytes of one.
 const LONGEST: usize = 32 << 10;
 /// An editor that does not say what a file holds is not waited for.
@@ -58,7 +60,7 @@ impl Guidance {
     /// The instructions of the folders between the workspace folder and `file` that the model has not got yet, the outermost
     /// first. Those of the workspace folder itself come with a prompt.
     pub async fn about(&self, workspace: &Workspace, file: &WorkspacePath) -> Vec<Rules> {
-        let mut paths = self.claimed(workspace, above(workspace, file));
+        let mut paths = self.claimed(above(workspace, file));
         // What the model reads or writes by itself, it knows.
         paths.retain(|path| path.real() != file.real());
         read(workspace, &paths).await
@@ -66,14 +68,13 @@ impl Guidance {
 
     /// The instructions of the workspace folders that the model has not got yet.
     pub async fn everywhere(&self, workspace: &Workspace) -> Vec<Rules> {
-        let paths = workspace.roots().iter().filter_map(|root| workspace.resolve_path(&root.path().join(FILE)).ok());
-        let paths = self.claimed(workspace, paths.collect());
+        let paths = workspace.roots().iter().filter_map(|root| of_folder(workspace, root.path()));
+        let paths = self.claimed(paths.collect());
         read(workspace, &paths).await
     }
 
-    /// Those of `paths` that are there and that the model has not got: all for one call, however many run side by side.
-    fn claimed(&self, workspace: &Workspace, mut paths: Vec<WorkspacePath>) -> Vec<WorkspacePath> {
-        paths.retain(|path| workspace.document(path).is_some() || path.real().is_file());
+    /// Those of `paths` that the model has not got: all for one call, however many run side by side.
+    fn claimed(&self, mut paths: Vec<WorkspacePath>) -> Vec<WorkspacePath> {
         let mut known = self.lock();
         paths.retain(|path| known.insert(path.absolute().display().to_string()));
         paths
@@ -116,12 +117,24 @@ async fn read(workspace: &Workspace, paths: &[WorkspacePath]) -> Vec<Rules> {
     found
 }
 
-/// Where the instructions of the folders between the workspace folder and `file` would be.
+/// The instructions of a folder.
+fn of_folder(workspace: &Workspace, folder: &Path) -> Option<WorkspacePath> {
+    let names = std::iter::once(FILE).chain(OTHERS);
+    let mut paths = names.filter_map(|name| workspace.resolve_path(&folder.join(name)).ok());
+    paths.find(|path| workspace.document(path).is_some() || path.real().is_file())
+}
+
+/// The blocks of instructions in a person's message, whole, as [`Rules`] writes them.
+pub(super) fn blocks(text: &str) -> Vec<&str> {
+    fenced_blocks(text, BEGIN).into_iter().map(|(whole, _)| whole).collect()
+}
+
+/// The instructions of the folders between the workspace folder and `file`.
 fn above(workspace: &Workspace, file: &WorkspacePath) -> Vec<WorkspacePath> {
     let real = file.real();
     let depth = file.target().components().count();
     let folders: Vec<&Path> = real.ancestors().skip(1).take(depth.saturating_sub(1)).collect();
-    folders.iter().rev().filter_map(|folder| workspace.resolve_path(&folder.join(FILE)).ok()).collect()
+    folders.iter().rev().filter_map(|folder| of_folder(workspace, folder)).collect()
 }
 
 /// The files whose instructions stand in `text`.
@@ -141,7 +154,7 @@ mod tests {
         guidance.lock().insert("/w/gone/AGENTS.md".to_owned());
         let rules = |path: &str| Rules::new(Path::new(path), "Use tabs.").to_string();
         let content = format!("1\tfn a() {{}}\n{}", rules("/w/a b/AGENTS.md"));
-        let result = ToolResult { call_id: String::new(), content, is_error: false };
+        let result = ToolResult { call_id: String::new(), content, is_error: false, ..ToolResult::default() };
         let text = format!("see\n\n{}\n\n{}", rules("/w/c/AGENTS.md"), rules("/w/c/d/AGENTS.md"));
         let messages = [Message::Results { results: vec![result] }, Message::User { parts: vec![Part::Text { text }] }];
         guidance.recall(messages.iter());

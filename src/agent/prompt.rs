@@ -3,11 +3,14 @@
 //! before it stay what they were.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::guidance::Rules;
-use crate::model::{Message, Part, ToolResult};
-use crate::workspace::{Skill, Workspace};
+use super::text::fenced;
+use crate::model::{Message, Part, Provider, ToolResult};
+use crate::workspace::{Root, Skill, Workspace};
 
 /// One message of a person.
 #[derive(Debug, Clone, Default)]
@@ -90,13 +93,28 @@ pub struct Focus {
     pub lines: (u32, u32),
 }
 
-/// The system prompt of a session.
+/// A window up to this size has no room for the whole system prompt, in tokens.
+const SMALL_WINDOW: u64 = 16_384;
+
+/// The system prompt of a session: the same for the same model, machine and workspace, also in another process.
 #[must_use]
-pub fn system(workspace: &Workspace) -> String {
-    let mut text = include_str!("system.md").to_owned();
+pub fn system(provider: &Provider, workspace: &Workspace, edits_by_patch: bool) -> String {
+    let is_small = provider.window().is_some_and(|window| window <= SMALL_WINDOW);
+    let text = if is_small { include_str!("small.md") } else { include_str!("system.md") };
+    let mut text = text.replace("{edit}", if edits_by_patch { "apply_patch" } else { "edit_file" });
+    if let Some(habit) = provider.habit() {
+        let _ = write!(text, "{habit}\n");
+    }
+    let today = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let today = today.split('T').next().unwrap_or_default();
     let roots = workspace.roots();
+    let git = match roots.first().and_then(|root| branch(root)) {
+        Some(branch) => format!("git branch {branch}"),
+        None => "no git".to_owned(),
+    };
+    let _ = writeln!(text, "\nSystem: {} {}; today: {today}; {git}", std::env::consts::OS, std::env::consts::ARCH);
     if let Some((first, more)) = roots.split_first() {
-        let _ = write!(text, "\nWorkspace: {}\n", first.path().display());
+        let _ = writeln!(text, "Workspace: {}", first.path().display());
         for root in more {
             let _ = writeln!(text, "Further root: {}", root.path().display());
         }
@@ -104,9 +122,37 @@ pub fn system(workspace: &Workspace) -> String {
     text
 }
 
+/// The branch that is checked out, read from git's own file: no process is started for it.
+fn branch(root: &Root) -> Option<String> {
+    let mut head = String::new();
+    root.open_file(Path::new(".git/HEAD")).ok()?.take(1024).read_to_string(&mut head).ok()?;
+    Some(head.trim().strip_prefix("ref: refs/heads/").unwrap_or("(detached)").to_owned())
+}
+
+/// What the mode of a message means for the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Reading and planning only.
+    Plan,
+    /// The plan of the message before may be carried out.
+    Go,
+    /// Nothing new.
+    Usual,
+}
+
+const PLAN: &str = "(mode plan: read only. Do not call tools that change files; present a plan)";
+const GO: &str = "(the mode is no longer plan: tools that change files can be called again)";
+
+/// Whether the model was told in this message to plan only.
+#[must_use]
+pub fn plans_only(message: &Message) -> bool {
+    let Message::User { parts } = message else { return false };
+    parts.iter().any(|part| matches!(part, Part::Text { text } if text.ends_with(PLAN)))
+}
+
 /// The parts of the user message for a prompt.
 #[must_use]
-pub fn render(prompt: Prompt, plan_only: bool) -> Vec<Part> {
+pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
     let mut text = String::new();
     let mut parts = Vec::new();
     for part in prompt.parts {
@@ -128,8 +174,10 @@ pub fn render(prompt: Prompt, plan_only: bool) -> Vec<Part> {
     if let Some(Focus { path, lines: (first, last) }) = prompt.focus {
         push_block(&mut text, &format!("(the user is looking at {}, {})", path.display(), span(first, last)));
     }
-    if plan_only {
-        push_block(&mut text, "(mode plan: read only. Do not call tools that change files; present a plan)");
+    match stage {
+        Stage::Plan => push_block(&mut text, PLAN),
+        Stage::Go => push_block(&mut text, GO),
+        Stage::Usual => {}
     }
     flush(&mut text, &mut parts);
     parts
@@ -153,21 +201,6 @@ fn quote(name: &str, lines: Option<(u32, u32)>, text: &str) -> String {
     fenced(&format!("From {name}{place} (as it is in the editor now)"), text)
 }
 
-/// A fence longer than any in the text, so that the text cannot close it.
-pub(super) fn fenced(heading: &str, text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
-    let end = if text.ends_with('\n') { "" } else { "\n" };
-    format!("{heading}:\n{fence}\n{text}{end}{fence}")
-}
-
-/// The first `limit` bytes of a text, and how much is missing and why.
-#[must_use]
-pub fn cut(text: &str, limit: usize, why: &str) -> String {
-    let (head, rest) = text.split_at(text.floor_char_boundary(limit));
-    if rest.is_empty() { head.to_owned() } else { format!("{head}\n… ({} bytes left out: {why})", rest.len()) }
-}
-
 fn span(first: u32, last: u32) -> String {
     if first == last { format!("line {first}") } else { format!("lines {first}-{last}") }
 }
@@ -183,6 +216,7 @@ pub fn missing_results(last: &Message) -> Option<Message> {
             call_id: call.id.clone(),
             content: "not run: the turn broke before it".to_owned(),
             is_error: true,
+            images: Vec::new(),
         })
         .collect();
     (!results.is_empty()).then_some(Message::Results { results })
@@ -201,7 +235,7 @@ mod tests {
             ],
             focus: Some(Focus { path: "/w/a.md".into(), lines: (3, 3) }),
         };
-        let parts = render(prompt, false);
+        let parts = render(prompt, Stage::Usual);
         assert_eq!(
             parts,
             [Part::Text {
@@ -213,17 +247,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut_and_told() {
-        assert_eq!(cut("short", 9, "why"), "short");
-        assert_eq!(cut("ééé", 3, "why"), "é\n… (4 bytes left out: why)");
-    }
-
-    #[test]
     fn images_keep_their_place_among_the_words() {
         let image = || Attachment::Image { mime_type: "image/png".into(), data: "AA==".into() };
         let prompt =
             Prompt { parts: vec![Attachment::Text("see".into()), image(), Attachment::Text("?".into())], focus: None };
-        let kinds: Vec<_> = render(prompt, false).iter().map(|part| matches!(part, Part::Image { .. })).collect();
+        let kinds: Vec<_> =
+            render(prompt, Stage::Usual).iter().map(|part| matches!(part, Part::Image { .. })).collect();
         assert_eq!(kinds, [false, true, false]);
     }
 }

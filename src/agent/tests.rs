@@ -99,7 +99,7 @@ impl Play {
         let turn = Turn {
             id: "t".into(),
             goal: Goal::Answer,
-            preamble: provider.preamble(&Instructions { system: "Be brief.".into(), tools: [].into() }),
+            preamble: provider.preamble(&Instructions { system: "Be brief.".into(), ..Instructions::default() }),
             history: vec![Entry::new(message, &provider)],
             provider,
             tools,
@@ -320,13 +320,18 @@ async fn the_wait_and_the_run_of_a_call_are_measured_apart() {
     assert!(*b_wait >= 20.0 && b_run < b_wait, "b waited {b_wait} ms and ran {b_run} ms");
 }
 
+/// 120 tokens.
+fn usage() -> Value {
+    json!({ "usage": { "prompt_tokens": 100, "completion_tokens": 20 } })
+}
+
 fn a_turn(turn: Allowance) -> Limits {
     Limits { turn, ..Limits::default() }
 }
 
 /// Plays rounds of calls until this limit, which the notice names, stops the turn.
 async fn stopped_by(limits: Limits, requests: usize, named: &str) {
-    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n }))]);
+    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n })), usage()]);
     let mut play = Play::free((0..9).map(round).collect(), limits);
     assert_eq!(play.end().await, Termination::MaxTurnRequests, "{named}");
     assert_eq!(play.model.requests().len(), requests, "{named}");
@@ -338,7 +343,6 @@ async fn stopped_by(limits: Limits, requests: usize, named: &str) {
 async fn limits_end_a_turn_between_two_requests() {
     let any = Allowance::default();
     stopped_by(a_turn(Allowance { iterations: Some(3), ..any }), 3, "limits.iterations").await;
-    // The rehearsal counts 120 tokens a request.
     stopped_by(a_turn(Allowance { tokens: Some(240), ..any }), 2, "240 tokens (limits.tokens)").await;
     let session = Limits { session: Allowance { iterations: Some(3), ..any }, ..Limits::default() };
     stopped_by(session, 3, "3 requests to the model in this session (limits.session-iterations)").await;
@@ -381,8 +385,7 @@ async fn a_model_that_goes_in_circles_is_stopped_unless_the_person_lets_it_go_on
 
 #[tokio::test]
 async fn a_limit_counts_anew_once_the_person_said_yes() {
-    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n }))]);
-    // The rehearsal counts 120 tokens a request.
+    let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n })), usage()]);
     let limits = a_turn(Allowance { tokens: Some(240), ..Allowance::default() });
     let mut play = Play::free((0..9).map(round).collect(), limits);
     play.patience = 1;

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::JoinSet;
 
 pub use self::limits::{Allowance, Limits, Spent};
 use self::room::Cause;
@@ -70,9 +71,10 @@ pub struct Steer {
 }
 
 /// Runs a turn to its end. Whatever happens, the last step is [`AgentEvent::Done`].
-pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
+pub async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
     let steps = Steps(steps);
-    let (model, context_window) = (turn.provider.name(), turn.provider.endpoint().context_window);
+    let (model, context_window) = (turn.provider.name(), turn.provider.window());
+    turn.context.window = context_window;
     steps.event(AgentEvent::TurnStart { turn_id: turn.id.clone(), model, context_window }).await;
     let mut state = State {
         messages: turn.history.clone(),
@@ -86,6 +88,7 @@ pub async fn run_turn(turn: Turn, steps: mpsc::Sender<Step>) {
         shortest: 0,
         recovered: false,
         answer: None,
+        learning: room::learning(&turn.provider),
         turn,
         steps,
     };
@@ -138,6 +141,8 @@ struct State {
     recovered: bool,
     /// The model's last answer.
     answer: Option<Arc<Entry>>,
+    /// The endpoint is being asked about its model.
+    learning: JoinSet<()>,
 }
 
 impl State {
@@ -161,6 +166,7 @@ impl State {
                     }
                     continue;
                 }
+                Err(_) if self.switch_dialect() => continue,
                 Err(error) if self.leave_out_images(&error).await => continue,
                 end => end?,
             };
@@ -209,12 +215,16 @@ impl State {
         let request = ModelRequest {
             preamble: self.turn.preamble.clone(),
             messages: self.messages.iter().map(|entry| entry.encoded().clone()).collect(),
+            may_call: true,
         };
         let (context, guidance) = (self.turn.context.clone(), self.turn.guidance.clone());
         let mut schedule = Schedule::new(context, guidance, self.steps.clone(), Arc::clone(&self.places));
+        let sent = self.size();
         let answer = listen(&self.turn, request, &self.call_ids, &mut schedule, &self.steps).await;
+        self.learn_window(&answer.end).await;
         if let Some(usage) = answer.usage {
-            self.counted = Some((usage.input + usage.output, self.messages.len() + 1));
+            let whole = self.check_window(sent, usage).await;
+            self.counted = whole.then_some((usage.input + usage.output, self.messages.len() + 1));
             self.account(usage).await;
         }
         if let (1, None, Some(limit)) = (iteration, self.usage.cost, self.turn.limits.of_cost()) {
@@ -250,6 +260,7 @@ impl State {
         let (reason, message) = match end {
             End::Failed(error) => return Err(error),
             _ if tool_calls > 0 => return Ok(None),
+            End::Pause => return Ok(None),
             End::Stop => return Ok(Some(Termination::EndTurn)),
             End::Length => {
                 (Termination::MaxTokens, "the answer was cut by the model's token limit; say \"go on\" to continue")
@@ -298,7 +309,7 @@ impl State {
             let ExecutionResult { mut content, is_error, .. } = outcome.result;
             // It stays as long as the conversation, and does not grow.
             content.shrink_to_fit();
-            ToolResult { call_id: call.id.clone(), content, is_error }
+            ToolResult { call_id: call.id.clone(), content, is_error, ..ToolResult::default() }
         };
         let results: Vec<_> = calls.iter().zip(outcomes).map(result).collect();
         if !results.is_empty() {

@@ -3,25 +3,17 @@
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use futures_util::StreamExt as _;
-use serde::Serialize;
 use serde_json::json;
 
 use super::Outcome;
 use crate::config::{Environment, ModelSettings, Problem, Settings, Sources};
-use crate::model::{Endpoint, Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec};
-use crate::session;
+use crate::model::Provider;
+use crate::session::check::{self, Finding, Verdict};
+use crate::session::{self};
 use crate::text::display;
 use crate::tools::mcp;
 use crate::tools::process::Sandbox;
-
-/// A window below this holds the instructions and little else.
-const SMALL_WINDOW: u64 = 16_384;
-/// How long a probe of the model may take.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Arguments of `tandem doctor`.
 #[derive(Debug, clap::Args)]
@@ -29,40 +21,6 @@ pub(super) struct Args {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// One thing that was looked at.
-#[derive(Debug, Serialize)]
-struct Finding {
-    check: &'static str,
-    verdict: Verdict,
-    /// What was found.
-    found: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    advice: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Verdict {
-    Good,
-    Warning,
-    Bad,
-}
-
-impl Finding {
-    fn good(check: &'static str, found: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Good, found: found.into(), advice: None }
-    }
-
-    fn warning(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Warning, found: found.into(), advice: Some(advice.into()) }
-    }
-
-    fn bad(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Bad, found: found.into(), advice: Some(advice.into()) }
-    }
 }
 
 pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
@@ -213,46 +171,40 @@ fn sandbox(sandbox: &Sandbox) -> Finding {
 }
 
 async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
-    let provider = match session::provider(settings) {
-        Ok(provider) => provider,
+    let (provider, why) = match session::chosen(settings).await {
+        Ok(chosen) => chosen,
         Err(why) => {
             let (found, advice) =
                 why.message.split_once('\n').unwrap_or((&why.message, "see \"Use it\" in the README"));
             return report.add(Finding::bad("model", found, advice.trim()));
         }
     };
-    report.add(Finding::good("model", format!("{} at {}", provider.name(), provider.endpoint().base_url)))?;
+    let address = &provider.endpoint().base_url;
+    report.add(Finding::good("model", format!("{} at {address}: {why}", provider.name())))?;
+    report.add(Finding::good("dialect", format!("{} ({})", provider.api(), thinking(&provider))))?;
     if let Ok(model) = &settings.model {
         report.add(Finding::good("key", model.key.to_string()))?;
         report.add(Finding::good("proxy", way(model)))?;
         report.add(Finding::good("certificates", authorities(model)))?;
     }
-    let text = probe(&provider, "Answer with the single word: ready", Arc::new([])).await;
-    report.add(match text {
-        Ok(Heard { text, first, .. }) if !text.trim().is_empty() => {
-            Finding::good("streaming", format!("first words after {} ms", first.as_millis()))
+    let mut problem = Ok(());
+    check::check(&provider, |finding| {
+        if problem.is_ok() {
+            problem = report.add(finding);
         }
-        Ok(_) => Finding::warning("streaming", "an answer without text", "try another model"),
-        Err(error) => return report.add(unreachable(&error)),
-    })?;
-    let tool = ToolSpec {
-        name: "report_ready".to_owned(),
-        description: "Reports that the model can call tools.".to_owned(),
-        parameters: json!({ "type": "object", "properties": { "ready": { "type": "boolean" } }, "required": ["ready"] }),
-    };
-    let called =
-        probe(&provider, "Call the tool report_ready with ready = true. Do not answer in text.", Arc::new([tool]));
-    let called = called.await;
-    report.add(window(&provider).await)?;
-    report.add(match called {
-        Ok(Heard { called: true, .. }) => Finding::good("tool calls", "the model calls tools"),
-        Ok(_) => Finding::warning(
-            "tool calls",
-            "the model did not call the tool it was asked to",
-            "choose a model made for tool use: without calls it can only talk",
-        ),
-        Err(error) => unreachable(&error),
     })
+    .await;
+    problem
+}
+
+/// How hard the model thinks, and what it costs.
+fn thinking(provider: &Provider) -> String {
+    let effort = provider.endpoint().effort.as_deref().unwrap_or("the usual one for the model");
+    let price = provider.prices().map_or_else(
+        || "no price is known".to_owned(),
+        |prices| format!("${} read and ${} written per million tokens", prices.input, prices.output),
+    );
+    format!("effort: {effort}; {price}")
 }
 
 /// How requests get to the model.
@@ -270,78 +222,5 @@ fn authorities(model: &ModelSettings) -> String {
         _ if model.is_plain_loopback() => "none needed: plain http on this machine".to_owned(),
         Some(file) => format!("this machine's, and those in {}", file.display()),
         None => "this machine's".to_owned(),
-    }
-}
-
-/// How much the model reads at once: what the endpoint says goes before what is configured, because it cuts the rest.
-async fn window(provider: &Provider) -> Finding {
-    let Endpoint { model, context_window: configured, .. } = provider.endpoint();
-    let listed = provider.models().await.unwrap_or_default();
-    let told = listed.into_iter().find(|listed| listed.id == *model).and_then(|listed| listed.context_window);
-    match (told, *configured) {
-        (Some(told), Some(configured)) if configured > told => Finding::warning(
-            "window",
-            format!("the endpoint gives {told} tokens, the configuration promises {configured}"),
-            "lower context-window, or start the local server with a larger context",
-        ),
-        (Some(told), _) if told < SMALL_WINDOW => Finding::warning(
-            "window",
-            format!("{told} tokens, as the endpoint says"),
-            "too small for a project: start the local server with a larger context",
-        ),
-        (Some(told), _) => Finding::good("window", format!("{told} tokens, as the endpoint says")),
-        (None, Some(configured)) => Finding::good("window", format!("{configured} tokens, as configured")),
-        (None, None) => Finding::warning(
-            "window",
-            "the endpoint does not say how much the model reads at once",
-            format!("set context-window in [providers.{}.models.{model:?}]", provider.endpoint().provider),
-        ),
-    }
-}
-
-fn unreachable(error: &ModelError) -> Finding {
-    let advice = match error.status {
-        Some(401 | 403) => "the key is not accepted: check its variable or api-key-command",
-        Some(404) => "check base-url (it ends before /chat/completions) and the model's name",
-        Some(_) => "the endpoint answers, but not as it should; see its words",
-        None => "check the address, whether the server runs, the proxy (HTTPS_PROXY, NO_PROXY) and the CA file",
-    };
-    Finding::bad("reachability", error.message.clone(), advice)
-}
-
-/// What came of a probe.
-#[derive(Debug, Default)]
-struct Heard {
-    text: String,
-    called: bool,
-    first: Duration,
-}
-
-async fn probe(provider: &Provider, question: &str, tools: Arc<[ToolSpec]>) -> Result<Heard, ModelError> {
-    let instructions = Instructions { system: "You are being checked by `tandem doctor`.".to_owned(), tools };
-    let message = Message::User { parts: vec![Part::Text { text: question.to_owned() }] };
-    let request =
-        ModelRequest { preamble: provider.preamble(&instructions), messages: vec![provider.encode(&message)] };
-    let begun = Instant::now();
-    let mut stream = provider.stream(request);
-    let mut heard = Heard::default();
-    let deadline = tokio::time::sleep(PATIENCE);
-    tokio::pin!(deadline);
-    loop {
-        let event = tokio::select! {
-            event = stream.next() => event.transpose()?,
-            () = &mut deadline => return Ok(heard),
-        };
-        match event {
-            Some(ModelEvent::Text(text) | ModelEvent::Reasoning(text)) => {
-                if heard.text.is_empty() {
-                    heard.first = begun.elapsed();
-                }
-                heard.text.push_str(&text);
-            }
-            Some(ModelEvent::CallEnd { .. }) => heard.called = true,
-            Some(_) => {}
-            None => return Ok(heard),
-        }
     }
 }

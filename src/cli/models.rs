@@ -3,11 +3,11 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Outcome;
 use crate::config::{Environment, Settings, Sources};
-use crate::model::{ModelInfo, detect};
+use crate::model::{ModelInfo, Prices, detect};
 use crate::session;
 use crate::text::display;
 
@@ -22,30 +22,34 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let settings = Settings::load(environment, &Sources::default());
     let mut offers: Vec<(String, ModelInfo)> = Vec::new();
-    match session::provider(&settings) {
-        Ok(provider) => {
+    let chosen = match session::chosen(&settings).await {
+        Ok((provider, why)) => {
             let name = provider.endpoint().provider.clone();
-            offers.extend(provider.models().await?.into_iter().map(|model| (name.clone(), model)));
+            let own_server = provider.is_local();
+            let known = |model: ModelInfo| if own_server { model } else { model.with_known() };
+            offers.extend(provider.models().await?.into_iter().map(|model| (name.clone(), known(model))));
+            Some((provider.name(), why))
         }
-        Err(why) if why.unset => {}
+        Err(why) if why.unset => None,
         Err(why) => return Err(anyhow::anyhow!(why.message).into()),
-    }
+    };
     for server in detect().await {
         let new = offers.iter().all(|(name, _)| name != server.name);
         offers.extend(server.models.into_iter().filter(|_| new).map(|model| (server.name.to_owned(), model)));
     }
     let mut out = io::stdout().lock();
+    let is_chosen = |name: &str| chosen.as_ref().is_some_and(|(chosen, _)| chosen == name);
     if args.json {
-        let list: Vec<_> = offers
-            .iter()
-            .map(|(name, model)| json!({ "model": format!("{name}/{}", model.id), "context_window": model.context_window }))
-            .collect();
+        let list: Vec<_> = offers.iter().map(|(provider, model)| as_json(provider, model, is_chosen)).collect();
         serde_json::to_writer_pretty(&mut out, &list)?;
         writeln!(out)?;
     } else {
-        for (name, model) in &offers {
-            let window = model.context_window.map(|window| format!("  ({window} tokens)")).unwrap_or_default();
-            writeln!(out, "{}{window}", display::escape_line(&format!("{name}/{}", model.id)))?;
+        for (provider, model) in &offers {
+            let name = format!("{provider}/{}", model.id);
+            writeln!(out, "{}{}", display::escape_line(&name), facts(model))?;
+        }
+        if let Some((name, why)) = &chosen {
+            writeln!(out, "\n{} answers: {why}", display::escape_line(name))?;
         }
     }
     if offers.is_empty() {
@@ -55,4 +59,26 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
         return Err(anyhow::anyhow!(why).into());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn as_json(provider: &str, model: &ModelInfo, is_chosen: impl Fn(&str) -> bool) -> Value {
+    let name = format!("{provider}/{}", model.id);
+    let mut fields = json!({ "context_window": model.context_window });
+    if let Some(prices) = model.prices {
+        let Prices { input, cached, written, output } = prices;
+        fields["prices"] = json!({ "input": input, "cached": cached, "cache_write": written, "output": output });
+    }
+    if is_chosen(&name) {
+        fields["chosen"] = true.into();
+    }
+    fields["model"] = name.into();
+    fields
+}
+
+/// What is known of a model, in words.
+fn facts(model: &ModelInfo) -> String {
+    let window = model.context_window.map(|window| format!("{window} tokens"));
+    let price = model.prices.map(|prices| format!("${} in, ${} out", prices.input, prices.output));
+    let facts: Vec<_> = window.into_iter().chain(price).collect();
+    if facts.is_empty() { String::new() } else { format!("  ({})", facts.join(", ")) }
 }

@@ -1,5 +1,6 @@
 //! Which model, where, and with which key.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -23,6 +24,8 @@ const CUSTOM: &str = "custom";
 /// A model and all that is needed to talk to it.
 #[derive(Debug, Clone)]
 pub struct ModelSettings {
+    /// Nobody chose the model: its provider's key is there, and this is what is best known of it.
+    pub by_key: bool,
     /// The provider's name.
     pub provider: String,
     /// The model's name on the wire.
@@ -35,6 +38,10 @@ pub struct ModelSettings {
     pub key: KeySource,
     /// More HTTP headers.
     pub headers: BTreeMap<String, String>,
+    /// How hard the model thinks, where that is configured.
+    pub effort: Option<String>,
+    /// The most tokens of one answer, where that is configured.
+    pub max_tokens: Option<u64>,
     /// Fields merged into every request body.
     pub body: Map<String, Value>,
     /// How many tokens the model reads at once, where that is configured.
@@ -110,6 +117,23 @@ impl fmt::Display for KeySource {
     }
 }
 
+/// A provider as a setup form shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderEntry {
+    /// Its name before the slash of `provider/model`.
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
+    /// Where it is reached; `None` where that has to be configured.
+    pub base_url: Option<String>,
+    /// The variable of its key; `None` where it needs none.
+    pub key_variable: Option<String>,
+    /// Whether that variable is set.
+    pub has_key: bool,
+    /// Whether it is a server on this machine.
+    pub is_local: bool,
+}
+
 /// Why there is no model, and the ways to get one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -127,7 +151,9 @@ pub(super) struct Choice<'a> {
 }
 
 /// A model and the options that apply to it alone (`base-url` and so on at the top of the configuration).
+#[derive(Clone, Copy)]
 struct Wanted<'a> {
+    by_key: bool,
     provider: &'a str,
     model: &'a str,
     base_url: Option<&'a BaseUrl>,
@@ -149,8 +175,8 @@ impl Choice<'_> {
                 .model_of_a_key()
                 .ok_or_else(|| NoModel { message: self.explain("no model configured"), unset: true })?,
         };
-        let (base_url, api, key_variable) = (base_url.as_ref(), *api, api_key_env.as_deref());
-        self.resolve(&Wanted { provider, model, base_url, api, key_variable })
+        let (by_key, base_url) = (self.options.model.is_none(), base_url.as_ref());
+        self.resolve(&Wanted { by_key, provider, model, base_url, api: *api, key_variable: api_key_env.as_deref() })
     }
 
     /// Another model, by `provider/model`.
@@ -159,9 +185,48 @@ impl Choice<'_> {
             Ok(model) if model.name() == name => Ok(model),
             _ => {
                 let (provider, model) = self.split(name)?;
-                self.resolve(&Wanted { provider, model, base_url: None, api: None, key_variable: None })
+                self.resolve(&Wanted { by_key: false, provider, model, base_url: None, api: None, key_variable: None })
             }
         }
+    }
+
+    /// A model by `provider/model`, at this address instead of the configured one.
+    pub(super) fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<ModelSettings, NoModel> {
+        let url = base_url.map(|url| BaseUrl::try_from(url.to_owned())).transpose();
+        let url = url.map_err(|problem| self.misconfigured(&format!("base-url: {problem}")))?;
+        let (provider, model) = match (self.split(name), &url) {
+            (Ok(named), _) => named,
+            // Somebody sets up a provider that is not configured yet.
+            (Err(_), Some(_)) if name.contains('/') => name.split_once('/').unwrap_or((name, "")),
+            (Err(error), _) => return Err(error),
+        };
+        self.resolve(&Wanted { by_key: false, provider, model, base_url: url.as_ref(), api: None, key_variable: None })
+    }
+
+    /// Every provider that can be named.
+    pub(super) fn providers(&self) -> Vec<ProviderEntry> {
+        let configured = self.options.providers.iter().filter(|(name, _)| Provider::named(name).is_none());
+        let built_in = PROVIDERS.iter().map(|row| ProviderEntry {
+            name: row.name.to_owned(),
+            title: row.title.to_owned(),
+            base_url: self.address(row.name).or_else(|| Some(row.base_url.to_owned()).filter(|url| !url.is_empty())),
+            key_variable: Some(row.key_variable.to_owned()).filter(|name| !name.is_empty()),
+            has_key: self.environment.get(row.key_variable).is_some(),
+            is_local: row.is_local(),
+        });
+        let own = configured.map(|(name, options)| ProviderEntry {
+            name: name.clone(),
+            title: name.clone(),
+            base_url: self.address(name),
+            key_variable: options.api_key_env.clone(),
+            has_key: options.api_key_env.as_ref().is_some_and(|name| self.environment.get(name).is_some()),
+            is_local: false,
+        });
+        built_in.chain(own).collect()
+    }
+
+    fn address(&self, provider: &str) -> Option<String> {
+        Some(self.options.providers.get(provider)?.base_url.as_ref()?.as_str().to_owned())
     }
 
     /// The models that can be named without asking any server: `provider/model`.
@@ -214,6 +279,7 @@ impl Choice<'_> {
 
         let configured = wanted.base_url.or(provider.base_url.as_ref()).map(BaseUrl::as_str);
         let base_url = configured.or(row.map(|row| row.base_url)).unwrap_or_default();
+        let base_url = &*completed(wanted.provider, base_url);
         if base_url.is_empty() {
             let needed = format!("provider `{0}` needs a base-url in `[providers.{0}]`", wanted.provider);
             return Err(self.misconfigured(&needed));
@@ -223,13 +289,16 @@ impl Choice<'_> {
         let LimitOptions { connect_timeout, first_byte_timeout, idle_timeout, .. } = &self.options.limits;
         let seconds = |limit: &Option<std::num::NonZeroU64>| limit.map(|limit| Duration::from_secs(limit.get()));
         Ok(ModelSettings {
+            by_key: wanted.by_key,
             provider: wanted.provider.to_owned(),
             model: wanted.model.to_owned(),
             api,
             base_url: base_url.to_owned(),
             key: self.key(wanted.key_variable, provider, row, local),
             headers: provider.headers.clone(),
-            body: body(api, row, provider, model),
+            effort: model.reasoning_effort.clone(),
+            max_tokens: model.max_tokens.map(Into::into),
+            body: body(provider, model),
             context_window: model.context_window.map(Into::into),
             prices: model.prices,
             ca_file: provider.ca_file.clone(),
@@ -272,32 +341,37 @@ impl Choice<'_> {
     }
 }
 
-/// What is known of the provider, then its configured fields, then the model's own; what has a name of our own gets the
-/// dialect's.
-fn body(api: Api, row: Option<&Provider>, provider: &ProviderOptions, model: &ModelOptions) -> Map<String, Value> {
-    let refused = row.filter(|row| row.api == api).map(|row| row.refuses).unwrap_or_default();
-    let mut body: Value = refused.iter().map(|&field| (field.to_owned(), Value::Null)).collect();
-    let lay = |body: &mut Value, fields: &Map<String, Value>| {
-        overlay(body, &Value::Object(fields.clone()), &mut Vec::new(), &mut |_, _| ());
+/// The address of an Azure resource is that of its API too: nobody remembers the path.
+fn completed<'u>(provider: &str, base_url: &'u str) -> Cow<'u, str> {
+    let path = Url::parse(base_url).map(|url| url.path().trim_matches('/').to_owned()).unwrap_or_default();
+    match path.as_str() {
+        "" if provider == "azure" && !base_url.is_empty() => Cow::Owned(format!("{base_url}/openai/v1")),
+        "openai" if provider == "azure" => Cow::Owned(format!("{base_url}/v1")),
+        _ => Cow::Borrowed(base_url),
+    }
+}
+
+/// The fields that an effort is written in.
+const EFFORT: [&str; 4] = ["reasoning_effort", "reasoning", "thinking", "output_config"];
+
+/// The provider's fields, then the model's own.
+fn body(provider: &ProviderOptions, model: &ModelOptions) -> Map<String, Value> {
+    let mut body = json!({});
+    let mut lay = |fields: &Map<String, Value>| {
+        overlay(&mut body, &Value::Object(fields.clone()), &mut Vec::new(), &mut |_, _| ());
     };
-    lay(&mut body, &provider.body);
-    let max_tokens = match api {
-        Api::Chat => row.and_then(|row| row.max_tokens).unwrap_or("max_tokens"),
-        Api::Messages => "max_tokens",
-        Api::Responses => "max_output_tokens",
+    // An effort needs the field that the provider's body leaves out.
+    let is_in_the_way = |field: &str, value: &Value| {
+        model.reasoning_effort.is_some() && EFFORT.contains(&field) && matches!(value, Value::Null | Value::Bool(false))
     };
-    let effort = |effort: &String| match api {
-        Api::Chat => ("reasoning_effort", json!(effort)),
-        Api::Responses => ("reasoning", json!({ "effort": effort })),
-        Api::Messages => ("output_config", json!({ "effort": effort })),
-    };
-    let own = [
-        model.max_tokens.map(|tokens| (max_tokens, json!(tokens))),
-        model.temperature.map(|temperature| ("temperature", json!(temperature))),
-        model.reasoning_effort.as_ref().map(effort),
-    ];
-    lay(&mut body, &own.into_iter().flatten().map(|(field, value)| (field.to_owned(), value)).collect());
-    lay(&mut body, &model.body);
+    lay(&provider
+        .body
+        .iter()
+        .filter(|(field, value)| !is_in_the_way(field, value))
+        .map(|(field, value)| (field.clone(), value.clone()))
+        .collect());
+    lay(&model.temperature.map(|temperature| ("temperature".to_owned(), json!(temperature))).into_iter().collect());
+    lay(&model.body);
     match body {
         Value::Object(body) => body,
         _ => unreachable!("it was made as an object"),

@@ -74,7 +74,7 @@ pub struct ModelOptions {
     pub max_tokens: Option<NonZeroU64>,
     /// The sampling temperature.
     pub temperature: Option<f64>,
-    /// How long the model thinks, in the provider's word, such as `low` or `high`.
+    /// How long the model thinks: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`, or the provider's own word.
     pub reasoning_effort: Option<String>,
     /// Fields merged into every request body, after the provider's.
     pub body: Map<String, Value>,
@@ -90,6 +90,8 @@ pub struct Prices {
     pub input: f64,
     /// Tokens read from the provider's cache; as `input` when left out.
     pub cached: Option<f64>,
+    /// Tokens read and written into the provider's cache; as `input` when left out.
+    pub cache_write: Option<f64>,
     /// Tokens written.
     pub output: f64,
 }

@@ -7,18 +7,19 @@ use super::options::Api;
 pub struct Provider {
     /// Its name before the slash of `provider/model`.
     pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
     /// Its dialect.
     pub api: Api,
-    /// Where it is reached; empty where every customer has an own address.
+    /// Where it is reached; empty where every customer has an address of their own.
     pub base_url: &'static str,
     /// The well-known variable of its key; empty for local servers.
     pub key_variable: &'static str,
-    /// The model that is used when nothing but the key is there; empty where the server has to be asked.
+    /// The model that is used when nothing but the key is there and its list cannot be had; empty where the key alone does
+    /// not choose this provider, because other programs use the same variable.
     pub default_model: &'static str,
-    /// Fields of ours that its server refuses; a `body` in the configuration can bring them back.
-    pub refuses: &'static [&'static str],
-    /// What it calls the limit of an answer, where its chat dialect has a word of its own.
-    pub max_tokens: Option<&'static str>,
+    /// What its models are chosen by, best first: `#` is a version, the highest wins; `|` separates names of one rank.
+    pub preferred: &'static [&'static str],
 }
 
 impl Provider {
@@ -28,48 +29,152 @@ impl Provider {
         self.key_variable.is_empty()
     }
 
-    pub(super) fn named(name: &str) -> Option<&'static Self> {
+    /// The row of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
         PROVIDERS.iter().find(|provider| provider.name == name)
     }
 }
 
 const fn hosted(
     name: &'static str,
+    title: &'static str,
     base_url: &'static str,
     key_variable: &'static str,
-    default_model: &'static str,
 ) -> Provider {
-    Provider { name, api: Api::Chat, base_url, key_variable, default_model, refuses: &[], max_tokens: None }
+    Provider { name, title, api: Api::Chat, base_url, key_variable, default_model: "", preferred: &[] }
 }
 
-const fn local(name: &'static str, base_url: &'static str) -> Provider {
-    hosted(name, base_url, "", "")
+const fn local(name: &'static str, title: &'static str, base_url: &'static str) -> Provider {
+    hosted(name, title, base_url, "")
+}
+
+impl Provider {
+    const fn speaking(self, api: Api) -> Self {
+        Self { api, ..self }
+    }
+
+    const fn with_models(self, default_model: &'static str, preferred: &'static [&'static str]) -> Self {
+        Self { default_model, preferred, ..self }
+    }
 }
 
 /// All of them; where several keys are set, the first one in this order is used.
 pub const PROVIDERS: &[Provider] = &[
-    Provider {
-        max_tokens: Some("max_completion_tokens"),
-        ..hosted("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-5.1")
-    },
-    Provider {
-        api: Api::Messages,
-        ..hosted("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "claude-sonnet-4-6")
-    },
-    hosted("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "anthropic/claude-sonnet-4.6"),
-    hosted("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", "gemini-2.5-pro"),
-    hosted("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", "deepseek-chat"),
-    // It answers 422 to fields it does not know, and sends the usage unasked.
-    Provider {
-        refuses: &["stream_options"],
-        ..hosted("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", "mistral-large-latest")
-    },
-    hosted("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", "openai/gpt-oss-120b"),
-    hosted("xai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4"),
-    hosted("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", "openai/gpt-oss-120b"),
-    Provider { max_tokens: Some("max_completion_tokens"), ..hosted("azure", "", "AZURE_OPENAI_API_KEY", "") },
-    local("ollama", "http://127.0.0.1:11434/v1"),
-    local("lmstudio", "http://127.0.0.1:1234/v1"),
-    local("llamacpp", "http://127.0.0.1:8080/v1"),
-    local("vllm", "http://127.0.0.1:8000/v1"),
+    hosted("openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY")
+        .speaking(Api::Responses)
+        .with_models("gpt-5.5", &["gpt-#", "gpt-#-codex", "o#"]),
+    hosted("anthropic", "Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY")
+        .speaking(Api::Messages)
+        .with_models("claude-sonnet-5", &["claude-sonnet-#", "claude-opus-#", "claude-haiku-#"]),
+    hosted("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY").with_models(
+        "anthropic/claude-sonnet-5",
+        &["anthropic/claude-sonnet-#", "openai/gpt-#", "deepseek/deepseek-v#-pro"],
+    ),
+    hosted("gemini", "Google Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY")
+        .with_models(
+            "gemini-3.5-flash",
+            &["gemini-#-pro|gemini-#-pro-preview", "gemini-#-flash|gemini-#-flash-preview"],
+        ),
+    hosted("deepseek", "DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY")
+        .with_models("deepseek-v4-pro", &["deepseek-v#-pro", "deepseek-v#-flash|deepseek-v#", "deepseek-chat"]),
+    hosted("mistral", "Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY")
+        .with_models("mistral-large-latest", &["mistral-large-latest", "mistral-medium-latest", "devstral-latest"]),
+    hosted("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY")
+        .with_models("openai/gpt-oss-120b", &["openai/gpt-oss-120b", "moonshotai/kimi-k#", "qwen/qwen#-32b"]),
+    hosted("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY")
+        .with_models("grok-4.3", &["grok-#", "grok-#-reasoning|grok-#-fast-reasoning", "grok-code-fast-#"]),
+    hosted("together", "Together", "https://api.together.xyz/v1", "TOGETHER_API_KEY").with_models(
+        "openai/gpt-oss-120b",
+        &["moonshotai/Kimi-K#", "deepseek-ai/DeepSeek-V#-Pro", "openai/gpt-oss-120b"],
+    ),
+    hosted("moonshot", "Moonshot (Kimi)", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY")
+        .with_models("kimi-k2.6", &["kimi-k#", "kimi-k#-code", "kimi-k#-thinking"]),
+    hosted("zai", "Z.ai (GLM)", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY").with_models("glm-5.2", &["glm-#"]),
+    hosted("cerebras", "Cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY")
+        .with_models("gpt-oss-120b", &["zai-glm-#", "gpt-oss-120b"]),
+    hosted("fireworks", "Fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY")
+        .with_models("accounts/fireworks/models/gpt-oss-120b", &["accounts/fireworks/models/gpt-oss-120b"]),
+    hosted("nvidia", "NVIDIA", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY")
+        .with_models("openai/gpt-oss-120b", &["moonshotai/kimi-k#", "openai/gpt-oss-120b"]),
+    hosted("azure", "Azure OpenAI", "", "AZURE_OPENAI_API_KEY").speaking(Api::Responses),
+    hosted("bedrock", "Amazon Bedrock", "", "AWS_BEARER_TOKEN_BEDROCK"),
+    hosted("vertex", "Google Vertex AI", "", "VERTEX_ACCESS_TOKEN"),
+    hosted("github", "GitHub Models", "https://models.github.ai/inference", "GITHUB_TOKEN"),
+    hosted("huggingface", "Hugging Face", "https://router.huggingface.co/v1", "HF_TOKEN"),
+    local("ollama", "Ollama", "http://127.0.0.1:11434/v1"),
+    local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1"),
+    local("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1"),
+    local("vllm", "vLLM", "http://127.0.0.1:8000/v1"),
 ];
+
+/// The best of `offered` by the patterns of `preferred`, if any fits.
+#[must_use]
+pub fn best<'a>(preferred: &[&str], offered: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    preferred.iter().find_map(|rank| {
+        let fitting = offered.clone().filter_map(|name| {
+            let version = rank.split('|').find_map(|pattern| version_of(pattern, without_date(name)))?;
+            // Of one version, the name without a date is the one that goes on.
+            Some(((version, std::cmp::Reverse(name.len())), name))
+        });
+        fitting.max_by_key(|(key, _)| *key).map(|(_, name)| name)
+    })
+}
+
+/// The version that stands in `name` for the `#` of `pattern`.
+fn version_of(pattern: &str, name: &str) -> Option<(u32, u32)> {
+    let Some((before, after)) = pattern.split_once('#') else { return (pattern == name).then_some((0, 0)) };
+    let version = name.strip_prefix(before)?.strip_suffix(after)?;
+    let number = |text: &str| text.parse().ok().filter(|_| text.len() <= 2);
+    match version.split_once(['.', '-']) {
+        Some((major, minor)) => Some((number(major)?, number(minor)?)),
+        None => Some((number(version)?, 0)),
+    }
+}
+
+/// A name without the date of its snapshot: `-20250929` or `-2025-08-07`.
+fn without_date(name: &str) -> &str {
+    let date = |part: &str, len: usize| part.len() == len && part.bytes().all(|byte| byte.is_ascii_digit());
+    match name.rsplit_once('-') {
+        Some((rest, day)) if date(day, 8) => rest,
+        Some((rest, day)) if date(day, 2) => {
+            match rest.rsplit_once('-').map(|(rest, month)| (rest.rsplit_once('-'), month)) {
+                Some((Some((rest, year)), month)) if date(month, 2) && date(year, 4) => rest,
+                _ => name,
+            }
+        }
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(provider: &str, offered: &[&str], expected: Option<&str>) {
+        let row = Provider::named(provider).unwrap();
+        assert_eq!(best(row.preferred, offered.iter().copied()), expected);
+    }
+
+    #[test]
+    fn the_newest_of_the_preferred_line_is_chosen() {
+        check("openai", &["text-embedding-3-large", "gpt-5.1", "gpt-5.6", "gpt-5.6-mini", "gpt-4o"], Some("gpt-5.6"));
+        check("openai", &["gpt-5.6", "gpt-6.1", "gpt-6.1-2026-11-01"], Some("gpt-6.1"));
+        check("openai", &["gpt-5-2025-08-07", "gpt-4.1"], Some("gpt-5-2025-08-07"));
+        check("openai", &["whisper-1"], None);
+        check(
+            "anthropic",
+            &["claude-opus-4-8", "claude-sonnet-4-5-20250929", "claude-sonnet-4-6"],
+            Some("claude-sonnet-4-6"),
+        );
+        check("anthropic", &["claude-opus-4-8", "claude-haiku-4-5"], Some("claude-opus-4-8"));
+        check(
+            "gemini",
+            &["gemini-2.5-pro", "gemini-3.1-pro-preview", "gemini-3.5-flash"],
+            Some("gemini-3.1-pro-preview"),
+        );
+        check("xai", &["grok-3", "grok-4.3", "grok-4.20-0309-reasoning", "grok-imagine-image"], Some("grok-4.3"));
+        check("deepseek", &["deepseek-v4-flash", "deepseek-v4-pro"], Some("deepseek-v4-pro"));
+    }
+}

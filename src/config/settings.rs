@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::commands::{self, UserCommand};
 use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
-use super::model::{Choice, ModelSettings, NoModel};
+use super::model::{Choice, ModelSettings, NoModel, ProviderEntry};
 use super::options::{CommandLine, McpOptions, Mode, Options, Permissions, without_password};
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
@@ -189,6 +189,20 @@ impl Settings {
     /// When the provider is not known or has no address.
     pub fn model_named(&self, name: &str) -> Result<ModelSettings, NoModel> {
         self.choice().model_named(name)
+    }
+
+    /// A model by `provider/model`, reached at another address than the configured one where `base_url` is given.
+    ///
+    /// # Errors
+    /// When the provider is not known, or has no address that is a URL.
+    pub fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<ModelSettings, NoModel> {
+        self.choice().model_at(name, base_url)
+    }
+
+    /// Every provider that can be named, with its address: the built-in ones, then those of the configuration.
+    #[must_use]
+    pub fn providers(&self) -> Vec<ProviderEntry> {
+        self.choice().providers()
     }
 
     /// The models that can be named without asking any server: `provider/model`, the configured one first.

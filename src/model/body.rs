@@ -3,22 +3,34 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::{Arguments, Preamble};
+use super::{Api, Arguments, Endpoint, Preamble};
 
 /// Closes the body of every dialect: the list of messages is its last field.
 pub(super) const TAIL: &[u8] = b"]}";
 
-/// Our fields with the configured ones over them. A configured `null` removes a field; so does `false`, which TOML can
-/// say, where ours is no flag: not every server takes `stream_options`.
-pub(super) fn fields(ours: Value, configured: &Map<String, Value>) -> Map<String, Value> {
+/// How a person's message and a result begin in the chat dialect, whose encoder writes the role first.
+const USER: &[u8] = br#"{"role":"user""#;
+const RESULT: &[u8] = br#"{"role":"tool""#;
+
+/// Our fields, those of the effort, and the configured ones over them. A configured `null` removes a field; so does `false`,
+/// which TOML can say, where ours is no flag: not every server takes `stream_options`.
+pub(super) fn fields(ours: Value, effort: &Map<String, Value>, endpoint: &Endpoint) -> Map<String, Value> {
     let Value::Object(mut fields) = ours else { unreachable!("a body is an object") };
-    for (name, value) in configured {
+    if let Some(tokens) = endpoint.max_tokens {
+        fields.insert(endpoint.limit_field().to_owned(), tokens.into());
+    }
+    fields.extend(effort.clone());
+    for (name, value) in &endpoint.body {
         let structured = fields.get(name).is_some_and(|ours| ours.is_object() || ours.is_array());
         if value.is_null() || structured && *value == false {
             fields.remove(name);
         } else {
             fields.insert(name.clone(), value.clone());
         }
+    }
+    let thinks = fields.get("thinking").is_some_and(|thinking| thinking["type"] != "disabled");
+    if endpoint.refuses_temperature(thinks) {
+        fields.shift_remove("temperature");
     }
     fields
 }
@@ -44,18 +56,56 @@ pub(super) fn join(values: impl IntoIterator<Item = Value>) -> Vec<u8> {
 }
 
 /// The whole body of a request.
-pub(super) fn close(preamble: &Preamble, messages: &[Bytes]) -> Vec<u8> {
-    let length = messages.iter().map(|message| message.len() + 1).sum::<usize>();
-    let mut body = Vec::with_capacity(preamble.bytes.len() + length + TAIL.len());
+pub(super) fn close(preamble: &Preamble, messages: &[Bytes], tail: &[u8]) -> Vec<u8> {
+    let length = messages.iter().map(|message| message.len() + 1 + preamble.gap.len()).sum::<usize>();
+    let mut body = Vec::with_capacity(preamble.bytes.len() + length + tail.len());
     body.extend_from_slice(&preamble.bytes);
-    for message in messages.iter().filter(|message| !message.is_empty()) {
+    let mut add = |part: &[u8]| {
         if body.last() != Some(&b'[') {
             body.push(b',');
         }
-        body.extend_from_slice(message);
+        body.extend_from_slice(part);
+    };
+    let mut after_result = false;
+    for message in messages.iter().filter(|message| !message.is_empty()) {
+        if after_result && !preamble.gap.is_empty() && message.starts_with(USER) {
+            add(&preamble.gap);
+        }
+        add(message);
+        after_result = message.starts_with(RESULT);
     }
-    body.extend_from_slice(TAIL);
+    body.extend_from_slice(tail);
     body
+}
+
+/// Closes the body of a request that is to be answered in words. It stands behind the messages, so that what comes before
+/// stays the beginning of the other requests.
+pub(super) fn tail(api: Api, preamble: &Preamble, may_call: bool) -> &'static [u8] {
+    match api {
+        _ if may_call || preamble.tools.is_empty() => TAIL,
+        Api::Chat | Api::Responses => br#"],"tool_choice":"none"}"#,
+        Api::Messages => br#"],"tool_choice":{"type":"none"}}"#,
+    }
+}
+
+/// The same body without the fields at these paths, such as `reasoning.effort`. Fields of tools are left out of each.
+pub(super) fn without(body: &[u8], paths: &[String]) -> Vec<u8> {
+    let Ok(mut value) = serde_json::from_slice::<Value>(body) else { return body.to_vec() };
+    for path in paths {
+        remove(&mut value, path);
+        for tool in value["tools"].as_array_mut().into_iter().flatten() {
+            remove(tool, path);
+        }
+    }
+    serde_json::to_vec(&value).expect("a JSON value always serializes")
+}
+
+fn remove(value: &mut Value, path: &str) {
+    let (parent, field) = path.rsplit_once('.').unwrap_or(("", path));
+    let parent = if parent.is_empty() { Some(value) } else { value.get_mut(parent) };
+    if let Some(Value::Object(parent)) = parent {
+        parent.shift_remove(field);
+    }
 }
 
 /// Arguments as they stand in the history: always an object, because servers parse them again.
@@ -71,4 +121,24 @@ pub(super) fn word(name: &str) -> String {
     let accepted = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
     let word: String = name.chars().map(accepted).take(64).collect();
     if word.is_empty() { "unknown".to_owned() } else { word }
+}
+
+/// An id as Mistral's templates want it: nine letters or digits. Another one becomes a hash of itself, so that it is the same
+/// in every request.
+pub(super) fn nine(id: &str) -> String {
+    const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return id.to_owned();
+    }
+    // FNV-1a: the standard library's hashes may change between versions, and this one is in histories.
+    let mut hash = id
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mut nine = String::with_capacity(9);
+    for _ in 0..9 {
+        let index = usize::try_from(hash % 62).expect("less than 62");
+        nine.push(char::from(LETTERS[index]));
+        hash /= 62;
+    }
+    nine
 }

@@ -3,36 +3,79 @@
 use std::time::Duration;
 
 use futures_util::future::{join_all, join3};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::family::Known;
 use super::http::Http;
-use super::{Api, Endpoint, ModelError};
+use super::{Api, Endpoint, ModelError, Prices};
 
 /// A model an endpoint offers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelInfo {
     /// Its name on the wire.
     pub id: String,
     /// The window in tokens that a request gets, where the endpoint tells: on a local server that of the loaded model,
     /// not what the model could have.
     pub context_window: Option<u64>,
+    /// The most tokens of an answer.
+    pub output: Option<u64>,
+    /// What its tokens cost.
+    pub prices: Option<Prices>,
+    /// Whether it takes images, where that is known.
+    pub images: Option<bool>,
+    /// It answers something else than prompts: vectors, pictures, sounds.
+    pub is_other: bool,
+    /// Its server says that it calls tools.
+    pub calls: bool,
+}
+
+impl ModelInfo {
+    /// A model of which nothing but the name is known.
+    #[must_use]
+    pub fn named(id: &str) -> Self {
+        Self { id: id.to_owned(), is_other: is_other(id), ..Self::default() }
+    }
+}
+
+/// What the names of models contain that do not chat.
+const OTHERS: [&str; 15] = [
+    "embed",
+    "bge-",
+    "rerank",
+    "whisper",
+    "tts",
+    "dall-e",
+    "moderation",
+    "image",
+    "imagine",
+    "audio",
+    "realtime",
+    "transcribe",
+    "sora",
+    "ocr",
+    "guard",
+];
+
+fn is_other(id: &str) -> bool {
+    let id = id.to_ascii_lowercase();
+    OTHERS.iter().any(|part| id.contains(part))
 }
 
 /// A model server that answers on loopback.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LocalServer {
     /// `ollama`, `lmstudio` or `llamacpp`: the provider's name.
     pub name: &'static str,
     /// The base URL of its chat dialect.
     pub base_url: String,
-    /// What it has, models with a known window (the loaded ones) first.
+    /// What it has: models that chat first, and of those the loaded ones, which have a known window.
     pub models: Vec<ModelInfo>,
 }
 
 /// Where the well-known servers listen.
 const SERVERS: [(&str, u16); 3] = [("ollama", 11434), ("lmstudio", 1234), ("llamacpp", 8080)];
 /// Who runs answers at once; who does not run refuses at once.
-const PATIENCE: Duration = Duration::from_millis(400);
+const TIMEOUT: Duration = Duration::from_millis(400);
 
 /// Asks the well-known ports which model servers run here; takes less than half a second.
 pub async fn detect() -> Vec<LocalServer> {
@@ -45,20 +88,89 @@ async fn probe(name: &'static str, base_url: String) -> Option<LocalServer> {
     let asked = async {
         let runtime = Runtime::ask(&http, &endpoint).await;
         let listed = http.get(&endpoint, "models").await.ok()?;
-        runtime.is(name).then(|| runtime.fill(parse(&listed)))
+        let models = runtime.is(name).then(|| runtime.fill(parse(&listed)))?;
+        Some(if name == "ollama" { with_capabilities(&http, &endpoint, models).await } else { models })
     };
-    let mut models = tokio::time::timeout(PATIENCE, asked).await.ok()??;
-    models.sort_by_key(|model| model.context_window.is_none());
+    let mut models = tokio::time::timeout(TIMEOUT, asked).await.ok()??;
+    models.sort_by_key(|model| (model.is_other, !model.calls, model.context_window.is_none()));
     Some(LocalServer { name, base_url, models })
+}
+
+/// Models asked for what they can do, at most: whoever has more has chosen one.
+const ASKED: usize = 12;
+
+/// The models with what Ollama says they can do.
+async fn with_capabilities(http: &Http, endpoint: &Endpoint, mut models: Vec<ModelInfo>) -> Vec<ModelInfo> {
+    let shown = models
+        .iter()
+        .take(ASKED)
+        .map(async |model| http.post(endpoint, "/api/show", &json!({ "model": model.id })).await.unwrap_or_default());
+    let shown = join_all(shown).await;
+    for (model, shown) in models.iter_mut().zip(shown) {
+        let Some(can) = shown["capabilities"].as_array() else { continue };
+        model.is_other |= !can.iter().any(|can| can == "completion");
+        model.calls = can.iter().any(|can| can == "tools");
+    }
+    models
 }
 
 /// The models of an endpoint; a local server is also asked for the windows it really gives.
 pub(super) async fn models(http: &Http, endpoint: &Endpoint) -> Result<Vec<ModelInfo>, ModelError> {
     let models = parse(&http.get(endpoint, "models").await?);
-    if !Http::is_local(endpoint) {
+    if !endpoint.is_local() {
         return Ok(models);
     }
     Ok(Runtime::ask(http, endpoint).await.fill(models))
+}
+
+/// What the endpoint says of its own model, asked in every way there is.
+pub(super) async fn model(http: &Http, endpoint: &Endpoint) -> Option<ModelInfo> {
+    let listed = async { http.get(endpoint, "models").await.ok().map(|listed| parse(&listed)) };
+    if !endpoint.is_local() {
+        return named(listed.await?, &endpoint.model);
+    }
+    let (listed, runtime) = tokio::join!(listed, Runtime::ask(http, endpoint));
+    let listed = listed.and_then(|models| named(models, &endpoint.model));
+    let mut model = listed.unwrap_or_else(|| ModelInfo::named(&endpoint.model));
+    // What is loaded counts; what is not loaded yet gets what it is configured to.
+    model.context_window = match runtime.window(&endpoint.model) {
+        Some(window) => Some(window),
+        None if runtime.ollama.is_some() => num_ctx(http, endpoint).await,
+        None => model.context_window,
+    };
+    Some(model)
+}
+
+/// The models whose names are nearest to one that is not there: its own family first, three at most.
+pub(super) fn nearest(name: &str, models: &[ModelInfo]) -> Vec<String> {
+    let family = Known::by_name(name).family;
+    let mut near: Vec<_> = models
+        .iter()
+        .filter(|model| !model.is_other)
+        .map(|model| {
+            let likeness = strsim::jaro_winkler(name, &model.id);
+            (Known::by_name(&model.id).family == family, likeness, &model.id)
+        })
+        .collect();
+    near.sort_by(|(own, one, _), (its, other, _)| its.cmp(own).then(other.total_cmp(one)));
+    near.into_iter().take(3).map(|(_, _, name)| name.clone()).collect()
+}
+
+fn named(models: Vec<ModelInfo>, name: &str) -> Option<ModelInfo> {
+    models.into_iter().find(|model| is_same(&model.id, name))
+}
+
+/// Whether both are one model: Ollama adds the tag that was left out, Google the folder.
+fn is_same(listed: &str, name: &str) -> bool {
+    listed == name || listed.strip_suffix(":latest") == Some(name) || listed.strip_prefix("models/") == Some(name)
+}
+
+/// The window that an Ollama model is configured to, not the one it was trained for.
+async fn num_ctx(http: &Http, endpoint: &Endpoint) -> Option<u64> {
+    let shown = http.post(endpoint, "/api/show", &json!({ "model": endpoint.model })).await.ok()?;
+    let parameters = shown["parameters"].as_str()?;
+    let line = parameters.lines().find_map(|line| line.trim().strip_prefix("num_ctx"))?;
+    line.trim().parse().ok()
 }
 
 /// The list as the providers of the world send it.
@@ -71,13 +183,33 @@ fn parse(listed: &Value) -> Vec<ModelInfo> {
         "/max_input_tokens",
         "/meta/n_ctx",
     ];
+    const OUTPUTS: [&str; 3] = ["/top_provider/max_completion_tokens", "/max_completion_tokens", "/max_tokens"];
     list(if listed["data"].is_array() { &listed["data"] } else { listed })
         .filter_map(|model| {
-            let id = model["id"].as_str().or(model["name"].as_str())?.to_owned();
-            let window = WINDOWS.iter().find_map(|window| model.pointer(window)?.as_u64());
-            Some(ModelInfo { id, context_window: window })
+            let id = model["id"].as_str().or(model["name"].as_str())?;
+            let number = |pointers: &[&str]| pointers.iter().find_map(|pointer| model.pointer(pointer)?.as_u64());
+            let other_type = model["type"].as_str().is_some_and(is_other);
+            let chats = model.pointer("/capabilities/completion_chat").and_then(Value::as_bool);
+            let modalities = model.pointer("/architecture/input_modalities").and_then(Value::as_array);
+            let info = ModelInfo::named(id);
+            Some(ModelInfo {
+                context_window: number(&WINDOWS),
+                output: number(&OUTPUTS),
+                prices: prices(&model["pricing"]),
+                images: modalities.map(|modalities| modalities.iter().any(|modality| modality == "image")),
+                is_other: info.is_other || other_type || chats == Some(false),
+                ..info
+            })
         })
         .collect()
+}
+
+/// Prices as OpenRouter has them: US dollars for one token, as text.
+fn prices(pricing: &Value) -> Option<Prices> {
+    let price = |field: &str| pricing[field].as_str()?.parse::<f64>().ok().filter(|price| *price >= 0.0);
+    let (input, output) = (price("prompt")? * 1e6, price("completion")? * 1e6);
+    let of = |field: &str| price(field).map_or(input, |price| price * 1e6);
+    Some(Prices { input, cached: of("input_cache_read"), written: of("input_cache_write"), output })
 }
 
 /// What the three kinds of local servers say about what they run, each in its own way.
@@ -115,7 +247,8 @@ impl Runtime {
 
     fn window(&self, id: &str) -> Option<u64> {
         let loaded = |answer: &Option<Value>, models: &str, name: &str, window: &str| {
-            list(&answer.as_ref()?[models]).find(|model| model[name] == id)?[window].as_u64()
+            let mut models = list(&answer.as_ref()?[models]);
+            models.find(|model| model[name].as_str().is_some_and(|name| is_same(name, id)))?[window].as_u64()
         };
         loaded(&self.ollama, "models", "name", "context_length")
             .or_else(|| loaded(&self.lmstudio, "data", "id", "loaded_context_length"))
@@ -164,8 +297,35 @@ mod tests {
             server.rehearsal().document("/v1/models", json!({ "data": [{ "id": "idle" }, { "id": "m" }] }));
             server.rehearsal().document(path, answer);
             let found = probe(name, server.base_url().to_owned()).await.unwrap();
-            assert!(found.models.contains(&ModelInfo { id: "m".into(), context_window: Some(4096) }), "{found:?}");
+            let loaded = found.models.iter().find(|model| model.id == "m").unwrap();
+            assert_eq!(loaded.context_window, Some(4096), "{name}");
+            let endpoint = Endpoint::new(name, Api::Chat, server.base_url(), "m");
+            assert_eq!(model(&Http::default(), &endpoint).await.unwrap().context_window, Some(4096));
         }
+    }
+
+    #[test]
+    fn what_does_not_chat_is_told_apart() {
+        let listed = json!({ "data": [
+            { "id": "nomic-embed-text" }, { "id": "bge-m3" }, { "id": "x", "type": "embeddings" }, { "id": "qwen3-coder" },
+        ] });
+        let others: Vec<_> = parse(&listed).into_iter().map(|model| model.is_other).collect();
+        assert_eq!(others, [true, true, true, false]);
+    }
+
+    #[test]
+    fn the_nearest_names_are_of_the_same_family() {
+        let models: Vec<_> =
+            ["text-embedding-3", "deepseek-v4-flash", "deepseek-v4-pro", "gpt-5"].map(ModelInfo::named).into();
+        assert_eq!(nearest("deepseek-chat", &models)[..2], ["deepseek-v4-flash", "deepseek-v4-pro"]);
+    }
+
+    #[test]
+    fn prices_of_a_list_are_for_a_million() {
+        let pricing = json!({ "prompt": "0.000003", "completion": "0.000015", "input_cache_read": "0.0000003" });
+        let listed = parse(&json!({ "data": [{ "id": "a", "context_length": 5, "pricing": pricing }] }));
+        let prices = listed[0].prices.unwrap();
+        assert!((prices.cached - 0.3).abs() < 1e-9 && (prices.written - 3.0).abs() < 1e-9, "{prices:?}");
     }
 
     #[tokio::test]

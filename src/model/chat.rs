@@ -7,4 +7,4 @@ mod slots;
 mod whole;
 
 pub(super) use decode::Decoder;
-pub(super) use encode::{message, preamble};
+pub(super) use encode::{gap, message, preamble};

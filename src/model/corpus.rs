@@ -141,7 +141,8 @@ fn names(finish: &Finish) -> &[&str] {
         Finish::Length => &["length", "max_tokens", "incomplete"],
         Finish::ContentFilter => &["content_filter", "incomplete"],
         Finish::Refusal => &["refusal"],
-        Finish::Other(_) => &["pause_turn"],
+        Finish::Pause => &["pause_turn"],
+        Finish::Other(_) => &[],
     }
 }
 

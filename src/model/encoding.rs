@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Api, Arguments, AssistantMessage, Endpoint, Instructions, Message, ModelRequest, Part, Provider, ReasoningItem,
-    ToolCall, ToolResult, ToolSpec, body,
+    Api, Arguments, AssistantMessage, Endpoint, Instructions, Message, Part, Provider, ReasoningItem, ToolCall,
+    ToolResult, ToolSpec, body,
 };
 
 fn provider(api: Api, configured: Value) -> Provider {
@@ -21,22 +21,21 @@ fn call(id: &str, arguments: Arguments) -> ToolCall {
 }
 
 fn results(ids: &[&str]) -> Message {
-    let result = |id: &&str| ToolResult { call_id: (*id).into(), content: "done".into(), is_error: false };
+    let result = |id: &&str| ToolResult { call_id: (*id).into(), content: "done".into(), ..ToolResult::default() };
     Message::Results { results: ids.iter().map(result).collect() }
 }
 
 fn instructions() -> Instructions {
     let parameters = json!({ "type": "object" });
-    let tool = ToolSpec { name: "f".into(), description: "Does f.".into(), parameters };
-    Instructions { system: "Be brief.".into(), tools: [tool].into() }
+    let tool = ToolSpec { name: "f".into(), description: "Does f.".into(), parameters, streams: false };
+    Instructions { system: "Be brief.".into(), tools: [tool].into(), conversation: "c".into() }
 }
 
 /// The whole body of a request with these messages.
 fn request(api: Api, configured: Value, messages: &[Message]) -> Value {
     let provider = provider(api, configured);
-    let messages = messages.iter().map(|message| provider.encode(message)).collect();
-    let ModelRequest { preamble, messages } = ModelRequest { preamble: provider.preamble(&instructions()), messages };
-    serde_json::from_slice(&body::close(&preamble, &messages)).unwrap()
+    let messages: Vec<_> = messages.iter().map(|message| provider.encode(message)).collect();
+    serde_json::from_slice(&body::close(&provider.preamble(&instructions()), &messages, b"]}")).unwrap()
 }
 
 /// A call with whole arguments and one with cut ones, after some reasoning.
@@ -116,6 +115,7 @@ fn responses() {
             "stream": true,
             "store": false,
             "include": ["reasoning.encrypted_content"],
+            "prompt_cache_key": "c",
             "reasoning": { "effort": "low" },
             "tools": [{
                 "type": "function", "name": "f", "description": "Does f.", "parameters": { "type": "object" }, "strict": false,

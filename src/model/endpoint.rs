@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use url::{Host, Url};
 
+use super::effort::{self, Effort};
 use super::{Api, Usage};
 
 /// Where and how to reach a model; built from the settings by `session`.
@@ -24,7 +25,11 @@ pub struct Endpoint {
     pub model: String,
     /// More headers, such as `HTTP-Referer`.
     pub headers: Vec<(String, String)>,
-    /// Fields merged into every request body (provider switches, reasoning effort, temperature, max tokens).
+    /// How hard the model thinks, in the provider's word or one of [`Effort`]; `None`: as is best for the model.
+    pub effort: Option<String>,
+    /// The most tokens of one answer, where that is configured.
+    pub max_tokens: Option<u64>,
+    /// Fields merged into every request body (provider switches, temperature).
     pub body: Map<String, Value>,
     /// A PEM file of further certificate authorities.
     pub ca_file: Option<PathBuf>,
@@ -49,6 +54,8 @@ impl Endpoint {
             key: Key::None,
             model: model.to_owned(),
             headers: Vec::new(),
+            effort: None,
+            max_tokens: None,
             body: Map::new(),
             ca_file: None,
             proxy: None,
@@ -59,53 +66,33 @@ impl Endpoint {
     }
 }
 
-/// How hard a model thinks before it answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Effort {
-    /// Briefly.
-    Low,
-    /// As long as is usual.
-    Medium,
-    /// Long.
-    High,
-}
-
-impl Effort {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
-
-    /// Its name, as most providers have it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-
-    /// Tokens of thought, for a dialect that counts them.
-    fn tokens(self) -> u32 {
-        match self {
-            Self::Low => 4_000,
-            Self::Medium => 10_000,
-            Self::High => 24_000,
-        }
-    }
-}
-
 impl Endpoint {
     /// The same with this effort in place of whatever is configured.
     #[must_use]
     pub fn with_effort(mut self, effort: Effort) -> Self {
-        let (field, value) = match self.api {
-            Api::Chat => ("reasoning_effort", json!(effort.name())),
-            Api::Responses => ("reasoning", json!({ "effort": effort.name(), "summary": "auto" })),
-            Api::Messages => ("thinking", json!({ "type": "enabled", "budget_tokens": effort.tokens() })),
-        };
-        self.body.insert(field.to_owned(), value);
+        self.effort = Some(effort.name().to_owned());
+        self.body.retain(|field, _| !effort::BY_HAND.contains(&field.as_str()));
         self
+    }
+
+    /// Whether it is on this machine.
+    pub(super) fn is_local(&self) -> bool {
+        Url::parse(&self.base_url).is_ok_and(|url| is_loopback(&url))
+    }
+
+    /// The same in another dialect.
+    pub(super) fn in_dialect(&self, api: Api) -> Self {
+        Self { api, ..self.clone() }
+    }
+}
+
+/// Whether a URL leads to this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
     }
 }
 
@@ -125,16 +112,20 @@ pub struct Prices {
     pub input: f64,
     /// Tokens read from the provider's cache.
     pub cached: f64,
+    /// Tokens read and written into the cache.
+    pub written: f64,
     /// Tokens written.
     pub output: f64,
 }
 
 impl Prices {
-    /// What these tokens cost. Providers count cached tokens among those read.
+    /// What these tokens cost. Those of the cache are among those read.
     pub(super) fn cost(&self, usage: &Usage) -> f64 {
         let cached = usage.cached.min(usage.input);
-        millions(usage.input - cached) * self.input
+        let written = usage.written.min(usage.input - cached);
+        millions(usage.input - cached - written) * self.input
             + millions(cached) * self.cached
+            + millions(written) * self.written
             + millions(usage.output) * self.output
     }
 }
@@ -182,7 +173,7 @@ mod tests {
 
     #[track_caller]
     fn check(input: u64, cached: u64, output: u64, cost: f64) {
-        let prices = Prices { input: 3.0, cached: 0.25, output: 16.0 };
+        let prices = Prices { input: 3.0, cached: 0.25, written: 4.0, output: 16.0 };
         let usage = Usage { input, output, cached, ..Usage::default() };
         assert!((prices.cost(&usage) - cost).abs() < 1e-12, "{usage:?} cost {}", prices.cost(&usage));
     }
@@ -193,5 +184,8 @@ mod tests {
         check(1_000_000, 1_000_000, 0, 0.25);
         check(2_000_000, 1_000_000, 500_000, 3.0 + 0.25 + 8.0);
         check(0, 5, 0, 0.0);
+        let prices = Prices { input: 3.0, cached: 0.25, written: 4.0, output: 16.0 };
+        let usage = Usage { input: 3_000_000, cached: 1_000_000, written: 1_000_000, ..Usage::default() };
+        assert!((prices.cost(&usage) - 7.25).abs() < 1e-12);
     }
 }

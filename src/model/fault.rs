@@ -1,6 +1,7 @@
 //! What went wrong, in the provider's words, and what to do about it.
 
 mod kind;
+mod remedy;
 mod words;
 
 use std::fmt::Display;
@@ -10,6 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::{Endpoint, ErrorCode, ModelError};
+pub(super) use remedy::Remedy;
 use words::Words;
 
 /// What stands between a cause and what to do about it.
@@ -22,6 +24,20 @@ pub(super) fn of_status(endpoint: &Endpoint, status: u16, body: &str) -> ModelEr
     let said = if words.message.is_empty() { "no explanation" } else { &words.message };
     let message = format!("{} answered {status}: {said}{}", endpoint.provider, way_out(endpoint, Some(status), &words));
     ModelError { code, message, status: Some(status), retryable: kind::is_transient(Some(status), &words) }
+}
+
+/// Whether a model is not there, or not any more.
+pub(super) fn is_unknown_model(status: u16, said: &str) -> bool {
+    kind::is_unknown_model(status, &words::read(said))
+}
+
+/// What would make a refused request acceptable, if anything.
+pub(super) fn remedy(endpoint: &Endpoint, status: u16, said: &str, body: &[u8]) -> Option<Remedy> {
+    let words = words::read(said);
+    if kind::code(Some(status), &words) == ErrorCode::ContextOverflow {
+        return None;
+    }
+    remedy::find(endpoint.api, status, &words, body)
 }
 
 /// An error inside a stream that began with status 200, in the provider's words alone.
@@ -55,6 +71,16 @@ pub(super) fn truncated() -> ModelError {
 /// A connection that broke under an answer.
 pub(super) fn cut_off(why: &str) -> ModelError {
     ModelError { message: format!("the answer was cut off: {why}"), ..truncated() }
+}
+
+/// An answer that filled the model's window before its end.
+pub(super) fn window_full() -> ModelError {
+    ModelError {
+        code: ErrorCode::ContextOverflow,
+        message: "the answer filled the model's context window".to_owned(),
+        status: None,
+        retryable: false,
+    }
 }
 
 /// An answer that its provider broke off without a word.

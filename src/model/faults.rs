@@ -28,9 +28,13 @@ fn endpoint(api: Api, base_url: &str) -> Endpoint {
 }
 
 fn request(provider: &Provider) -> ModelRequest {
-    let instructions = Instructions { system: "Be brief.".into(), tools: [].into() };
+    let instructions = Instructions { system: "Be brief.".into(), ..Instructions::default() };
     let question = Message::User { parts: vec![Part::Text { text: "hello".into() }] };
-    ModelRequest { preamble: provider.preamble(&instructions), messages: vec![provider.encode(&question)] }
+    ModelRequest {
+        preamble: provider.preamble(&instructions),
+        messages: vec![provider.encode(&question)],
+        may_call: true,
+    }
 }
 
 /// The waits that were announced, and what the request brought.

@@ -15,8 +15,9 @@ use rustls::CertificateError;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::sync::Mutex;
-use url::{Host, Url};
+use url::Url;
 
+use super::endpoint::is_loopback;
 use super::wire::Answer;
 use super::{Api, Endpoint, ErrorCode, Key, ModelError, Proxy, date, fault, key};
 
@@ -29,16 +30,27 @@ pub(super) struct Http {
 }
 
 /// Documents are small: who takes longer is not there.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Connections are kept this long: people think between prompts.
 const IDLE: Duration = Duration::from_mins(5);
 
 impl Http {
-    pub(super) async fn send(&self, endpoint: &Endpoint, body: Bytes) -> Result<Answer, ModelError> {
+    pub(super) async fn send(
+        &self,
+        endpoint: &Endpoint,
+        conversation: &str,
+        body: Bytes,
+    ) -> Result<Answer, ModelError> {
         let url = url(endpoint, path(endpoint.api).split('/'))?;
         let key = self.key(endpoint).await?;
-        let headers = headers(endpoint, &url, key.as_ref())?;
+        let mut headers = headers(endpoint, &url, key.as_ref())?;
+        if let Some(name) = endpoint.conversation_header()
+            && let Ok(value) = HeaderValue::try_from(conversation)
+            && !conversation.is_empty()
+        {
+            headers.insert(name, value);
+        }
         let request = self.client(endpoint, &url)?.post(url).headers(headers).body(body);
         let response = request.send().await.map_err(|error| broken(endpoint, error))?;
         if response.status() == StatusCode::UNAUTHORIZED {
@@ -49,6 +61,15 @@ impl Http {
 
     /// Gets a JSON document: of the API, or of the whole server where the path begins with a slash.
     pub(super) async fn get(&self, endpoint: &Endpoint, path: &str) -> Result<Value, ModelError> {
+        self.document(endpoint, path, None).await
+    }
+
+    /// Sends a JSON document and reads the one that answers.
+    pub(super) async fn post(&self, endpoint: &Endpoint, path: &str, body: &Value) -> Result<Value, ModelError> {
+        self.document(endpoint, path, Some(body)).await
+    }
+
+    async fn document(&self, endpoint: &Endpoint, path: &str, body: Option<&Value>) -> Result<Value, ModelError> {
         let mut url = url(endpoint, path.split('/'))?;
         if path.starts_with('/') {
             url.set_path(path);
@@ -58,7 +79,12 @@ impl Http {
         }
         let key = self.key(endpoint).await?;
         let headers = headers(endpoint, &url, key.as_ref())?;
-        let request = self.client(endpoint, &url)?.get(url).headers(headers).timeout(PATIENCE);
+        let client = self.client(endpoint, &url)?;
+        let request = match body {
+            Some(body) => client.post(url).body(body.to_string()),
+            None => client.get(url),
+        };
+        let request = request.headers(headers).timeout(TIMEOUT);
         let response = request.send().await.map_err(|error| broken(endpoint, error))?;
         let status = response.status();
         let body = response.text().await.map_err(|error| broken(endpoint, error))?;
@@ -66,11 +92,6 @@ impl Http {
             return Err(fault::without_key(key.as_ref(), fault::of_status(endpoint, status.as_u16(), &body)));
         }
         serde_json::from_str(&body).map_err(|_| fault::no_stream(endpoint, &body))
-    }
-
-    /// Whether the endpoint is on this machine.
-    pub(super) fn is_local(endpoint: &Endpoint) -> bool {
-        url(endpoint, []).is_ok_and(|url| is_loopback(&url))
     }
 
     /// A request without key for the root of the host: harmless, and it leaves an open connection behind.
@@ -174,15 +195,6 @@ fn url<'a>(endpoint: &Endpoint, path: impl IntoIterator<Item = &'a str>) -> Resu
     }
     url.path_segments_mut().expect("http URLs have a path").pop_if_empty().extend(path);
     Ok(url)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
-    }
 }
 
 fn headers(endpoint: &Endpoint, url: &Url, key: Option<&SecretString>) -> Result<HeaderMap, ModelError> {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::http::Http;
+use super::learned::Learned;
 use super::rehearsal::Rehearsal;
 use super::wire::Wire;
 use super::{
-    Api, Endpoint, Instructions, Message, ModelError, ModelInfo, ModelRequest, ModelStream, Preamble, body, catalog,
-    chat, messages, request, responses, silence,
+    Api, Endpoint, Instructions, Message, ModelError, ModelInfo, ModelRequest, ModelStream, Preamble, Prices, body,
+    catalog, chat, known, messages, request, responses, silence,
 };
 
 /// A model behind an endpoint. Clones share one client and its connections.
@@ -19,21 +20,66 @@ pub struct Provider(Arc<Inner>);
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) endpoint: Endpoint,
-    pub(super) wire: Wire,
+    pub(super) wire: Arc<Wire>,
+    pub(super) learned: Arc<Learned>,
+}
+
+impl Inner {
+    /// What the model's tokens cost: as configured, as the endpoint says, as is generally known.
+    pub(super) fn prices(&self) -> Option<Prices> {
+        let told = || self.learned.info().and_then(|info| info.prices);
+        self.endpoint.prices.or_else(told).or_else(|| self.known()?.prices)
+    }
+
+    pub(super) fn known(&self) -> Option<ModelInfo> {
+        if self.endpoint.is_own_server() { None } else { known::find(&self.endpoint.model) }
+    }
 }
 
 impl Provider {
+    fn new(endpoint: Endpoint, wire: Wire) -> Self {
+        Self(Arc::new(Inner { endpoint, wire: Arc::new(wire), learned: Arc::default() }))
+    }
+
     /// A model reached over HTTP. Nothing is opened before the first request or [`Provider::warm`].
     #[must_use]
     pub fn http(endpoint: Endpoint) -> Self {
-        Self(Arc::new(Inner { endpoint, wire: Wire::Http(Http::default()) }))
+        Self::new(endpoint, Wire::Http(Http::default()))
     }
 
     /// A model that plays a script in this process, through the real decoder, retries included.
     #[must_use]
     pub fn scripted(script: impl Into<Rehearsal>) -> Self {
-        let endpoint = Endpoint::new("rehearsal", Api::Chat, "rehearsal:", "script");
-        Self(Arc::new(Inner { endpoint, wire: Wire::Rehearsal(script.into()) }))
+        Self::new(Endpoint::new("rehearsal", Api::Chat, "rehearsal:", "script"), Wire::Rehearsal(script.into()))
+    }
+
+    /// The same model in the dialect its server has asked for; `None` while that is the one spoken.
+    #[must_use]
+    pub fn switched(&self) -> Option<Self> {
+        let Inner { endpoint, wire, learned } = &*self.0;
+        let api = learned.api().filter(|api| *api != endpoint.api)?;
+        let (endpoint, wire, learned) = (endpoint.in_dialect(api), Arc::clone(wire), Arc::clone(learned));
+        Some(Self(Arc::new(Inner { endpoint, wire, learned })))
+    }
+
+    /// Another model of the same endpoint, over the same connections.
+    #[must_use]
+    pub fn with_model(&self, model: &str) -> Self {
+        let endpoint = Endpoint { model: model.to_owned(), ..self.0.endpoint.clone() };
+        Self(Arc::new(Inner { endpoint, wire: Arc::clone(&self.0.wire), learned: Arc::default() }))
+    }
+
+    /// Remembers what its server taught `before`, if that was the same model.
+    #[must_use]
+    pub fn remembering(self, before: &Self) -> Self {
+        if self.name() == before.name() && self.0.endpoint.base_url == before.0.endpoint.base_url {
+            self.0.learned.take_over(&before.0.learned);
+        }
+        self
+    }
+
+    pub(super) fn inner(&self) -> &Inner {
+        &self.0
     }
 
     /// `provider/model`, as the configuration names it.
@@ -64,7 +110,8 @@ impl Provider {
         };
         let bytes = preamble(&self.0.endpoint, instructions).into();
         let tools = instructions.tools.iter().map(|tool| tool.name.clone()).collect();
-        Preamble { bytes, tools }
+        let instructions = Arc::new(instructions.clone());
+        Preamble { bytes, tools, instructions, gap: chat::gap(&self.0.endpoint).into() }
     }
 
     /// The bytes of one message; made once and never changed, so that requests share them.
@@ -84,9 +131,10 @@ impl Provider {
     /// Sends a request when the stream is first polled. Dropping the stream cancels it.
     #[must_use]
     pub fn stream(&self, request: ModelRequest) -> ModelStream {
-        let ModelRequest { preamble, messages } = request;
-        let body = body::close(&preamble, &messages);
-        let events = request::stream(Arc::clone(&self.0), body.into(), preamble.tools);
+        let ModelRequest { preamble, messages, may_call } = request;
+        let tail = body::tail(self.api(), &preamble, may_call);
+        let body = body::close(&preamble, &messages, tail).into();
+        let events = request::stream(Arc::clone(&self.0), body, &preamble);
         silence::told(events, self.0.endpoint.provider.clone())
     }
 
@@ -95,16 +143,76 @@ impl Provider {
     /// # Errors
     /// When it cannot be reached, refuses the key, or has no list.
     pub async fn models(&self) -> Result<Vec<ModelInfo>, ModelError> {
-        match &self.0.wire {
+        match &*self.0.wire {
             Wire::Http(http) => catalog::models(http, &self.0.endpoint).await,
-            Wire::Rehearsal(_) => Ok(vec![ModelInfo { id: self.0.endpoint.model.clone(), context_window: None }]),
+            Wire::Rehearsal(_) => Ok(vec![ModelInfo::named(&self.0.endpoint.model)]),
+        }
+    }
+
+    /// How many tokens the model reads at once: what the server was seen to read, then what is configured, what the
+    /// endpoint says, what is generally known.
+    #[must_use]
+    pub fn window(&self) -> Option<u64> {
+        let Inner { endpoint, learned, .. } = &*self.0;
+        let told = || learned.info().and_then(|info| info.context_window);
+        let window = endpoint.context_window.or_else(told).or_else(|| self.known()?.context_window);
+        match (learned.cut(), window) {
+            (Some(cut), Some(window)) => Some(cut.min(window)),
+            (cut, window) => cut.or(window),
+        }
+    }
+
+    /// What the endpoint itself says of the window, once it was asked.
+    #[must_use]
+    pub fn told_window(&self) -> Option<u64> {
+        self.0.learned.info()?.context_window
+    }
+
+    /// What models of its family have to be told besides.
+    #[must_use]
+    pub fn habit(&self) -> Option<&'static str> {
+        self.0.endpoint.known().habit()
+    }
+
+    /// What its tokens cost, where that is known.
+    #[must_use]
+    pub fn prices(&self) -> Option<Prices> {
+        self.0.prices()
+    }
+
+    /// What is generally known of the model. A local server serves it with another window and for nothing.
+    fn known(&self) -> Option<ModelInfo> {
+        self.0.known()
+    }
+
+    /// Whether the endpoint is to be asked about its model before the first answer is shown: it is on this machine, or
+    /// nobody else knows the model.
+    #[must_use]
+    pub fn is_to_learn(&self) -> bool {
+        let Inner { endpoint, learned, wire } = &*self.0;
+        let unknown = || endpoint.is_local() || self.known().is_none() || endpoint.lists_windows();
+        matches!(&**wire, Wire::Http(_)) && learned.info().is_none() && unknown()
+    }
+
+    /// Whether a local server has to be asked after it has loaded the model, and not before.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.0.endpoint.is_local()
+    }
+
+    /// Asks the endpoint what it says of its model. What it does not say stays unknown.
+    pub async fn learn(&self) {
+        let Inner { endpoint, learned, wire } = &*self.0;
+        if let Wire::Http(http) = &**wire {
+            let told = catalog::model(http, endpoint).await;
+            learned.told(told.unwrap_or_else(|| ModelInfo::named(&endpoint.model)));
         }
     }
 
     /// Opens the connection so that the first prompt need not wait for it; silent when that fails. Sends no API
     /// request. On loopback there is nothing to gain, and nothing is done.
     pub async fn warm(&self) {
-        if let Wire::Http(http) = &self.0.wire {
+        if let Wire::Http(http) = &*self.0.wire {
             http.warm(&self.0.endpoint).await;
         }
     }

@@ -103,7 +103,7 @@ impl Rehearsal {
             state.requests.push(request);
             reply = state.replies.pop_front();
         });
-        let Played { status, headers, pieces } = script::play(reply.unwrap_or_else(script::exhausted), api);
+        let Played { status, headers, pieces } = script::play(reply.unwrap_or_else(script::exhausted), api, body.len());
         let retry_after = headers
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))

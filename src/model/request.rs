@@ -16,9 +16,10 @@ use tokio::time::timeout;
 
 use super::batch::Batch;
 use super::decoder::StreamDecoder;
+use super::fault::Remedy;
 use super::provider::Inner;
-use super::wire::Answer;
-use super::{Endpoint, ErrorCode, ModelError, ModelEvent, ModelStream, fault};
+use super::wire::{Answer, Wire};
+use super::{Endpoint, ErrorCode, ModelError, ModelEvent, ModelStream, Preamble, body, catalog, fault, whole};
 
 /// Requests sent for one answer.
 const TRIES: u32 = 5;
@@ -31,13 +32,16 @@ const LARGEST: usize = 32 << 20;
 const LARGEST_ERROR: usize = 64 << 10;
 /// At most so much is decoded before it leaves, in bytes.
 const READ: usize = 16 << 10;
+/// How long a failed request waits for the names that would work.
+const LISTING: Duration = Duration::from_secs(3);
 /// How long the connection may take to come free after the terminal marker.
 const GRACE: Duration = Duration::from_millis(25);
 
-pub(super) fn stream(provider: Arc<Inner>, body: Bytes, tools: Arc<[String]>) -> ModelStream {
+pub(super) fn stream(provider: Arc<Inner>, body: Bytes, preamble: &Preamble) -> ModelStream {
     let request = Request {
         provider,
-        tools,
+        tools: Arc::clone(&preamble.tools),
+        conversation: Arc::clone(&preamble.instructions.conversation),
         body,
         phase: Phase::Send,
         batch: Batch::default(),
@@ -60,6 +64,7 @@ struct Request {
     provider: Arc<Inner>,
     /// The names of the tools the model was told of.
     tools: Arc<[String]>,
+    conversation: Arc<str>,
     body: Bytes,
     phase: Phase,
     /// What has been decoded and not yet been handed out.
@@ -103,8 +108,8 @@ impl Request {
     }
 
     fn hand_out(&mut self, mut event: ModelEvent) -> Result<ModelEvent, ModelError> {
-        if let (ModelEvent::Usage(usage), Some(prices)) = (&mut event, &self.provider.endpoint.prices) {
-            usage.cost = usage.cost.or_else(|| Some(prices.cost(usage)));
+        if let ModelEvent::Usage(usage) = &mut event {
+            usage.cost = usage.cost.or_else(|| Some(self.provider.prices()?.cost(usage)));
         }
         self.output |= !matches!(event, ModelEvent::Usage(_) | ModelEvent::Notice(_));
         self.size += size(&event);
@@ -161,8 +166,13 @@ impl Request {
     async fn send(&mut self) {
         self.tries += 1;
         let provider = Arc::clone(&self.provider);
-        let Inner { endpoint, wire } = &*provider;
-        let sent = within_first_byte(endpoint, wire.send(endpoint, self.body.clone())).await.and_then(|sent| sent);
+        let Inner { endpoint, wire, learned } = &*provider;
+        let refused = learned.refused();
+        if !refused.is_empty() {
+            self.body = body::without(&self.body, &refused).into();
+        }
+        let sending = wire.send(endpoint, &self.conversation, self.body.clone());
+        let sent = within_first_byte(endpoint, sending).await.and_then(|sent| sent);
         let mut answer = match sent {
             Ok(answer) => answer,
             Err(error) => return self.failed = Some(error),
@@ -177,8 +187,46 @@ impl Request {
         }
         let status = answer.status;
         self.asked = answer.retry_after;
-        let body = text(endpoint, answer, Vec::new()).await;
-        self.failed = Some(fault::of_status(endpoint, status, &body));
+        let said = text(endpoint, answer, Vec::new(), LARGEST_ERROR).await;
+        if self.adapt(status, &said) {
+            return;
+        }
+        let mut error = fault::of_status(endpoint, status, &said);
+        if fault::is_unknown_model(status, &said)
+            && let Wire::Http(http) = &**wire
+            && let Ok(Ok(models)) = timeout(LISTING, catalog::models(http, endpoint)).await
+            && let near = catalog::nearest(&endpoint.model, &models)
+            && !near.is_empty()
+        {
+            error.message = format!("{}; {} offers {}", error.message, endpoint.provider, near.join(", "));
+        }
+        self.failed = Some(error);
+    }
+
+    /// Leaves out a field that the server refused by name, and sends again at once; `false` when that was not the matter.
+    /// Another dialect is for the turn to speak, which has the messages: it is only noted here.
+    fn adapt(&mut self, status: u16, said: &str) -> bool {
+        let provider = Arc::clone(&self.provider);
+        let Inner { endpoint, learned, .. } = &*provider;
+        let (name, model) = (&endpoint.provider, &endpoint.model);
+        match fault::remedy(endpoint, status, said, &self.body) {
+            Some(Remedy::Without(path)) if learned.refuse(&path) => {
+                let notice =
+                    format!("{name} does not take `{path}` for {model}: left out for the rest of this session");
+                self.batch.push(ModelEvent::Notice(notice));
+                self.tries -= 1;
+                self.phase = Phase::Send;
+                true
+            }
+            Some(Remedy::Dialect(api)) if learned.switch(api) => {
+                let notice = format!(
+                    "{name} wants {model} to be asked in the `{api}` dialect: asked there for the rest of this session"
+                );
+                self.batch.push(ModelEvent::Notice(notice));
+                false
+            }
+            _ => false,
+        }
     }
 
     async fn read(&mut self, mut answer: Answer, mut decoder: Box<StreamDecoder>) {
@@ -193,8 +241,7 @@ impl Request {
         let ended = match bytes {
             Ok(Some(Ok(bytes))) => {
                 if decoder.fresh() && is_document(&bytes) {
-                    let body = text(endpoint, answer, bytes.into()).await;
-                    return self.failed = Some(fault::no_stream(endpoint, &body));
+                    return self.document(answer, decoder, bytes).await;
                 }
                 self.feed(&mut answer, &mut decoder, bytes).await
             }
@@ -213,6 +260,19 @@ impl Request {
                 self.failed = Some(error);
             }
         }
+    }
+
+    /// A document where a stream was expected: a whole answer, or an error.
+    async fn document(&mut self, answer: Answer, mut decoder: Box<StreamDecoder>, begin: Bytes) {
+        let endpoint = &self.provider.endpoint;
+        let body = text(endpoint, answer, begin.into(), LARGEST).await;
+        self.failed = match whole::stream(endpoint.api, &body) {
+            Some(stream) => {
+                let fed = decoder.feed(&stream, &mut self.batch);
+                fed.and(decoder.end(&mut self.batch)).map_err(|error| fault::explained(endpoint, error)).err()
+            }
+            None => Some(fault::no_stream(endpoint, &body)),
+        };
     }
 
     /// Decodes what is there: what came in one read of the socket leaves as one, however many chunks it was cut into.
@@ -264,13 +324,13 @@ async fn within_first_byte<T>(endpoint: &Endpoint, work: impl Future<Output = T>
 }
 
 /// The rest of a body that is no stream, as far as it arrives in time.
-async fn text(endpoint: &Endpoint, mut answer: Answer, mut body: Vec<u8>) -> String {
-    while body.len() < LARGEST_ERROR
+async fn text(endpoint: &Endpoint, mut answer: Answer, mut body: Vec<u8>, largest: usize) -> String {
+    while body.len() < largest
         && let Ok(Some(Ok(bytes))) = timeout(endpoint.limits.between, answer.body.next()).await
     {
         body.extend_from_slice(&bytes);
     }
-    body.truncate(LARGEST_ERROR);
+    body.truncate(largest);
     String::from_utf8_lossy(&body).into_owned()
 }
 

@@ -43,13 +43,13 @@ impl Told {
 mod tests {
     use super::*;
     use crate::model::rehearsal::Step;
-    use crate::model::{ErrorCode, ModelRequest, Preamble, Provider};
+    use crate::model::{ErrorCode, Instructions, ModelRequest, Provider};
 
     #[tokio::test(start_paused = true)]
     async fn silence_is_told_until_it_ends_with_the_limit() {
         let provider = Provider::scripted(vec![vec![Step::Text { text: "a".into() }, Step::Hang { hang: true }]]);
-        let preamble = Preamble { bytes: "{\"messages\":[".into(), tools: [].into() };
-        let mut events = provider.stream(ModelRequest { preamble, messages: vec![] });
+        let preamble = provider.preamble(&Instructions::default());
+        let mut events = provider.stream(ModelRequest { preamble, messages: vec![], may_call: true });
         assert_eq!(events.next().await, Some(Ok(ModelEvent::Text("a".into()))));
         for seconds in [15, 30, 60] {
             let notice = format!("rehearsal has been silent for {seconds} s; still waiting");

@@ -30,9 +30,14 @@ pub(super) struct Answer {
 }
 
 impl Wire {
-    pub(super) async fn send(&self, endpoint: &Endpoint, body: Bytes) -> Result<Answer, ModelError> {
+    pub(super) async fn send(
+        &self,
+        endpoint: &Endpoint,
+        conversation: &str,
+        body: Bytes,
+    ) -> Result<Answer, ModelError> {
         match self {
-            Self::Http(http) => http.send(endpoint, body).await,
+            Self::Http(http) => http.send(endpoint, conversation, body).await,
             Self::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body, endpoint.api)),
         }
     }

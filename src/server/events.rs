@@ -96,6 +96,7 @@ impl Server {
                 conversation.no_model = None;
                 conversation.shown.window = context_window;
             }
+            AgentEvent::Window { tokens } => conversation.shown.window = Some(tokens),
             AgentEvent::IterationStart { .. } => conversation.shown.next_answer(),
             AgentEvent::Resumed { .. } => self.opened(id, event),
             AgentEvent::Error { message, .. } if conversation.opening.is_some() => self.not_opened(id, &message),

@@ -86,7 +86,8 @@ pub(super) fn config_options(conversation: &Conversation) -> Vec<acp::SessionCon
     // What was found on this machine is in no configuration, so it cannot be asked to think otherwise.
     let effort = current.filter(|_| conversation.settings.model.is_ok()).map(|_| {
         let all = std::iter::once((AS_CONFIGURED, "As configured"));
-        let all = all.chain(Effort::ALL.iter().map(|effort| (effort.name(), title(*effort))));
+        let offered = Effort::offered(current.map_or("", String::as_str)).iter();
+        let all = all.chain(offered.map(|effort| (effort.name(), effort.title())));
         let all: Vec<_> = all.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name)).collect();
         let now = conversation.effort.map_or(AS_CONFIGURED, Effort::name);
         acp::SessionConfigOption::select("effort", "Reasoning effort", now, all)
@@ -98,21 +99,13 @@ pub(super) fn config_options(conversation: &Conversation) -> Vec<acp::SessionCon
 /// The effort nobody chose.
 const AS_CONFIGURED: &str = "default";
 
-fn title(effort: Effort) -> &'static str {
-    match effort {
-        Effort::Low => "Low",
-        Effort::Medium => "Medium",
-        Effort::High => "High",
-    }
-}
-
 pub(super) fn parse_effort(id: &str) -> Answer<Option<Effort>> {
     if id == AS_CONFIGURED {
         return Ok(None);
     }
-    let effort = Effort::ALL.into_iter().find(|effort| effort.name() == id);
-    effort.map(Some).ok_or_else(|| {
-        error(ErrorCode::InvalidParams, format!("there is no effort `{id}`; there are default, low, medium and high"))
+    Effort::named(id).map(Some).ok_or_else(|| {
+        let known = Effort::ALL.map(Effort::name).join(", ");
+        error(ErrorCode::InvalidParams, format!("unknown effort `{id}`; expected default, {known}"))
     })
 }
 

@@ -9,13 +9,10 @@ use super::permission::{Policy, Rule};
 use super::{SessionId, checkpoint, store};
 use crate::agent::{Allowance, Limits};
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
-use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Prices, Provider, Proxy, TimeLimits};
+use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Prices, Provider, Proxy, TimeLimits};
 use crate::tools::process::Surroundings;
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
 use crate::workspace::{Skill, Workspace, skills};
-
-/// What the names of models begin with that were trained on patches in the V4A format.
-const PATCHERS: [&str; 6] = ["gpt-5", "gpt-4.1", "codex", "o3", "o4", "gpt-oss"];
 
 /// Why there is no model to ask.
 #[derive(Debug, Clone)]
@@ -34,6 +31,8 @@ pub struct Setup {
     pub id: SessionId,
     /// The model, or why there is none.
     pub provider: Result<Provider, NoProvider>,
+    /// Nobody chose the model: the best its key can use is looked for.
+    pub by_key: bool,
     /// The files.
     pub workspace: Workspace,
     /// The tools the model is offered.
@@ -103,6 +102,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
     Setup {
         id,
         provider: provider(settings),
+        by_key: start == Start::New && settings.model.as_ref().is_ok_and(|model| model.by_key),
         tools: tools::offered(editing, &workspace, &skills),
         skills,
         workspace,
@@ -177,8 +177,7 @@ pub fn mcp_servers(settings: &Settings, roots: &[PathBuf]) -> Vec<mcp::Server> {
 
 /// How the model of this name is used to change files, whoever serves it (`openai/gpt-5`).
 fn editing(model: &str) -> Editing {
-    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
-    if PATCHERS.iter().any(|begin| name.starts_with(begin)) { Editing::Patches } else { Editing::Replacements }
+    if Known::by_name(model).patches() { Editing::Patches } else { Editing::Replacements }
 }
 
 /// What was allowed for the first folder of `workspace`, kept in the state folder.
@@ -256,7 +255,7 @@ pub(super) fn offered(model: &str, workspace: &Workspace, skills: &Arc<[Skill]>)
     tools::offered(editing(model), workspace, skills)
 }
 
-fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
+pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
     let key = match &model.key {
         KeySource::None => Key::None,
         KeySource::Variable { value, .. } => Key::Value(value.clone()),
@@ -283,6 +282,8 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
         key,
         model: model.model.clone(),
         headers: model.headers.clone().into_iter().collect(),
+        effort: model.effort.clone(),
+        max_tokens: model.max_tokens,
         body: model.body.clone(),
         ca_file: model.ca_file.clone(),
         proxy: model.proxy.as_ref().map(|proxy| Proxy { url: proxy.url.clone(), except: proxy.except.clone() }),
@@ -290,6 +291,7 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
         prices: model.prices.map(|prices| Prices {
             input: prices.input,
             cached: prices.cached.unwrap_or(prices.input),
+            written: prices.cache_write.unwrap_or(prices.input),
             output: prices.output,
         }),
         limits: TimeLimits {
@@ -302,8 +304,9 @@ fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
 
 /// The first model of a server that runs on this machine.
 pub(super) async fn local() -> Option<Provider> {
-    let server = crate::model::detect().await.into_iter().find(|server| !server.models.is_empty())?;
-    let model = server.models.into_iter().next()?;
+    let chats = |model: &ModelInfo| !model.is_other;
+    let server = crate::model::detect().await.into_iter().find(|server| server.models.iter().any(chats))?;
+    let model = server.models.into_iter().find(chats)?;
     Some(Provider::http(Endpoint {
         context_window: model.context_window,
         limits: TimeLimits { first_byte: None, ..TimeLimits::default() },
@@ -316,22 +319,5 @@ impl Setup {
     #[must_use]
     pub fn model_name(&self) -> Option<String> {
         self.provider.as_ref().ok().map(Provider::name)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn models_get_the_editing_they_were_trained_on() {
-        let check = |model: &str, expected: Editing| assert_eq!(editing(model), expected, "{model}");
-        check("gpt-5.2-codex", Editing::Patches);
-        check("openai/GPT-5", Editing::Patches);
-        check("codex-mini-latest", Editing::Patches);
-        check("o4-mini", Editing::Patches);
-        check("gpt-4o", Editing::Replacements);
-        check("anthropic/claude-sonnet-4.6", Editing::Replacements);
-        check("qwen3-coder", Editing::Replacements);
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use self::mention::{Mention, mentions};
 use super::{Actor, Attachment, Focus, Prompt};
-use crate::agent::prompt::cut;
+use crate::agent::text::cut;
 use crate::agent::{INSTRUCTIONS_FILE as FILE, Rules};
 use crate::tools;
 use crate::workspace::{FileError, News, PathError, StateFolder, WorkspacePath};

@@ -14,7 +14,7 @@ impl Actor {
         if self.start != Start::New {
             self.resume().await;
         }
-        self.look_for_a_model().await;
+        self.look_for_a_server().await;
         let provider = self.model.as_ref().ok().map(|model| model.provider.clone());
         let warming = provider.map(|provider| tokio::spawn(async move { provider.warm().await }));
         self.listen(&mut commands).await;
@@ -118,12 +118,20 @@ impl Actor {
         self.servers.close().await;
     }
 
-    /// With nothing configured, a model server that runs on this machine is taken: also one that was started only now.
+    /// Which model answers the next prompt, where nobody chose one.
     async fn look_for_a_model(&mut self) {
+        if let Some(Ok(Some(provider))) = self.better.join_next().await {
+            self.set_model(provider, self.effort);
+        }
+        self.look_for_a_server().await;
+    }
+
+    /// With nothing configured, a model server that runs on this machine is taken: also one that was started only now.
+    async fn look_for_a_server(&mut self) {
         if self.model.as_ref().is_err_and(|why| why.unset)
             && let Some(provider) = connect::local().await
         {
-            self.model = Ok(Model::new(provider, &self.workspace, &self.tools));
+            self.model = Ok(Model::new(provider, &self.id, &self.workspace, &self.tools));
         }
     }
 

@@ -3,6 +3,7 @@
 //! Invariant: the tools of a turn are fixed when it begins. A server that starts too slowly, breaks or changes its tools is
 //! taken up with a later prompt, which changes the beginning of the requests once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -28,7 +29,8 @@ pub(super) async fn run_turn(mut turn: Turn, mut joining: Joining, patience: Dur
         }
         if !more.is_empty() {
             turn.tools = turn.tools.iter().cloned().chain(more).collect();
-            turn.preamble = preamble(&turn.provider, &turn.context.workspace, &turn.tools);
+            let conversation = Arc::clone(&turn.preamble.instructions.conversation);
+            turn.preamble = preamble(&turn.provider, &conversation, &turn.context.workspace, &turn.tools);
         }
     }
     agent::run_turn(turn, steps).await;

@@ -9,9 +9,10 @@ use super::{
     Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, UNANSWERED, connect, failed, servers,
     store,
 };
+use crate::agent::prompt::Stage;
 use crate::agent::{Entry, Goal, Steer, Turn, prompt};
 use crate::config::Mode;
-use crate::model::{AssistantMessage, Effort, ErrorCode, Message, Provider};
+use crate::model::{Api, AssistantMessage, Effort, ErrorCode, Message, Provider};
 use crate::tools::ToolContext;
 
 /// Messages that may wait to join a turn.
@@ -31,13 +32,24 @@ impl Actor {
             prompt = said;
         }
         prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
-        let message = Message::User { parts: prompt::render(prompt, self.mode == Mode::Plan) };
+        let message = Message::User { parts: prompt::render(prompt, self.stage()) };
         self.turns += 1;
         self.title = (self.turns == 1).then(|| store::title(&words));
         let entry = Entry::new(message, &provider);
         self.journal.prompt(&words, &entry, Held { model: provider.name(), effort: self.effort });
         self.history.push(entry);
         self.begin(Goal::Answer).await;
+    }
+
+    /// What the mode means for the next message. That the last one asked for a plan stands in the history itself.
+    fn stage(&self) -> Stage {
+        let of_person = |entry: &&Arc<Entry>| matches!(entry.outline(), Message::User { .. });
+        let last = || self.history.iter().rfind(of_person);
+        match self.mode {
+            Mode::Plan => Stage::Plan,
+            _ if last().is_some_and(|entry| prompt::plans_only(&entry.message())) => Stage::Go,
+            _ => Stage::Usual,
+        }
     }
 
     /// Makes the conversation shorter, as a turn of its own.
@@ -60,6 +72,11 @@ impl Actor {
             self.fail("a turn is running: wait for its end or cancel it".to_owned(), ErrorCode::Internal);
             return None;
         }
+        let provider = provider.switched().unwrap_or(provider);
+        if Some(provider.api()) != self.api() {
+            self.model = Ok(Model::new(provider.clone(), &self.id, &self.workspace, &self.tools));
+            self.stale = true;
+        }
         if std::mem::take(&mut self.stale) {
             for entry in &mut self.history {
                 *entry = Entry::new(entry.message().into_owned(), &provider);
@@ -67,6 +84,11 @@ impl Actor {
         }
         self.history.extend(self.kept.drain(..).map(|message| Entry::new(message, &provider)));
         Some(provider)
+    }
+
+    /// The dialect of the model.
+    fn api(&self) -> Option<Api> {
+        self.model.as_ref().ok().map(|model| model.provider.api())
     }
 
     async fn begin(&mut self, goal: Goal) {
@@ -116,7 +138,11 @@ impl Actor {
         self.journal.held(Held { model: provider.name(), effort });
         self.effort = effort;
         self.tools = connect::offered(&provider.endpoint().model, &self.workspace, &self.skills);
-        self.model = Ok(Model::new(provider, &self.workspace, &self.tools));
+        let provider = match &self.model {
+            Ok(before) => provider.remembering(&before.provider),
+            Err(_) => provider,
+        };
+        self.model = Ok(Model::new(provider, &self.id, &self.workspace, &self.tools));
         self.stale = true;
     }
 
@@ -133,7 +159,7 @@ impl Actor {
         {
             let words = prompt.words();
             if self.attached(&mut prompt).await {
-                let parts = prompt::render(prompt, self.mode == Mode::Plan);
+                let parts = prompt::render(prompt, self.stage());
                 place.send(Steer { words, parts, joined });
             }
         }

@@ -4,9 +4,10 @@ use serde_json::json;
 
 use crate::driver::World;
 
-/// The rehearsal counts 120 tokens a request.
+/// Answers of 120 tokens each.
 fn answers(count: usize) -> serde_json::Value {
-    (0..count).map(|_| json!([{ "text": "Yes." }])).collect()
+    let usage = json!({ "usage": { "prompt_tokens": 100, "completion_tokens": 20 } });
+    (0..count).map(|_| json!([{ "text": "Yes." }, usage])).collect()
 }
 
 #[test]

@@ -4,15 +4,22 @@
 //! for: an iteration of its own, whose words are shown as thoughts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::State;
 use crate::agent::Entry;
+use crate::agent::answer::End;
 use crate::agent::compact;
 use crate::agent::event::AgentEvent;
 use crate::model::collect::{Collector, Outcome};
-use crate::model::{ErrorCode, Message, ModelError, ModelEvent, ModelRequest, Part};
+use crate::model::{ErrorCode, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, Usage};
+
+/// How long an answer waits for what the endpoint says of its model.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// From here on the conversation is made shorter, in percent of the window.
 const FULL: u64 = 80;
@@ -32,10 +39,57 @@ pub(super) enum Cause {
     Wish,
 }
 
+/// Asks a hosted endpoint about its model while that answers.
+pub(super) fn learning(provider: &Provider) -> JoinSet<()> {
+    let mut learning = JoinSet::new();
+    if provider.is_to_learn() && !provider.is_local() {
+        let provider = provider.clone();
+        learning.spawn(async move { provider.learn().await });
+    }
+    learning
+}
+
 impl State {
+    /// The window is known from the first answer on. A local server knows it once it has loaded the model.
+    pub(super) async fn learn_window(&mut self, end: &End) {
+        let provider = self.turn.provider.clone();
+        if !provider.is_to_learn() || matches!(end, End::Failed(_)) {
+            return;
+        }
+        let learn = async {
+            if provider.is_local() {
+                provider.learn().await;
+            } else {
+                self.learning.join_next().await;
+            }
+        };
+        let cancel = self.turn.context.cancel.clone();
+        let _late = timeout(TIMEOUT, cancel.run_until_cancelled(learn)).await;
+        self.note_window().await;
+    }
+
+    /// Whether the server read all that was sent. If not, the person learns it, and the conversation is made shorter.
+    pub(super) async fn check_window(&mut self, sent: u64, usage: Usage) -> bool {
+        let before = self.turn.provider.window();
+        if let Some(message) = self.turn.provider.check_window(sent, usage.input) {
+            self.steps.event(AgentEvent::Notice { message }).await;
+        }
+        self.note_window().await;
+        self.turn.provider.window() == before
+    }
+
+    /// Tells everybody who scales with the window when it changed.
+    async fn note_window(&mut self) {
+        let window = self.turn.provider.window();
+        if let Some(tokens) = window.filter(|_| window != self.turn.context.window) {
+            self.turn.context.window = window;
+            self.steps.event(AgentEvent::Window { tokens }).await;
+        }
+    }
+
     /// Makes room where the next request would come near the end of the window.
     pub(super) async fn make_room(&mut self) {
-        let Some(window) = self.turn.provider.endpoint().context_window else { return };
+        let Some(window) = self.turn.provider.window() else { return };
         let size = self.size();
         // What could not be made shorter is not tried again with every request.
         if size * 100 >= window * FULL && size >= self.shortest + window / 10 {
@@ -47,7 +101,7 @@ impl State {
     /// Makes the conversation shorter; tells whether it is.
     pub(super) async fn compact(&mut self, cause: Cause) -> bool {
         let before = self.size();
-        let window = self.turn.provider.endpoint().context_window.unwrap_or(before).min(before.max(1));
+        let window = self.turn.provider.window().unwrap_or(before).min(before.max(1));
         let provider = self.turn.provider.clone();
         let newest = self.unseen();
         let recent = compact::tail(&self.messages, window / 4).min(newest);
@@ -73,6 +127,10 @@ impl State {
         if sum(&messages) >= sum(&self.messages) {
             return false;
         }
+        if cause == Cause::Overflow && ends_with_half_an_answer(&messages) {
+            let text = "(Your last answer filled the context window and broke off. Go on.)".to_owned();
+            messages.push(Entry::new(Message::User { parts: vec![Part::Text { text }] }, &provider));
+        }
         self.messages.clone_from(&messages);
         self.turn.guidance.recall(messages.iter().map(|entry| entry.message()));
         self.counted = None;
@@ -80,6 +138,18 @@ impl State {
         let after = self.size();
         let summary = format!("the conversation was made shorter, from about {before} to {after} tokens: {how}");
         self.steps.event(AgentEvent::Compaction { summary, tokens_before: before, tokens_after: after }).await;
+        true
+    }
+
+    /// Goes on in the dialect the server has asked for; tells whether it did just now.
+    pub(super) fn switch_dialect(&mut self) -> bool {
+        let Some(provider) = self.turn.provider.switched() else { return false };
+        self.turn.preamble = provider.preamble(&self.turn.preamble.instructions);
+        for entry in &mut self.messages {
+            *entry = Entry::new(entry.message().into_owned(), &provider);
+        }
+        self.turn.provider = provider;
+        self.counted = None;
         true
     }
 
@@ -107,7 +177,7 @@ impl State {
     }
 
     /// About how many tokens the next request has: as the provider counted last, and what came since.
-    fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         match self.counted {
             Some((tokens, messages)) => tokens + sum(self.messages.get(messages..).unwrap_or_default()),
             None => self.turn.preamble.bytes.len() as u64 / 4 + sum(&self.messages),
@@ -159,7 +229,8 @@ impl State {
         let ask = Message::User { parts: vec![Part::Text { text: compact::ASK.to_owned() }] };
         let messages =
             old.iter().map(|entry| entry.encoded().clone()).chain([self.turn.provider.encode(&ask)]).collect();
-        let mut stream = self.turn.provider.stream(ModelRequest { preamble: self.turn.preamble.clone(), messages });
+        let mut stream =
+            self.turn.provider.stream(ModelRequest { preamble: self.turn.preamble.clone(), messages, may_call: false });
         let mut collector = Collector::new(&self.call_ids);
         let end = loop {
             let event = tokio::select! {
@@ -186,6 +257,11 @@ impl State {
             Outcome::Ok | Outcome::Truncated => Err(None),
         }
     }
+}
+
+/// No model goes on where it broke off by itself.
+fn ends_with_half_an_answer(messages: &[Arc<Entry>]) -> bool {
+    matches!(messages.last().map(|entry| entry.outline()), Some(Message::Assistant(answer)) if answer.calls.is_empty())
 }
 
 fn sum(entries: &[Arc<Entry>]) -> u64 {

@@ -77,7 +77,7 @@ fn the_environment_alone_is_enough() {
     );
     check(
         &[url, ("TANDEM_MODEL", "openai/gpt"), ("OPENAI_API_KEY", "k")],
-        "openai/gpt Chat https://models.example/v1 [environment variable OPENAI_API_KEY]",
+        "openai/gpt Responses https://models.example/v1 [environment variable OPENAI_API_KEY]",
     );
     check(
         &[
@@ -85,7 +85,7 @@ fn the_environment_alone_is_enough() {
             ("TANDEM_MODEL", "gpt"),
             ("OPENAI_API_KEY", "k"),
         ],
-        "openai/gpt Chat https://api.openai.com/v1 [environment variable OPENAI_API_KEY]",
+        "openai/gpt Responses https://api.openai.com/v1 [environment variable OPENAI_API_KEY]",
     );
     check(
         &[("TANDEM_MODEL", "anthropic/claude")],
@@ -93,7 +93,7 @@ fn the_environment_alone_is_enough() {
     );
     check(
         &[("OPENROUTER_API_KEY", "k"), ("ANTHROPIC_API_KEY", "")],
-        "openrouter/anthropic/claude-sonnet-4.6 Chat https://openrouter.ai/api/v1 [environment variable OPENROUTER_API_KEY]",
+        "openrouter/anthropic/claude-sonnet-5 Chat https://openrouter.ai/api/v1 [environment variable OPENROUTER_API_KEY]",
     );
     check(&[url], "there is an endpoint (https://models.example/v1) but no model. Do one of these:");
     check(&[("TANDEM_MODEL", "gpt")], "model `gpt` names no provider; write `provider/gpt`. Do one of these:");
@@ -147,10 +147,8 @@ fn a_provider_of_the_users_own_has_all_its_switches() {
     assert_eq!(settings.problems, []);
     let model = settings.model.as_ref().unwrap();
     assert_eq!(describe(&settings.model), "mine/big Responses https://models.example/v1 [output of `pass show mine`]");
-    assert_eq!(
-        Value::Object(model.body.clone()),
-        json!({"provider": {"order": ["a"], "zdr": false}, "max_output_tokens": 8192, "reasoning": {"effort": "high"}})
-    );
+    assert_eq!(Value::Object(model.body.clone()), json!({"provider": {"order": ["a"], "zdr": false}}));
+    assert_eq!((model.max_tokens, model.effort.as_deref()), (Some(8192), Some("high")));
     assert_eq!((model.context_window, model.prices.unwrap().output), (Some(200_000), 15.0));
     assert_eq!(model.first_byte_timeout, Some(Duration::from_mins(5)));
     assert!(!format!("{:?}", settings.entries()).contains("secret"));
@@ -243,7 +241,7 @@ command = ["sh"]
     let expected = Permissions { allow: rules(&["a"]), ask: rules(&["c"]), deny: rules(&["b", "d"]) };
     assert_eq!(settings.permissions, expected);
     assert_eq!(settings.mcp, BTreeMap::new());
-    assert!(describe(&settings.model).starts_with("openai/gpt-5.1 Chat https://api.openai.com/v1 "));
+    assert!(describe(&settings.model).starts_with("openai/gpt-5.5 Responses https://api.openai.com/v1 "));
 }
 
 #[test]
@@ -285,13 +283,13 @@ fn other_models_can_be_named_and_listed() {
         "model = \"ollama/qwen\"\n[providers.mine]\nbase-url = \"https://m.example\"\nmodels.\"a/b\" = {}\n",
         &[("TANDEM_BASE_URL", "http://localhost:1/v1"), ("OPENAI_API_KEY", "k")],
     );
-    assert_eq!(settings.known_models(), ["ollama/qwen", "mine/a/b", "openai/gpt-5.1"]);
+    assert_eq!(settings.known_models(), ["ollama/qwen", "mine/a/b", "openai/gpt-5.5"]);
     let check = |name: &str, expected: &str| assert_eq!(describe(&settings.model_named(name)), expected);
     check("ollama/qwen", "ollama/qwen Chat http://localhost:1/v1 [no key]");
     check("mine/a/b", "mine/a/b Chat https://m.example [no key]");
     check("lmstudio/x", "lmstudio/x Chat http://127.0.0.1:1234/v1 [no key]");
     assert_eq!(settings.model.as_ref().unwrap().first_byte_timeout, None, "a local model may read for minutes");
-    assert_eq!(settings.model_named("openai/x").map(|model| model.api), Ok(Api::Chat));
+    assert_eq!(settings.model_named("openai/x").map(|model| model.api), Ok(Api::Responses));
 }
 
 #[test]
@@ -316,23 +314,14 @@ fn the_schema_is_valid_and_knows_every_key() {
 }
 
 #[test]
-fn what_a_provider_refuses_is_left_out_unless_the_user_knows_better() {
-    let body = |config: &str| Value::Object(user(config, &[("MISTRAL_API_KEY", "k")]).model.unwrap().body);
-    assert_eq!(body(""), json!({ "stream_options": null }));
-    let given = "model = 'mistral/m'\n[providers.mistral]\nbody = { stream_options = { include_usage = true } }";
-    assert_eq!(body(given), json!({ "stream_options": { "include_usage": true } }));
-    let longest = "model = 'openai/m'\n[providers.openai.models.m]\nmax-tokens = 5";
-    assert_eq!(body(longest), json!({ "max_completion_tokens": 5 }));
-}
-
-#[test]
 fn an_effort_goes_before_a_field_that_has_no_room_for_it() {
     for (api, field) in [("responses", "reasoning"), ("messages", "output_config")] {
         let text = format!(
             "model = 'mine/m'\n[providers.mine]\napi = '{api}'\nbase-url = 'http://localhost'\n\
              body = {{ {field} = false }}\n[providers.mine.models.m]\nreasoning-effort = 'low'"
         );
-        assert_eq!(user(&text, &[]).model.unwrap().body[field], json!({ "effort": "low" }));
+        let model = user(&text, &[]).model.unwrap();
+        assert_eq!((model.body.get(field), model.effort.as_deref()), (None, Some("low")));
     }
 }
 

@@ -281,6 +281,7 @@ fn usage(raw: &RawValue) -> Option<Usage> {
             .unwrap_or_default(),
         reasoning: number(&["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]).unwrap_or_default(),
         cost: usage["cost"].as_f64(),
+        ..Usage::default()
     })
 }
 

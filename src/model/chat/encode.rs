@@ -5,18 +5,25 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::body::{self, join};
-use crate::model::{Api, AssistantMessage, Endpoint, Instructions, Message, Part, ReasoningItem, ToolResult, ToolSpec};
+use crate::model::host::Echo;
+use crate::model::{
+    Api, AssistantMessage, Endpoint, Image, Instructions, Message, Part, ReasoningItem, ToolCall, ToolResult, ToolSpec,
+    thinking,
+};
 
 /// Everything before the first message of the conversation.
 pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instructions) -> Vec<u8> {
-    let mut fields = body::fields(
-        json!({
-            "model": endpoint.model,
-            "stream": true,
-            "stream_options": { "include_usage": true },
-        }),
-        &endpoint.body,
-    );
+    let mut ours = json!({ "model": endpoint.model, "stream": true });
+    if endpoint.takes_stream_options() {
+        ours["stream_options"] = json!({ "include_usage": true });
+    }
+    if endpoint.has_cache_key() && !instructions.conversation.is_empty() {
+        ours["prompt_cache_key"] = json!(instructions.conversation);
+    }
+    if endpoint.wants_cache_control() {
+        ours["cache_control"] = json!({ "type": "ephemeral" });
+    }
+    let mut fields = body::fields(ours, &thinking::fields(endpoint), endpoint);
     if !instructions.tools.is_empty() {
         fields.insert("tools".into(), instructions.tools.iter().map(tool).collect());
     }
@@ -39,9 +46,22 @@ fn tool(tool: &ToolSpec) -> Value {
 pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u8> {
     match message {
         Message::User { parts } => join([json!({ "role": "user", "content": user(parts) })]),
-        Message::Assistant(message) => join([assistant(&endpoint.model, message)]),
-        Message::Results { results } => join(results.iter().map(result)),
+        Message::Assistant(message) => join([assistant(endpoint, message)]),
+        Message::Results { results } => {
+            let pictures = pictures(results);
+            let gap = pictures.is_some().then(|| between(endpoint)).flatten();
+            join(results.iter().map(|result| self::result(endpoint, result)).chain(gap).chain(pictures))
+        }
     }
+}
+
+/// What stands between results and the person's words where the server wants an answer there.
+pub(in crate::model) fn gap(endpoint: &Endpoint) -> Vec<u8> {
+    join(between(endpoint))
+}
+
+fn between(endpoint: &Endpoint) -> Option<Value> {
+    endpoint.is_mistral().then(|| json!({ "role": "assistant", "content": "Seen." }))
 }
 
 /// Plain text goes as a string: not every server takes parts.
@@ -53,11 +73,28 @@ fn user(parts: &[Part]) -> Value {
         .iter()
         .map(|part| match part {
             Part::Text { text } => json!({ "type": "text", "text": text }),
-            Part::Image { mime_type, data } => {
-                json!({ "type": "image_url", "image_url": { "url": format!("data:{mime_type};base64,{data}") } })
-            }
+            Part::Image { mime_type, data } => image(mime_type, data),
         })
         .collect()
+}
+
+fn image(mime_type: &str, data: &str) -> Value {
+    json!({ "type": "image_url", "image_url": { "url": format!("data:{mime_type};base64,{data}") } })
+}
+
+/// The dialect takes no images in results: they follow as a message of the person's.
+fn pictures(results: &[ToolResult]) -> Option<Value> {
+    let images: Vec<_> = results
+        .iter()
+        .flat_map(|result| &result.images)
+        .map(|Image { mime_type, data }| image(mime_type, data))
+        .collect();
+    if images.is_empty() {
+        return None;
+    }
+    let text = json!({ "type": "text", "text": "(the images of the results above)" });
+    let content: Value = std::iter::once(text).chain(images).collect();
+    Some(json!({ "role": "user", "content": content }))
 }
 
 fn text(part: &Part) -> Option<&str> {
@@ -67,53 +104,82 @@ fn text(part: &Part) -> Option<&str> {
     }
 }
 
-fn assistant(model: &str, message: &AssistantMessage) -> Value {
+fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Value {
     let mut fields = Map::new();
     fields.insert("role".into(), "assistant".into());
     let said = if message.text.is_empty() { &message.refusal } else { &message.text };
     let content = if said.is_empty() && !message.calls.is_empty() { Value::Null } else { said.as_str().into() };
     fields.insert("content".into(), content);
     if !message.calls.is_empty() {
-        fields.insert("tool_calls".into(), message.calls.iter().map(call).collect());
+        fields.insert("tool_calls".into(), message.calls.iter().map(|call| self::call(endpoint, call)).collect());
     }
-    for item in message.reasoning.iter().filter(|item| item.api == Api::Chat && item.model == model) {
-        replay(&mut fields, item, said);
+    let echo = endpoint.echo();
+    for item in message.reasoning.iter().filter(|item| item.api == Api::Chat && item.model == endpoint.model) {
+        replay(&mut fields, item, said, echo);
+    }
+    if echo == Echo::Always && !message.calls.is_empty() && !fields.contains_key("reasoning_content") {
+        fields.insert("reasoning_content".into(), "".into());
+    }
+    if endpoint.wants_signatures() {
+        sign(&mut fields);
     }
     fields.into()
 }
 
-/// Reasoning goes back in the field it came in. Plain reasoning only together with calls, where the model is still
-/// thinking: after a finished answer servers ignore or even refuse it.
-fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str) {
+/// Reasoning goes back in the field it came in.
+fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str, echo: Echo) {
+    let beside_calls = fields.contains_key("tool_calls");
     for (field, value) in item.item.as_object().into_iter().flatten() {
         match field.as_str() {
-            "reasoning_details" => {}
-            _ if !fields.contains_key("tool_calls") => continue,
-            "extra_content" => {
-                for (slot, extra) in value.as_object().into_iter().flatten() {
-                    if let Some(call) = slot.parse().ok().and_then(|slot: usize| fields["tool_calls"].get_mut(slot)) {
-                        call["extra_content"] = extra.clone();
-                    }
-                }
-                continue;
-            }
-            "content" => {
+            "extra_content" if beside_calls => put_beside_calls(fields, value),
+            "content" if beside_calls => {
                 let parts = value.as_array().into_iter().flatten().cloned();
                 let text = (!said.is_empty()).then(|| json!({ "type": "text", "text": said }));
                 fields.insert("content".into(), parts.chain(text).collect());
-                continue;
             }
+            "extra_content" | "content" => {}
+            _ if echo == Echo::Never => {}
+            "reasoning_details" => _ = fields.insert(field.clone(), value.clone()),
+            _ if beside_calls || echo == Echo::Always => _ = fields.insert(field.clone(), value.clone()),
             _ => {}
         }
-        fields.insert(field.clone(), value.clone());
     }
 }
 
-fn call(call: &crate::model::ToolCall) -> Value {
-    let arguments = body::arguments(&call.arguments).to_string();
-    json!({ "id": call.id, "type": "function", "function": { "name": body::word(&call.name), "arguments": arguments } })
+/// What came beside calls, by their place in the answer.
+fn put_beside_calls(fields: &mut Map<String, Value>, extras: &Value) {
+    for (slot, extra) in extras.as_object().into_iter().flatten() {
+        if let Some(call) = slot.parse().ok().and_then(|slot: usize| fields["tool_calls"].get_mut(slot)) {
+            call["extra_content"] = extra.clone();
+        }
+    }
 }
 
-fn result(result: &ToolResult) -> Value {
-    json!({ "role": "tool", "tool_call_id": result.call_id, "content": result.content })
+/// Gemini refuses calls without its signature. Of parallel calls only the first has one; where none has, another model
+/// made them, and the documented value says so.
+fn sign(fields: &mut Map<String, Value>) {
+    let Some(Value::Array(calls)) = fields.get_mut("tool_calls") else { return };
+    if calls.iter().any(|call| call.pointer(SIGNATURE).is_some()) {
+        return;
+    }
+    for call in calls {
+        call["extra_content"] = json!({ "google": { "thought_signature": "skip_thought_signature_validator" } });
+    }
+}
+
+const SIGNATURE: &str = "/extra_content/google/thought_signature";
+
+fn call(endpoint: &Endpoint, call: &ToolCall) -> Value {
+    let arguments = body::arguments(&call.arguments).to_string();
+    let function = json!({ "name": body::word(&call.name), "arguments": arguments });
+    json!({ "id": id(endpoint, &call.id), "type": "function", "function": function })
+}
+
+fn result(endpoint: &Endpoint, result: &ToolResult) -> Value {
+    json!({ "role": "tool", "tool_call_id": id(endpoint, &result.call_id), "content": result.content })
+}
+
+/// The id of a call as the server takes it: the same for the call and its result, and in every request.
+fn id(endpoint: &Endpoint, id: &str) -> String {
+    if endpoint.is_mistral() { body::nine(id) } else { id.to_owned() }
 }

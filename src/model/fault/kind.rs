@@ -44,10 +44,30 @@ fn is_overflow(status: Option<u16>, words: &Words) -> bool {
     possible && said && !has(&words.message, &["per minute", "per min", "rate limit"])
 }
 
+/// The model is not there, or not any more.
+pub(super) fn is_unknown_model(status: u16, words: &Words) -> bool {
+    let about_models = has(&words.message, &["model"]) || has(&words.kind, &["model_not_found"]);
+    matches!(status, 400 | 404 | 410 | 422) && about_models && (status == 404 || has(&words.message, GONE))
+}
+
 fn has(text: &str, needles: &[&str]) -> bool {
     let text = text.to_lowercase();
     needles.iter().any(|needle| text.contains(needle))
 }
+
+/// How providers say that a model is not theirs.
+const GONE: &[&str] = &[
+    "not exist",
+    "not found",
+    "not a valid model",
+    "invalid model",
+    "unknown model",
+    "no such model",
+    "decommissioned",
+    "deprecated",
+    "retired",
+    "no longer",
+];
 
 const BUSY: &[&str] = &["overload", "at capacity", "over capacity", "server is busy", "unavailable"];
 const BROKEN: &[&str] = &["server_error", "api_error", "internal", "timeout"];
@@ -117,6 +137,18 @@ mod tests {
             check(400, body, ErrorCode::ContextOverflow, false);
         }
         check(429, "Request too large: tokens per min (TPM): Limit 30000, too many tokens", ErrorCode::RateLimit, true);
+    }
+
+    #[test]
+    fn a_model_that_is_gone_is_no_field_that_is_wrong() {
+        let check =
+            |status, said: &str, expected| assert_eq!(is_unknown_model(status, &words::read(said)), expected, "{said}");
+        check(404, "The model `gpt-9` does not exist or you do not have access to it.", true);
+        check(400, "Model Not Exist", true);
+        check(400, "anthropic/claude-9 is not a valid model ID", true);
+        check(400, "The model `llama2-70b` has been decommissioned", true);
+        check(404, "Not Found", false);
+        check(400, "reasoning_effort is not supported with this model", false);
     }
 
     #[test]

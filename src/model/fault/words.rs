@@ -10,6 +10,8 @@ pub(super) struct Words {
     pub(super) kind: String,
     /// A status inside the body.
     pub(super) status: Option<u16>,
+    /// The field of the request that is wrong.
+    pub(super) param: Option<String>,
 }
 
 /// Longer error texts are cut: some gateways send whole pages.
@@ -43,7 +45,7 @@ fn of_value(value: &Value) -> Words {
         value.as_u64().or_else(|| value.as_str()?.parse().ok())
     });
     let status = status.and_then(|status| u16::try_from(status).ok()).filter(|status| (400..600).contains(status));
-    Words { message: message(error), kind, status }
+    Words { message: message(error), kind, status, param: text("param").map(str::to_owned) }
 }
 
 /// The message itself; `OpenRouter` has that of the provider behind it too, validators a list of what is wrong.

@@ -16,6 +16,8 @@ use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fa
 pub(in crate::model) struct Decoder {
     model: String,
     blocks: BTreeMap<Option<i64>, Block>,
+    /// The blocks that have ended, in their order, as they go back.
+    ended: Vec<Value>,
     calls: usize,
     tokens: Tokens,
     finished: bool,
@@ -23,20 +25,24 @@ pub(in crate::model) struct Decoder {
     pub(in crate::model) done: bool,
 }
 
-/// A block that is being sent. Text needs no memory; what the provider runs itself is none of ours.
+/// A block that is being sent.
 #[derive(Debug)]
 enum Block {
+    Text(String),
     Thinking {
         text: String,
         signature: String,
     },
-    Redacted(Value),
     Call {
         slot: usize,
         /// Arguments that came whole with the start; fragments, where there are any, replace them.
         whole: Option<String>,
     },
-    ServerTool,
+    /// What is none of ours, such as a tool that the provider runs: it goes back as it was.
+    Other {
+        block: Value,
+        input: String,
+    },
 }
 
 /// Numbers of the start and of the deltas, merged: the last that is there counts.
@@ -101,6 +107,7 @@ impl Decoder {
         match parsed.kind.plain() {
             "message_start" => {
                 self.blocks.clear();
+                self.ended.clear();
                 self.usage(&value(parsed.message)["usage"], out);
             }
             "content_block_start" => self.start(parsed.index.0, value(parsed.content_block), out),
@@ -112,7 +119,7 @@ impl Decoder {
             "content_block_stop" => self.stop(parsed.index.0, out),
             "message_delta" => {
                 self.usage(&value(parsed.usage), out);
-                self.finish(parsed.delta.as_ref().map_or("", |delta| delta.stop_reason.plain()), out);
+                self.finish(parsed.delta.as_ref().map_or("", |delta| delta.stop_reason.plain()), out)?;
             }
             "message_stop" => self.done = true,
             "error" => return Err(fault::in_stream(data)),
@@ -127,19 +134,23 @@ impl Decoder {
         while let Some((&index, _)) = self.blocks.first_key_value() {
             self.stop(index, out);
         }
+        self.hand_back(out);
         if self.finished || self.done { Ok(()) } else { Err(fault::truncated()) }
     }
 
     fn start(&mut self, index: Option<i64>, block: Value, out: &mut Batch) {
         let text = |field: &str| block[field].as_str().unwrap_or_default().to_owned();
         let state = match block["type"].as_str().unwrap_or_default() {
-            "text" => return out.text(&text("text")),
+            "text" => {
+                let text = text("text");
+                out.text(&text);
+                Block::Text(text)
+            }
             "thinking" => {
                 let (text, signature) = (text("thinking"), text("signature"));
                 out.reasoning(&text);
                 Block::Thinking { text, signature }
             }
-            "redacted_thinking" => Block::Redacted(block),
             "tool_use" => {
                 let slot = self.calls;
                 self.calls += 1;
@@ -147,7 +158,7 @@ impl Decoder {
                 let whole = block["input"].as_object().filter(|input| !input.is_empty());
                 Block::Call { slot, whole: whole.map(|_| block["input"].to_string()) }
             }
-            _ => Block::ServerTool,
+            _ => Block::Other { block, input: String::new() },
         };
         self.blocks.insert(index, state);
     }
@@ -156,6 +167,7 @@ impl Decoder {
         out.text(delta.text.plain());
         out.reasoning(delta.thinking.plain());
         match self.blocks.get_mut(&index) {
+            Some(Block::Text(text)) => text.push_str(delta.text.plain()),
             Some(Block::Thinking { text, signature }) => {
                 text.push_str(delta.thinking.plain());
                 signature.push_str(delta.signature.plain());
@@ -167,37 +179,59 @@ impl Decoder {
                 }
                 out.arguments(*slot, fragment);
             }
-            Some(Block::Redacted(_) | Block::ServerTool) | None => {}
+            Some(Block::Other { input, .. }) => input.push_str(delta.partial_json.plain()),
+            None => {}
         }
     }
 
     fn stop(&mut self, index: Option<i64>, out: &mut Batch) {
-        let item = match self.blocks.remove(&index) {
+        match self.blocks.remove(&index) {
+            Some(Block::Text(text)) => self.ended.push(json!({ "type": "text", "text": text })),
             Some(Block::Thinking { text, signature }) if !signature.is_empty() => {
-                json!({ "type": "thinking", "thinking": text, "signature": signature })
+                self.ended.push(json!({ "type": "thinking", "thinking": text, "signature": signature }));
             }
-            Some(Block::Redacted(block)) => block,
             Some(Block::Call { slot, whole }) => {
+                self.ended.push(json!({ "type": "tool_use", "slot": slot }));
                 out.arguments(slot, &whole.unwrap_or_default());
-                return out.push(ModelEvent::CallEnd { slot });
+                out.push(ModelEvent::CallEnd { slot });
             }
-            _ => return,
-        };
-        let model = self.model.clone();
-        out.push(ModelEvent::ReasoningItem(ReasoningItem { api: Api::Messages, model, item }));
+            Some(Block::Other { mut block, input }) => {
+                if let Ok(input) = serde_json::from_str(&input) {
+                    block["input"] = input;
+                }
+                self.ended.push(block);
+            }
+            Some(Block::Thinking { .. }) | None => {}
+        }
     }
 
-    fn finish(&mut self, reason: &str, out: &mut Batch) {
+    /// The blocks go back in their order where that is not the usual one of text and calls.
+    fn hand_back(&mut self, out: &mut Batch) {
+        let ended = std::mem::take(&mut self.ended);
+        if ended.iter().all(|block| matches!(block["type"].as_str(), Some("text" | "tool_use"))) {
+            return;
+        }
+        for item in ended {
+            let model = self.model.clone();
+            out.push(ModelEvent::ReasoningItem(ReasoningItem { api: Api::Messages, model, item }));
+        }
+    }
+
+    fn finish(&mut self, reason: &str, out: &mut Batch) -> Result<(), ModelError> {
         let finish = match reason {
-            "" => return,
+            "" => return Ok(()),
+            // Cut by the window, not by the limit of an answer: to go on needs a shorter conversation.
+            "model_context_window_exceeded" => return Err(fault::window_full()),
             "end_turn" | "stop_sequence" => Finish::Stop,
             "tool_use" => Finish::ToolCalls,
-            "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+            "max_tokens" => Finish::Length,
+            "pause_turn" => Finish::Pause,
             "refusal" => Finish::Refusal,
             other => Finish::Other(other.to_owned()),
         };
         self.finished = true;
         out.push(ModelEvent::Finish(finish));
+        Ok(())
     }
 
     fn usage(&mut self, usage: &Value, out: &mut Batch) {
@@ -219,6 +253,7 @@ impl Decoder {
             input: tokens.fresh + tokens.read + tokens.written,
             output: tokens.output,
             cached: tokens.read,
+            written: tokens.written,
             reasoning: tokens.thinking,
             cost: tokens.cost,
         }));

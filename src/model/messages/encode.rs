@@ -3,27 +3,27 @@
 //! Invariant: what a message becomes depends on nothing but the message and the model, so it is made once. That is why
 //! the cache marker of the newest message stands beside the messages and not in one of them.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::model::body::{self, join};
-use crate::model::{Api, AssistantMessage, Endpoint, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec};
-
-/// The dialect demands a limit; every current model allows this much. Settable as `max_tokens`.
-const MAX_TOKENS: u32 = 32_000;
+use crate::model::family::Family;
+use crate::model::{
+    Api, AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec, thinking,
+};
 
 /// Everything before the first message of the conversation. The marker on the system prompt caches tools and prompt;
-/// the one at the top moves along with the newest message by itself.
+/// the one at the top moves along with the newest message by itself. (The dialect takes four.)
 pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instructions) -> Vec<u8> {
     let marker = json!({ "type": "ephemeral" });
     let ours = json!({
         "model": endpoint.model,
-        "max_tokens": MAX_TOKENS,
         "stream": true,
         "cache_control": marker,
     });
-    let mut fields = body::fields(ours, &endpoint.body);
+    let mut fields = body::fields(ours, &thinking::fields(endpoint), endpoint);
+    fit_budget(&mut fields);
     if !instructions.tools.is_empty() {
-        fields.insert("tools".into(), instructions.tools.iter().map(tool).collect());
+        fields.insert("tools".into(), instructions.tools.iter().map(|tool| self::tool(endpoint, tool)).collect());
     }
     if !instructions.system.trim().is_empty() {
         let system = json!([{ "type": "text", "text": instructions.system, "cache_control": marker }]);
@@ -33,8 +33,27 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     body::open(&fields)
 }
 
-fn tool(tool: &ToolSpec) -> Value {
-    json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters })
+/// A budget that somebody's own `max_tokens` does not cover is refused.
+fn fit_budget(fields: &mut Map<String, Value>) {
+    let limit = fields.get("max_tokens").and_then(Value::as_u64).unwrap_or(u64::MAX);
+    let Some(thinking) = fields.get_mut("thinking") else { return };
+    if thinking["budget_tokens"].as_u64().is_some_and(|budget| budget >= limit) {
+        let budget = limit / 2;
+        if budget < 1_024 {
+            fields.shift_remove("thinking");
+        } else {
+            thinking["budget_tokens"] = budget.into();
+        }
+    }
+}
+
+/// Claude sends the arguments of a tool one by one unless it is asked to send them as they are written.
+fn tool(endpoint: &Endpoint, tool: &ToolSpec) -> Value {
+    let mut spec = json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters });
+    if tool.streams && endpoint.known().family == Family::Claude {
+        spec["eager_input_streaming"] = true.into();
+    }
+    spec
 }
 
 /// One message of the conversation. Neighbors of the same role are joined by the provider; a message without content,
@@ -51,11 +70,12 @@ pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u
 fn part(part: &Part) -> Option<Value> {
     match part {
         Part::Text { text } => block(text),
-        Part::Image { mime_type, data } => Some(json!({
-            "type": "image",
-            "source": { "type": "base64", "media_type": mime_type, "data": data },
-        })),
+        Part::Image { mime_type, data } => Some(image(mime_type, data)),
     }
+}
+
+fn image(mime_type: &str, data: &str) -> Value {
+    json!({ "type": "image", "source": { "type": "base64", "media_type": mime_type, "data": data } })
 }
 
 /// Blank text blocks are refused.
@@ -63,13 +83,30 @@ fn block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
 }
 
-/// Thinking comes first, and exactly as it was: it is signed.
+/// What the model sent goes back exactly as it was and in its order: thinking is signed. Calls stand where they stood.
 fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
     let ours = message.reasoning.iter().filter(|item| item.api == Api::Messages && item.model == model);
-    let mut content: Vec<Value> = ours.map(|item| item.item.clone()).collect();
-    content.extend([&message.text, &message.refusal].into_iter().filter_map(|text| block(text)));
-    content.extend(message.calls.iter().map(call));
+    let ours: Vec<&Value> = ours.map(|item| &item.item).collect();
+    let mut calls: Vec<Option<&ToolCall>> = message.calls.iter().map(Some).collect();
+    let mut content = Vec::new();
+    for item in &ours {
+        match item["type"].as_str().unwrap_or_default() {
+            "text" => content.extend(block(item["text"].as_str().unwrap_or_default())),
+            "tool_use" => content.extend(placed(item, &mut calls).map(call)),
+            _ => content.push((*item).clone()),
+        }
+    }
+    if !ours.iter().any(|item| item["type"] == "text") {
+        content.extend([&message.text, &message.refusal].into_iter().filter_map(|text| block(text)));
+    }
+    content.extend(calls.into_iter().flatten().map(call));
     content
+}
+
+/// The call that stood at this place: known by its number among the calls.
+fn placed<'a>(item: &Value, calls: &mut [Option<&'a ToolCall>]) -> Option<&'a ToolCall> {
+    let slot = item["slot"].as_u64().and_then(|slot| usize::try_from(slot).ok())?;
+    calls.get_mut(slot)?.take()
 }
 
 fn call(call: &ToolCall) -> Value {
@@ -78,10 +115,16 @@ fn call(call: &ToolCall) -> Value {
 }
 
 fn result(result: &ToolResult) -> Value {
+    let content: Value = if result.images.is_empty() {
+        result.content.as_str().into()
+    } else {
+        let images = result.images.iter().map(|Image { mime_type, data }| image(mime_type, data));
+        block(&result.content).into_iter().chain(images).collect()
+    };
     json!({
         "type": "tool_result",
         "tool_use_id": body::word(&result.call_id),
-        "content": result.content,
+        "content": content,
         "is_error": result.is_error,
     })
 }

@@ -137,10 +137,10 @@ pub(super) fn exhausted() -> Reply {
     vec![Step::Status { status: 500, body, headers: BTreeMap::new() }]
 }
 
-/// Makes the bytes of a reply.
-pub(super) fn play(reply: Reply, api: Api) -> Played {
+/// Makes the bytes of a reply to a request of so many bytes.
+pub(super) fn play(reply: Reply, api: Api, request: usize) -> Played {
     let mut stage = Stage {
-        voice: Voice::new(api),
+        voice: Voice::new(api, request),
         status: 200,
         headers: BTreeMap::new(),
         pieces: Vec::new(),

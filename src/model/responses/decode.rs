@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::CUSTOM;
 use crate::model::batch::Batch;
 use crate::model::lenient::{Index, Text};
 use crate::model::sse::Event;
@@ -130,6 +131,11 @@ impl Decoder {
                     out.arguments(slot, delta);
                 }
             }
+            "response.custom_tool_call_input.delta" => {
+                if let Some(slot) = item.slot {
+                    out.arguments(slot, &escaped(delta));
+                }
+            }
             "response.function_call_arguments.done" => {
                 if let Some(slot) = item.slot {
                     let arguments = if item.seen { "" } else { data.arguments.plain() };
@@ -145,14 +151,21 @@ impl Decoder {
     /// An item begins; a call is announced.
     fn begin(&mut self, item: &Value, out: &mut Batch) {
         let state = self.items.entry(self.current).or_default();
-        if item["type"] != "function_call" || state.slot.is_some() {
+        let custom = item["type"] == "custom_tool_call";
+        if !custom && item["type"] != "function_call" || state.slot.is_some() {
             return;
         }
         let slot = self.calls;
         self.calls += 1;
         state.slot = Some(slot);
         let text = |field: &str| item[field].as_str().unwrap_or_default().to_owned();
-        out.push(ModelEvent::CallStart { slot, id: text("call_id"), name: text("name") });
+        let (id, name) = (text("call_id"), text("name"));
+        let opening = if name == "apply_patch" { "{\"patch\":\"" } else { "{\"input\":\"" };
+        let id = if custom { format!("{CUSTOM}{id}") } else { id };
+        out.push(ModelEvent::CallStart { slot, id, name });
+        if custom {
+            out.arguments(slot, opening);
+        }
     }
 
     /// A whole item: what its deltas did not bring is taken from it.
@@ -162,8 +175,9 @@ impl Decoder {
         if std::mem::replace(&mut state.ended, true) {
             return;
         }
+        let seen = state.seen;
         match item["type"].as_str().unwrap_or_default() {
-            "message" if !state.seen => {
+            "message" if !seen => {
                 for part in item["content"].as_array().into_iter().flatten() {
                     out.text(part["text"].as_str().unwrap_or_default());
                     out.refusal(part["refusal"].as_str().unwrap_or_default());
@@ -171,19 +185,25 @@ impl Decoder {
             }
             "function_call" => {
                 let slot = state.slot.unwrap_or_default();
-                if !state.seen {
+                if !seen {
                     out.arguments(slot, item["arguments"].as_str().unwrap_or_default());
                 }
                 out.push(ModelEvent::CallEnd { slot });
             }
-            "reasoning" => {
-                if !state.seen {
-                    out.reasoning(&thoughts(&item));
+            "custom_tool_call" => {
+                let slot = state.slot.unwrap_or_default();
+                if !seen {
+                    out.arguments(slot, &escaped(item["input"].as_str().unwrap_or_default()));
                 }
-                let model = self.model.clone();
-                out.push(ModelEvent::ReasoningItem(ReasoningItem { api: Api::Responses, model, item }));
+                out.arguments(slot, "\"}");
+                out.push(ModelEvent::CallEnd { slot });
             }
+            "reasoning" if !seen => out.reasoning(&thoughts(&item)),
             _ => {}
+        }
+        if goes_back(&item) {
+            let model = self.model.clone();
+            out.push(ModelEvent::ReasoningItem(ReasoningItem { api: Api::Responses, model, item }));
         }
     }
 
@@ -213,6 +233,18 @@ impl Decoder {
     }
 }
 
+/// Some hosts leave the words out of the whole item that the deltas had: then the words go back without it.
+fn goes_back(item: &Value) -> bool {
+    let mut parts = item["content"].as_array().into_iter().flatten();
+    item["type"] != "message" || parts.any(|part| part["text"].is_string() || part["refusal"].is_string())
+}
+
+/// The inside of a JSON string.
+fn escaped(text: &str) -> String {
+    let json = serde_json::to_string(text).unwrap_or_default();
+    json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned()
+}
+
 /// The text of a reasoning item: its summary, else what some hosts show of the reasoning itself.
 fn thoughts(item: &Value) -> String {
     let parts = ["summary", "content"].iter().filter_map(|field| item[field].as_array());
@@ -229,5 +261,6 @@ fn usage(usage: &Value) -> Option<Usage> {
         cached: number("/input_tokens_details/cached_tokens").unwrap_or_default(),
         reasoning: number("/output_tokens_details/reasoning_tokens").unwrap_or_default(),
         cost: usage["cost"].as_f64(),
+        ..Usage::default()
     })
 }

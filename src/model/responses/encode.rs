@@ -4,18 +4,24 @@
 
 use serde_json::{Value, json};
 
+use super::CUSTOM;
 use crate::model::body::{self, join};
+use crate::model::family::Family;
 use crate::model::{
-    Api, AssistantMessage, Endpoint, Instructions, Message, Part, ReasoningItem, ToolCall, ToolResult, ToolSpec,
+    Api, Arguments, AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec,
+    thinking,
 };
 
 /// Everything before the first item of the conversation.
 pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instructions) -> Vec<u8> {
     let mut ours = json!({ "model": endpoint.model, "stream": true, "store": false });
-    if reasons(&endpoint.model) {
+    if reasons(endpoint) {
         ours["include"] = json!(["reasoning.encrypted_content"]);
     }
-    let mut fields = body::fields(ours, &endpoint.body);
+    if endpoint.has_cache_key() && !instructions.conversation.is_empty() {
+        ours["prompt_cache_key"] = json!(instructions.conversation);
+    }
+    let mut fields = body::fields(ours, &thinking::fields(endpoint), endpoint);
     if !instructions.tools.is_empty() {
         fields.insert("tools".into(), instructions.tools.iter().map(tool).collect());
     }
@@ -27,8 +33,9 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
 }
 
 /// Models that do not reason refuse the request for their reasoning.
-fn reasons(model: &str) -> bool {
-    !["gpt-3", "gpt-4"].iter().any(|old| model.contains(old))
+fn reasons(endpoint: &Endpoint) -> bool {
+    let known = endpoint.known();
+    known.family != Family::Gpt || known.at_least(5, 0)
 }
 
 fn tool(tool: &ToolSpec) -> Value {
@@ -56,15 +63,36 @@ pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u
 fn part(part: &Part) -> Value {
     match part {
         Part::Text { text } => json!({ "type": "input_text", "text": text }),
-        Part::Image { mime_type, data } => {
-            json!({ "type": "input_image", "image_url": format!("data:{mime_type};base64,{data}") })
-        }
+        Part::Image { mime_type, data } => image(mime_type, data),
     }
 }
 
+fn image(mime_type: &str, data: &str) -> Value {
+    json!({ "type": "input_image", "image_url": format!("data:{mime_type};base64,{data}") })
+}
+
+/// The items of an answer as they came and in their order; without them (another model's answer) what it said and did.
 fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
-    let mut items: Vec<Value> =
-        message.reasoning.iter().filter(|item| returns(item, model)).map(|item| item.item.clone()).collect();
+    let ours = message.reasoning.iter().filter(|item| item.api == Api::Responses && item.model == model);
+    let ours: Vec<&Value> = ours.map(|item| &item.item).collect();
+    let mut calls: Vec<Option<&ToolCall>> = message.calls.iter().map(Some).collect();
+    let mut items = Vec::new();
+    for item in &ours {
+        match item["type"].as_str().unwrap_or_default() {
+            // Without its encrypted content it is a reference to something the provider did not store.
+            "reasoning" if !item["encrypted_content"].is_string() => {}
+            "function_call" | "custom_tool_call" => items.extend(placed(item, &mut calls)),
+            _ => items.push((*item).clone()),
+        }
+    }
+    if !ours.iter().any(|item| item["type"] == "message") {
+        items.extend(words(message));
+    }
+    items.extend(calls.into_iter().flatten().map(call));
+    items
+}
+
+fn words(message: &AssistantMessage) -> Option<Value> {
     let mut content = Vec::new();
     if !message.text.is_empty() {
         content.push(json!({ "type": "output_text", "text": message.text }));
@@ -72,23 +100,42 @@ fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
     if !message.refusal.is_empty() {
         content.push(json!({ "type": "refusal", "refusal": message.refusal }));
     }
-    if !content.is_empty() {
-        items.push(json!({ "type": "message", "role": "assistant", "content": content }));
-    }
-    items.extend(message.calls.iter().map(call));
-    items
+    (!content.is_empty()).then(|| json!({ "type": "message", "role": "assistant", "content": content }))
 }
 
-/// Without its encrypted content an item is a reference to something the provider did not store.
-fn returns(item: &ReasoningItem, model: &str) -> bool {
-    item.api == Api::Responses && item.model == model && item.item["encrypted_content"].is_string()
+/// The next call, as the item it came in while both still say the same: a call may have got another id or repaired
+/// arguments since.
+fn placed(item: &Value, calls: &mut [Option<&ToolCall>]) -> Option<Value> {
+    let next = calls.iter_mut().find(|call| call.is_some())?.take()?;
+    let same_arguments = match &next.arguments {
+        Arguments::Object(object) => serde_json::from_str::<Value>(item["arguments"].as_str().unwrap_or_default())
+            .is_ok_and(|arguments| arguments.as_object() == Some(object)),
+        Arguments::Unparsable(_) => false,
+    };
+    let same = item["call_id"] == next.id.as_str() && item["name"] == next.name.as_str() && same_arguments;
+    let custom = next.id.strip_prefix(CUSTOM).is_some_and(|id| item["call_id"] == id);
+    Some(if same || custom { item.clone() } else { call(next) })
 }
 
 fn call(call: &ToolCall) -> Value {
     let arguments = body::arguments(&call.arguments).to_string();
+    if let Some(id) = call.id.strip_prefix(CUSTOM) {
+        return json!({ "type": "custom_tool_call", "call_id": id, "name": body::word(&call.name), "input": arguments });
+    }
     json!({ "type": "function_call", "call_id": call.id, "name": body::word(&call.name), "arguments": arguments })
 }
 
 fn result(result: &ToolResult) -> Value {
-    json!({ "type": "function_call_output", "call_id": result.call_id, "output": result.content })
+    let (kind, id) = match result.call_id.strip_prefix(CUSTOM) {
+        Some(id) => ("custom_tool_call_output", id),
+        None => ("function_call_output", result.call_id.as_str()),
+    };
+    let output: Value = if result.images.is_empty() {
+        result.content.as_str().into()
+    } else {
+        let text = json!({ "type": "input_text", "text": result.content });
+        let images = result.images.iter().map(|Image { mime_type, data }| image(mime_type, data));
+        std::iter::once(text).chain(images).collect()
+    };
+    json!({ "type": kind, "call_id": id, "output": output })
 }

@@ -96,7 +96,7 @@ impl Replay {
     }
 
     async fn result(&mut self, result: ToolResult, texts: &Texts) {
-        let ToolResult { call_id, content, is_error } = result;
+        let ToolResult { call_id, content, is_error, .. } = result;
         let mut shown = ExecutionResult { content, is_error, ..ExecutionResult::default() };
         if let Some(call) = self.calls.remove(&call_id) {
             shown.diffs = diffs(&call, texts).await;

@@ -29,7 +29,8 @@ fn answer(calls: &[&str]) -> Message {
 }
 
 fn results(ids: &[&str]) -> Message {
-    let result = |id: &&str| ToolResult { call_id: (*id).to_owned(), content: "ok".to_owned(), is_error: false };
+    let result =
+        |id: &&str| ToolResult { call_id: (*id).to_owned(), content: "ok".to_owned(), ..ToolResult::default() };
     Message::Results { results: ids.iter().map(result).collect() }
 }
 

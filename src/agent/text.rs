@@ -1,0 +1,62 @@
+//! Texts inside other texts: cut where they are too long, fenced so that they cannot break out, and found again.
+
+/// The first `limit` bytes of a text, and how much is missing and why.
+#[must_use]
+pub fn cut(text: &str, limit: usize, why: &str) -> String {
+    let (head, rest) = text.split_at(text.floor_char_boundary(limit));
+    if rest.is_empty() { head.to_owned() } else { format!("{head}\n… ({} bytes left out: {why})", rest.len()) }
+}
+
+/// A text in a fence longer than any in it, so that it cannot close it.
+pub(super) fn fenced(heading: &str, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{heading}:\n{fence}\n{text}{end}{fence}")
+}
+
+/// What [`fenced`] made under headings that begin with `heading`: each block whole, and the text inside it.
+pub(super) fn fenced_blocks<'t>(text: &'t str, heading: &str) -> Vec<(&'t str, &'t str)> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find(heading)) {
+        let begin = from + at;
+        from = begin + heading.len();
+        let is_line = begin == 0 || text.get(..begin).is_some_and(|before| before.ends_with('\n'));
+        if let Some((whole, inside)) = is_line.then(|| block(text.get(begin..)?)).flatten() {
+            from = begin + whole.len();
+            found.push((whole, inside));
+        }
+    }
+    found
+}
+
+/// The block that `text` begins with.
+fn block(text: &str) -> Option<(&str, &str)> {
+    let (heading, rest) = text.split_once(":\n")?;
+    let (fence, body) = rest.split_once('\n')?;
+    let is_fence = fence.len() >= 3 && fence.bytes().all(|byte| byte == b'`');
+    let end = body.find(&format!("\n{fence}")).filter(|_| is_fence && !heading.contains('\n'))?;
+    let whole = heading.len() + 2 + fence.len() + 1 + end + 1 + fence.len();
+    Some((text.get(..whole)?, body.get(..end)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_is_cut_and_told() {
+        assert_eq!(cut("short", 9, "why"), "short");
+        assert_eq!(cut("ééé", 3, "why"), "é\n… (4 bytes left out: why)");
+    }
+
+    #[test]
+    fn what_was_fenced_is_found_again() {
+        let rules = fenced("Instructions from /w/AGENTS.md. They", "Use tabs.\n```\ncode\n```");
+        let text = format!("fix it\n\n{rules}\n\nNot Instructions from here:\n{}", fenced("I said", "hello"));
+        assert_eq!(fenced_blocks(&text, "Instructions from "), [(rules.as_str(), "Use tabs.\n```\ncode\n```")]);
+        assert_eq!(fenced_blocks(&text, "I said").first().map(|(_, inside)| *inside), Some("hello"));
+        assert_eq!(fenced_blocks("I said: no fence", "I said"), []);
+    }
+}

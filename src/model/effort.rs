@@ -1,0 +1,99 @@
+//! How hard a model thinks before it answers, and which of the efforts it knows.
+
+use serde::{Deserialize, Serialize};
+
+use super::family::{Family, Known};
+
+/// How hard a model thinks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// Not at all, where the model can do without.
+    None,
+    /// As little as it can.
+    Minimal,
+    /// Briefly.
+    Low,
+    /// As long as is usual.
+    Medium,
+    /// Long.
+    High,
+    /// Longer.
+    Xhigh,
+    /// As long as it can.
+    Max,
+}
+
+impl Effort {
+    /// All of them, from little to much.
+    pub const ALL: [Self; 7] = [Self::None, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
+
+    /// Its name, as most providers have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+
+    /// The effort of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|effort| effort.name() == name)
+    }
+
+    /// Its name in a menu.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Minimal => "Minimal",
+            Self::Low => "Low",
+            Self::Medium => "Medium",
+            Self::High => "High",
+            Self::Xhigh => "Extra high",
+            Self::Max => "Maximum",
+        }
+    }
+
+    /// The efforts to offer for a model of this name.
+    #[must_use]
+    pub fn offered(model: &str) -> &'static [Self] {
+        let known = Known::by_name(model);
+        match known.family {
+            Family::Claude if known.at_least(4, 7) => &[Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max],
+            Family::Claude if known.at_least(4, 6) => &[Self::Low, Self::Medium, Self::High, Self::Max],
+            Family::Gpt if known.at_least(5, 2) => &[Self::None, Self::Low, Self::Medium, Self::High, Self::Xhigh],
+            Family::Gemini if known.at_least(3, 0) => &[Self::Minimal, Self::Low, Self::Medium, Self::High],
+            Family::DeepSeek => &[Self::None, Self::High, Self::Max],
+            _ => &[Self::Low, Self::Medium, Self::High],
+        }
+    }
+
+    /// The nearest effort between two others.
+    pub(super) fn within(self, least: Self, most: Self) -> Self {
+        let clamped = (self as u8).clamp(least as u8, most as u8);
+        Self::ALL.into_iter().find(|effort| *effort as u8 == clamped).unwrap_or(self)
+    }
+
+    /// Tokens of thought, for models that count them.
+    pub(super) fn budget(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Minimal => 1_024,
+            Self::Low => 4_000,
+            Self::Medium => 10_000,
+            Self::High => 24_000,
+            Self::Xhigh | Self::Max => 32_000,
+        }
+    }
+}
+
+/// The fields an effort may be written in by hand; one that is chosen in a menu takes their place.
+pub(super) const BY_HAND: [&str; 4] = ["reasoning_effort", "reasoning", "thinking", "output_config"];

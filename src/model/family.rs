@@ -1,0 +1,170 @@
+//! What a model's name says about it, whoever serves the model: its family and version.
+//!
+//! Names rot, so nothing here lists models: a name that nobody has seen yet is read like the ones before it.
+
+/// A line of models that share a wire behavior.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    Claude,
+    /// `gpt-…`, `chatgpt-…` and `codex-…`, but not the open-weight `gpt-oss`.
+    Gpt,
+    /// `o1`, `o3`, `o4`, …
+    OSeries,
+    GptOss,
+    Gemini,
+    DeepSeek,
+    Kimi,
+    Grok,
+    Mistral,
+    Qwen,
+    Glm,
+    Other,
+}
+
+/// A model by what its name says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    pub(super) family: Family,
+    /// Major and minor; `None` where the name has no number (`claude-opus-latest`).
+    version: Option<(u32, u32)>,
+}
+
+/// What the names of a family contain. The first match wins.
+const MARKS: [(&str, Family); 20] = [
+    ("claude", Family::Claude),
+    ("gpt-oss", Family::GptOss),
+    ("chatgpt", Family::Gpt),
+    ("gpt", Family::Gpt),
+    ("codex", Family::Gpt),
+    ("gemini", Family::Gemini),
+    ("deepseek", Family::DeepSeek),
+    ("kimi", Family::Kimi),
+    ("moonshot", Family::Kimi),
+    ("grok", Family::Grok),
+    ("ministral", Family::Mistral),
+    ("mistral", Family::Mistral),
+    ("magistral", Family::Mistral),
+    ("devstral", Family::Mistral),
+    ("codestral", Family::Mistral),
+    ("mixtral", Family::Mistral),
+    ("pixtral", Family::Mistral),
+    ("qwen", Family::Qwen),
+    ("qwq", Family::Qwen),
+    ("glm", Family::Glm),
+];
+
+impl Known {
+    /// Reads a name such as `gpt-5.1`, `anthropic/claude-opus-4.8` or `us.anthropic.claude-sonnet-4-6-v1:0`.
+    #[must_use]
+    pub fn by_name(name: &str) -> Self {
+        let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+        if let Some(rest) = name.strip_prefix('o').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+            return Self { family: Family::OSeries, version: version(rest) };
+        }
+        // A distilled model is what it was distilled into, which its name says first or not at all.
+        let mark = MARKS.iter().find_map(|(mark, family)| Some((name.split_once(mark)?.1, *family)));
+        let (rest, family) = mark.unwrap_or((&name, Family::Other));
+        Self { family, version: version(rest) }
+    }
+
+    /// Whether the version is at least this one. A name without a number is the newest of its family.
+    #[must_use]
+    pub fn at_least(self, major: u32, minor: u32) -> bool {
+        self.version.is_none_or(|version| version >= (major, minor))
+    }
+
+    /// What models of this family have to be told besides.
+    pub(super) fn habit(self) -> Option<&'static str> {
+        match self.family {
+            Family::Gemini => {
+                Some("Never return an empty response; after an edit go on with the next call or the final answer.")
+            }
+            Family::Gpt | Family::OSeries => {
+                Some("Before a group of calls say in one sentence what you are about to do.")
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether OpenAI trained it to change files by patches in the V4A format.
+    #[must_use]
+    pub fn patches(self) -> bool {
+        match self.family {
+            Family::Gpt => self.at_least(4, 1),
+            Family::OSeries => self.at_least(3, 0),
+            Family::GptOss => true,
+            _ => false,
+        }
+    }
+}
+
+/// The first number of a name, and the one behind it after a dot or dash. Dates and sizes are not part of a version.
+fn version(rest: &str) -> Option<(u32, u32)> {
+    let start = rest.find(|c: char| c.is_ascii_digit())?;
+    let (major, rest) = number(rest.get(start..)?)?;
+    let minor = rest.strip_prefix(['.', '-']).and_then(number).filter(|(_, rest)| {
+        // `4-20250514` is a date, `3-32b` a size.
+        !rest.starts_with(|c: char| c.is_ascii_alphanumeric())
+    });
+    Some((major, minor.map_or(0, |(minor, _)| minor)))
+}
+
+/// One or two digits.
+fn number(text: &str) -> Option<(u32, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at_checked(end)?;
+    if digits.len() > 2 {
+        return None;
+    }
+    Some((digits.parse().ok()?, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, family: Family, version: Option<(u32, u32)>) {
+        assert_eq!(Known::by_name(name), Known { family, version }, "{name}");
+    }
+
+    #[test]
+    fn names_say_family_and_version() {
+        check("claude-opus-4-8", Family::Claude, Some((4, 8)));
+        check("claude-sonnet-4-20250514", Family::Claude, Some((4, 0)));
+        check("claude-3-7-sonnet-20250219", Family::Claude, Some((3, 7)));
+        check("anthropic/claude-sonnet-4.6", Family::Claude, Some((4, 6)));
+        check("us.anthropic.claude-sonnet-4-6-v1:0", Family::Claude, Some((4, 6)));
+        check("claude-sonnet-4@20250514", Family::Claude, Some((4, 0)));
+        check("claude-opus-latest", Family::Claude, None);
+        check("gpt-5", Family::Gpt, Some((5, 0)));
+        check("openai/GPT-5.6-codex", Family::Gpt, Some((5, 6)));
+        check("gpt-5-2025-08-07", Family::Gpt, Some((5, 0)));
+        check("gpt-4o", Family::Gpt, Some((4, 0)));
+        check("gpt-6.1-sol", Family::Gpt, Some((6, 1)));
+        check("codex-mini-latest", Family::Gpt, None);
+        check("o4-mini", Family::OSeries, Some((4, 0)));
+        check("openai/gpt-oss-120b", Family::GptOss, None);
+        check("gemini-3.1-pro-preview", Family::Gemini, Some((3, 1)));
+        check("deepseek-v4-flash", Family::DeepSeek, Some((4, 0)));
+        check("deepseek-chat", Family::DeepSeek, None);
+        check("kimi-k2-0905-preview", Family::Kimi, Some((2, 0)));
+        check("moonshotai/Kimi-K2.5", Family::Kimi, Some((2, 5)));
+        check("grok-4-1-fast", Family::Grok, Some((4, 1)));
+        check("qwen3-32b", Family::Qwen, Some((3, 0)));
+        check("llama-3.3-70b", Family::Other, Some((3, 3)));
+    }
+
+    #[test]
+    fn models_of_openai_since_gpt_4_1_patch() {
+        let check = |name: &str, expected: bool| assert_eq!(Known::by_name(name).patches(), expected, "{name}");
+        for name in
+            ["gpt-4.1", "gpt-5.2-codex", "openai/GPT-5", "codex-mini-latest", "o4-mini", "gpt-oss:20b", "gpt-6.1-sol"]
+        {
+            check(name, true);
+        }
+        for name in ["gpt-4o", "gpt-4-turbo", "o1", "anthropic/claude-sonnet-4.6", "qwen3-coder", "gemini-3-pro"] {
+            check(name, false);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What makes a refused request acceptable: another dialect, or one field less. Pure.
+
+use serde_json::Value;
+
+use super::words::Words;
+use crate::model::Api;
+
+/// What to do about a refusal.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::model) enum Remedy {
+    /// Ask in this dialect.
+    Dialect(Api),
+    /// Leave out the field at this path.
+    Without(String),
+}
+
+/// Fields no request can do without.
+const NEEDED: [&str; 7] = ["model", "messages", "input", "tools", "system", "instructions", "stream"];
+
+/// Other names under which servers refuse a field.
+const ALIASES: [(&str, &[&str]); 5] = [
+    ("reasoning.effort", &["reasoning_effort", "reasoningEffort"]),
+    ("reasoning.summary", &["reasoning summaries", "reasoning summary"]),
+    ("reasoning_effort", &["reasoningEffort", "reasoning effort"]),
+    ("output_config", &["effort"]),
+    ("include", &["encrypted_content", "encrypted content"]),
+];
+
+/// What would help, by what the server said about a request with this body.
+pub(super) fn find(api: Api, status: u16, words: &Words, body: &[u8]) -> Option<Remedy> {
+    if let Some(other) = dialect(api, status, words) {
+        return Some(Remedy::Dialect(other));
+    }
+    if !matches!(status, 400 | 422) {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let mut fields = candidates(api, &body);
+    // The most particular name counts: `reasoning.effort` before `reasoning`.
+    fields.sort_by_key(|field| std::cmp::Reverse(field.len()));
+    let by_param = fields.iter().find(|field| words.param.as_deref() == Some(field.as_str()));
+    let by_name = || fields.iter().find(|field| names(field).any(|name| is_named(&words.message, name)));
+    by_param.or_else(by_name).cloned().map(Remedy::Without)
+}
+
+/// The dialect that the server's words point to. A server without the responses dialect does not know the path.
+fn dialect(api: Api, status: u16, words: &Words) -> Option<Api> {
+    let said = |text: &str| words.message.contains(text);
+    match api {
+        Api::Chat if matches!(status, 400 | 404) && said("/responses") => Some(Api::Responses),
+        Api::Responses if matches!(status, 400 | 404) && (said("/chat/completions") || said("Responses API")) => {
+            Some(Api::Chat)
+        }
+        Api::Responses if matches!(status, 404 | 405 | 501) && !words.message.to_lowercase().contains("model") => {
+            Some(Api::Chat)
+        }
+        _ => None,
+    }
+}
+
+/// The fields of a body, and of what is inside them, that a request can do without.
+fn candidates(api: Api, body: &Value) -> Vec<String> {
+    let mut fields = Vec::new();
+    for (field, value) in body.as_object().into_iter().flatten() {
+        if NEEDED.contains(&field.as_str()) || api == Api::Messages && field == "max_tokens" {
+            continue;
+        }
+        fields.push(field.clone());
+        if field == "reasoning" {
+            fields.extend(value.as_object().into_iter().flatten().map(|(inner, _)| format!("{field}.{inner}")));
+        }
+    }
+    let tools = body["tools"].as_array().into_iter().flatten().filter_map(Value::as_object);
+    let of_tools = ["eager_input_streaming", "strict"].into_iter();
+    let tools: Vec<_> = tools.collect();
+    fields.extend(of_tools.filter(|field| tools.iter().any(|tool| tool.contains_key(*field))).map(str::to_owned));
+    fields
+}
+
+fn names(field: &str) -> impl Iterator<Item = &str> {
+    let aliases = ALIASES.iter().find(|(name, _)| *name == field).map_or(&[][..], |(_, aliases)| aliases);
+    std::iter::once(field).chain(aliases.iter().copied())
+}
+
+/// Whether `message` speaks of the field. A name that is also a word of prose counts only where it is marked as a name.
+fn is_named(message: &str, name: &str) -> bool {
+    let is_word = name.chars().all(|c| c.is_ascii_lowercase());
+    message.match_indices(name).any(|(at, _)| {
+        let (before, rest) = message.split_at(at);
+        let after = rest.get(name.len()..).unwrap_or_default();
+        let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if before.ends_with(part) || after.starts_with(part) {
+            return false;
+        }
+        !is_word
+            || after.starts_with(['\'', '"', '`'])
+            || after.starts_with(": ") && before.is_empty()
+            || before.ends_with('(') && after.starts_with(')')
+            || after.starts_with(" parameter")
+            || after.starts_with('.') && !after.starts_with(". ") && after.len() > 1
+            || ["parameter ", "parameter: ", "argument ", "supplied: ", "field ", "field: ", "property ", "(body."]
+                .iter()
+                .any(|word| before.ends_with(word))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::fault::words;
+
+    #[track_caller]
+    fn check(api: Api, status: u16, error: &str, expected: Option<Remedy>) {
+        let body = json!({
+            "model": "m", "stream": true, "store": false, "include": ["reasoning.encrypted_content"],
+            "reasoning": { "effort": "high", "summary": "auto" }, "reasoning_effort": "high", "max_tokens": 5,
+            "thinking": { "type": "adaptive" }, "output_config": { "effort": "high" }, "prompt_cache_key": "k",
+            "stream_options": {}, "tools": [{ "name": "f", "eager_input_streaming": true }], "messages": [],
+        });
+        assert_eq!(find(api, status, &words::read(error), body.to_string().as_bytes()), expected, "{error}");
+    }
+
+    fn without(path: &str) -> Option<Remedy> {
+        Some(Remedy::Without(path.to_owned()))
+    }
+
+    #[test]
+    fn a_refused_field_is_known_by_its_name() {
+        let check = |error, path: &str| check(Api::Chat, 400, error, without(path));
+        check(r#"{"error":"Model grok-4 does not support parameter reasoningEffort."}"#, "reasoning.effort");
+        check(
+            r#"{"error":{"message":"Unsupported parameter: 'reasoning_effort' is not supported with this model.","param":"reasoning_effort"}}"#,
+            "reasoning_effort",
+        );
+        check(
+            r#"{"error":{"message":"Your organization must be verified to generate reasoning summaries.","param":"reasoning.summary"}}"#,
+            "reasoning.summary",
+        );
+        check("Encrypted content is not supported with this model. (include)", "include");
+        check("thinking.type.enabled is not supported for this model.", "thinking");
+        check("thinking: Extra inputs are not permitted", "thinking");
+        check("Unrecognized request argument supplied: prompt_cache_key", "prompt_cache_key");
+        check("tools.0.custom.eager_input_streaming: Extra inputs are not permitted", "eager_input_streaming");
+        check(
+            r#"{"detail":[{"loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]}"#,
+            "stream_options",
+        );
+        check("This model does not support the effort parameter.", "output_config");
+    }
+
+    #[test]
+    fn prose_is_no_field() {
+        check(Api::Chat, 400, "messages must include a user message; the store is closed", None);
+        check(Api::Chat, 401, "reasoning_effort is not allowed", None);
+        check(Api::Messages, 400, "max_tokens: 64000 > 8192, which is the maximum", None);
+    }
+
+    #[test]
+    fn another_dialect_is_named() {
+        let tools = "Function tools with reasoning_effort are not supported for gpt-5.5 in /v1/chat/completions. Please use \
+                     /v1/responses instead.";
+        check(Api::Chat, 400, tools, Some(Remedy::Dialect(Api::Responses)));
+        let only = "This model is only supported in v1/responses and not in v1/chat/completions.";
+        check(Api::Chat, 404, only, Some(Remedy::Dialect(Api::Responses)));
+        check(Api::Responses, 404, "Not Found", Some(Remedy::Dialect(Api::Chat)));
+        check(Api::Responses, 404, "The model `gpt-9` does not exist", None);
+        check(Api::Responses, 400, "Use /v1/chat/completions for this model", Some(Remedy::Dialect(Api::Chat)));
+        check(Api::Messages, 400, "see /v1/responses", None);
+    }
+}

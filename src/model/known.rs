@@ -1,0 +1,117 @@
+//! What is known of models without asking anybody: windows and prices, in a table that travels in the binary.
+//!
+//! It is the last resort: what an endpoint says of its model beats it, and the configuration beats both.
+
+use super::catalog::ModelInfo;
+use super::endpoint::Prices;
+
+/// The facts, dated; `known/update` makes it.
+const TABLE: &str = include_str!("known/table.tsv");
+
+/// What the table says of a model, by its name on the wire.
+#[must_use]
+pub fn find(name: &str) -> Option<ModelInfo> {
+    let plain = plain(name);
+    let row = |fits: &dyn Fn(&str) -> bool| rows().find(|row| fits(row.split('\t').next().unwrap_or_default()));
+    let exact = row(&|known| self::plain(known) == plain);
+    let related = || row(&|known| known.strip_suffix('*').is_some_and(|line| plain.starts_with(&self::plain(line))));
+    exact.or_else(related).and_then(|row| parse(name, row))
+}
+
+impl ModelInfo {
+    /// The same with what is generally known of it where its endpoint says nothing.
+    #[must_use]
+    pub fn with_known(self) -> Self {
+        let Some(known) = find(&self.id) else { return self };
+        Self {
+            context_window: self.context_window.or(known.context_window),
+            output: self.output.or(known.output),
+            prices: self.prices.or(known.prices),
+            images: self.images.or(known.images),
+            ..self
+        }
+    }
+}
+
+fn rows() -> impl Iterator<Item = &'static str> {
+    TABLE.lines().filter(|line| !line.starts_with('#'))
+}
+
+/// A name as the table has it: without the maker, snapshot date or `-latest`, versions with dashes.
+fn plain(name: &str) -> String {
+    let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase().replace(['.', '@'], "-");
+    // Bedrock names the region and the maker, and a version of its own.
+    let name = name.rsplit_once("anthropic-").map_or(name.as_str(), |(_, name)| name);
+    let name = name.split_once("-v1:").map_or(name, |(name, _)| name);
+    let mut parts: Vec<&str> = name.split('-').collect();
+    let is_number = |part: &str, len: usize| part.len() == len && part.bytes().all(|byte| byte.is_ascii_digit());
+    loop {
+        match parts.as_slice() {
+            [_, .., "latest" | "preview" | "0"] => _ = parts.pop(),
+            [_, .., date] if is_number(date, 8) => _ = parts.pop(),
+            [_, .., year, month, day] if is_number(year, 4) && is_number(month, 2) && is_number(day, 2) => {
+                parts.truncate(parts.len() - 3);
+            }
+            _ => return parts.join("-"),
+        }
+    }
+}
+
+fn parse(name: &str, row: &str) -> Option<ModelInfo> {
+    let mut fields = row.split('\t').skip(1);
+    let mut number = || fields.next().and_then(|field| field.parse::<f64>().ok());
+    let (window, output) = (number(), number());
+    let prices = match (number(), number(), number(), number()) {
+        (Some(input), Some(cached), Some(written), Some(output)) => Some(Prices { input, cached, written, output }),
+        _ => None,
+    };
+    Some(ModelInfo {
+        context_window: Some(tokens(window?)),
+        output: output.map(tokens),
+        prices,
+        images: fields.next().map(|field| field == "i"),
+        ..ModelInfo::named(name)
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the table has whole, positive numbers")]
+fn tokens(number: f64) -> u64 {
+    number as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_can_be_read() {
+        assert!(TABLE.len() <= 40 << 10);
+        for row in rows() {
+            let name = row.split('\t').next().unwrap();
+            let info = parse(name, row).unwrap_or_else(|| panic!("{row}"));
+            assert!(info.context_window >= Some(4096) && info.output >= Some(1024), "{row}");
+            assert_eq!(row.split('\t').count(), 8, "{row}");
+            assert!(name.ends_with('*') != info.prices.is_some(), "only what is sold has a price: {row}");
+        }
+    }
+
+    #[test]
+    fn models_are_found_under_all_their_names() {
+        #[track_caller]
+        fn check(name: &str, window: u64, input: Option<f64>) {
+            let info = find(name).unwrap_or_else(|| panic!("{name} is not known"));
+            assert_eq!((info.context_window, info.prices.map(|prices| prices.input)), (Some(window), input), "{name}");
+        }
+        check("gpt-5.1", 272_000, Some(1.25));
+        check("gpt-5.1-2025-11-13", 272_000, Some(1.25));
+        check("anthropic/claude-sonnet-4.6", 1_000_000, Some(3.0));
+        check("us.anthropic.claude-sonnet-4-6-v1:0", 1_000_000, Some(3.0));
+        check("claude-sonnet-4-5-20250929", 200_000, Some(3.0));
+        check("claude-sonnet-4-0", 200_000, Some(3.0));
+        check("models/gemini-3.1-pro-preview", 1_048_576, Some(2.0));
+        check("gpt-6.1-sol", 272_000, None);
+        check("openai/gpt-oss-120b", 131_072, None);
+        assert_eq!(find("scripted"), None);
+        assert_eq!(find("text-embedding-3-large"), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! What a server taught in this session: the dialect it wants, the fields it refuses,
+//! the window it really gives.
+//!
+//! Shared by the clones of a [`super::Provider`], so that nothing is learned twice in one session.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Api, ModelInfo};
+
+/// What was learned so far.
+#[derive(Debug, Default)]
+pub(super) struct Learned(Mutex<Lessons>);
+
+#[derive(Debug, Default, Clone)]
+struct Lessons {
+    api: Option<Api>,
+    refused: Vec<String>,
+    /// What the endpoint says of its model.
+    info: Option<ModelInfo>,
+    /// The window that a silently cut request gave away.
+    cut: Option<u64>,
+    /// The person was told that the window is small.
+    warned: bool,
+}
+
+impl Learned {
+    /// The dialect the server asked for.
+    pub(super) fn api(&self) -> Option<Api> {
+        self.lock().api
+    }
+
+    /// The server wants another dialect; `false` when it was asked in another one before.
+    pub(super) fn switch(&self, api: Api) -> bool {
+        let mut lessons = self.lock();
+        let first = lessons.api.is_none();
+        lessons.api.get_or_insert(api);
+        first
+    }
+
+    /// The fields the server refuses, as paths from the top of the body.
+    pub(super) fn refused(&self) -> Vec<String> {
+        self.lock().refused.clone()
+    }
+
+    /// The server refuses the field at `path`; `false` when that was known.
+    pub(super) fn refuse(&self, path: &str) -> bool {
+        let mut lessons = self.lock();
+        let new = !lessons.refused.iter().any(|known| known == path);
+        if new {
+            lessons.refused.push(path.to_owned());
+        }
+        new
+    }
+
+    /// What the endpoint says of its model, as far as it was asked.
+    pub(super) fn info(&self) -> Option<ModelInfo> {
+        self.lock().info.clone()
+    }
+
+    /// The endpoint said this of its model.
+    pub(super) fn told(&self, info: ModelInfo) {
+        self.lock().info = Some(info);
+    }
+
+    /// The window that a silent cut gave away.
+    pub(super) fn cut(&self) -> Option<u64> {
+        self.lock().cut
+    }
+
+    /// The server read no more than so many tokens of a request.
+    pub(super) fn cut_at(&self, tokens: u64) {
+        self.lock().cut = Some(tokens);
+    }
+
+    /// Whether a warning about the window is the first.
+    pub(super) fn warn(&self) -> bool {
+        !std::mem::replace(&mut self.lock().warned, true)
+    }
+
+    /// Takes over what was learned about the same model before.
+    pub(super) fn take_over(&self, before: &Self) {
+        let lessons = before.lock().clone();
+        *self.lock() = lessons;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lessons> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

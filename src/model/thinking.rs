@@ -1,0 +1,168 @@
+//! How hard a model thinks, in the words of its dialect, host and family.
+//!
+//! Invariant: this is the only place that turns an effort into fields, whether it was configured or chosen in a menu, so
+//! that a request never has two.
+
+use serde_json::{Map, Value, json};
+
+use super::effort::Effort;
+use super::family::Family;
+use super::host::Host;
+use super::{Api, Endpoint};
+
+/// What an answer may have beside its thoughts, in tokens.
+const ROOM: u32 = 32_000;
+/// The most tokens asked for at once: a limit, not a price.
+const LONGEST: u32 = 64_000;
+
+/// The fields that say how hard the model thinks.
+pub(super) fn fields(endpoint: &Endpoint) -> Map<String, Value> {
+    let fields = match endpoint.api {
+        Api::Chat => chat(endpoint),
+        Api::Responses => responses(endpoint),
+        Api::Messages => messages(endpoint),
+    };
+    match fields {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// The effort somebody chose, in the words of a family that knows those from `least` to `most`.
+fn chosen(endpoint: &Endpoint, least: Effort, most: Effort) -> Option<String> {
+    let word = endpoint.effort.as_deref()?;
+    Some(Effort::named(word).map_or(word, |effort| effort.within(least, most).name()).to_owned())
+}
+
+/// Without an effort gpt-5.1 and later do not reason at all.
+fn of_openai(endpoint: &Endpoint) -> Option<String> {
+    let known = endpoint.known();
+    let reasons = match known.family {
+        Family::Gpt => known.at_least(5, 0) && !endpoint.model.contains("gpt-5-chat"),
+        Family::OSeries => !endpoint.model.contains("o1-"),
+        _ => return endpoint.effort.clone(),
+    };
+    if !reasons {
+        return None;
+    }
+    if endpoint.model.contains("-pro") {
+        return Some(chosen(endpoint, Effort::High, Effort::Xhigh).unwrap_or_else(|| "high".to_owned()));
+    }
+    let (least, most) = match known.family {
+        Family::Gpt if known.at_least(5, 2) => (Effort::None, Effort::Xhigh),
+        Family::Gpt if known.at_least(5, 1) => (Effort::None, Effort::High),
+        Family::Gpt => (Effort::Minimal, Effort::High),
+        _ => (Effort::Low, Effort::High),
+    };
+    let word = chosen(endpoint, least, most).unwrap_or_else(|| "medium".to_owned());
+    // gpt-5.1 took the place of `minimal` away.
+    let gone = word == "minimal" && known.family == Family::Gpt && known.at_least(5, 1);
+    Some(if gone { "low".to_owned() } else { word })
+}
+
+fn responses(endpoint: &Endpoint) -> Option<Value> {
+    let effort = of_openai(endpoint)?;
+    let openai = matches!(endpoint.known().family, Family::Gpt | Family::OSeries);
+    Some(if openai {
+        json!({ "reasoning": { "effort": effort, "summary": "auto" } })
+    } else {
+        json!({ "reasoning": { "effort": effort } })
+    })
+}
+
+fn chat(endpoint: &Endpoint) -> Option<Value> {
+    let known = endpoint.known();
+    let toggle = |on: bool| json!({ "thinking": { "type": if on { "enabled" } else { "disabled" } } });
+    let word = endpoint.effort.as_deref();
+    match endpoint.host() {
+        // From 5.4 on the chat dialect refuses tools beside an effort.
+        Host::OpenAi | Host::Azure => {
+            let plain = known.family == Family::Gpt && known.at_least(5, 4) && word.is_none();
+            let effort = if plain { None } else { of_openai(endpoint) };
+            Some(json!({ "reasoning_effort": effort? }))
+        }
+        Host::OpenRouter => {
+            let default = match known.family {
+                Family::Gpt => known.at_least(5, 0),
+                Family::Claude => known.at_least(4, 6),
+                _ => false,
+            };
+            let effort = word.or(default.then_some("medium"))?;
+            Some(json!({ "reasoning": { "effort": effort } }))
+        }
+        Host::DeepSeek if word? == "none" => Some(toggle(false)),
+        Host::DeepSeek => {
+            Some(json!({ "reasoning_effort": chosen(endpoint, Effort::High, Effort::Max)?.replace("xhigh", "max") }))
+        }
+        // It refuses `reasoning_effort` beside `thinking`, and older models know neither.
+        Host::Moonshot if known.at_least(2, 5) => Some(toggle(word? != "none")),
+        Host::Moonshot => None,
+        Host::Zai => Some(toggle(word? != "none")),
+        Host::Mistral => Some(json!({ "reasoning_effort": if word? == "none" { "none" } else { "high" } })),
+        Host::Groq if known.family == Family::Qwen => {
+            Some(json!({ "reasoning_effort": if word? == "none" { "none" } else { "default" } }))
+        }
+        Host::Groq => Some(json!({ "reasoning_effort": chosen(endpoint, Effort::Low, Effort::High)? })),
+        Host::Google => Some(json!({ "reasoning_effort": chosen(endpoint, Effort::None, Effort::High)? })),
+        Host::Xai | Host::Other => Some(json!({ "reasoning_effort": word? })),
+    }
+}
+
+/// The dialect demands a limit of the answer, which counts the thoughts too.
+fn messages(endpoint: &Endpoint) -> Option<Value> {
+    let known = endpoint.known();
+    let most = longest(endpoint);
+    if known.family != Family::Claude {
+        let budget = chosen_budget(endpoint, 0);
+        return Some(budgeted(budget, endpoint.max_tokens.unwrap_or_else(|| (ROOM + budget).into())));
+    }
+    if known.at_least(4, 6) {
+        let limit = endpoint.max_tokens.map_or(json!(LONGEST.min(most)), |tokens| json!(tokens));
+        if endpoint.effort.as_deref() == Some("none") {
+            return Some(json!({ "max_tokens": limit, "thinking": { "type": "disabled" } }));
+        }
+        let hardest = |effort: String| if known.at_least(4, 7) { effort } else { effort.replace("xhigh", "high") };
+        let mut fields = json!({ "max_tokens": limit, "thinking": { "type": "adaptive" } });
+        if let Some(effort) = chosen(endpoint, Effort::Low, Effort::Max).map(hardest) {
+            fields["output_config"] = json!({ "effort": effort });
+        }
+        return Some(fields);
+    }
+    if !known.at_least(3, 7) {
+        return Some(json!({ "max_tokens": endpoint.max_tokens.unwrap_or_else(|| most.into()) }));
+    }
+    let limit = |budget: u32| endpoint.max_tokens.unwrap_or_else(|| most.min(budget + ROOM).into());
+    // Half of the limit stays for the answer.
+    let wanted = chosen_budget(endpoint, Effort::Medium.budget());
+    let half = u32::try_from(limit(wanted) / 2).unwrap_or(u32::MAX);
+    let budget = wanted.min(half);
+    Some(budgeted(budget, limit(budget)))
+}
+
+fn chosen_budget(endpoint: &Endpoint, default: u32) -> u32 {
+    let effort = endpoint.effort.as_deref().and_then(Effort::named);
+    effort.map_or(default, Effort::budget)
+}
+
+/// The dialect takes no budget below 1 024.
+fn budgeted(budget: u32, limit: u64) -> Value {
+    if budget < 1_024 {
+        return json!({ "max_tokens": limit });
+    }
+    json!({ "max_tokens": limit, "thinking": { "type": "enabled", "budget_tokens": budget } })
+}
+
+/// The most a Claude of this version writes.
+fn longest(endpoint: &Endpoint) -> u32 {
+    let known = endpoint.known();
+    let is_opus = endpoint.model.contains("opus");
+    if known.at_least(4, 5) || known.at_least(3, 7) && !is_opus {
+        LONGEST
+    } else if known.at_least(4, 0) {
+        ROOM
+    } else if known.at_least(3, 5) {
+        8_192
+    } else {
+        4_096
+    }
+}

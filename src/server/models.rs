@@ -1,0 +1,89 @@
+//! `_tandem/providers`, `_tandem/models`, `_tandem/check`: what a setup form asks before there is a session. They work with
+//! nothing configured at all.
+
+use super::Server;
+use super::dispatch::read;
+use super::wire::failure;
+use crate::config::Settings;
+use crate::protocol::ext;
+use crate::rpc::{Params, Responder};
+use crate::session::check::{self, Finding, Verdict};
+use crate::session::{self, Candidate, NoProvider, OfferedModel, OfferedProvider};
+
+impl Server {
+    pub(super) fn providers(&mut self, responder: Responder) {
+        let settings = self.setup_settings();
+        self.tasks.spawn(async move {
+            let mut providers: Vec<_> = session::providers(&settings).await.into_iter().map(provider).collect();
+            providers.sort_by_key(|provider| !provider.found_locally);
+            responder.ok(&ext::Providers { providers });
+        });
+    }
+
+    pub(super) fn models(&mut self, responder: Responder, params: &Params) {
+        let request = match read::<ext::ModelsParams>(params) {
+            Ok(request) => request,
+            Err(problem) => return responder.respond(Err(problem)),
+        };
+        let settings = self.setup_settings();
+        self.tasks.spawn(async move {
+            let candidate = Candidate::new(&request.provider, request.api_key, request.base_url);
+            match candidate.models(&settings).await {
+                Ok(models) => responder.ok(&ext::Models { models: models.into_iter().map(model).collect() }),
+                Err(why) => refuse(responder, &why),
+            }
+        });
+    }
+
+    pub(super) fn check(&mut self, responder: Responder, params: &Params) {
+        let request = match read::<ext::CheckParams>(params) {
+            Ok(request) => request,
+            Err(problem) => return responder.respond(Err(problem)),
+        };
+        let settings = self.setup_settings();
+        self.tasks.spawn(async move {
+            let candidate = Candidate::new(&request.provider, request.api_key, request.base_url);
+            let provider = match candidate.chosen(&settings, &request.model).await {
+                Ok(provider) => provider,
+                Err(why) => return refuse(responder, &why),
+            };
+            let mut findings = Vec::new();
+            check::check(&provider, |found| findings.push(finding(found))).await;
+            let ok = findings.iter().all(|finding| finding.verdict != ext::Verdict::Bad);
+            responder.ok(&ext::Checked { ok, findings });
+        });
+    }
+
+    /// The settings outside of any session.
+    fn setup_settings(&self) -> Settings {
+        (self.load)(&self.options, &[])
+    }
+}
+
+fn refuse(responder: Responder, why: &NoProvider) {
+    responder.respond(Err(failure(&why.message, why.code, None, false)));
+}
+
+fn provider(OfferedProvider { entry, is_running }: OfferedProvider) -> ext::ProviderInfo {
+    ext::ProviderInfo {
+        needs_key: entry.key_variable.is_some(),
+        name: entry.name,
+        title: entry.title,
+        base_url: entry.base_url,
+        found_locally: is_running,
+    }
+}
+
+fn model(model: OfferedModel) -> ext::ModelInfo {
+    let price = model.price.map(|(input, output)| ext::ModelPrice { input, output });
+    ext::ModelInfo { id: model.id, context_window: model.context_window, price }
+}
+
+fn finding(finding: Finding) -> ext::Finding {
+    let verdict = match finding.verdict {
+        Verdict::Good => ext::Verdict::Good,
+        Verdict::Warning => ext::Verdict::Warning,
+        Verdict::Bad => ext::Verdict::Bad,
+    };
+    ext::Finding { check: finding.check.to_owned(), verdict, found: finding.found, advice: finding.advice }
+}

@@ -1,0 +1,175 @@
+//! What can be chosen before a session has begun: providers, and the models each of them offers.
+
+use std::fmt;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use tokio::time::timeout;
+
+use super::connect::{self, NoProvider, endpoint};
+use crate::config::{self, KeySource, ProviderEntry, Settings};
+use crate::model::{Endpoint, ErrorCode, Key, ModelInfo, Provider, detect};
+
+/// A provider, and whether it can be used right away.
+#[derive(Debug, Clone)]
+pub struct OfferedProvider {
+    /// What is configured of it.
+    pub entry: ProviderEntry,
+    /// It is a server on this machine, and it answers.
+    pub is_running: bool,
+}
+
+/// Every provider that can be named; asks the well-known ports of this machine, in less than half a second.
+pub async fn providers(settings: &Settings) -> Vec<OfferedProvider> {
+    let running = detect().await;
+    let is_running = |entry: &ProviderEntry| running.iter().any(|server| server.name == entry.name);
+    let entries = settings.providers().into_iter();
+    entries.map(|entry| OfferedProvider { is_running: is_running(&entry), entry }).collect()
+}
+
+/// A provider as somebody sets it up: its name, and what is not configured yet.
+#[derive(Clone)]
+pub struct Candidate {
+    /// The provider's name.
+    pub provider: String,
+    /// The key, used and forgotten; `None`: as configured.
+    pub key: Option<SecretString>,
+    /// The address; `None`: as configured.
+    pub base_url: Option<String>,
+}
+
+/// The key is not shown.
+impl fmt::Debug for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Candidate").field("provider", &self.provider).finish_non_exhaustive()
+    }
+}
+
+/// A model as a setup form shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfferedModel {
+    /// Its name on the wire.
+    pub id: String,
+    /// How many tokens it reads at once, where that is known.
+    pub context_window: Option<u64>,
+    /// US dollars for a million tokens read and written, where that is known.
+    pub price: Option<(f64, f64)>,
+}
+
+impl Candidate {
+    /// A provider with this key and address where they are given.
+    #[must_use]
+    pub fn new(provider: &str, key: Option<String>, base_url: Option<String>) -> Self {
+        let given = |text: &String| !text.trim().is_empty();
+        Self { provider: provider.to_owned(), key: key.filter(given).map(Into::into), base_url: base_url.filter(given) }
+    }
+
+    /// The provider with this model, or with the best it offers.
+    ///
+    /// # Errors
+    /// When the provider is not known, has no address, needs a key, or offers nothing that chats.
+    pub async fn chosen(&self, settings: &Settings, model: &str) -> Result<Provider, NoProvider> {
+        if !model.is_empty() {
+            return self.with_model(settings, model);
+        }
+        let models = self.models(settings).await?;
+        let first = models.first().ok_or_else(|| NoProvider {
+            message: format!("{} offers no model that chats", self.provider),
+            code: ErrorCode::NoModel,
+            unset: false,
+        })?;
+        self.with_model(settings, &first.id)
+    }
+
+    /// The models that chat, the best for a coding agent first, with what is known of each.
+    ///
+    /// # Errors
+    /// When the provider cannot be reached, refuses the key, or has no list.
+    pub async fn models(&self, settings: &Settings) -> Result<Vec<OfferedModel>, NoProvider> {
+        let listed = self.with_model(settings, "")?.models().await.map_err(|error| NoProvider {
+            message: error.message,
+            code: error.code,
+            unset: false,
+        })?;
+        let mut models: Vec<_> = listed.into_iter().filter(|model| !model.is_other).collect();
+        if let Some(best) = best(&self.provider, &models)
+            && let Some(index) = models.iter().position(|model| named(model) == best)
+            && let Some(upto) = models.get_mut(..=index)
+        {
+            upto.rotate_right(1);
+        }
+        let own_server = config::Provider::named(&self.provider).is_some_and(config::Provider::is_local);
+        let known = |model: ModelInfo| if own_server { model } else { model.with_known() };
+        Ok(models.into_iter().map(known).map(OfferedModel::from).collect())
+    }
+
+    fn with_model(&self, settings: &Settings, model: &str) -> Result<Provider, NoProvider> {
+        // A provider is reached the same way whatever its model.
+        let name = format!("{}/{}", self.provider, if model.is_empty() { "?" } else { model });
+        let mut model = settings.model_at(&name, self.base_url.as_deref()).map_err(|why| NoProvider {
+            message: why.message,
+            code: ErrorCode::NoModel,
+            unset: false,
+        })?;
+        if self.key.is_some() {
+            model.key = KeySource::None;
+        }
+        let endpoint = endpoint(&model)?;
+        let key = self.key.clone().map_or(endpoint.key, Key::Value);
+        Ok(Provider::http(Endpoint { key, ..endpoint }))
+    }
+}
+
+impl From<ModelInfo> for OfferedModel {
+    fn from(model: ModelInfo) -> Self {
+        Self {
+            context_window: model.context_window,
+            price: model.prices.map(|prices| (prices.input, prices.output)),
+            id: model.id,
+        }
+    }
+}
+
+/// Its name without the folder that Google's list has.
+fn named(model: &ModelInfo) -> &str {
+    model.id.strip_prefix("models/").unwrap_or(&model.id)
+}
+
+/// How long a first prompt waits for the list of models.
+const TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The best model the key of this provider can use; `None` where the list cannot be had, or the one at hand is the best.
+pub(super) async fn better(provider: Provider) -> Option<Provider> {
+    let models = timeout(TIMEOUT, provider.models()).await.ok()?.ok()?;
+    let best = best(&provider.endpoint().provider, &models)?;
+    (best != provider.endpoint().model).then(|| provider.with_model(&best))
+}
+
+/// The name of the best model by the provider's preferences.
+pub(super) fn best(provider: &str, models: &[ModelInfo]) -> Option<String> {
+    let row = config::Provider::named(provider)?;
+    config::best(row.preferred, models.iter().filter(|model| !model.is_other).map(named)).map(str::to_owned)
+}
+
+/// The model a new session uses, and why it is that one.
+///
+/// # Errors
+/// When there is none, or its key is missing.
+pub async fn chosen(settings: &Settings) -> Result<(Provider, String), NoProvider> {
+    let configured = match connect::provider(settings) {
+        Err(why) if why.unset => {
+            let found = connect::local().await.ok_or(why)?;
+            return Ok((found, "nothing is configured, and it runs on this machine".to_owned()));
+        }
+        configured => configured?,
+    };
+    let key = settings.model.as_ref().ok().filter(|model| model.by_key).map(|model| model.key.to_string());
+    let Some(key) = key else {
+        let entry = settings.entries().into_iter().find(|entry| entry.key == "model");
+        let place = entry.and_then(|entry| entry.origins.last().map(ToString::to_string));
+        return Ok((configured, place.map_or_else(String::new, |place| format!("chosen in {place}"))));
+    };
+    let best = better(configured.clone()).await;
+    let why = format!("{key} is set, and this is the best model tandem knows of for it; `model` chooses another");
+    Ok((best.unwrap_or(configured), why))
+}
