@@ -251,6 +251,20 @@ pub struct CommandLine {
     pub sandboxed: bool,
     /// Whether it reaches the network.
     pub network: bool,
+    /// How much of what it does to the workspace an undo takes back.
+    pub undo: Undo,
+}
+
+/// How much of what a command does to the workspace an undo takes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Undo {
+    /// All of it.
+    Everything,
+    /// All but what is in git-ignored folders.
+    ExceptIgnored,
+    /// There is no way to: the command requires approval in every mode.
+    Nothing,
 }
 
 /// A place in a file.
@@ -318,6 +332,8 @@ pub struct ToolOutput {
     pub locations: Vec<Location>,
     /// The plan, when the tool sets it.
     pub plan: Option<Vec<PlanEntry>>,
+    /// What the person has to know besides.
+    pub notices: Vec<String>,
     /// Whether the call failed although it changed something, such as a command that was killed.
     pub failed: bool,
 }

@@ -50,7 +50,7 @@ pub use path::{PathError, Root, WorkspacePath};
 use seen::{Known, Seen};
 pub use skills::Skill;
 pub use state::StateFolder;
-pub use unsaved::CHAT_FILE;
+pub use unsaved::{CHAT_FILE, Unsaved};
 
 /// The files of one session. Cheap to clone; clones share what the session has read.
 #[derive(Clone)]
@@ -254,6 +254,16 @@ impl Workspace {
             }
             (None, None) => Err(FileError::NotFound(path.display())),
         }
+    }
+
+    /// Whether the file at `real`, a path without symlinks, is as an approved change or the person's own save made it.
+    /// Blocks.
+    #[must_use]
+    pub fn is_approved(&self, real: &Path) -> bool {
+        let Some(path) = self.resolve_path(real).ok() else { return false };
+        let Ok(bytes) = disk::read_now(&path) else { return false };
+        let Some((text, _)) = content::decode(bytes) else { return false };
+        self.0.seen.is_approved(real, &text) || self.0.documents.is_saved(real, &text)
     }
 
     /// Whether the editor can tell of problems.

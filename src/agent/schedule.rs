@@ -258,7 +258,10 @@ async fn execute(
     };
     drop(place);
     let (mut result, plan) = match answer {
-        Ok(ToolOutput { content, diffs, changes, locations, plan, failed }) => {
+        Ok(ToolOutput { content, diffs, changes, locations, plan, notices, failed }) => {
+            for message in notices {
+                steps.event(AgentEvent::Notice { message }).await;
+            }
             (ExecutionResult { content, is_error: failed, diffs, changes, locations }, plan)
         }
         Err(ToolError(why)) => (ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() }, None),

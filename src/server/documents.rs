@@ -23,6 +23,7 @@ impl Server {
     }
 
     pub(super) fn did_save(&mut self, params: &lsp::DidSaveTextDocumentParams) {
+        self.documents.save(&params.text_document.uri.0);
         self.plain_saved(&params.text_document.uri.0);
     }
 

@@ -8,6 +8,7 @@
 //! and only one about `network` lets it reach the network.
 
 pub mod command;
+mod emptying;
 mod programs;
 pub mod remembered;
 mod rule;
@@ -19,7 +20,7 @@ use rule::{COMMAND, NETWORK, of_path, of_words};
 
 use crate::agent::event::GO_ON;
 use crate::config::Mode;
-use crate::tools::{CommandLine, Preview, ToolKind};
+use crate::tools::{CommandLine, Preview, ToolKind, Undo};
 use crate::workspace::Workspace;
 
 /// What a call is known to do.
@@ -50,6 +51,7 @@ struct Line {
     commands: Option<Vec<command::Words>>,
     sandboxed: bool,
     network: bool,
+    undo: Undo,
 }
 
 impl Facts {
@@ -73,8 +75,8 @@ impl Facts {
         targets.extend(preview.origin.clone().map(Target::origin));
         let roots: Vec<PathBuf> = workspace.roots().iter().map(|root| root.real().to_owned()).collect();
         let command = preview.command.as_deref();
-        let wipes = command.is_some_and(|line| wipes(line, &roots));
-        let cautious = preview.caution.is_some() || wipes;
+        let empties = command.is_some_and(|line| empties(line, &roots));
+        let cautious = preview.caution.is_some() || empties;
         Self { tool: tool.to_owned(), kind, targets, command: command.map(Line::new), cautious }
     }
 
@@ -125,7 +127,8 @@ impl Target {
 
 impl Line {
     fn new(line: &CommandLine) -> Self {
-        Self { commands: command::parse(&line.command).ok(), sandboxed: line.sandboxed, network: line.network }
+        let commands = command::parse(&line.command).ok();
+        Self { commands, sandboxed: line.sandboxed, network: line.network, undo: line.undo }
     }
 
     /// How certainly a rule that restricts speaks of it.
@@ -150,9 +153,11 @@ impl Line {
     }
 }
 
-fn wipes(line: &CommandLine, roots: &[PathBuf]) -> bool {
-    let commands = command::parse(&line.command).unwrap_or_default();
-    commands.iter().any(|words| programs::wipes(words, &line.cwd, roots))
+/// Whether the line removes the workspace, or may remove broadly what no undo brings back.
+fn empties(line: &CommandLine, roots: &[PathBuf]) -> bool {
+    let commands = command::parse(&line.command).ok();
+    let wipes = commands.iter().flatten().any(|words| programs::wipes(words, &line.cwd, roots));
+    wipes || (line.undo != Undo::Everything && emptying::may_empty(&line.command, commands.as_deref()))
 }
 
 /// Whether a rule speaks of a call.
@@ -212,7 +217,8 @@ impl Policy {
         if denied == Touch::Perhaps || facts.cautious || touch(&self.ask, facts) != Touch::Not {
             return Verdict::Ask;
         }
-        let is_held = facts.command.as_ref().is_some_and(|line| line.sandboxed && !line.network);
+        let is_held =
+            facts.command.as_ref().is_some_and(|line| line.sandboxed && !line.network && line.undo != Undo::Nothing);
         let is_free = match facts.kind {
             ToolKind::Edit => matches!(mode, Mode::Edit | Mode::Auto),
             // Looking after what runs already.

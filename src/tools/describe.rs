@@ -70,7 +70,13 @@ mod tests {
     #[test]
     fn a_command_is_shown_whole_with_what_holds_it() {
         let line = |command: &str, sandboxed, network| Preview {
-            command: Some(Box::new(CommandLine { command: command.into(), cwd: "/w/sub".into(), sandboxed, network })),
+            command: Some(Box::new(CommandLine {
+                command: command.into(),
+                cwd: "/w/sub".into(),
+                sandboxed,
+                network,
+                undo: crate::tools::Undo::Everything,
+            })),
             ..Preview::default()
         };
         check(

@@ -5,10 +5,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the room that starts processes")]
 
+mod changed;
 mod job;
 mod output;
 mod plain;
 mod sandbox;
+mod stand_in;
 pub mod supervisor;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,13 +24,16 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::changed::Snapshot;
+pub(super) use self::changed::{Changed, Reach};
 pub(super) use self::job::{Ended, Job};
 pub(super) use self::output::Output;
 pub use self::sandbox::Sandbox;
 use self::sandbox::{Confined, Invocation, Places, Scratch, Start};
+use self::stand_in::StandIn;
 use super::{CommandLine, Live, ToolError};
 use crate::workspace::guard::with_repositories;
-use crate::workspace::{Guard, Workspace, blocking};
+use crate::workspace::{Guard, Unsaved, Workspace, blocking};
 
 /// The outputs of so many commands can be read again.
 const OUTPUTS: usize = 32;
@@ -72,6 +77,7 @@ struct Shared {
     surroundings: Surroundings,
     sandbox: OnceCell<Sandbox>,
     running: Mutex<Running>,
+    snapshots: Snapshot,
     end: CancellationToken,
 }
 
@@ -102,7 +108,24 @@ impl Shell {
         sandbox.holds(workspace.roots(), self.0.surroundings.home().as_deref())
     }
 
-    /// Starts a command.
+    /// Whether commands of this workspace read the unsaved text of open documents.
+    pub(super) async fn shows_unsaved(&self, workspace: &Workspace) -> bool {
+        self.holds(workspace).await && self.0.sandbox.get().is_some_and(Sandbox::shows_unsaved)
+    }
+
+    /// How much of what the next command does an undo takes back.
+    pub(super) async fn reach(&self, workspace: &Workspace) -> Reach {
+        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
+        blocking(move || shared.reach(&workspace)).await
+    }
+
+    /// What has changed in the workspace since a command was started.
+    pub(super) async fn changed(&self, workspace: &Workspace) -> Changed {
+        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
+        blocking(move || shared.changed(&workspace)).await
+    }
+
+    /// Starts a command, which reads the `unsaved` texts in the place of their files.
     ///
     /// # Errors
     /// When it cannot be started as it was shown.
@@ -111,13 +134,18 @@ impl Shell {
         workspace: &Workspace,
         line: &CommandLine,
         live: Option<Live>,
+        unsaved: Vec<Unsaved>,
     ) -> Result<Arc<Job>, ToolError> {
         if self.holds(workspace).await != line.sandboxed {
             return Err(ToolError("the sandbox is not what was shown; nothing was run".to_owned()));
         }
         let (shared, workspace, line) = (Arc::clone(&self.0), workspace.clone(), line.clone());
         let failed = |error: io::Error| ToolError(format!("the command cannot be started: {error}"));
-        let prepared = blocking(move || shared.prepare(&workspace, &line)).await.map_err(failed)?;
+        let prepared = blocking(move || {
+            shared.look_before(&workspace, line.undo)?;
+            shared.prepare(&workspace, &line, unsaved)
+        });
+        let prepared = prepared.await.map_err(failed)?;
         let mut running = self.0.running();
         running.last += 1;
         let id = running.last;
@@ -179,6 +207,9 @@ struct Prepared {
     cwd: PathBuf,
     /// What watches over protected files, and whether the sandbox pins them.
     guard: Option<(Guard, bool)>,
+    workspace: Workspace,
+    /// The unsaved texts it reads.
+    stand_ins: Vec<StandIn>,
     /// Where its output is kept.
     scratch: Option<PathBuf>,
     /// Keeps the folder as long as the command runs.
@@ -202,8 +233,9 @@ impl Shared {
     }
 
     /// Everything that touches the disk before a command starts. Blocks.
-    fn prepare(&self, workspace: &Workspace, line: &CommandLine) -> io::Result<Prepared> {
+    fn prepare(&self, workspace: &Workspace, line: &CommandLine, unsaved: Vec<Unsaved>) -> io::Result<Prepared> {
         let surroundings = &self.surroundings;
+        let owned = workspace.clone();
         let cwd = workspace.resolve_path(&line.cwd).map_err(io::Error::other)?.real();
         let argv = vec![shell().into(), "-c".into(), OsString::from(&line.command)];
         let fixed = FIXED.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
@@ -212,19 +244,32 @@ impl Shared {
         variables.insert("PATH".to_owned(), surroundings.path().into());
         let Some(sandbox) = self.sandbox.get().filter(|_| line.sandboxed) else {
             let invocation = surroundings.supervised(&Start::Plainly, argv)?;
-            return Ok(Prepared { invocation, variables, cwd, guard: None, scratch: None, _scratch: None });
+            let (guard, stand_ins, scratch) = (None, Vec::new(), None);
+            return Ok(Prepared {
+                invocation,
+                variables,
+                cwd,
+                guard,
+                workspace: owned,
+                stand_ins,
+                scratch,
+                _scratch: None,
+            });
         };
         let scratch = self.scratch()?;
         let roots = with_repositories(workspace.roots());
         let guard = Guard::new(&roots);
         let home = surroundings.home();
         let write: Vec<PathBuf> = roots.iter().map(|root| root.real().to_owned()).collect();
+        let stand_ins = unsaved.into_iter().map(|unsaved| StandIn::new(unsaved, &scratch.unsaved()));
+        let stand_ins: Vec<_> = stand_ins.collect::<io::Result<_>>()?;
         let confined = Confined {
             roots: &roots,
             pins: &guard.pins(),
             hidden: &surroundings.hidden,
             home: home.as_deref(),
-            places: &Places::find(surroundings.path(), home.as_deref(), &write, line.network),
+            places: &Places::find(&surroundings.variables, home.as_deref(), &write, line.network),
+            stand_ins: &stand_ins,
             scratch: &scratch,
             cwd: &cwd,
             network: line.network,
@@ -233,13 +278,22 @@ impl Shared {
         let own = sandbox.variables(&scratch).into_iter();
         variables.extend(own.map(|(name, value)| (name.to_owned(), value.into_os_string())));
         let (folder, guard) = (scratch.folder(), Some((guard, sandbox.pins())));
-        Ok(Prepared { invocation, variables, cwd, guard, scratch: Some(folder), _scratch: Some(scratch) })
+        Ok(Prepared {
+            invocation,
+            variables,
+            cwd,
+            guard,
+            workspace: owned,
+            stand_ins,
+            scratch: Some(folder),
+            _scratch: Some(scratch),
+        })
     }
 }
 
 impl Surroundings {
     fn path(&self) -> &str {
-        self.variables.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str)
+        path_of(&self.variables)
     }
 
     /// The home folder, without symlinks.
@@ -268,6 +322,11 @@ impl Surroundings {
         arguments.extend(argv);
         Ok(Invocation { program, arguments })
     }
+}
+
+/// Where programs are searched.
+fn path_of(variables: &BTreeMap<String, String>) -> &str {
+    variables.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str)
 }
 
 /// Models write for bash, so it is bash where there is one.

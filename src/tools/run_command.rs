@@ -6,8 +6,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::process::{Ended, Job};
-use super::{CommandLine, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use super::process::{Changed, Ended, Job, Reach};
+use super::{CommandLine, FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::display::escape_line;
 use crate::workspace::WorkspacePath;
 
@@ -21,13 +21,14 @@ pub(super) struct RunCommand;
 /// What to run.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// For the shell. With `job`: `read` waits for its news, `stop` ends it.
+    /// For the shell. With `job`: `read` (default) waits for its news, `stop` ends it.
+    #[serde(default)]
     command: String,
     /// Folder to run in.
     cwd: Option<String>,
-    /// Seconds until it is killed.
+    /// Seconds until it is killed, 120 unless configured.
     timeout_s: Option<u64>,
-    /// The user is asked for it.
+    /// Network access; the user is asked.
     #[serde(default)]
     network: bool,
     /// Go on without waiting, for servers; gives a job number.
@@ -61,7 +62,7 @@ impl TypedTool for RunCommand {
             };
             return Ok(Preview { title, ..Preview::default() });
         }
-        let line = command_line(context, &arguments).await?;
+        let (line, note) = command_line(context, &arguments).await?;
         let mut title = format!("Run `{}`", escape_line(&line.command));
         if !line.sandboxed {
             title.push_str(" (without a sandbox)");
@@ -69,26 +70,21 @@ impl TypedTool for RunCommand {
         if line.network {
             title.push_str(" (with the network)");
         }
-        let unsaved = unsaved(context).await.join(", ");
+        let unsaved = hidden(context, &arguments).await.join(", ");
         if !unsaved.is_empty() && context.workspace.saves() {
             title = format!("{title} (saves {unsaved} before)");
         } else if !unsaved.is_empty() {
             title = format!("{title} (without what is unsaved in {unsaved})");
         }
         let targets = vec![folder(context, &arguments)?.real()];
-        Ok(Preview { title, targets, command: Some(Box::new(line)), ..Preview::default() })
+        Ok(Preview { title, targets, command: Some(Box::new(line)), note, ..Preview::default() })
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        let content = match arguments.job {
-            Some(id) => {
-                let job = job(context, id)?;
-                let wait = arguments.timeout_s.map_or(WAIT, Duration::from_secs);
-                look_after(context, &job, action(&arguments.command)?, wait).await?
-            }
-            None => start(context, &arguments).await?,
-        };
-        Ok(ToolOutput { content, ..ToolOutput::default() })
+        let Some(id) = arguments.job else { return start(context, &arguments).await };
+        let job = job(context, id)?;
+        let wait = arguments.timeout_s.map_or(WAIT, Duration::from_secs);
+        look_after(context, &job, action(&arguments.command)?, wait).await
     }
 }
 
@@ -98,7 +94,7 @@ fn job(context: &ToolContext, id: u32) -> Result<Arc<Job>, ToolError> {
 
 fn action(command: &str) -> Result<Action, ToolError> {
     match command.trim() {
-        "read" => Ok(Action::Read),
+        "" | "read" => Ok(Action::Read),
         "stop" => Ok(Action::Stop),
         _ => Err(ToolError("with `job`, `command` is `read` or `stop`".to_owned())),
     }
@@ -109,7 +105,11 @@ fn folder(context: &ToolContext, arguments: &Arguments) -> Result<WorkspacePath,
     context.resolve(arguments.cwd.as_deref().unwrap_or("."))
 }
 
-async fn command_line(context: &ToolContext, arguments: &Arguments) -> Result<CommandLine, ToolError> {
+/// The command line, and what to know about undoing what it does.
+async fn command_line(
+    context: &ToolContext,
+    arguments: &Arguments,
+) -> Result<(CommandLine, Option<String>), ToolError> {
     if arguments.command.trim().is_empty() {
         return Err(ToolError("the command is empty".to_owned()));
     }
@@ -120,54 +120,75 @@ async fn command_line(context: &ToolContext, arguments: &Arguments) -> Result<Co
     if !cwd.real().is_dir() {
         return Err(ToolError(format!("there is no folder {}", cwd.display())));
     }
-    Ok(CommandLine {
+    let Reach { undo, note } = context.shell.reach(&context.workspace).await;
+    let line = CommandLine {
         command: arguments.command.clone(),
         cwd: cwd.absolute(),
         sandboxed: context.shell.holds(&context.workspace).await,
         network: arguments.network,
-    })
+        undo,
+    };
+    Ok((line, note))
 }
 
-/// The files with unsaved text, which a command does not see.
-async fn unsaved(context: &ToolContext) -> Vec<String> {
+/// Whether the command reads unsaved text. A job in the background does not: it has to see what is saved later.
+async fn reads_unsaved(context: &ToolContext, arguments: &Arguments) -> bool {
+    !arguments.background && context.shell.shows_unsaved(&context.workspace).await
+}
+
+/// The files with unsaved text that the command does not see.
+async fn hidden(context: &ToolContext, arguments: &Arguments) -> Vec<String> {
+    if reads_unsaved(context, arguments).await {
+        return Vec::new();
+    }
     context.workspace.unsaved().await.iter().map(WorkspacePath::display).collect()
 }
 
-async fn start(context: &ToolContext, arguments: &Arguments) -> Result<String, ToolError> {
-    let line = command_line(context, arguments).await?;
+async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
+    let (line, _) = command_line(context, arguments).await?;
     context.check_command(&line)?;
     if arguments.background {
         context.shell.make_room()?;
     }
-    let old = context.workspace.save().await;
+    let (unsaved, old) = if reads_unsaved(context, arguments).await {
+        context.workspace.unsaved_texts().await.into_iter().partition(|unsaved| unsaved.path.real().is_file())
+    } else {
+        (Vec::new(), context.workspace.save().await)
+    };
     let mut report = String::new();
     if !old.is_empty() {
-        let names: Vec<_> = old.iter().map(WorkspacePath::display).collect();
+        let names: Vec<_> = old.iter().map(|unsaved| unsaved.path.display()).collect();
         report = format!("[unsaved in the editor, so the command sees an older text: {}]\n", names.join(", "));
     }
     let live = (!arguments.background).then(|| context.live.clone());
-    let job = context.shell.start(&context.workspace, &line, live).await?;
+    let job = context.shell.start(&context.workspace, &line, live, unsaved).await?;
     if arguments.background {
         context.shell.keep(&job);
-        let more = look_after(context, &job, Action::Read, WATCHED).await?;
-        return Ok(format!("{report}[job {}]\n{more}", job.id));
+        let mut output = look_after(context, &job, Action::Read, WATCHED).await?;
+        output.content = format!("{report}[job {}]\n{}", job.id, output.content);
+        return Ok(output);
     }
     let limit = arguments.timeout_s.map(Duration::from_secs).or(context.shell.timeout());
-    let end = async {
-        tokio::select! {
-            ended = job.ended() => Ok(ended),
-            () = after(limit) => Err(format!("it was killed after {} s", limit.unwrap_or_default().as_secs())),
-            () = context.cancel.cancelled() => Err("cancelled by the user".to_owned()),
-        }
+    let end = tokio::select! {
+        ended = job.ended() => Ok(ended),
+        () = after(limit) => Err(too_slow(limit.unwrap_or_default())),
+        () = context.cancel.cancelled() => Err("cancelled by the user".to_owned()),
     };
-    match end.await {
-        Ok(ended) => Ok(report + &line_end(job.output.take()) + &last_words(&ended)),
-        Err(why) => {
-            let ended = job.stop().await;
-            let notes = in_brackets(&ended.notes);
-            Err(ToolError(format!("{report}{}[{why}]\n{notes}", line_end(job.output.take()))))
-        }
-    }
+    let (ended, how) = match &end {
+        Ok(ended) => (Arc::clone(ended), exit(ended)),
+        Err(why) => (job.stop().await, format!("[{why}]\n")),
+    };
+    let mut output = report_changes(context, &job, &ended).await;
+    output.content = report + &line_end(job.output.take()) + &how + &output.content;
+    output.failed = end.is_err();
+    Ok(output)
+}
+
+fn too_slow(limit: Duration) -> String {
+    format!(
+        "killed after {} s; pass a larger `timeout_s`, or `background` for what does not end by itself",
+        limit.as_secs()
+    )
 }
 
 /// Reads what is new of a job, or stops it.
@@ -176,7 +197,7 @@ async fn look_after(
     job: &Arc<Job>,
     action: Action,
     wait: Duration,
-) -> Result<String, ToolError> {
+) -> Result<ToolOutput, ToolError> {
     let ended = match action {
         Action::Stop => Some(job.stop().await),
         Action::Read => {
@@ -185,14 +206,32 @@ async fn look_after(
                 () = tokio::time::sleep(wait) => {}
                 () = context.cancel.cancelled() => return Err(ToolError("cancelled by the user".to_owned())),
             }
-            if job.has_ended() { Some(job.ended().await) } else { None }
+            // Its output ends a moment before it does.
+            if job.output.has_ended() || job.has_ended() { Some(job.ended().await) } else { None }
         }
     };
     let said = line_end(job.output.take());
-    Ok(match ended {
-        Some(ended) => said + &last_words(&ended),
-        None => format!("{said}[job {} runs]\n", job.id),
-    })
+    let Some(ended) = ended else {
+        return Ok(ToolOutput { content: format!("{said}[job {} runs]\n", job.id), ..ToolOutput::default() });
+    };
+    let mut output = report_changes(context, job, &ended).await;
+    output.content = said + &exit(&ended) + &output.content;
+    Ok(output)
+}
+
+/// What a command that ended has changed, with everything that is to be said about it.
+async fn report_changes(context: &ToolContext, job: &Job, ended: &Ended) -> ToolOutput {
+    let Changed { changes, mut diffs, mut notes } = context.shell.changed(&context.workspace).await;
+    for stand_in in &job.stand_ins {
+        let Some((path, taken_over)) = stand_in.take_over(&context.workspace).await else { continue };
+        match taken_over {
+            Ok(change) => diffs.push(FileDiff { path, old_text: change.old_text, new_text: change.new_text }),
+            Err(error) => notes.push(format!("what it wrote to an open document is lost: {error}")),
+        }
+    }
+    let content = in_brackets(&ended.notes) + &in_brackets(&notes);
+    let notices = ended.notes.clone();
+    ToolOutput { content, diffs, changes: Some(changes), notices, ..ToolOutput::default() }
 }
 
 async fn after(limit: Option<Duration>) {
@@ -202,10 +241,10 @@ async fn after(limit: Option<Duration>) {
     }
 }
 
-/// How it ended, after its output.
-fn last_words(ended: &Ended) -> String {
-    let how = ended.code().map_or_else(|| "it ended, nobody knows how".to_owned(), |code| format!("exit code {code}"));
-    format!("[{how}, {:.1} s]\n{}", ended.ran.as_secs_f64(), in_brackets(&ended.notes))
+/// How it ended.
+fn exit(ended: &Ended) -> String {
+    let how = ended.code().map_or_else(|| "exit status unknown".to_owned(), |code| format!("exit code {code}"));
+    format!("[{how}, {:.1} s]\n", ended.ran.as_secs_f64())
 }
 
 fn in_brackets(notes: &[String]) -> String {

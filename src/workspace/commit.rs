@@ -61,6 +61,9 @@ pub(super) async fn commit(
         }
         match now.attempt(workspace, path, &plan.outcome).await? {
             Attempt::Done(note) => {
+                if path.is_protected() {
+                    workspace.0.seen.approved(path, &plan.outcome.new_text);
+                }
                 // The session knows the new text if it knew the old one, or has written all of it.
                 if plan.known == Known::Same || matches!(change, Change::Write(_)) {
                     workspace.0.seen.read(path, &plan.outcome.new_text);

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use super::protect::is_protected;
 use crate::text::{Encoding, LineIndex, Range};
 
 /// The open documents. Cheap to clone; clones share.
@@ -27,6 +28,8 @@ struct Shared {
     revision: watch::Sender<u64>,
     /// Texts that an edit under way should lead to, and whether they were seen.
     expected: Mutex<HashMap<String, (Arc<str>, bool)>>,
+    /// The texts of protected files as the person saved them.
+    saved: Mutex<HashMap<PathBuf, String>>,
     /// One edit at a time for each file, whatever session it comes from.
     edited: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -78,6 +81,7 @@ impl Documents {
             open: Mutex::default(),
             revision: watch::Sender::new(0),
             expected: Mutex::default(),
+            saved: Mutex::default(),
             edited: Mutex::default(),
         }))
     }
@@ -117,6 +121,23 @@ impl Documents {
         }
         drop(buffers);
         self.announce();
+    }
+
+    /// `textDocument/didSave`.
+    pub fn save(&self, uri: &str) {
+        let Some(document) = self.get(uri) else { return };
+        if let Some(path) = document.path.clone().filter(|path| is_protected(path)) {
+            self.saved().insert(path, document.text.to_string());
+        }
+    }
+
+    /// Whether the person has saved the file at `real`, a protected one, with this text.
+    pub(super) fn is_saved(&self, real: &Path, text: &str) -> bool {
+        self.saved().get(real).is_some_and(|saved| saved == text)
+    }
+
+    fn saved(&self) -> MutexGuard<'_, HashMap<PathBuf, String>> {
+        self.0.saved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `textDocument/didClose`.

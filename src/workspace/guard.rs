@@ -2,8 +2,8 @@
 //!
 //! A sandbox keeps a command from what is there before it starts ([`Guard::pins`]). Names that are not there yet cannot
 //! be kept from it without leaving traces, so they are looked for afterwards: what a command made or changed is moved
-//! aside to a name that nothing runs (`AGENTS.md.held`), what was there before is put back. Nothing is lost, also when it
-//! was the person who wrote in the meantime.
+//! aside to a name that nothing runs (`AGENTS.md.held`), what was there before is put back. Nothing is overwritten, and
+//! what the person or an approved edit wrote in the meantime stays.
 
 mod git;
 mod state;
@@ -20,6 +20,9 @@ use cap_std::fs::Dir;
 pub(super) use self::state::{git_state, is_repository};
 use self::survey::{Kept, Survey};
 use super::Root;
+
+/// As many things of one name are set aside.
+const MOST_ASIDE: u32 = 1000;
 
 /// What is protected in the roots of a workspace, as it was when a command began.
 #[derive(Debug)]
@@ -65,20 +68,20 @@ impl Guard {
         pins
     }
 
-    /// Looks again and puts right what is not as it was; says what that was, for the model. With `pinned`, what stood at
-    /// the top of a root could not be changed by the command: it is not looked at. Blocks.
+    /// Looks again and puts right what the command changed; says what that was. With `pinned`, the sandbox kept the command
+    /// from what was there before. A file that `is_approved` (by its absolute path) was written by the person. Blocks.
     #[must_use]
-    pub fn restore(&self, pinned: bool) -> Vec<String> {
+    pub fn restore(&self, pinned: bool, is_approved: &dyn Fn(&Path) -> bool) -> Vec<String> {
         let mut notes = Vec::new();
         for (root, before) in &self.0 {
             let after = Survey::of(root.dir());
-            for path in before.added(&after) {
-                note(&mut notes, hold(root.dir(), path), path, "was made by the command");
+            let is_others =
+                |path: &Path| (pinned && before.is_shielded(path, &after)) || is_approved(&root.real().join(path));
+            for path in before.added(&after).into_iter().filter(|path| !is_others(path)) {
+                note(&mut notes, set_aside(root.dir(), path), path, "was made by the command");
             }
-            for (path, kept) in before.changed(&after) {
-                if !(pinned && before.is_at_top(path)) {
-                    note(&mut notes, put_back(root.dir(), path, kept), path, "was changed by the command");
-                }
+            for (path, kept) in before.changed(&after).filter(|(path, _)| !is_others(path)) {
+                note(&mut notes, put_back(root.dir(), path, kept), path, "was changed by the command");
             }
         }
         notes
@@ -94,27 +97,25 @@ fn note(notes: &mut Vec<String>, done: io::Result<Option<PathBuf>>, path: &Path,
     });
 }
 
-/// Moves what is at `path` aside; gives its new name.
-fn hold(dir: &Dir, path: &Path) -> io::Result<Option<PathBuf>> {
-    let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
-    name.push(".held");
-    let held = path.with_file_name(name);
-    match remove(dir, &held) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+/// Moves what is at `path` to a name that is free, and returns that.
+fn set_aside(dir: &Dir, path: &Path) -> io::Result<Option<PathBuf>> {
+    let name = path.file_name().map_or_else(OsString::new, OsString::from);
+    for number in 1..=MOST_ASIDE {
+        let mut aside = name.clone();
+        aside.push(if number == 1 { ".held".to_owned() } else { format!(".held-{number}") });
+        let aside = path.with_file_name(aside);
+        if dir.symlink_metadata(&aside).is_err() {
+            dir.rename(path, dir, &aside)?;
+            return Ok(Some(aside));
+        }
     }
-    dir.rename(path, dir, &held)?;
-    Ok(Some(held))
-}
-
-fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
-    if dir.symlink_metadata(path)?.is_dir() { dir.remove_dir_all(path) } else { dir.remove_file(path) }
+    Err(io::Error::other(format!("there are {MOST_ASIDE} files of that name set aside already")))
 }
 
 /// Makes `path` what it was; what is there now is moved aside.
 fn put_back(dir: &Dir, path: &Path, kept: &Kept) -> io::Result<Option<PathBuf>> {
     let held = match dir.symlink_metadata(path) {
-        Ok(_) => hold(dir, path)?,
+        Ok(_) => set_aside(dir, path)?,
         Err(_) => None,
     };
     if let Some(parent) = path.parent() {

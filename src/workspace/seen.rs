@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -26,6 +26,8 @@ pub(super) struct Seen {
 struct File {
     read: Option<Reading>,
     shown: Option<u64>,
+    /// The text that an approved change gave a protected file.
+    approved: Option<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -60,6 +62,18 @@ impl Seen {
     pub(super) fn shown(&self, path: &WorkspacePath, text: &str) {
         let hash = self.hash(Some(text));
         self.files().entry(path.real()).or_default().shown = Some(hash);
+    }
+
+    /// An approved change has given the file `text`.
+    pub(super) fn approved(&self, path: &WorkspacePath, text: &str) {
+        let hash = self.hash(Some(text));
+        self.files().entry(path.real()).or_default().approved = Some(hash);
+    }
+
+    /// Whether an approved change has given the file `text`.
+    pub(super) fn is_approved(&self, path: &Path, text: &str) -> bool {
+        let approved = self.files().get(path).and_then(|file| file.approved);
+        approved.is_some_and(|hash| hash == self.hash(Some(text)))
     }
 
     /// Whether the session knows `text`.

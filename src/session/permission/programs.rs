@@ -198,7 +198,7 @@ const INTERPRETERS: &[&str] =
 const INLINE: &[&str] = &["-c", "-e", "-E", "-p", "-r", "-M", "--eval", "--print", "eval", "-"];
 
 /// The name a program goes by: `/usr/bin/python3.12` is `python`.
-fn name(program: &str) -> String {
+pub(super) fn name(program: &str) -> String {
     let base = program.rsplit(['/', '\\']).next().unwrap_or(program).to_lowercase();
     base.strip_suffix(".exe").unwrap_or(&base).to_owned()
 }

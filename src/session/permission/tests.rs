@@ -14,7 +14,8 @@ fn edit(path: &str) -> Facts {
 }
 
 fn run(line: &str) -> Facts {
-    let line = Line { commands: command::parse(line).ok(), sandboxed: true, network: false };
+    let commands = command::parse(line).ok();
+    let line = Line { commands, sandboxed: true, network: false, undo: Undo::ExceptIgnored };
     Facts { command: Some(line), ..facts("run_command", ToolKind::Execute) }
 }
 
@@ -51,6 +52,7 @@ fn modes_decide_when_no_rule_does() {
     let careful = Facts { cautious: true, ..facts("read_file", ToolKind::Read) };
     let unheld = with(run("make"), |line| line.sandboxed = false);
     let reaching = with(run("make"), |line| line.network = true);
+    let lasting = with(run("make"), |line| line.undo = Undo::Nothing);
     for (facts, expected) in [
         (read, ["allow", "allow", "allow", "allow"]),
         (edit("a"), ["forbid", "ask", "allow", "allow"]),
@@ -58,6 +60,7 @@ fn modes_decide_when_no_rule_does() {
         (run("make $x > y"), ["forbid", "ask", "ask", "allow"]),
         (unheld, ["forbid", "ask", "ask", "ask"]),
         (reaching, ["forbid", "ask", "ask", "ask"]),
+        (lasting, ["forbid", "ask", "ask", "ask"]),
         (unknown, ["forbid", "ask", "ask", "ask"]),
         (job, ["forbid", "allow", "allow", "allow"]),
         (other, ["forbid", "ask", "ask", "ask"]),
@@ -203,11 +206,16 @@ fn caution_asks_in_every_mode_and_is_never_remembered() {
 
 #[test]
 fn removing_the_workspace_is_a_caution() {
-    let line =
-        |command: &str| CommandLine { command: command.into(), cwd: "/work".into(), sandboxed: true, network: false };
+    let line = |command: &str| CommandLine {
+        command: command.into(),
+        cwd: "/work".into(),
+        sandboxed: true,
+        network: false,
+        undo: Undo::Everything,
+    };
     let roots = ["/work/me".into()];
-    assert!(wipes(&line("make && rm -rf me"), &roots));
-    assert!(!wipes(&line("make && rm -rf me/target"), &roots));
+    assert!(empties(&line("make && rm -rf me"), &roots));
+    assert!(!empties(&line("make && rm -rf me/target"), &roots));
 }
 
 #[test]

@@ -10,9 +10,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Output, Prepared, command};
+use super::{Output, Prepared, StandIn, command};
 use crate::tools::Live;
-use crate::workspace::Guard;
+use crate::workspace::{Guard, Workspace};
 
 /// How long a tree that is being killed may take to be gone before nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,6 +23,8 @@ pub(crate) struct Job {
     /// Its number in the session.
     pub id: u32,
     pub output: Arc<Output>,
+    /// The unsaved texts it reads.
+    pub stand_ins: Vec<StandIn>,
     ended: watch::Receiver<Option<Arc<Ended>>>,
     stop: CancellationToken,
     _stop: DropGuard,
@@ -77,7 +79,7 @@ pub(super) fn spawn(
     live: Option<Live>,
     stop: CancellationToken,
 ) -> io::Result<(Job, impl Future<Output = ()> + use<>)> {
-    let Prepared { invocation, variables, cwd, guard, scratch: _, _scratch: scratch } = prepared;
+    let Prepared { invocation, variables, cwd, guard, workspace, stand_ins, scratch: _, _scratch: scratch } = prepared;
     let (reader, writer) = io::pipe()?;
     let mut command = command(&invocation.program);
     command.args(invocation.arguments).env_clear().envs(variables).current_dir(cwd);
@@ -91,12 +93,12 @@ pub(super) fn spawn(
     let heard = Arc::clone(&output);
     let listening = tokio::task::spawn_blocking(move || heard.listen(reader, live.as_ref()));
     let (sender, ended) = watch::channel(None);
-    let job = Job { id, output, ended, stop: stop.clone(), _stop: stop.clone().drop_guard() };
+    let job = Job { id, output, stand_ins, ended, stop: stop.clone(), _stop: stop.clone().drop_guard() };
     let tend = async move {
         let status = tend(child, lifeline, &stop).await;
         let ran = begun.elapsed();
         gone(listening).await;
-        let notes = restore(guard).await;
+        let notes = restore(guard, workspace).await;
         drop(scratch);
         let _nobody_waits = sender.send(Some(Arc::new(Ended { status, ran, notes })));
     };
@@ -125,9 +127,10 @@ async fn gone(listening: JoinHandle<()>) {
     }
 }
 
-async fn restore(guard: Option<(Guard, bool)>) -> Vec<String> {
+async fn restore(guard: Option<(Guard, bool)>, workspace: Workspace) -> Vec<String> {
     let Some((guard, pinned)) = guard else { return Vec::new() };
-    let restored = tokio::task::spawn_blocking(move || guard.restore(pinned)).await;
+    let restored =
+        tokio::task::spawn_blocking(move || guard.restore(pinned, &|path| workspace.is_approved(path))).await;
     restored.unwrap_or_else(|error| {
         tracing::error!("looking after protected files broke: {error}");
         vec!["protected files could not be looked after; tell the user".to_owned()]

@@ -133,6 +133,11 @@ impl Output {
         }
     }
 
+    /// Whether nothing more comes.
+    pub fn has_ended(&self) -> bool {
+        self.state().ended
+    }
+
     fn has_news(&self) -> bool {
         let state = self.state();
         state.ended || !state.fresh.head.is_empty()

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use self::places::Places;
 pub(super) use self::scratch::Scratch;
-use super::{Surroundings, command};
+use super::{StandIn, Surroundings, command};
 use crate::workspace::{Pins, Root};
 
 /// What holds commands on this machine, and why nothing better does.
@@ -70,6 +70,8 @@ pub(super) struct Confined<'a> {
     pub home: Option<&'a Path>,
     pub places: &'a Places,
     pub scratch: &'a Scratch,
+    /// Unsaved texts, in the place of their files.
+    pub stand_ins: &'a [StandIn],
     /// Where it runs, without symlinks.
     pub cwd: &'a Path,
     pub network: bool,
@@ -179,7 +181,23 @@ impl Sandbox {
 
     /// Whether protected files cannot be touched at all, rather than being put back.
     pub(super) fn pins(&self) -> bool {
-        !matches!(self.name(), None | Some("Landlock and seccomp"))
+        match self.level {
+            #[cfg(target_os = "linux")]
+            Level::Bubblewrap(_) => true,
+            #[cfg(target_os = "linux")]
+            Level::Landlock => false,
+            #[cfg(target_os = "macos")]
+            Level::Seatbelt => true,
+            Level::None => false,
+        }
+    }
+
+    /// Whether it can show commands another text in the place of a file.
+    pub(super) fn shows_unsaved(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return matches!(self.level, Level::Bubblewrap(_));
+        #[cfg(not(target_os = "linux"))]
+        false
     }
 
     /// Whether it can hold a command that may change these folders: what must stay hidden must not be in them.

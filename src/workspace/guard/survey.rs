@@ -29,7 +29,8 @@ pub(super) struct Survey {
     pub repositories: BTreeSet<PathBuf>,
     /// Sockets.
     pub sockets: BTreeSet<PathBuf>,
-    listed: BTreeSet<PathBuf>,
+    /// The folders that were looked into, and which ones those are for the file system.
+    listed: BTreeMap<PathBuf, u64>,
     incomplete: bool,
     bytes: u64,
 }
@@ -84,7 +85,9 @@ impl Survey {
                 self.sockets.insert(path);
             }
         }
-        self.listed.insert(folder);
+        let name = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
+        let inode = dir.symlink_metadata(name).map_or(0, |found| cap_fs_ext::MetadataExt::ino(&found));
+        self.listed.insert(folder, inode);
     }
 
     /// Of a repository only what makes git run something is protected: commits have to work.
@@ -126,7 +129,8 @@ impl Survey {
         let mut added: Vec<&Path> = Vec::new();
         for (path, kept) in &after.kept {
             let known = self.kept.contains_key(path) || added.last().is_some_and(|above| path.starts_with(above));
-            let was_looked_at = !self.incomplete || path.parent().is_some_and(|parent| self.listed.contains(parent));
+            let was_looked_at =
+                !self.incomplete || path.parent().is_some_and(|parent| self.listed.contains_key(parent));
             if !known && was_looked_at && !after.is_inert(path, kept) {
                 added.push(path);
             }
@@ -143,10 +147,17 @@ impl Survey {
             .map(|(path, kept)| (path.as_path(), kept))
     }
 
-    /// Whether the unit of `path` is an entry of the root, or a part of the root's own repository.
-    pub fn is_at_top(&self, path: &Path) -> bool {
-        let unit = path.ancestors().find(|above| self.units.contains(*above));
-        unit.and_then(Path::parent).is_some_and(|parent| parent.as_os_str().is_empty() || parent == Path::new(".git"))
+    /// Whether a sandbox that pinned every unit kept the command from `path`: its unit was there, and is still in the same
+    /// folders. Whoever changed it was outside.
+    pub fn is_shielded(&self, path: &Path, after: &Self) -> bool {
+        let Some(unit) = path.ancestors().find(|above| self.units.contains(*above)) else { return false };
+        // A link cannot be pinned.
+        let is_link = matches!(self.kept.get(unit), None | Some(Kept::Link(_)));
+        let is_same = |folder: &Path| {
+            let listed = self.listed.get(folder);
+            self.repositories.contains(folder) || (listed.is_some() && listed == after.listed.get(folder))
+        };
+        !is_link && unit.ancestors().skip(1).all(is_same)
     }
 
     /// Whether a new part of a repository makes git run nothing, such as what `git init` makes.

@@ -19,6 +19,10 @@ impl Place {
         Self { folder, guard }
     }
 
+    fn restore(&self, pinned: bool) -> Vec<String> {
+        self.guard.restore(pinned, &|_| false)
+    }
+
     fn write(&self, name: &str, text: &str) {
         write(self.folder.path(), name, text);
     }
@@ -42,14 +46,14 @@ fn what_a_command_makes_is_moved_aside() {
     place.write("AGENTS.md", "obey");
     place.write("sub/.vscode/tasks.json", "{}");
     place.write("src/lib.rs", "fine");
-    let notes = place.guard.restore(false);
+    let notes = place.restore(false);
     assert_eq!(notes[0], "AGENTS.md is protected and was made by the command: that is now AGENTS.md.held");
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert_eq!(place.read("AGENTS.md"), None);
     assert_eq!(place.read("AGENTS.md.held").as_deref(), Some("obey"));
     assert_eq!(place.read("sub/.vscode.held/tasks.json").as_deref(), Some("{}"));
     assert_eq!(place.read("src/lib.rs").as_deref(), Some("fine"));
-    assert_eq!(place.guard.restore(false), Vec::<String>::new());
+    assert_eq!(place.restore(false), Vec::<String>::new());
 }
 
 #[test]
@@ -59,7 +63,7 @@ fn what_was_there_is_put_back_whatever_was_done_to_it() {
     fs::remove_file(place.folder.path().join(".git/hooks/pre-commit")).unwrap();
     fs::create_dir(place.folder.path().join(".git/hooks/pre-commit")).unwrap();
     place.write(".git/objects/b", "a commit");
-    assert_eq!(place.guard.restore(false).len(), 2);
+    assert_eq!(place.restore(false).len(), 2);
     assert_eq!(place.read(".git/config").as_deref(), Some("before"));
     assert_eq!(place.read(".git/hooks/pre-commit").as_deref(), Some("before"));
     assert_eq!(place.read(".git/objects/b").as_deref(), Some("a commit"));
@@ -74,7 +78,7 @@ fn a_repository_put_in_the_place_of_another_runs_what_the_first_ran() {
         place.write(name, "evil");
     }
     place.write(".git/hooks/post-commit", "evil");
-    place.guard.restore(false).into_iter().for_each(drop);
+    place.restore(false).into_iter().for_each(drop);
     assert_eq!(place.read(".git/config").as_deref(), Some("before"));
     assert_eq!(place.read(".git/hooks/pre-commit").as_deref(), Some("before"));
     assert_eq!(place.read(".git/hooks/post-commit"), None);
@@ -91,20 +95,55 @@ fn a_new_repository_stays_and_a_bare_one_that_runs_something_does_not() {
     place.write("new/.git/config", "[core]\n\tbare = false\n");
     place.write("new/.git/hooks/pre-commit.sample", "sample");
     place.write("bare/config", "[core]\n\tfsmonitor = touch pwn\n");
-    let notes = place.guard.restore(false);
+    let notes = place.restore(false);
     assert_eq!(notes, ["bare/config is protected and was made by the command: that is now bare/config.held"]);
     assert!(place.read("new/.git/config").is_some());
 }
 
 #[test]
 fn what_a_sandbox_kept_from_the_command_was_changed_by_a_person() {
-    let place = Place::new(&["AGENTS.md", "sub/AGENTS.md"]);
+    let place = Place::new(&["AGENTS.md", "sub/AGENTS.md", ".vscode/settings.json"]);
     place.write("AGENTS.md", "typed");
     place.write("sub/AGENTS.md", "typed");
-    assert_eq!(place.guard.restore(true).len(), 1);
-    assert_eq!(place.read("AGENTS.md").as_deref(), Some("typed"));
+    place.write(".vscode/tasks.json", "typed");
+    assert_eq!(place.restore(true), Vec::<String>::new());
+    for name in ["AGENTS.md", "sub/AGENTS.md", ".vscode/tasks.json"] {
+        assert_eq!(place.read(name).as_deref(), Some("typed"), "{name}");
+    }
+}
+
+#[test]
+fn a_folder_put_in_the_place_of_another_does_not_bring_its_own() {
+    let place = Place::new(&["sub/AGENTS.md", "sub/a"]);
+    let root = place.folder.path();
+    fs::rename(root.join("sub"), root.join("x")).unwrap();
+    place.write("sub/AGENTS.md", "evil");
+    assert_eq!(place.restore(true).len(), 2, "the copy in x, and the one in sub");
     assert_eq!(place.read("sub/AGENTS.md").as_deref(), Some("before"));
-    assert_eq!(place.read("sub/AGENTS.md.held").as_deref(), Some("typed"));
+    assert_eq!(place.read("sub/AGENTS.md.held").as_deref(), Some("evil"));
+}
+
+#[test]
+fn nothing_that_was_set_aside_is_overwritten() {
+    let place = Place::new(&["AGENTS.md.held"]);
+    for text in ["one", "two"] {
+        place.write("AGENTS.md", text);
+        assert_eq!(place.restore(false).len(), 1);
+    }
+    assert_eq!(place.read("AGENTS.md.held").as_deref(), Some("before"));
+    assert_eq!(place.read("AGENTS.md.held-2").as_deref(), Some("one"));
+    assert_eq!(place.read("AGENTS.md.held-3").as_deref(), Some("two"));
+}
+
+#[test]
+fn what_was_approved_stays() {
+    let place = Place::new(&["src/a"]);
+    place.write("AGENTS.md", "mine");
+    place.write("src/AGENTS.md", "evil");
+    let mine = place.folder.path().canonicalize().unwrap().join("AGENTS.md");
+    assert_eq!(place.guard.restore(false, &|path| path == mine).len(), 1);
+    assert_eq!(place.read("AGENTS.md").as_deref(), Some("mine"));
+    assert_eq!(place.read("src/AGENTS.md"), None);
 }
 
 #[test]

@@ -245,9 +245,12 @@ fn a_worktree_commits_into_its_repository_and_runs_nothing_new_there() {
 }
 
 #[test]
-fn crates_are_built_and_tested_offline() {
-    for level in HOLDING {
-        let stage = Stage::new(level, &[json!({ "command": "cargo test --offline 2>&1", "timeout_s": 120 })]);
+fn crates_are_built_and_tested_offline_wherever_the_toolchain_is() {
+    let place =
+        |name, folder| std::env::var_os(name).map_or_else(|| std::env::home_dir().unwrap().join(folder), PathBuf::from);
+    let toolchains = [("CARGO_HOME", place("CARGO_HOME", ".cargo")), ("RUSTUP_HOME", place("RUSTUP_HOME", ".rustup"))];
+    for (level, is_in_home) in HOLDING.into_iter().flat_map(|level| [(level, true), (level, false)]) {
+        let mut stage = Stage::new(level, &[json!({ "command": "cargo test --offline 2>&1", "timeout_s": 120 })]);
         stage
             .world
             .write("Cargo.toml", "[package]\nname = \"one\"\nedition = \"2021\"\n[dependencies]\nitoa = \"1\"\n");
@@ -256,12 +259,15 @@ fn crates_are_built_and_tested_offline() {
             .write("src/lib.rs", "#[test]\nfn adds() { assert_eq!(itoa::Buffer::new().format(1 + 1), \"2\"); }\n");
         let home = stage.home.path().join("me");
         std::fs::create_dir_all(&home).unwrap();
-        let real = std::env::home_dir().unwrap();
-        for name in [".cargo", ".rustup"] {
-            std::os::unix::fs::symlink(real.join(name), home.join(name)).unwrap();
+        if is_in_home {
+            for ((_, real), name) in toolchains.iter().zip([".cargo", ".rustup"]) {
+                std::os::unix::fs::symlink(real, home.join(name)).unwrap();
+            }
+        } else {
+            stage.toolchains = toolchains.to_vec();
         }
         let told = stage.results().remove(0);
-        assert!(told.contains("test result: ok. 1 passed"), "{level:?}: {told}");
+        assert!(told.contains("test result: ok. 1 passed"), "{level:?}, in the home folder: {is_in_home}: {told}");
     }
 }
 

@@ -114,8 +114,13 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
     for place in &confined.pins.fixed {
         add("--bind", Some(place), place);
     }
+    for stand_in in confined.stand_ins {
+        let how = if stand_in.is_protected() { "--ro-bind" } else { "--bind" };
+        add(how, Some(stand_in.source()), &stand_in.target());
+    }
     // A link cannot be mounted on, and is looked after when the command is done.
-    for place in confined.pins.read_only.iter().filter(|place| !place.is_symlink()) {
+    let is_shown = |place: &PathBuf| confined.stand_ins.iter().any(|stand_in| stand_in.target() == *place);
+    for place in confined.pins.read_only.iter().filter(|place| !place.is_symlink() && !is_shown(place)) {
         add("--ro-bind", Some(place), place);
     }
     for place in secrets.iter().chain(confined.hidden).chain(&confined.pins.sockets).filter(|place| place.exists()) {

@@ -1,6 +1,6 @@
 //! Where programs and what they need are, as far as a command has to see them. What is not named here is not there for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The system.
@@ -81,6 +81,22 @@ const FETCHED: [&str; 10] = [
     "go",
 ];
 
+/// Variables that name the folder of a toolchain, and what of it is shown; nothing: all of it.
+const NAMED: [(&str, &[&str]); 12] = [
+    ("CARGO_HOME", &["bin", "config", "config.toml", "env", "git", "registry"]),
+    ("CONDA_PREFIX", &[]),
+    ("DOTNET_ROOT", &[]),
+    ("GOMODCACHE", &[]),
+    ("GOPATH", &["bin", "pkg"]),
+    ("GOROOT", &[]),
+    ("JAVA_HOME", &[]),
+    ("NVM_DIR", &[]),
+    ("PNPM_HOME", &[]),
+    ("PYENV_ROOT", &[]),
+    ("RUSTUP_HOME", &[]),
+    ("VIRTUAL_ENV", &[]),
+];
+
 /// What is there to be read, without symlinks.
 #[derive(Debug, Default)]
 pub(in crate::tools::process) struct Places {
@@ -93,8 +109,8 @@ pub(in crate::tools::process) struct Places {
 }
 
 impl Places {
-    /// The places of this machine for a command that searches `path` and may change the folders `write`.
-    pub fn find(path: &str, home: Option<&Path>, write: &[PathBuf], network: bool) -> Self {
+    /// The places of this machine for a command with these `variables` that may change the folders `write`.
+    pub fn find(variables: &BTreeMap<String, String>, home: Option<&Path>, write: &[PathBuf], network: bool) -> Self {
         let resolvers = RESOLVERS.iter().filter(|_| network);
         let system = SYSTEM.iter().chain(resolvers).map(PathBuf::from).filter(|place| place.exists());
         let mut places = Self {
@@ -110,10 +126,40 @@ impl Places {
                 .filter(|place| home.join(place).exists())
                 .collect();
         }
-        for folder in std::env::split_paths(path) {
+        for (name, parts) in NAMED {
+            let Some(folder) = variables.get(name).map(Path::new).filter(|folder| folder.is_absolute()) else {
+                continue;
+            };
+            let whole = parts.is_empty().then(|| folder.to_owned());
+            for place in whole.into_iter().chain(parts.iter().map(|part| folder.join(part))) {
+                places.add_named(&place, home, write);
+            }
+        }
+        for folder in std::env::split_paths(super::super::path_of(variables)) {
             places.add_tools(&folder, home, write);
         }
         places
+    }
+
+    /// The folder of a toolchain that a variable names. One that holds more than a toolchain (the home folder, the
+    /// workspace) is not shown.
+    fn add_named(&mut self, place: &Path, home: Option<&Path>, write: &[PathBuf]) {
+        let Ok(real) = place.canonicalize() else { return };
+        let holds_more =
+            home.into_iter().chain(write.iter().map(PathBuf::as_path)).any(|inner| inner.starts_with(&real));
+        let is_written = write.iter().any(|root| real.starts_with(root));
+        if holds_more || is_written || real.components().count() <= 2 || self.has(&real) {
+            return;
+        }
+        // Secrets of the person are no toolchain, whatever a variable says.
+        if crate::workspace::protect::is_secret(&real.join("any")) {
+            return;
+        }
+        match home.and_then(|home| real.strip_prefix(home).ok()) {
+            Some(relative) if self.home.iter().any(|place| relative.starts_with(place)) => {}
+            Some(relative) => _ = self.home.insert(relative.to_owned()),
+            None => _ = self.system.insert(real),
+        }
     }
 
     /// A folder of the search path; where it is the `bin` of an installation, the whole of that.
@@ -157,9 +203,25 @@ mod tests {
         let path = ["home/bin", "node/bin", "work/bin", "shared/tools", "gone"].map(|name| root.join(name));
         let path = std::env::join_paths(path).unwrap().into_string().unwrap();
         let home = root.join("home");
-        let places = Places::find(&path, Some(&home), &[root.join("work")], false);
+        let named = [
+            ("CARGO_HOME", "cargo"),
+            ("GOROOT", "work/go"),
+            ("JAVA_HOME", "home"),
+            ("NVM_DIR", "home/.ssh"),
+            ("PYENV_ROOT", ""),
+            ("RUSTUP_HOME", "home/rust"),
+        ];
+        for name in ["cargo/registry", "home/rust", "work/go"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        std::fs::write(root.join("cargo/credentials.toml"), "secret").unwrap();
+        let mut variables: BTreeMap<_, _> =
+            named.map(|(name, folder)| (name.to_owned(), root.join(folder).to_str().unwrap().to_owned())).into();
+        variables.insert("PATH".to_owned(), path);
+        let places = Places::find(&variables, Some(&home), &[root.join("work")], false);
         let ours: Vec<_> = places.system.iter().filter(|place| place.starts_with(&root)).cloned().collect();
-        assert_eq!(ours, [root.join("node"), root.join("shared/tools")]);
-        assert_eq!(places.home.iter().collect::<Vec<_>>(), [Path::new(".cargo/registry"), Path::new("bin")]);
+        assert_eq!(ours, [root.join("cargo/registry"), root.join("node"), root.join("shared/tools")]);
+        let in_home: Vec<_> = places.home.iter().collect();
+        assert_eq!(in_home, [Path::new(".cargo/registry"), Path::new("bin"), Path::new("rust")]);
     }
 }

@@ -44,7 +44,7 @@ impl Scratch {
         let lock = File::create(&nameless)?;
         lock.lock()?;
         fs::rename(nameless, folder.path().join(LOCK))?;
-        for part in ["tmp", "home"] {
+        for part in ["tmp", "home", "images", "unsaved"] {
             folders.create(folder.path().join(part))?;
         }
         Ok(Self { folder, _lock: lock })
@@ -61,6 +61,16 @@ impl Scratch {
 
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")
+    }
+
+    /// Where copies of the workspace's files are.
+    pub fn images(&self) -> PathBuf {
+        self.folder.path().join("images")
+    }
+
+    /// Where the unsaved texts are that commands read.
+    pub fn unsaved(&self) -> PathBuf {
+        self.folder.path().join("unsaved")
     }
 
     /// Shows `places` of the `real` home in this one, as links. A command may have put a link of its own or a file in the

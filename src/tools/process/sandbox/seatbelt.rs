@@ -79,6 +79,7 @@ mod tests {
             hidden: &hidden,
             home: None,
             places: &places,
+            stand_ins: &[],
             scratch: &scratch,
             cwd: root.real(),
             network,

@@ -1,0 +1,57 @@
+//! Unsaved text that a command reads in the place of the file on the disk.
+//!
+//! The text is a file of its own in the session's scratch folder, mounted over the real one. What the command writes there
+//! becomes an edit of the open document; the real file keeps its bytes and its time until the person saves.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::workspace::{FileChange, FileError, Unsaved, Workspace, blocking};
+
+/// A file that stands in for an unsaved document.
+#[derive(Debug)]
+pub(crate) struct StandIn {
+    unsaved: Unsaved,
+    file: NamedTempFile,
+}
+
+impl StandIn {
+    /// The text of `unsaved` in a new file in `folder`.
+    pub fn new(unsaved: Unsaved, folder: &Path) -> io::Result<Self> {
+        let mut file = NamedTempFile::new_in(folder)?;
+        file.write_all(&unsaved.bytes)?;
+        let real = unsaved.path.real();
+        file.as_file().set_permissions(real.metadata()?.permissions())?;
+        Ok(Self { unsaved, file })
+    }
+
+    /// Where the text is.
+    pub fn source(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The file it stands in for, without symlinks.
+    pub fn target(&self) -> PathBuf {
+        self.unsaved.path.real()
+    }
+
+    /// Whether a command must not change it.
+    pub fn is_protected(&self) -> bool {
+        self.unsaved.path.is_protected()
+    }
+
+    /// Makes what the command wrote an edit of the document; `None` when it wrote nothing.
+    ///
+    /// # Errors
+    /// When that is no text, or conflicts with what was typed meanwhile. The document is then as it was.
+    pub async fn take_over(&self, workspace: &Workspace) -> Option<(PathBuf, Result<FileChange, FileError>)> {
+        let path = self.source().to_owned();
+        let bytes = blocking(move || std::fs::read(path)).await.ok()?;
+        if bytes == self.unsaved.bytes || self.is_protected() {
+            return None;
+        }
+        Some((self.unsaved.path.absolute(), workspace.take_over(&self.unsaved, bytes).await))
+    }
+}

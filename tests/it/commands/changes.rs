@@ -1,0 +1,147 @@
+//! What commands change, and what they see of the editor.
+
+use super::*;
+
+/// A session in a mode that runs commands without asking.
+fn automatic(client: &mut Client, stage: &Stage) -> String {
+    let session = client.session(&stage.world);
+    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "auto" }));
+    session
+}
+
+/// The diffs of the calls that ended: name, old and new text.
+fn diffs(client: &mut Client, count: usize) -> Vec<(String, Value, String)> {
+    let message = client.find(|message| {
+        let update = &message["params"]["update"];
+        let content = update["content"].as_array();
+        let shown = content.map_or(0, |content| content.iter().filter(|part| part["type"] == "diff").count());
+        update["status"] == "completed" && shown == count
+    });
+    let content = message["params"]["update"]["content"].as_array().unwrap();
+    let diffs = content.iter().filter(|part| part["type"] == "diff").map(|part| {
+        let path = Path::new(part["path"].as_str().unwrap());
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        (name, part["oldText"].clone(), part["newText"].as_str().unwrap().to_owned())
+    });
+    diffs.collect()
+}
+
+#[test]
+fn what_a_command_changes_is_shown_as_diffs() {
+    for level in [Level::Best, Level::Landlock] {
+        let stage = Stage::new(level, &[run("echo more >> a; rm b; echo new > c; mkdir -p target; echo x > target/y")]);
+        stage.world.write("a", "one\n");
+        stage.world.write("b", "gone\n");
+        stage.world.write(".gitignore", "target\n");
+        let mut client = stage.client();
+        let session = automatic(&mut client, &stage);
+        let prompt = client.prompt(&session, "go");
+        let expected = [
+            ("a".to_owned(), json!("one\n"), "one\nmore\n".to_owned()),
+            ("b".to_owned(), json!("gone\n"), String::new()),
+            ("c".to_owned(), Value::Null, "new\n".to_owned()),
+        ];
+        assert_eq!(diffs(&mut client, 3), expected, "{level:?}");
+        assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    }
+}
+
+#[test]
+fn what_a_killed_command_changed_is_shown_too() {
+    let stage = Stage::new(Level::Best, &[json!({ "command": "echo half > a; sleep 60", "timeout_s": 1 })]);
+    stage.world.write("a", "whole\n");
+    let mut client = stage.client();
+    let session = automatic(&mut client, &stage);
+    let prompt = client.prompt(&session, "go");
+    let ended = client.find(|message| message["params"]["update"]["status"] == "failed");
+    let content = ended["params"]["update"]["content"].to_string();
+    assert!(content.contains(r#""oldText":"whole\n""#) && content.contains("killed after 1 s"), "{content}");
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+}
+
+#[test]
+fn a_command_reads_unsaved_text_and_the_disk_stays() {
+    let line = "grep -q good a.rs && echo PASSED; printf 'fn formatted() {}\\n// good\\n' > a.rs";
+    let stage = Stage::new(Level::Best, &[run(line)]);
+    stage.world.write("a.rs", "// bad\n");
+    let file = stage.world.path().join("a.rs");
+    let before = file.metadata().unwrap().modified().unwrap();
+    let mut client = stage.client();
+    let uri = stage.world.uri("a.rs");
+    client.open(&uri, "// good\n");
+    let session = automatic(&mut client, &stage);
+    let prompt = client.prompt(&session, "go");
+    let edit = client.next("workspace/applyEdit");
+    let change = &edit["params"]["edit"]["documentChanges"][0];
+    assert_eq!(
+        (&change["textDocument"]["uri"], &change["edits"][0]["newText"]),
+        (&json!(uri), &json!("fn formatted() {}\n"))
+    );
+    client.notify(
+        "textDocument/didChange",
+        json!({
+            "textDocument": { "uri": uri, "version": 2 },
+            "contentChanges": [{ "text": "fn formatted() {}\n// good\n" }]
+        }),
+    );
+    client.respond(&edit, json!({ "applied": true }));
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    let told = stage.told().remove(0);
+    assert!(told.starts_with("PASSED\n[exit code 0"), "{told}");
+    assert_eq!(stage.world.read("a.rs"), "// bad\n");
+    assert_eq!(file.metadata().unwrap().modified().unwrap(), before);
+}
+
+#[test]
+fn emptying_a_workspace_asks_unless_undo_covers_all_of_it() {
+    let asks = |line: &str, ignored: bool| {
+        let stage = Stage::new(Level::Best, &[run(line)]);
+        stage.world.write("a", "one\n");
+        stage.world.write(".gitignore", "target\n");
+        if ignored {
+            stage.world.write("target/built", "x");
+        }
+        let mut client = stage.client();
+        let session = automatic(&mut client, &stage);
+        let prompt = client.prompt(&session, "go");
+        let message = client.find(|message| {
+            message["method"] == "session/request_permission"
+                || (message["id"] == prompt && message.get("method").is_none())
+        });
+        let asks = message["method"] == "session/request_permission";
+        if asks {
+            allow(&mut client, &message);
+            assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+        }
+        asks
+    };
+    for line in ["rm -rf *", "rm -rf \"$PWD\"", "find . -delete", "git clean -fdx", "bash -c 'rm -rf ./*'"] {
+        assert!(asks(line, true), "{line}");
+        assert!(!asks(line, false), "{line}: undo covers it");
+    }
+    assert!(!asks("rm -rf target", true), "it is named");
+}
+
+#[test]
+fn a_job_that_ended_is_not_reported_as_running() {
+    let calls = [json!({ "command": "echo one", "background": true }), json!({ "job": 1 })];
+    for _attempt in 0..5 {
+        let told = Stage::new(Level::Best, &calls).results();
+        assert!(told.iter().any(|told| told.contains("one\n[exit code 0, ")), "{told:?}");
+        assert!(!told[0].contains("runs]") || !told[0].contains("one"), "{told:?}");
+    }
+}
+
+#[test]
+fn what_is_set_aside_is_numbered_and_the_person_is_told() {
+    let stage = Stage::new(Level::Best, &[run("echo evil > AGENTS.md")]);
+    stage.world.write("AGENTS.md.held", "mine\n");
+    let mut client = stage.client();
+    let session = automatic(&mut client, &stage);
+    let prompt = client.prompt(&session, "go");
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    assert_eq!(stage.world.read("AGENTS.md.held"), "mine\n");
+    assert_eq!(stage.world.read("AGENTS.md.held-2"), "evil\n");
+    assert!(!stage.world.path().join("AGENTS.md").exists());
+    assert!(stage.told()[0].contains("that is now AGENTS.md.held-2"), "{:?}", stage.told());
+}
