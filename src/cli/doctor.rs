@@ -35,7 +35,9 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     for server in session::mcp_servers(&settings, &workspaces) {
         report.add(mcp_server(&server).await)?;
     }
-    report.add(sandbox(&Sandbox::find(&session::surroundings(&settings)).await))?;
+    let found = Sandbox::find(&session::surroundings(&settings)).await;
+    report.add(sandbox(&found))?;
+    report.add(undo(&found))?;
     model(&settings, &mut report).await?;
     report.end()
 }
@@ -168,6 +170,16 @@ fn sandbox(sandbox: &Sandbox) -> Finding {
             "every command is asked about, in every mode; on Linux install bubblewrap and allow user namespaces",
         ),
     }
+}
+
+/// How what commands do is undone, and whether they read unsaved text.
+fn undo(sandbox: &Sandbox) -> Finding {
+    let unsaved = if sandbox.shows_unsaved() {
+        "commands read the unsaved text of open documents"
+    } else {
+        "commands read files as they are on disk, so the editor is asked to save them first"
+    };
+    Finding::good("undo of commands", format!("snapshot (git-ignored folders left out); {unsaved}"))
 }
 
 async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {

@@ -192,8 +192,9 @@ impl Sandbox {
         }
     }
 
-    /// Whether it can show commands another text in the place of a file.
-    pub(super) fn shows_unsaved(&self) -> bool {
+    /// Whether it can show commands the unsaved text of a document in the place of its file.
+    #[must_use]
+    pub fn shows_unsaved(&self) -> bool {
         #[cfg(target_os = "linux")]
         return matches!(self.level, Level::Bubblewrap(_));
         #[cfg(not(target_os = "linux"))]
