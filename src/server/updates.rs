@@ -164,9 +164,13 @@ fn executed(result: ExecutionResult, proposed: &[FileDiff]) -> acp::ToolCallUpda
         fields = fields.locations(locations(result.locations));
     }
     let content = if result.is_error {
-        diffs(proposed).into_iter().chain([shown(&result.content)]).collect()
+        let tried = if result.diffs.is_empty() { proposed } else { &result.diffs };
+        diffs(tried).into_iter().chain([shown(&result.content)]).collect()
     } else if result.diffs.is_empty() {
         vec![shown(&result.content)]
+    } else if result.changes.is_some() {
+        // What a command said comes first, then what it changed.
+        std::iter::once(shown(&result.content)).chain(diffs(&result.diffs)).collect()
     } else {
         diffs(&result.diffs)
     };
