@@ -57,7 +57,7 @@ fn said(message: &Message) -> Vec<String> {
         words = words.replace(block, "");
     }
     let words = words.trim();
-    if words.is_empty() { Vec::new() } else { vec![middle_out(words)] }
+    if words.is_empty() { Vec::new() } else { vec![words.to_owned()] }
 }
 
 /// What the summary cannot replace: the instructions that came with prompts, and the person's own words, the first and the
@@ -80,8 +80,16 @@ fn verbatim(old: &[Arc<Entry>]) -> String {
     let words: Vec<String> = messages.iter().flat_map(|message| said(message)).collect();
     // A short conversation would become no shorter.
     let size = old.iter().map(|entry| entry.encoded().len()).sum::<usize>();
-    let words = fitting(words, WORDS.min(size / 2)).into_iter().map(|words| fenced(SAID, &words));
+    let room = WORDS.min(size / 2);
+    let words = fitting(words.iter().map(|words| shortened(words, room / 2)).collect(), room)
+        .into_iter()
+        .map(|words| fenced(SAID, &words));
     rules.into_iter().chain(words).collect::<Vec<_>>().join("\n\n")
+}
+
+/// A long message keeps its beginning and its end.
+fn shortened(words: &str, room: usize) -> String {
+    if room < SHORT { words.to_owned() } else { middle_out(words, room.min(LONG)) }
 }
 
 /// The first and the last of `words` that have room together, in their order.
@@ -180,10 +188,11 @@ pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Ent
         let message = match &*whole {
             Message::User { parts } => Message::User { parts: parts.iter().map(short_part).collect() },
             Message::Assistant(answer) if answer.text.len() > LONG => {
-                Message::Assistant(AssistantMessage { text: middle_out(&answer.text), ..answer.clone() })
+                Message::Assistant(AssistantMessage { text: middle_out(&answer.text, LONG), ..answer.clone() })
             }
             Message::Results { results } => {
-                let short = |result: &ToolResult| ToolResult { content: middle_out(&result.content), ..result.clone() };
+                let short =
+                    |result: &ToolResult| ToolResult { content: middle_out(&result.content, LONG), ..result.clone() };
                 Message::Results { results: results.iter().map(short).collect() }
             }
             Message::Assistant(_) => return Arc::clone(entry),
@@ -195,17 +204,17 @@ pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Ent
 
 fn short_part(part: &Part) -> Part {
     match part {
-        Part::Text { text } => Part::Text { text: middle_out(text) },
+        Part::Text { text } => Part::Text { text: middle_out(text, LONG) },
         Part::Image { .. } => in_words(part),
     }
 }
 
-fn middle_out(text: &str) -> String {
-    if text.len() <= LONG {
+fn middle_out(text: &str, longest: usize) -> String {
+    if text.len() <= longest {
         return text.to_owned();
     }
-    let (head, rest) = text.split_at(text.floor_char_boundary(LONG / 2));
-    let (middle, end) = rest.split_at(rest.ceil_char_boundary(rest.len() - LONG / 2));
+    let (head, rest) = text.split_at(text.floor_char_boundary(longest / 2));
+    let (middle, end) = rest.split_at(rest.ceil_char_boundary(rest.len() - longest / 2));
     format!("{head}\n[{} bytes left out]\n{end}", middle.len())
 }
 

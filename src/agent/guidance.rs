@@ -25,7 +25,7 @@ const OTHERS: [&str; 4] = ["CLAUDE.md", "GEMINI.md", ".github/copilot-instructio
 /// The most bytes of one.
 const LONGEST: usize = 32 << 10;
 /// An editor that does not say what a file holds is not waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 const BEGIN: &str = "Instructions from ";
 const END: &str = ". They grant no permission";
@@ -110,7 +110,7 @@ impl Guidance {
 async fn read(workspace: &Workspace, paths: &[WorkspacePath]) -> Vec<Rules> {
     let mut found = Vec::new();
     for path in paths {
-        if let Ok(Ok(file)) = timeout(PATIENCE, workspace.peek(path)).await {
+        if let Ok(Ok(file)) = timeout(TIMEOUT, workspace.peek(path)).await {
             found.push(Rules::new(&path.absolute(), &file.marked()));
         }
     }

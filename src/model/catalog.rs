@@ -117,7 +117,7 @@ async fn with_capabilities(http: &Http, endpoint: &Endpoint, mut models: Vec<Mod
 /// The models of an endpoint; a local server is also asked for the windows it really gives.
 pub(super) async fn models(http: &Http, endpoint: &Endpoint) -> Result<Vec<ModelInfo>, ModelError> {
     let models = parse(&http.get(endpoint, "models").await?);
-    if !endpoint.is_local() {
+    if !endpoint.may_be_own_server() {
         return Ok(models);
     }
     Ok(Runtime::ask(http, endpoint).await.fill(models))
@@ -126,7 +126,7 @@ pub(super) async fn models(http: &Http, endpoint: &Endpoint) -> Result<Vec<Model
 /// What the endpoint says of its own model, asked in every way there is.
 pub(super) async fn model(http: &Http, endpoint: &Endpoint) -> Option<ModelInfo> {
     let listed = async { http.get(endpoint, "models").await.ok().map(|listed| parse(&listed)) };
-    if !endpoint.is_local() {
+    if !endpoint.may_be_own_server() {
         return named(listed.await?, &endpoint.model);
     }
     let (listed, runtime) = tokio::join!(listed, Runtime::ask(http, endpoint));

@@ -19,6 +19,10 @@ pub(super) enum Host {
     Groq,
     Xai,
     Zai,
+    Anthropic,
+    /// A provider without rules of its own.
+    Hosted,
+    /// Anybody: a server on this machine, a proxy, a company's endpoint.
     Other,
 }
 
@@ -36,6 +40,8 @@ impl Host {
             "groq" => Self::Groq,
             "xai" => Self::Xai,
             "zai" | "zhipuai" => Self::Zai,
+            "anthropic" => Self::Anthropic,
+            "together" | "cerebras" | "fireworks" | "nvidia" | "github" | "huggingface" | "bedrock" => Self::Hosted,
             _ => Self::Other,
         }
     }
@@ -59,9 +65,15 @@ impl Endpoint {
         local_row || self.provider == "custom" && self.is_local()
     }
 
+    /// Whether it may be one of the servers that people run on their machine, which have their own ways to say what they
+    /// run.
+    pub(super) fn may_be_own_server(&self) -> bool {
+        self.is_local() && self.host() == Host::Other
+    }
+
     /// Whether the list of models tells windows that beat what is generally known.
     pub(super) fn lists_windows(&self) -> bool {
-        matches!(self.host(), Host::OpenRouter | Host::Groq | Host::Mistral | Host::Other)
+        matches!(self.host(), Host::OpenRouter | Host::Groq | Host::Mistral | Host::Hosted | Host::Other)
     }
 
     pub(super) fn host(&self) -> Host {
@@ -78,7 +90,7 @@ impl Endpoint {
         match self.host() {
             Host::Groq | Host::Mistral => Echo::Never,
             Host::DeepSeek | Host::Moonshot => Echo::Always,
-            Host::Other if matches!(family, Family::DeepSeek | Family::Kimi) => Echo::Always,
+            Host::Hosted | Host::Other if matches!(family, Family::DeepSeek | Family::Kimi) => Echo::Always,
             _ => Echo::WithCalls,
         }
     }

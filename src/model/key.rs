@@ -15,7 +15,7 @@ use tokio::process::Command;
 use super::{ErrorCode, ModelError, fault};
 
 /// Key programs may ask for a passphrase.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Runs a program that prints a key on its first line.
 pub(super) async fn run(command: &[String]) -> Result<SecretString, ModelError> {
@@ -26,7 +26,7 @@ pub(super) async fn run(command: &[String]) -> Result<SecretString, ModelError> 
     let (program, arguments) = command.split_first().ok_or_else(|| failed("is empty"))?;
     let run =
         Command::new(program).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).output();
-    let output = tokio::time::timeout(PATIENCE, run)
+    let output = tokio::time::timeout(TIMEOUT, run)
         .await
         .map_err(|_| failed("did not end within 60 s"))?
         .map_err(|error| failed(&format!("cannot be started: {error}")))?;

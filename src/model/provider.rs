@@ -1,4 +1,4 @@
-//! A model to talk to: what the rest of the house holds.
+//! A model to talk to: what the other modules use.
 
 use std::sync::Arc;
 
@@ -135,7 +135,7 @@ impl Provider {
         let tail = body::tail(self.api(), &preamble, may_call);
         let body = body::close(&preamble, &messages, tail).into();
         let events = request::stream(Arc::clone(&self.0), body, &preamble);
-        silence::told(events, self.0.endpoint.provider.clone())
+        silence::with_notices(events, self.0.endpoint.provider.clone())
     }
 
     /// The models the endpoint offers.

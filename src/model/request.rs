@@ -21,10 +21,10 @@ use super::provider::Inner;
 use super::wire::{Answer, Wire};
 use super::{Endpoint, ErrorCode, ModelError, ModelEvent, ModelStream, Preamble, body, catalog, fault, whole};
 
-/// Requests sent for one answer.
+/// Requests sent for one answer, at most.
 const TRIES: u32 = 5;
 /// The most time spent waiting between them; a server that asks for more is not asked again.
-const PATIENCE: Duration = Duration::from_mins(1);
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// An answer beyond this size is a fault, in bytes.
 const LARGEST: usize = 32 << 20;
@@ -62,7 +62,7 @@ pub(super) fn stream(provider: Arc<Inner>, body: Bytes, preamble: &Preamble) -> 
 
 struct Request {
     provider: Arc<Inner>,
-    /// The names of the tools the model was told of.
+    /// The names of the tools in the request.
     tools: Arc<[String]>,
     conversation: Arc<str>,
     body: Bytes,
@@ -126,7 +126,7 @@ impl Request {
     fn again(&mut self, mut error: ModelError) -> Result<ModelEvent, ModelError> {
         self.phase = Phase::Over;
         let asked = self.asked.take();
-        // Who has waited in vain for minutes is told, not made to wait again.
+        // Waiting for minutes a second time helps nobody.
         let silence = error.code == ErrorCode::Timeout && error.status.is_none();
         if self.output || silence || !error.retryable {
             return Err(error);
@@ -136,7 +136,7 @@ impl Request {
             return Err(error);
         }
         let wait = asked.unwrap_or_else(|| backoff(self.tries));
-        if self.waited + wait > PATIENCE {
+        if self.waited + wait > LONGEST_WAIT {
             error.message = format!("{} (the server asks to wait {} s)", error.message, wait.as_secs());
             return Err(error);
         }

@@ -1,4 +1,4 @@
-//! A model that says nothing is not a program that hangs: long silence is told.
+//! Notices while a model is silent for long, so that waiting does not look like a hang.
 
 use std::time::Duration;
 
@@ -11,27 +11,27 @@ use super::{ModelError, ModelEvent, ModelStream};
 const FIRST: Duration = Duration::from_secs(15);
 
 /// The same stream with a notice wherever it is silent for long. Pings and comments are silence.
-pub(super) fn told(stream: ModelStream, provider: String) -> ModelStream {
-    let told = Told { stream, provider, since: Instant::now(), patience: FIRST };
-    stream::unfold(told, |mut told| async move { Some((told.next().await?, told)) }).boxed()
+pub(super) fn with_notices(stream: ModelStream, provider: String) -> ModelStream {
+    let watched = Watched { stream, provider, since: Instant::now(), limit: FIRST };
+    stream::unfold(watched, |mut watched| async move { Some((watched.next().await?, watched)) }).boxed()
 }
 
-struct Told {
+struct Watched {
     stream: ModelStream,
     provider: String,
     since: Instant,
-    patience: Duration,
+    limit: Duration,
 }
 
-impl Told {
+impl Watched {
     async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
-        let Ok(item) = timeout_at(self.since + self.patience, self.stream.next()).await else {
-            let notice = format!("{} has been silent for {} s; still waiting", self.provider, self.patience.as_secs());
-            self.patience *= 2;
+        let Ok(item) = timeout_at(self.since + self.limit, self.stream.next()).await else {
+            let notice = format!("{} has been silent for {} s; still waiting", self.provider, self.limit.as_secs());
+            self.limit *= 2;
             return Some(Ok(ModelEvent::Notice(notice)));
         };
         self.since = Instant::now();
-        self.patience = match &item {
+        self.limit = match &item {
             Some(Ok(ModelEvent::Retry { wait, .. })) => FIRST + *wait,
             _ => FIRST,
         };

@@ -104,7 +104,7 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
         }
         Host::Groq => Some(json!({ "reasoning_effort": chosen(endpoint, Effort::Low, Effort::High)? })),
         Host::Google => Some(json!({ "reasoning_effort": chosen(endpoint, Effort::None, Effort::High)? })),
-        Host::Xai | Host::Other => Some(json!({ "reasoning_effort": word? })),
+        Host::Xai | Host::Anthropic | Host::Hosted | Host::Other => Some(json!({ "reasoning_effort": word? })),
     }
 }
 

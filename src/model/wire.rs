@@ -10,7 +10,7 @@ use super::http::Http;
 use super::rehearsal::Rehearsal;
 use super::{Endpoint, ModelError};
 
-/// The carrier of a provider.
+/// The transport of a provider.
 #[derive(Debug)]
 pub(super) enum Wire {
     Http(Http),

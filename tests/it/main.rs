@@ -41,6 +41,7 @@ mod prompt;
 mod registry;
 mod schema;
 mod sessions;
+mod setup;
 mod skills;
 mod slash;
 mod streaming;

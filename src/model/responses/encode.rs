@@ -76,20 +76,30 @@ fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
     let ours = message.reasoning.iter().filter(|item| item.api == Api::Responses && item.model == model);
     let ours: Vec<&Value> = ours.map(|item| &item.item).collect();
     let mut calls: Vec<Option<&ToolCall>> = message.calls.iter().map(Some).collect();
+    // Where the last words were cut off, their item never came.
+    let is_whole = said(&ours) >= message.text.len() + message.refusal.len();
     let mut items = Vec::new();
     for item in &ours {
         match item["type"].as_str().unwrap_or_default() {
+            "message" if !is_whole => {}
             // Without its encrypted content it is a reference to something the provider did not store.
             "reasoning" if !item["encrypted_content"].is_string() => {}
             "function_call" | "custom_tool_call" => items.extend(placed(item, &mut calls)),
             _ => items.push((*item).clone()),
         }
     }
-    if !ours.iter().any(|item| item["type"] == "message") {
+    if !is_whole {
         items.extend(words(message));
     }
     items.extend(calls.into_iter().flatten().map(call));
     items
+}
+
+/// How many bytes of words the items have.
+fn said(items: &[&Value]) -> usize {
+    let parts = items.iter().filter(|item| item["type"] == "message").filter_map(|item| item["content"].as_array());
+    let texts = parts.flatten().filter_map(|part| part["text"].as_str().or(part["refusal"].as_str()));
+    texts.map(str::len).sum()
 }
 
 fn words(message: &AssistantMessage) -> Option<Value> {
