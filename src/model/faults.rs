@@ -192,13 +192,6 @@ async fn documents_instead_of_streams_are_read_for_their_words() {
     }
 }
 
-/// Zstandard with one raw block: a frame of one segment, its size in one byte.
-fn zstd(data: &[u8]) -> Vec<u8> {
-    let size = u8::try_from(data.len()).unwrap();
-    let block = (u32::from(size) << 3 | 1).to_le_bytes();
-    [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, size][..], &block[..3], data].concat()
-}
-
 /// Gzip with one stored block.
 fn gzip(data: &[u8]) -> Vec<u8> {
     let size = u16::try_from(data.len()).unwrap();
@@ -215,12 +208,10 @@ async fn compressed_streams_are_read() {
     let stream = br#"data: {"choices":[{"delta":{"content":"fine"},"finish_reason":"stop"}]}
 
 "#;
-    for (encoding, body) in [("gzip", gzip(stream)), ("zstd", zstd(stream)), ("br", brotli(stream))] {
-        let headers = BTreeMap::from([("content-encoding".to_owned(), encoding.to_owned())]);
-        let head = Step::Status { status: 200, body: json!(null), headers };
-        let tried = play(Api::Chat, vec![vec![head, Step::Bytes(body.into())]]).await;
-        assert_eq!(tried.got.message.text, "fine", "{encoding}: {:?}", tried.got.outcome);
-    }
+    let headers = BTreeMap::from([("content-encoding".to_owned(), "gzip".to_owned())]);
+    let head = Step::Status { status: 200, body: json!(null), headers };
+    let tried = play(Api::Chat, vec![vec![head, Step::Bytes(gzip(stream).into())]]).await;
+    assert_eq!(tried.got.message.text, "fine", "{:?}", tried.got.outcome);
 }
 
 #[tokio::test]
@@ -325,10 +316,4 @@ async fn one_script_gives_the_same_answer_in_every_dialect() {
         got.message.reasoning.clone_from(&chat.message.reasoning);
         assert_eq!(got, chat, "{api:?}");
     }
-}
-
-/// Brotli with one block that is not compressed.
-fn brotli(data: &[u8]) -> Vec<u8> {
-    let head = u32::try_from(data.len() - 1).unwrap() << 4 | 1 << 20;
-    [&head.to_le_bytes()[..3], data, &[3]].concat()
 }

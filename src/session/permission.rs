@@ -16,7 +16,7 @@ mod rule;
 use std::path::{Path, PathBuf};
 
 pub use rule::Rule;
-use rule::{COMMAND, NETWORK, of_path, of_words};
+use rule::{COMMAND, NETWORK, may_be_short, of_path, of_words};
 
 use crate::agent::event::GO_ON;
 use crate::config::Mode;
@@ -122,6 +122,17 @@ impl Target {
 
     fn is_meant(&self, rule: &Rule) -> bool {
         rule.has_path(&self.relative) || rule.has_path(&self.absolute)
+    }
+
+    /// How certainly a rule that restricts speaks of it, whatever name of it is used.
+    fn touched(&self, rule: &Rule) -> Touch {
+        if rule.has_path_by_any_name(&self.relative) || rule.has_path_by_any_name(&self.absolute) {
+            Touch::Surely
+        } else if cfg!(windows) && rule.is_about_paths() && may_be_short(&self.relative) {
+            Touch::Perhaps
+        } else {
+            Touch::Not
+        }
     }
 }
 
@@ -291,8 +302,8 @@ fn touch(rules: &[Rule], facts: &Facts) -> Touch {
     let about = rules.iter().filter(|rule| rule.names(&facts.tool) || (network && rule.names(NETWORK)));
     let touches = about.map(|rule| match &facts.command {
         Some(line) => line.touched(rule),
-        None if rule.is_bare() || facts.targets.iter().any(|target| target.is_meant(rule)) => Touch::Surely,
-        None => Touch::Not,
+        None if rule.is_bare() => Touch::Surely,
+        None => facts.targets.iter().map(|target| target.touched(rule)).max().unwrap_or(Touch::Not),
     });
     touches.max().unwrap_or(Touch::Not)
 }

@@ -114,8 +114,9 @@ fn folded(path: &Path) -> Vec<String> {
     path.components().map(|part| fold(&part.as_os_str().to_string_lossy())).collect()
 }
 
-/// One name, the same for all names that some file system takes for the same.
-fn fold(name: &str) -> String {
+/// One name, the same for all names that some file system takes for the same. A pattern of names stays a pattern.
+#[must_use]
+pub fn fold(name: &str) -> String {
     let visible = name.nfkc().filter(|&character| !crate::text::display::is_deceptive(character));
     let lower: String = visible.flat_map(char::to_lowercase).collect();
     let (name, _stream) = lower.split_once(':').unwrap_or((&lower, ""));

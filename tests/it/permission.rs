@@ -281,9 +281,12 @@ fn what_was_shown_is_what_happens_or_nothing_does() {
 fn rules_hold_for_reading_and_for_every_name_of_a_file() {
     let read = |id: &str, path: &str| call(id, "read_file", json!({ "path": path }));
     let world = World::new(json!([
-        [read("c1", "private/a.txt"), read("c2", "src/../private/a.txt"), read("c3", "b.txt")], [{ "text": "ok" }],
+        [read("c1", "private/a.txt"), read("c2", "src/../private/a.txt"), read("c3", "b.txt"),
+            read("c4", "PRIVATE/A.TXT")], [{ "text": "ok" }],
     ]));
     world.write("private/a.txt", "hidden words");
+    // Where the disk folds case this is the same file.
+    world.write("PRIVATE/A.TXT", "hidden words");
     world.write("b.txt", "open words");
     let mut client = client_with(&world, json!({ "permissions": { "deny": ["read_file(private/**)"] } }));
     let session = client.session(&world);
@@ -291,7 +294,7 @@ fn rules_hold_for_reading_and_for_every_name_of_a_file() {
     end(&mut client, id);
     let told = told(&world);
     assert!(!told.contains("hidden words") && told.contains("open words"), "{told}");
-    assert_eq!(told.matches("a rule of the user forbids").count(), 2, "{told}");
+    assert_eq!(told.matches("a rule of the user forbids").count(), 3, "{told}");
 }
 
 #[test]

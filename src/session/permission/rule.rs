@@ -2,7 +2,8 @@
 //!
 //! A pattern of words is read as a shell reads a command. A `*` that stands alone is one word, or at the end any
 //! number of words; everything else is that word exactly. A path pattern is a glob (`*` stays in its folder, `**` does
-//! not), relative to the workspace folder or absolute.
+//! not), relative to the workspace folder or absolute. A rule that restricts holds for every name that some file system
+//! takes for the same (case, Unicode forms); one that allows is exact.
 
 use std::fmt;
 
@@ -10,6 +11,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use super::command::{self, Word};
 use super::programs;
+use crate::workspace::protect;
 
 /// The tool that runs commands.
 pub(super) const COMMAND: &str = "run_command";
@@ -33,7 +35,11 @@ pub struct Rule {
 enum Pattern {
     /// Every call.
     Anything,
-    Paths(GlobMatcher),
+    Paths {
+        exact: GlobMatcher,
+        /// The same pattern for folded names.
+        folded: Option<GlobMatcher>,
+    },
     Words {
         fixed: Vec<Word>,
         /// More words may follow.
@@ -69,8 +75,12 @@ impl Rule {
             None => Pattern::Anything,
             Some(pattern) if matches!(tool, COMMAND | NETWORK) => words(pattern).map_err(|why| failed(&why))?,
             Some(pattern) => {
-                let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-                Pattern::Paths(glob.map_err(|error| failed(&error))?.compile_matcher())
+                let compile = |pattern: &str| {
+                    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+                    glob.map(|glob| glob.compile_matcher())
+                };
+                let exact = compile(pattern).map_err(|error| failed(&error))?;
+                Pattern::Paths { exact, folded: compile(&folded(pattern)).ok() }
             }
         };
         Ok(Self { text: text.trim().to_owned(), tool: tool.to_owned(), pattern })
@@ -90,16 +100,27 @@ impl Rule {
     pub(super) fn has_path(&self, path: &str) -> bool {
         match &self.pattern {
             Pattern::Anything => true,
-            Pattern::Paths(glob) => glob.is_match(path),
+            Pattern::Paths { exact, .. } => exact.is_match(path),
             Pattern::Words { .. } => false,
         }
+    }
+
+    /// Whether it speaks of this path under any name of it.
+    pub(super) fn has_path_by_any_name(&self, path: &str) -> bool {
+        let by_folded = |glob: &GlobMatcher| glob.is_match(folded(path));
+        self.has_path(path) || matches!(&self.pattern, Pattern::Paths { folded: Some(glob), .. } if by_folded(glob))
+    }
+
+    /// Whether it is about some paths only, which an 8.3 short name may hide.
+    pub(super) fn is_about_paths(&self) -> bool {
+        matches!(self.pattern, Pattern::Paths { .. })
     }
 
     /// Whether it speaks of these words of a simple command.
     pub(super) fn has_words(&self, words: &[String]) -> bool {
         match &self.pattern {
             Pattern::Anything => true,
-            Pattern::Paths(_) => false,
+            Pattern::Paths { .. } => false,
             Pattern::Words { fixed, is_open } => {
                 let long_enough = if *is_open { words.len() >= fixed.len() } else { words.len() == fixed.len() };
                 long_enough
@@ -134,14 +155,29 @@ impl Rule {
                 let named = fixed.iter().take_while(|word| **word != Word::Star).count();
                 self.is_exact() || named >= 2
             }
-            Pattern::Paths(glob) => {
-                let first = glob.glob().glob().split('/').next().unwrap_or_default();
+            Pattern::Paths { exact, .. } => {
+                let first = exact.glob().glob().split('/').next().unwrap_or_default();
                 let is_literal =
                     !ESCAPED.iter().fold(first.to_owned(), |name, one| name.replace(one, "")).contains(GLOB);
                 is_literal && !first.is_empty()
             }
         }
     }
+}
+
+/// A path or a pattern with each of its names folded.
+fn folded(path: &str) -> String {
+    let separators: &[char] = if cfg!(windows) { &['/', '\\'] } else { &['/'] };
+    path.split(separators).map(protect::fold).collect::<Vec<_>>().join("/")
+}
+
+/// Whether a path may be another one in disguise: Windows gives long names short ones such as `SECRET~1`.
+pub(super) fn may_be_short(path: &str) -> bool {
+    let is_short = |name: &str| {
+        let stem = name.split('.').next().unwrap_or_default();
+        stem.len() <= 8 && stem.split_once('~').is_some_and(|(_, number)| number.parse::<u32>().is_ok())
+    };
+    path.split(['/', '\\']).any(is_short)
 }
 
 fn words(pattern: &str) -> Result<Pattern, String> {
@@ -231,6 +267,40 @@ mod tests {
             let rule = Rule::parse(&of_path("edit_file", path)).unwrap();
             assert!(rule.has_path(path) && !rule.has_path("src/b.rs"), "{rule}");
             assert_eq!(rule.is_narrow(), !path.starts_with('/'), "{rule}");
+        }
+    }
+
+    #[test]
+    fn what_restricts_holds_for_every_name_of_a_path() {
+        let rule = Rule::parse("read_file(Secret/**/*.tx[t])").unwrap();
+        let names = [
+            "Secret/a.txt",
+            "secret/A.TXT",
+            "SECRET/sub/a.Txt",
+            "ｓecret/a.txt",
+            "Secret./a.txt",
+            "Se\u{200b}cret/a.txt",
+        ];
+        for name in names {
+            assert!(rule.has_path_by_any_name(name), "{name}");
+        }
+        assert!(rule.has_path("Secret/a.txt") && !rule.has_path("secret/a.txt"), "what allows is exact");
+        assert!(!rule.has_path_by_any_name("secrets/a.txt") && !rule.has_path_by_any_name("secret/a.md"));
+        let accented = Rule::parse("read_file(caf\u{e9}/**)").unwrap();
+        assert!(accented.has_path_by_any_name("CAFE\u{301}/x"));
+    }
+
+    #[test]
+    fn short_names_are_recognized() {
+        for (path, is_short) in [
+            ("SECRET~1/s.txt", true),
+            ("a/LONGNA~2.TXT", true),
+            ("a\\GIT~1", true),
+            ("notes~", false),
+            ("file.txt.~1~", false),
+            ("src/much-too-long~1", false),
+        ] {
+            assert_eq!(may_be_short(path), is_short, "{path}");
         }
     }
 

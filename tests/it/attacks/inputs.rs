@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::case::{Case, Done, Trouble, base64, unknown};
+use super::case::{Case, Done, Trouble, unknown};
 use super::faults;
 use super::model::{self, Hit, Model};
 use super::scene::Scene;
@@ -223,7 +223,7 @@ impl Run {
         if case.input["init"] != false {
             self.server.initialize(watched.as_ref().map(std::process::Child::id));
         }
-        if Value::from(steps.clone()).to_string().contains("${SID}") || has("prompt_tool") || has("prompt_stream") {
+        if Value::from(steps.clone()).to_string().contains("${SID}") {
             self.open(case);
         }
         for step in &steps {
@@ -249,9 +249,7 @@ impl Run {
         let server = &mut self.server;
         match kind.as_str() {
             "send_raw" => server.raw(&text(value)),
-            "send_raw_b64" => server.bytes(&base64(&text(value))),
             "send_body" => server.body(&text(value)),
-            "send_line" => server.raw(&format!("{}\n", text(value))),
             "send_framed" => match step["headers"].as_array() {
                 Some(headers) => {
                     let body = vars.value(value).to_string();
@@ -277,40 +275,11 @@ impl Run {
                 let fits = |heard: &Heard| heard.is_answer() && heard.message["id"] == *value;
                 server.wait(Duration::from_secs(10), |heard| heard.iter().any(fits).then_some(()));
             }
-            // A step of the case, such as a client that is silent for so long.
-            "wait_ms" => std::thread::sleep(Duration::from_millis(value.as_u64().unwrap_or(0))),
-            "close_stdin" => server.close_stdin(),
-            "close_stdout" => server.close_stdout(),
-            "signal" => server.signal(signal(value.as_str().unwrap_or_default())?),
+            "signal" if value == "HUP" => server.signal(Signal::HUP),
             "pause_reading_ms" => server.pause_reading(Duration::from_millis(value.as_u64().unwrap_or(0))),
-            "prompt_tool" => {
-                self.model.add(json!({ "reply": "calls", "calls": [vars.value(value)] }));
-                self.begin();
-            }
-            "prompt_stream" => {
-                let long = "long ".repeat(2000);
-                self.model.add(json!({ "reply": "ok_text", "text": long, "delay_ms": 5 }));
-                self.begin();
-            }
-            "cancel" => {
-                let session = self.session.clone().unwrap_or_default();
-                if let Some(turn) = self.notes.turns.last_mut() {
-                    self.server.cancel(&session, turn);
-                }
-            }
             other => return unknown("step", other),
         }
         Ok(())
-    }
-
-    /// Begins a turn that a later step may end.
-    fn begin(&mut self) {
-        let session = self.session.clone().unwrap_or_default();
-        let turn = self.server.prompt(&session, "go");
-        self.server.wait(PATIENCE, |heard| {
-            heard.iter().skip(turn.from).any(|heard| heard.message["method"] == "session/update").then_some(())
-        });
-        self.notes.turns.push(turn);
     }
 }
 
@@ -338,20 +307,5 @@ fn script(case: &Case) -> Done<Vec<Value>> {
             script
         }
         _ => Vec::new(),
-    })
-}
-
-fn signal(name: &str) -> Done<Signal> {
-    Ok(match name.trim_start_matches("SIG") {
-        "HUP" => Signal::HUP,
-        "TERM" => Signal::TERM,
-        "INT" => Signal::INT,
-        "QUIT" => Signal::QUIT,
-        "PIPE" => Signal::PIPE,
-        "USR1" => Signal::USR1,
-        "KILL" => Signal::KILL,
-        "STOP" => Signal::STOP,
-        "CONT" => Signal::CONT,
-        other => return unknown("signal", other),
     })
 }

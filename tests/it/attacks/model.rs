@@ -151,6 +151,10 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     reader.read_exact(&mut body[..wanted])?;
     let wire = Wire::of_path(&path);
     let body = String::from_utf8_lossy(&body).trim_end_matches('\0').to_owned();
+    let accepts = |line: &str| line.starts_with("accept-encoding:") && line.contains("br");
+    if step["encoding"] == "br" && head.to_lowercase().lines().any(accepts) {
+        shared.unknown.lock().unwrap().push("brotli, which the client offers".to_owned());
+    }
     shared.hits.lock().unwrap().push(Hit { at: Instant::now(), head, body, wire });
     let step = shared.vars.lock().unwrap().value(&step);
     if let (Some(ops), Some(apply)) = (step["before"].as_array(), &*shared.before.lock().unwrap()) {
@@ -181,7 +185,7 @@ impl Reply {
             return Ok(self.document(status, &step));
         }
         match step["close"].as_str() {
-            Some("rst" | "fin") => return Ok(Ok(())),
+            Some("rst") => return Ok(Ok(())),
             Some(other) => return Err(format!("close `{other}`")),
             None => {}
         }
@@ -238,9 +242,6 @@ impl Reply {
         }
         events.extend(self.wire.words(step["text"].as_str().unwrap_or_default()));
         events.push(self.wire.end(false, step["omit_done"] != true));
-        if step["encoding"] == "br" {
-            return self.brotli(&events.concat());
-        }
         self.stream(&events, step["delay_ms"].as_u64())
     }
 
@@ -261,7 +262,7 @@ impl Reply {
     }
 
     fn stream(&mut self, events: &[String], delay_ms: Option<u64>) -> std::io::Result<()> {
-        self.head("")?;
+        self.head()?;
         for event in events.iter().filter(|event| !event.is_empty()) {
             self.chunk(event.as_bytes())?;
             if let Some(delay) = delay_ms {
@@ -273,7 +274,7 @@ impl Reply {
     }
 
     fn giant(&mut self, megabytes: u64) -> std::io::Result<()> {
-        self.head("")?;
+        self.head()?;
         self.chunk(b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"")?;
         let piece = vec![b'A'; 1 << 20];
         for _ in 0..megabytes {
@@ -283,18 +284,10 @@ impl Reply {
         self.chunk(b"")
     }
 
-    /// Brotli with one block that is not compressed.
-    fn brotli(&mut self, text: &str) -> std::io::Result<()> {
-        self.head("content-encoding: br\r\n")?;
-        let head = u32::try_from(text.len() - 1).unwrap() << 4 | 1 << 20;
-        self.chunk(&[&head.to_le_bytes()[..3], text.as_bytes(), &[3]].concat())?;
-        self.chunk(b"")
-    }
-
-    fn head(&mut self, more: &str) -> std::io::Result<()> {
+    fn head(&mut self) -> std::io::Result<()> {
         let head =
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close";
-        self.stream.write_all(format!("{head}\r\n{more}\r\n").as_bytes())
+        self.stream.write_all(format!("{head}\r\n\r\n").as_bytes())
     }
 
     /// One chunk; the empty one is the last.

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -174,8 +173,6 @@ impl Scene {
             "symlink" => built(name, symlink(text("target"), &path)),
             "hardlink" => built(name, std::fs::hard_link(text("target"), &path)),
             "rename" => built(name, std::fs::rename(text("src"), text("dst"))),
-            "remove" | "delete" => built(name, std::fs::remove_file(&path)),
-            "fifo" => run("mkfifo", &[&text("path")]),
             "sparse" => {
                 let file = std::fs::File::create(&path);
                 built(name, file.and_then(|file| file.set_len(number("gb") << 30)))
@@ -189,11 +186,6 @@ impl Scene {
                 run("mount", &["-o", "remount,bind,ro", &ws])
             }
             "chmod" => self.chmod(path, &text("mode")),
-            "setxattr" => built(
-                name,
-                rustix::fs::setxattr(&path, text("name"), text("value").as_bytes(), rustix::fs::XattrFlags::empty())
-                    .map_err(Into::into),
-            ),
             "git_init" => self.git_init(&path),
             "git_config" => run("git", &["-C", &self.text("${WS}"), "config", &text("key"), &text("value")]),
             "env" => {
@@ -205,26 +197,11 @@ impl Scene {
                 self.configure(&format!("[permissions]\nallow = [{:?}]\n", format!("{tool}({})", text("pattern"))));
                 Ok(())
             }
-            "approve_mcp" => {
-                let command: Vec<Value> = op["command"].as_array().cloned().unwrap_or_default();
-                self.configure(&format!("[mcp.{}]\ncommand = {}\n", text("name"), Value::from(command)));
-                Ok(())
-            }
             "provider" => {
                 self.state().base_url = Some(text("base_url"));
                 Ok(())
             }
-            "workspace_folder" => {
-                self.state().roots.push(path.clone());
-                built(name, std::fs::create_dir_all(path))
-            }
-            "start_in_symlinked_ws" => {
-                let link = self.base().join("ws-link");
-                self.state().roots = vec![link.clone()];
-                built(name, symlink(self.place("WS"), link))
-            }
-            "preplant_tmp_symlinks" => self.plant(&self.base().join("home/tmp")),
-            "tcp_listener" | "udp_listener" | "unix_listener" => {
+            "tcp_listener" | "udp_listener" => {
                 self.listen(name, &text("name"));
                 Ok(())
             }
@@ -284,22 +261,6 @@ impl Scene {
         built("git_init", std::fs::create_dir_all(folder.join(".git/hooks")))
     }
 
-    /// Links to outside, under the names that temporary files like to have.
-    fn plant(&self, folder: &Path) -> Done {
-        let out = self.place("OUT");
-        built("preplant_tmp_symlinks", std::fs::create_dir_all(&out))?;
-        for place in [folder.to_owned(), self.place("WS")] {
-            for number in 0..16 {
-                for name in
-                    [format!("tandem-{number}"), format!(".tandem-{number}-0.tmp"), format!("a.txt.tmp{number}")]
-                {
-                    built("preplant_tmp_symlinks", symlink(out.join("planted"), place.join(name)))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Opens a port and notes who comes.
     fn listen(&self, kind: &str, name: &str) {
         let contacts = Arc::new(Mutex::new(Vec::new()));
@@ -315,23 +276,13 @@ impl Scene {
                     }
                 });
             }
-            "udp_listener" => {
+            _ => {
                 let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
                 self.state().vars.set("UDP_PORT", socket.local_addr().unwrap().port().to_string());
                 std::thread::spawn(move || {
                     let mut bytes = [0; 512];
                     while let Ok(length) = socket.recv(&mut bytes) {
                         notes.lock().unwrap().push(String::from_utf8_lossy(&bytes[..length]).into_owned());
-                    }
-                });
-            }
-            _ => {
-                let path = self.base().join("evil.sock");
-                let listener = UnixListener::bind(&path).unwrap();
-                self.state().vars.set("SOCK", path.display().to_string());
-                std::thread::spawn(move || {
-                    for _stream in listener.incoming().flatten() {
-                        notes.lock().unwrap().push("a connection".to_owned());
                     }
                 });
             }

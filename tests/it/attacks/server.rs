@@ -23,7 +23,6 @@ pub const PATIENCE: Duration = Duration::from_secs(75);
 pub enum Policy {
     Deny,
     Allow,
-    AlwaysFirst,
 }
 
 impl Policy {
@@ -32,7 +31,6 @@ impl Policy {
             None if case.input["kind"] == "model" => Self::Allow,
             None | Some("auto" | "ask_deny") => Self::Deny,
             Some("ask_allow") => Self::Allow,
-            Some("allow_always_first_then_deny") => Self::AlwaysFirst,
             Some(other) => return unknown("policy", other),
         })
     }
@@ -75,8 +73,6 @@ struct Ears {
     noise: Vec<String>,
     ended: bool,
     deaf_until: Option<Instant>,
-    closed: bool,
-    asked: usize,
     documents: HashMap<String, (i64, String)>,
 }
 
@@ -275,18 +271,9 @@ impl Server {
         }
     }
 
-    pub fn close_stdin(&mut self) {
-        *self.ear.mouth.lock().unwrap() = None;
-    }
-
     /// Reads nothing for a while from now on.
     pub fn pause_reading(&mut self, time: Duration) {
         self.ear.lock().deaf_until = Some(Instant::now() + time);
-    }
-
-    /// Hangs up on what the server says.
-    pub fn close_stdout(&mut self) {
-        self.ear.lock().closed = true;
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -367,11 +354,8 @@ impl Ear {
                 Err(noise) => ears.noise.push(noise),
             }
             let ears = self.lock();
-            let (deaf, closed) = (ears.deaf_until, ears.closed);
+            let deaf = ears.deaf_until;
             drop(ears);
-            if closed {
-                break;
-            }
             if let Some(left) = deaf.and_then(|until| until.checked_duration_since(Instant::now())) {
                 std::thread::sleep(left);
             }
@@ -421,15 +405,9 @@ impl Ear {
             // What it could not do shows in the oracles.
             let _ = self.scene.apply(op);
         }
-        let first = {
-            let mut ears = self.lock();
-            ears.asked += 1;
-            ears.asked == 1
-        };
         let wanted: &[&str] = match self.policy {
             Policy::Allow => &["allow_once"],
-            Policy::AlwaysFirst if first => &["allow_always", "allow_once"],
-            Policy::Deny | Policy::AlwaysFirst => &["reject_once", "reject_always"],
+            Policy::Deny => &["reject_once", "reject_always"],
         };
         let options = question["params"]["options"].as_array().cloned().unwrap_or_default();
         let chosen = wanted.iter().find_map(|kind| options.iter().find(|option| option["kind"] == *kind));
