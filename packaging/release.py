@@ -4,6 +4,8 @@
   release.py archive --target TRIPLE [--binary FILE] --out DIR     one archive of a program that was built
   release.py finish --repository OWNER/NAME --tag vX.Y.Z --out DIR  checksums, SBOM, notes, and the manifests of the package managers
 
+`--dry-run` takes the notes from the section "Unreleased".
+
 The manifests are templates with `@NAME@` where a release's own values go; one that is left over is an error."""
 
 import argparse
@@ -94,10 +96,11 @@ def sbom():
     return {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": program}, "components": [component(p) for p in crates]}
 
 
-def notes(tag):
-    """The section of the changelog about this version."""
+def notes(tag, dry_run):
+    """The section of the changelog about this version; in a dry run the one that is not released."""
     sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
-    found = [section for section in sections if section.startswith((tag.removeprefix("v"), f"[{tag.removeprefix('v')}]"))]
+    name = "Unreleased" if dry_run else tag.removeprefix("v")
+    found = [section for section in sections if section.startswith((name, f"[{name}]"))]
     if len(found) != 1:
         sys.exit(f"CHANGELOG.md has no section for {tag}")
     return found[0].split("\n", 1)[1].strip() + "\n"
@@ -112,7 +115,7 @@ def finish(arguments):
     out = pathlib.Path(arguments.out)
     if arguments.tag != f"v{version()}":
         sys.exit(f"the tag {arguments.tag} is not v{version()}, the version of Cargo.toml")
-    (out / "notes.md").write_text(notes(arguments.tag))
+    (out / "notes.md").write_text(notes(arguments.tag, arguments.dry_run))
     (out / "tandem-sbom.cdx.json").write_text(json.dumps(sbom(), indent=1) + "\n")
     missing = [target for target in TARGETS if not (out / archive_name(target)).exists()]
     if missing:
@@ -144,6 +147,7 @@ def main():
     all_of_it.add_argument("--repository", required=True)
     all_of_it.add_argument("--tag", required=True)
     all_of_it.add_argument("--out", required=True)
+    all_of_it.add_argument("--dry-run", action="store_true")
     all_of_it.set_defaults(run=finish)
     arguments = parser.parse_args()
     arguments.run(arguments)

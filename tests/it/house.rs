@@ -116,6 +116,28 @@ fn clocks(file: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_invariants_of_the_map_name_tests_that_exist() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let map = std::fs::read_to_string(root.join("src/README.md")).unwrap();
+    let code: String = ["src", "tests/it"]
+        .iter()
+        .flat_map(|folder| words::files(&root.join(folder), &["rs"]))
+        .map(|(_, text)| text)
+        .collect();
+    let named = tests_of_invariants(&map);
+    assert!(named.len() > 30, "{named:?}");
+    let gone: Vec<_> = named.iter().filter(|name| !code.contains(&format!("fn {name}("))).collect();
+    assert!(gone.is_empty(), "src/README.md names tests that do not exist: {gone:?}");
+}
+
+/// The tests that the list items of `## Invariants` name after `Test:` or `Tests:`.
+fn tests_of_invariants(map: &str) -> Vec<String> {
+    let section = map.split("\n## Invariants").nth(1).unwrap_or_default().split("\n## ").next().unwrap_or_default();
+    let tests = section.lines().filter_map(|line| line.split_once("Test: ").or_else(|| line.split_once("Tests: ")));
+    tests.flat_map(|(_, names)| names.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+#[test]
 fn retired_terms_stay_retired() {
     let terms = RETIRED.map(|(term, _)| term);
     let found: Vec<_> = words::texts().iter().flat_map(|(file, text)| words::retired(file, text, &terms)).collect();
@@ -189,7 +211,7 @@ fn circles(sources: &[Source]) -> Vec<Vec<String>> {
 
 mod on_bad_samples {
     use super::source::{Source, sample};
-    use super::{circles, clocks, copies, forbidden, is_described, sizes};
+    use super::{circles, clocks, copies, forbidden, is_described, sizes, tests_of_invariants};
 
     const LIB: (&str, &str) = ("lib.rs", "pub mod text; pub mod tools; pub mod server; pub mod agent;");
 
@@ -240,6 +262,12 @@ mod on_bad_samples {
         let part = ("text/a.rs", "use super::Whole; pub struct A;");
         let whole = ("text.rs", "mod a; pub struct Whole(a::A);");
         assert_eq!(circles(&sample(&[lib, whole, part])), Vec::<Vec<String>>::new());
+    }
+
+    #[test]
+    fn the_tests_of_an_invariant_are_read() {
+        let map = "# Map\n`x`\n## Invariants\n\n- A `thing` holds. Tests: `one`, `two`.\n- More. Test: `three`.\n## Next\n- Test: `four`";
+        assert_eq!(tests_of_invariants(map), ["one", "two", "three"]);
     }
 
     #[test]
