@@ -1,4 +1,5 @@
-//! `tandem init --editor …`: an editor's configuration, printed or written.
+//! `tandem init --editor …`: an editor's configuration, printed or written, and the plugin for Neovim, installed or removed.
+//! Without a name it says which editors are there.
 //!
 //! Nothing that a person wrote is ever changed: what is missing is appended, the file as it was is kept beside it, and
 //! what cannot be added without touching something is printed, to be added by hand.
@@ -6,6 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "writes the configuration of editors, which is in no workspace")]
 
 mod merge;
+mod plugin;
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,12 +22,15 @@ use crate::config::Environment;
 /// Arguments of `tandem init`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The editor
+    /// The editor; without it, say which ones are there
     #[arg(long)]
-    editor: Editor,
-    /// Add it to the editor's configuration files instead of printing it
-    #[arg(long)]
+    editor: Option<Editor>,
+    /// Add it to the editor's configuration files, or install the plugin, instead of printing it
+    #[arg(long, requires = "editor")]
     write: bool,
+    /// Remove the plugin that `--write` installed
+    #[arg(long, requires = "editor", conflicts_with = "write")]
+    remove: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -39,6 +44,16 @@ enum Editor {
     JetBrains,
     Emacs,
 }
+
+/// The programs of the editors, and what `tandem init` does for each.
+const PROGRAMS: [(Editor, &[&str], &str); 6] = [
+    (Editor::VsCode, &["code", "codium", "code-insiders"], "--editor vscode"),
+    (Editor::Neovim, &["nvim"], "--editor neovim --write"),
+    (Editor::Helix, &["hx", "helix"], "--editor helix --write"),
+    (Editor::Zed, &["zed", "zeditor"], "--editor zed"),
+    (Editor::JetBrains, &["idea", "pycharm", "webstorm", "rustrover", "goland", "clion"], "--editor jetbrains"),
+    (Editor::Emacs, &["emacs"], "--editor emacs"),
+];
 
 /// A piece of configuration.
 struct Template {
@@ -101,17 +116,73 @@ impl Editor {
 }
 
 pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
+    match args.editor {
+        None => list_editors(environment, out),
+        Some(Editor::Neovim) if args.write => install_plugin(environment, out),
+        Some(Editor::Neovim) if args.remove => remove_plugin(environment, out),
+        Some(_) if args.remove => {
+            bail!("only the Neovim plugin is installed by tandem; take the configuration out by hand")
+        }
+        Some(editor) => configure(editor, args.write, environment, out),
+    }
+}
+
+/// Says which editors are there and what to run for each.
+fn list_editors(environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
+    let folders: Vec<PathBuf> = std::env::split_paths(environment.get("PATH").unwrap_or_default()).collect();
+    let is_there = |program: &&str| {
+        let names = [format!("{program}{}", std::env::consts::EXE_SUFFIX), format!("{program}.cmd")];
+        folders.iter().any(|folder| names.iter().any(|name| folder.join(name).is_file()))
+    };
+    let mut found = 0;
+    for (editor, programs, arguments) in PROGRAMS {
+        let name = editor.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        if let Some(program) = programs.iter().find(|program| is_there(program)) {
+            writeln!(out, "{name} (`{program}`): tandem init {arguments}")?;
+            found += 1;
+        }
+    }
+    if found == 0 {
+        bail!("no editor found on PATH; name one: tandem init --editor vscode|neovim|helix|zed|jetbrains|emacs");
+    }
+    Ok(())
+}
+
+fn install_plugin(environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
+    let folder = plugin::folder(environment).context("there is no home folder to install to")?;
+    let done = match plugin::install(&folder)? {
+        plugin::Installed::New => "installed",
+        plugin::Installed::Replaced => "replaced",
+        plugin::Installed::Same => "already has this version",
+    };
+    writeln!(
+        out,
+        "{}: {done} ({}); Neovim loads it by itself, `:Tandem` opens the chat",
+        folder.display(),
+        env!("CARGO_PKG_VERSION")
+    )?;
+    Ok(())
+}
+
+fn remove_plugin(environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
+    let folder = plugin::folder(environment).context("there is no home folder to remove it from")?;
+    let done = if plugin::remove(&folder)? { "removed" } else { "nothing is installed there" };
+    writeln!(out, "{}: {done}", folder.display())?;
+    Ok(())
+}
+
+fn configure(editor: Editor, write: bool, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut by_hand = Vec::new();
-    for template in args.editor.templates() {
+    for template in editor.templates() {
         match template.target {
-            Target::Toml(file) if args.write => {
+            Target::Toml(file) if write => {
                 let folder = environment.config_home().context("there is no home folder to write to")?;
                 by_hand.extend(add(&folder.join(file), template.text, out)?);
             }
             _ => writeln!(out, "{}\n\n{}", template.title, template.text)?,
         }
         if let Target::ByHand(reason) = template.target
-            && args.write
+            && write
         {
             by_hand.push(reason.to_owned());
         }

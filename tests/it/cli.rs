@@ -363,6 +363,42 @@ fn init_writes_helixs_files_once() {
 }
 
 #[test]
+fn init_installs_the_neovim_plugin_of_this_version_and_removes_it() {
+    let world = World::new(json!([]));
+    let init = |flag: &str| {
+        let output = world.run(&["init", "--editor", "neovim", flag]);
+        (output.code, output.stdout + &output.stderr)
+    };
+    let folder = world.home().join(".local/share/nvim/site/pack/tandem/start/tandem");
+    let (code, text) = init("--write");
+    assert!(code == Some(0) && text.contains("installed") && folder.join("plugin/tandem.lua").exists(), "{text}");
+    assert!(init("--write").1.contains("already has this version"));
+    let (code, text) = init("--remove");
+    assert!(code == Some(0) && text.contains("removed") && !folder.exists(), "{text}");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (code, text) = init("--remove");
+    assert!(code == Some(1) && text.contains("was not installed by `tandem init`") && folder.exists(), "{text}");
+}
+
+#[test]
+fn init_without_a_name_says_which_editors_are_there() {
+    let world = World::new(json!([]));
+    let programs = world.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let init = || finish(world.command(&["init"]).env("PATH", &programs));
+    let none = init();
+    assert!(none.code == Some(1) && none.stderr.contains("no editor found on PATH"), "{}", none.stderr);
+    for program in ["nvim", "hx"] {
+        std::fs::write(programs.join(program), "").unwrap();
+    }
+    let found = init().stdout;
+    assert_eq!(
+        found,
+        "neovim (`nvim`): tandem init --editor neovim --write\nhelix (`hx`): tandem init --editor helix --write\n"
+    );
+}
+
+#[test]
 fn config_says_where_it_is_what_it_says_and_what_it_could_say() {
     let world = World::new(json!([]));
     world.write(".home/config.toml", "mode = \"plan\"\nmodle = \"x\"\n");

@@ -50,4 +50,5 @@ mod survival;
 mod turns;
 mod undo;
 mod windows;
+mod upgrade;
 mod wire_types;

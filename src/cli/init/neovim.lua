@@ -1,5 +1,5 @@
--- The plugin is the folder editors/neovim of tandem's repository; it needs no setup().
-vim.opt.runtimepath:append(vim.fn.expand('~/src/tandem/editors/neovim'))
+-- `tandem init --editor neovim --write` installs the plugin; it needs no setup(). From a clone of the repository instead:
+-- vim.opt.runtimepath:append(vim.fn.expand('~/src/tandem/editors/neovim'))
 
 -- Optional. Neovim 0.11 and later: start tandem with the first file instead of the first question.
 if vim.lsp.enable then

@@ -1,0 +1,223 @@
+//! The Neovim plugin of this version, which is part of the program: installed as a package that Neovim loads by itself.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use include_dir::{Dir, include_dir};
+use ring::digest;
+
+use crate::config::Environment;
+
+/// The folders of the plugin that Neovim needs.
+static PARTS: [(&str, Dir<'static>); 4] = [
+    ("doc", include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/doc")),
+    ("lsp", include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/lsp")),
+    ("lua", include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/lua")),
+    ("plugin", include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/plugin")),
+];
+
+/// Says that the folder is ours to replace and to remove, and what was written to it.
+const MARK: &str = ".installed-by-tandem";
+
+/// What came of an installation.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Installed {
+    New,
+    Replaced,
+    /// It is there as it should be.
+    Same,
+}
+
+/// Where the plugin goes: a package below Neovim's data folder.
+pub fn folder(environment: &Environment) -> Option<PathBuf> {
+    let data = if cfg!(windows) {
+        PathBuf::from(environment.get("LOCALAPPDATA")?).join("nvim-data")
+    } else {
+        let named = environment.get("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        named.or_else(|| Some(Path::new(environment.get("HOME")?).join(".local/share")))?.join("nvim")
+    };
+    Some(data.join("site/pack/tandem/start/tandem"))
+}
+
+/// Installs the plugin. The folder is whole at every moment.
+///
+/// # Errors
+/// When the folder was not made by an installation or was changed since, or cannot be written.
+pub fn install(folder: &Path) -> anyhow::Result<Installed> {
+    let files = files();
+    let seal = seal(&files);
+    let before = installed(folder)?;
+    if before.as_deref() == Some(seal.as_str()) {
+        return Ok(Installed::Same);
+    }
+    let parent = folder.parent().context("the folder has a parent")?;
+    fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
+    // Below another folder, so that Neovim never takes it for a package.
+    let shelf = parent.parent().unwrap_or(parent);
+    let fresh = tempfile::Builder::new().prefix(".tandem-").tempdir_in(shelf)?;
+    for (name, bytes) in &files {
+        let path = fresh.path().join(name);
+        fs::create_dir_all(path.parent().unwrap_or(fresh.path()))?;
+        fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
+    }
+    fs::write(fresh.path().join(MARK), &seal)?;
+    if before.is_some() {
+        fs::remove_dir_all(folder).with_context(|| format!("replacing {}", folder.display()))?;
+    }
+    fs::rename(fresh.keep(), folder).with_context(|| format!("writing {}", folder.display()))?;
+    Ok(if before.is_some() { Installed::Replaced } else { Installed::New })
+}
+
+/// Removes the plugin; whether there was one.
+///
+/// # Errors
+/// When the folder was not made by an installation or was changed since, or cannot be removed.
+pub fn remove(folder: &Path) -> anyhow::Result<bool> {
+    if installed(folder)?.is_none() {
+        return Ok(false);
+    }
+    fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
+    Ok(true)
+}
+
+/// The seal of what is installed; `None` where there is nothing.
+fn installed(folder: &Path) -> anyhow::Result<Option<String>> {
+    match fs::symlink_metadata(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("reading {}", folder.display())),
+        Ok(_) => {}
+    }
+    let Ok(mark) = fs::read_to_string(folder.join(MARK)) else {
+        bail!("{} was not installed by `tandem init`; move it away first", folder.display());
+    };
+    let mut found = Vec::new();
+    read(folder, Path::new(""), &mut found)?;
+    if seal(&found) != mark {
+        bail!("{} was changed since `tandem init` installed it; move it away first", folder.display());
+    }
+    Ok(Some(mark))
+}
+
+/// All files of a folder but the mark, by their names in it.
+fn read(top: &Path, below: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Result<()> {
+    for entry in fs::read_dir(top.join(below))? {
+        let entry = entry?;
+        let name = below.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            read(top, &name, found)?;
+        } else if name != Path::new(MARK) {
+            found.push((name, fs::read(entry.path())?));
+        }
+    }
+    Ok(())
+}
+
+/// The files of the plugin, with the help's tags.
+fn files() -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for (part, folder) in &PARTS {
+        collect(Path::new(part), folder, &mut files);
+    }
+    let is_help = |name: &Path| name.parent() == Some(Path::new("doc"));
+    let tags: String = files
+        .iter()
+        .filter(|(name, _)| is_help(name))
+        .map(|(name, help)| {
+            tags(&String::from_utf8_lossy(help), &name.file_name().unwrap_or_default().to_string_lossy())
+        })
+        .collect();
+    files.push((Path::new("doc").join("tags"), tags.into_bytes()));
+    files
+}
+
+fn collect(part: &Path, folder: &Dir<'_>, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+    files.extend(folder.files().map(|file| (part.join(file.path()), file.contents().to_vec())));
+    folder.dirs().for_each(|below| collect(part, below, files));
+}
+
+/// What `:helptags` writes for a help file.
+fn tags(help: &str, file: &str) -> String {
+    let is_tag = |word: &&str| word.len() > 2 && !word[1..word.len() - 1].contains(['*', '|']);
+    let words = help.split_whitespace().filter(|word| word.starts_with('*') && word.ends_with('*'));
+    let mut names: Vec<&str> = words.filter(is_tag).map(|word| word.trim_matches('*')).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().fold(String::new(), |mut tags, name| {
+        let place = name.replace('\\', "\\\\").replace('/', "\\/");
+        writeln!(tags, "{name}\t{file}\t/*{place}*").expect("writing to a string cannot fail");
+        tags
+    })
+}
+
+/// A digest of names and contents.
+fn seal(files: &[(PathBuf, Vec<u8>)]) -> String {
+    let mut sorted: Vec<_> = files.iter().collect();
+    sorted.sort();
+    let mut context = digest::Context::new(&digest::SHA256);
+    for (name, bytes) in sorted {
+        let name = name.to_string_lossy().replace('\\', "/");
+        context.update(format!("{name}\0{}\0", bytes.len()).as_bytes());
+        context.update(bytes);
+    }
+    context.finish().as_ref().iter().fold(format!("{} ", env!("CARGO_PKG_VERSION")), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_installed_once_and_removed_whole() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("site/pack/tandem/start/tandem");
+        assert!(!remove(&folder).unwrap());
+        assert_eq!(install(&folder).unwrap(), Installed::New);
+        for file in ["plugin/tandem.lua", "lua/tandem/init.lua", "lsp/tandem.lua", "doc/tandem.txt", "doc/tags"] {
+            assert!(folder.join(file).is_file(), "{file}");
+        }
+        assert_eq!(install(&folder).unwrap(), Installed::Same);
+        assert!(remove(&folder).unwrap() && !folder.exists());
+        let left: Vec<_> = fs::read_dir(home.path().join("site/pack/tandem")).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+    }
+
+    #[test]
+    fn what_a_person_made_or_changed_is_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("tandem/start/tandem");
+        fs::create_dir_all(&folder).unwrap();
+        assert!(install(&folder).unwrap_err().to_string().contains("was not installed by"));
+        assert!(remove(&folder).unwrap_err().to_string().contains("was not installed by"));
+        fs::remove_dir(&folder).unwrap();
+        install(&folder).unwrap();
+        fs::write(folder.join("lua/mine.lua"), "").unwrap();
+        assert!(install(&folder).unwrap_err().to_string().contains("was changed since"));
+        assert!(remove(&folder).unwrap_err().to_string().contains("was changed since"));
+    }
+
+    #[test]
+    fn another_version_is_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("tandem/start/tandem");
+        let old = vec![(PathBuf::from("old.lua"), b"old".to_vec())];
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("old.lua"), "old").unwrap();
+        fs::write(folder.join(MARK), seal(&old)).unwrap();
+        assert_eq!(install(&folder).unwrap(), Installed::Replaced);
+        assert!(!folder.join("old.lua").exists());
+    }
+
+    #[test]
+    fn tags_are_those_of_neovim() {
+        let help = "*tandem.txt*  For Neovim\n  *:Tandem* *b/c*\n** *a|b* *tandem.txt*\n";
+        let expected =
+            ":Tandem\ttandem.txt\t/*:Tandem*\nb/c\ttandem.txt\t/*b\\/c*\ntandem.txt\ttandem.txt\t/*tandem.txt*\n";
+        assert_eq!(tags(help, "tandem.txt"), expected);
+    }
+}
