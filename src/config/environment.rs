@@ -41,6 +41,22 @@ const HARMLESS: [&str; 28] = [
     "windir",
 ];
 
+/// Without these hardly a program starts on Windows.
+const FOR_COMMANDS_ON_WINDOWS: [&str; 12] = [
+    "APPDATA",
+    "COMSPEC",
+    "LOCALAPPDATA",
+    "PATHEXT",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERPROFILE",
+    "WINDIR",
+];
+
 /// What commands of the model get of the environment: where programs are and how a person reads. No name that could hold
 /// a secret is among them.
 const FOR_COMMANDS: [&str; 36] = [
@@ -103,9 +119,9 @@ impl Environment {
     /// That of this process. Variables that are not Unicode count as unset.
     #[must_use]
     pub fn of_process() -> Self {
-        let variables = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let variables = spelled(variables, cfg!(windows));
         let folders = etcetera::choose_base_strategy().ok();
         let platform = folders.as_ref().map(etcetera::BaseStrategy::config_dir);
         let config = platform.as_ref().map(|folder| folder.join("tandem"));
@@ -118,7 +134,7 @@ impl Environment {
     pub fn made_up(home: &Path, variables: &[(&str, &str)]) -> Self {
         let variables = variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
         Self(Arc::new(Inner {
-            variables: variables.collect(),
+            variables: spelled(variables, cfg!(windows)),
             platform: Some(home.join("platform")),
             config: Some(home.join("config")),
             state: Some(home.join("state")),
@@ -148,7 +164,11 @@ impl Environment {
     /// The variables that commands of the model get.
     #[must_use]
     pub fn for_commands(&self) -> BTreeMap<String, String> {
-        self.those(|name| FOR_COMMANDS.contains(&name) || name.starts_with("LC_"))
+        self.those(|name| {
+            FOR_COMMANDS.contains(&name)
+                || name.starts_with("LC_")
+                || (cfg!(windows) && FOR_COMMANDS_ON_WINDOWS.contains(&name))
+        })
     }
 
     fn those(&self, given: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
@@ -159,6 +179,8 @@ impl Environment {
     /// A variable; an empty one counts as unset.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
+        let upper = if cfg!(windows) { name.to_ascii_uppercase() } else { String::new() };
+        let name = if cfg!(windows) { &upper } else { name };
         self.0.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
@@ -204,6 +226,11 @@ impl Environment {
     pub fn state_folder(&self) -> Option<&Path> {
         self.0.state.as_deref()
     }
+}
+
+/// The variables by name. Windows takes `Path` and `PATH` for the same: there all names are in capitals.
+fn spelled(variables: impl Iterator<Item = (String, String)>, ignores_case: bool) -> HashMap<String, String> {
+    variables.map(|(name, value)| (if ignores_case { name.to_ascii_uppercase() } else { name }, value)).collect()
 }
 
 /// Whether the value of a variable or header of this name is likely to be a secret: `*_KEY`, `*TOKEN*`, but no file's name.
@@ -253,6 +280,13 @@ impl fmt::Debug for Environment {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_variables_are_one_where_case_does_not_count() {
+        let given = || [("Path".to_owned(), "C:\\bin".to_owned())].into_iter();
+        assert_eq!(spelled(given(), true).get("PATH").map(String::as_str), Some("C:\\bin"));
+        assert!(spelled(given(), false).contains_key("Path"));
+    }
 
     #[test]
     fn secrets_are_known_by_the_names_of_their_variables() {
