@@ -73,7 +73,7 @@ fn a_person_calls_a_skill_by_a_slash() {
     let announced = client.update("available_commands_update")["availableCommands"].as_array().unwrap().clone();
     let names: Vec<_> = announced.iter().map(|command| command["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["compact", "undo", "redo", "review", "model", "help", "release"]);
-    assert_eq!(announced[5]["description"], "Make a release");
+    assert_eq!(announced[6]["description"], "Make a release");
     let id = client.prompt(&session, "/release version 2");
     client.answer(id);
     let message = world.rehearsal().requests()[0]["messages"][1]["content"].as_str().unwrap().to_owned();

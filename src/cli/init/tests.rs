@@ -12,7 +12,7 @@ impl Home {
     fn init(&self, editor: Editor, write: bool) -> (anyhow::Result<()>, String) {
         let environment = Environment::made_up(self.0.path(), &[]);
         let mut out = Vec::new();
-        let result = run(&Args { editor, write }, &environment, &mut out);
+        let result = run(&Args { editor: Some(editor), write, remove: false }, &environment, &mut out);
         (result, String::from_utf8(out).unwrap())
     }
 
