@@ -77,7 +77,7 @@ fn a_broken_file_is_left_alone() {
 #[test]
 fn what_cannot_be_written_is_printed_and_refused_in_words() {
     let home = Home::new();
-    for editor in [Editor::VsCode, Editor::Neovim, Editor::Zed, Editor::JetBrains, Editor::Emacs] {
+    for editor in [Editor::VsCode, Editor::Zed, Editor::JetBrains, Editor::Emacs] {
         let (result, text) = home.init(editor, true);
         assert!(result.unwrap_err().to_string().starts_with("the rest is for you to add: "));
         assert!(text.contains("tandem"));
