@@ -49,6 +49,6 @@ mod streaming;
 mod survival;
 mod turns;
 mod undo;
-mod windows;
 mod upgrade;
+mod windows;
 mod wire_types;
