@@ -64,8 +64,28 @@ const FUNCTION_MAX: usize = 60;
 /// Pairs of places with the same code.
 const COPIES_MAX: usize = 10;
 
-/// Terms nobody uses any more, and the standard ones.
-const RETIRED: [(&str, &str); 2] = [("took back", "undid"), ("mended", "repaired")];
+/// Retired terms, the standard ones, and on how many lines each may still stand: what is not 0 waits for the module it
+/// stands in. The numbers only shrink.
+const RETIRED: [(&str, &str, usize); 18] = [
+    ("took back", "undid", 0),
+    ("bring back", "redo, restore", 0),
+    ("brought back", "redone, restored", 0),
+    ("by the book", "from the documentation", 1),
+    ("carriers", "transports", 2),
+    ("every one", "each", 2),
+    ("home made", "our own", 0),
+    ("liked", "matches", 4),
+    ("mend", "repair", 2),
+    ("mended", "repaired", 0),
+    ("mends", "repairs", 0),
+    ("nobody knows", "unknown", 3),
+    ("obey", "handle", 4),
+    ("obeys", "handles", 0),
+    ("plain client", "LSP-only client", 4),
+    ("plain clients", "LSP-only clients", 3),
+    ("recalls", "loads", 0),
+    ("rooms", "modules", 0),
+];
 
 /// One test, since reading the sources takes longer than checking them.
 #[test]
@@ -139,9 +159,16 @@ fn tests_of_invariants(map: &str) -> Vec<String> {
 
 #[test]
 fn retired_terms_stay_retired() {
-    let terms = RETIRED.map(|(term, _)| term);
-    let found: Vec<_> = words::texts().iter().flat_map(|(file, text)| words::retired(file, text, &terms)).collect();
-    assert!(found.is_empty(), "use the standard terms {RETIRED:?}: {found:#?}");
+    let texts = words::texts();
+    let problems: Vec<_> = RETIRED
+        .iter()
+        .filter_map(|(term, instead, at_most)| {
+            let found: Vec<_> = texts.iter().flat_map(|(file, text)| words::retired(file, text, &[term])).collect();
+            (found.len() > *at_most)
+                .then(|| format!("write `{instead}` instead, at most {at_most} are left: {found:?}"))
+        })
+        .collect();
+    assert!(problems.is_empty(), "{problems:#?}");
 }
 
 fn imports_go_one_way(sources: &[Source], problems: &mut Vec<String>) {

@@ -37,7 +37,7 @@ fn words(line: &str) -> String {
 /// The texts of the repository that people read, with their names.
 pub fn texts() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let found: Vec<_> = ["src", "editors", ".github"]
+    let found: Vec<_> = ["src", "editors", "docs", ".github"]
         .iter()
         .flat_map(|folder| {
             let named = move |(file, text)| (format!("{folder}/{file}"), text);
