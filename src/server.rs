@@ -13,6 +13,7 @@ mod dispatch;
 mod documents;
 mod events;
 mod handshake;
+mod inline;
 mod lsp;
 mod models;
 mod options;
@@ -122,6 +123,8 @@ struct Server {
     conversations: HashMap<SessionId, Conversation>,
     plain: lsp::Plain,
     events: mpsc::Sender<(SessionId, AgentEvent)>,
+    /// Inline edits that run.
+    inlines: Vec<inline::Inline>,
     tasks: JoinSet<()>,
     /// Conversations on their way out, which are waited for.
     closing: JoinSet<()>,
@@ -146,6 +149,7 @@ impl Server {
             load,
             conversations: HashMap::new(),
             events,
+            inlines: Vec::new(),
             tasks: JoinSet::new(),
             closing: JoinSet::new(),
             end: CancellationToken::new(),

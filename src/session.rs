@@ -9,6 +9,7 @@ mod checkpoint;
 mod connect;
 mod context;
 mod offers;
+mod inline;
 pub mod permission;
 mod questions;
 mod resume;
@@ -46,6 +47,7 @@ pub use connect::{
 };
 pub use context::{Completer, Completion, Mentionable, typed_mention};
 pub use offers::{Candidate, OfferedModel, OfferedProvider, chosen, providers};
+pub use inline::{NotRewritten, Rewrite};
 use permission::Policy;
 use permission::remembered::Remembered;
 use questions::Questions;

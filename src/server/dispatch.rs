@@ -38,6 +38,7 @@ impl Server {
             ("_tandem/providers", _) => self.providers(responder),
             ("_tandem/models", _) => self.models(responder, &params),
             ("_tandem/check", _) => self.check(responder, &params),
+            ("_tandem/inline", _) => self.inline(responder, &params),
             ("textDocument/codeAction", Carrier::Lsp) => self.code_actions(responder, &params),
             ("textDocument/completion", Carrier::Lsp) => self.chat_completion(responder, &params),
             ("workspace/executeCommand", Carrier::Lsp) => reply(responder, &params, |params| self.execute(params)),

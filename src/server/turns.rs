@@ -138,6 +138,7 @@ impl Server {
     pub(super) fn cancel_request(&mut self, params: &Value) {
         let id = params.get("id").or_else(|| params.get("requestId")).cloned().unwrap_or_default();
         let Ok(id) = serde_json::from_value::<RequestId>(id) else { return };
+        self.cancel_inline(&id);
         for conversation in self.conversations.values_mut() {
             if conversation.prompt.as_ref().is_some_and(|prompt| *prompt.id() == id) {
                 conversation.send(Command::Cancel);

@@ -176,7 +176,7 @@ t.test('an edit is shown, asked for, applied to the buffer only, and undone with
   local window, cursor = api.nvim_get_current_win(), api.nvim_win_get_cursor(0)
   local call = edit_call('c1', 'println!("hello {name}")', 'println!("hé😀 {name}")')
   model:script({ { text = 'I change it.' }, call }, { { text = 'Changed.' } })
-  vim.cmd('1,3Tandem edit greet differently')
+  vim.cmd('1,3Tandem ask greet differently')
   local question = wait_question()
   t.equal(question.options[1].kind, 'reject_once')
   t.equal(text_of(buf), before, 'nothing happens before the answer')
@@ -576,7 +576,8 @@ t.test('only files of the workspace are attached', function()
   vim.cmd.help()
   t.equal(vim.lsp.buf_is_attached(0, id), false, 'a help page')
   vim.cmd.helpclose()
-  t.equal(#vim.lsp.get_clients({ bufnr = require('tandem.session').get(folder).chat.buf }), 0, 'the chat')
+  local in_chat = vim.lsp.get_clients({ bufnr = require('tandem.session').get(folder).chat.buf })
+  t.equal({ #in_chat, in_chat[1].name }, { 1, 'tandem chat' }, 'the chat has completion, and no server')
 end)
 
 t.test('health finds the binary, its version, the server and the model', function()
@@ -595,6 +596,15 @@ end)
 dofile(here .. '/neovim_turns.lua').test(t, model, {
   project = project,
   wait_idle = wait_idle,
+  sent_text = models.sent_text,
+})
+
+dofile(here .. '/neovim_edit.lua').test(t, model, {
+  project = project,
+  wait_idle = wait_idle,
+  notified = function()
+    return table.concat(notified, '\n')
+  end,
   sent_text = models.sent_text,
 })
 

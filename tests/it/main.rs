@@ -26,6 +26,7 @@ mod driver;
 mod editing;
 mod faults;
 mod house;
+mod inline;
 mod lifecycle;
 mod limits;
 #[cfg(unix)]

@@ -69,6 +69,15 @@ for problem, given in pairs({
   end)
 end
 
+t.test('setup() takes the same options, beside those that are set already', function()
+  local before = vim.g.tandem
+  vim.g.tandem = { env = { A = 'b' } }
+  require('tandem').setup({ chat = { size = 80 } })
+  require('tandem').setup()
+  t.equal(vim.g.tandem, { env = { A = 'b' }, chat = { size = 80 } })
+  vim.g.tandem = before
+end)
+
 -- columns
 
 for name, case in pairs({

@@ -7,7 +7,7 @@ if vim.lsp.enable then
 end
 
 -- Optional: keys.
-vim.keymap.set('n', '<leader>tt', '<Plug>(tandem-chat)')
-vim.keymap.set({ 'n', 'x' }, '<leader>ta', '<Plug>(tandem-ask)')
-vim.keymap.set({ 'n', 'x' }, '<leader>te', '<Plug>(tandem-edit)')
-vim.keymap.set('n', '<leader>ts', '<Plug>(tandem-stop)')
+vim.keymap.set('n', '<leader>tt', '<Plug>(tandem-chat)', { desc = 'tandem: chat' })
+vim.keymap.set({ 'n', 'x' }, '<leader>ta', '<Plug>(tandem-ask)', { desc = 'tandem: ask' })
+vim.keymap.set({ 'n', 'x' }, '<leader>te', '<Plug>(tandem-edit)', { desc = 'tandem: edit' })
+vim.keymap.set('n', '<leader>ts', '<Plug>(tandem-stop)', { desc = 'tandem: stop' })

@@ -98,6 +98,9 @@ local handlers = {
   ['session/request_permission'] = function(_, params)
     return require('tandem.session').on_permission(params)
   end,
+  ['_tandem/inline/update'] = function(_, params)
+    require('tandem.inline').on_update(params)
+  end,
   ['_tandem/diagnostics'] = function(_, params, context)
     local client = assert(vim.lsp.get_client_by_id(context.client_id))
     return require('tandem.diagnostics').answer(params, client.offset_encoding)
@@ -256,6 +259,7 @@ end
 local function attach(client, bufnr)
   if M.attachable(bufnr) == client.config.root_dir and not vim.lsp.buf_is_attached(bufnr, client.id) then
     vim.lsp.buf_attach_client(bufnr, client.id)
+    require('tandem.local_server').attach(bufnr)
   end
 end
 
@@ -300,11 +304,25 @@ end
 ---@param method string
 ---@param params table
 ---@param callback fun(err?: lsp.ResponseError, result?: any)
+---@return integer? id of the request
 function M.request(client, method, params, callback)
+  local id
   if has_method_calls then
-    client:request(method, params, callback)
+    _, id = client:request(method, params, callback)
   else
-    client.request(method, params, callback)
+    _, id = client.request(method, params, callback)
+  end
+  return id
+end
+
+--- Cancels a request.
+---@param client vim.lsp.Client
+---@param id integer
+function M.cancel(client, id)
+  if has_method_calls then
+    client:cancel_request(id)
+  else
+    client.cancel_request(id)
   end
 end
 

@@ -99,6 +99,15 @@ local subcommands = {
   },
 }
 
+for _, name in ipairs({ 'fix', 'explain', 'tests' }) do
+  subcommands[name] = {
+    range = true,
+    run = function(_, selection)
+      require('tandem')[name](selection)
+    end,
+  }
+end
+
 for _, name in ipairs({ 'model', 'effort' }) do
   subcommands[name] = {
     argument = true,
@@ -111,7 +120,7 @@ for _, name in ipairs({ 'model', 'effort' }) do
   }
 end
 
-for _, name in ipairs({ 'chat', 'stop', 'allow', 'new', 'sessions', 'log', 'undo', 'review' }) do
+for _, name in ipairs({ 'chat', 'stop', 'allow', 'new', 'sessions', 'log', 'undo', 'redo', 'review' }) do
   subcommands[name] = {
     run = function()
       require('tandem')[name]()

@@ -1,8 +1,6 @@
---- Completion of what is said to tandem: `/commands` at the beginning, `@mentions` anywhere.
---- Invariant: nothing is put in whose word has changed meanwhile.
+--- Completion in prompts: `/commands` at the beginning, `@mentions` anywhere.
 local client = require('tandem.client')
 
-local api = vim.api
 local M = {}
 
 ---@class tandem.Word
@@ -35,7 +33,7 @@ function M.commands(commands, query)
   end, fitting)
 end
 
---- What can stand for a word.
+--- What can stand for a word, from a conversation that is open.
 ---@param session tandem.Session
 ---@param word tandem.Word
 ---@param callback fun(items: tandem.Completion[])
@@ -49,49 +47,18 @@ local function find(session, word, callback)
   end)
 end
 
----@param item tandem.Completion
----@return vim.v.completed_item
-local function entry(item)
-  return { word = item.insert, abbr = item.label, kind = item.kind, menu = item.detail or '', dup = 1 }
-end
-
---- The message up to the cursor: the input's lines above, and the cursor's up to it.
----@param session tandem.Session
----@return string
-local function before_cursor(session)
-  local row, column = unpack(api.nvim_win_get_cursor(0))
-  local lines = api.nvim_buf_get_lines(0, session.chat:input_row(), row, false)
-  lines[#lines] = lines[#lines] and lines[#lines]:sub(1, column)
-  return table.concat(lines, '\n')
-end
-
+--- What can stand for a word; the conversation begins where there is none.
 ---@param session tandem.Session
 ---@param word tandem.Word
-local function complete(session, word)
+---@param callback fun(items: tandem.Completion[])
+function M.items(session, word, callback)
   session:open(function(problem)
     if problem then
-      return require('tandem.say')(problem, vim.log.levels.ERROR)
+      require('tandem.say')(problem, vim.log.levels.ERROR)
+      return callback({})
     end
-    find(session, word, function(items)
-      local mode = api.nvim_get_mode().mode:sub(1, 1)
-      if mode == 'i' and vim.b.tandem_root == session.root and vim.deep_equal(M.word(before_cursor(session)), word) then
-        vim.fn.complete(api.nvim_win_get_cursor(0)[2] - #word.query + 1, vim.tbl_map(entry, items))
-      end
-    end)
+    find(session, word, callback)
   end)
-end
-
---- For 'omnifunc' of the chat. The answer comes later, as that of the language client's own function.
----@return integer
-function M.omnifunc()
-  local session = require('tandem.session').get(vim.b.tandem_root)
-  local word = M.word(before_cursor(session))
-  if word then
-    vim.schedule(function()
-      complete(session, word)
-    end)
-  end
-  return -2 -- cancel silently: nothing yet
 end
 
 local COMMAND_LINE_MS = 500

@@ -63,6 +63,21 @@ function M.whole(bufnr)
   return M.lines(bufnr, 1, api.nvim_buf_line_count(bufnr))
 end
 
+--- The problems that Neovim shows in a selection, as lines.
+---@param chosen tandem.Selection
+---@return string[]
+function M.problems(chosen)
+  local bufnr = vim.uri_to_bufnr(chosen.uri)
+  local found = vim.tbl_filter(function(problem)
+    local last = problem.end_lnum or problem.lnum
+    return not chosen.first or (problem.lnum + 1 <= chosen.last and last + 1 >= chosen.first)
+  end, vim.diagnostic.get(bufnr))
+  return vim.tbl_map(function(problem)
+    local severity = vim.diagnostic.severity[problem.severity]:lower()
+    return ('line %d: %s: %s'):format(problem.lnum + 1, severity, (problem.message:gsub('%s+', ' ')))
+  end, found)
+end
+
 --- What a command's range means: the last visual selection, to the column, when the range is exactly its lines.
 ---@param line1 integer
 ---@param line2 integer

@@ -1,6 +1,11 @@
 --- tandem in Neovim. Everything a user, a key map or a status line calls is here; the rest is internal.
---- There is no setup(): see |tandem-config|.
 local M = {}
+
+--- Sets options, the same as in `vim.g.tandem`. Nothing needs it to be called.
+---@param options? table
+function M.setup(options)
+  vim.g.tandem = vim.tbl_deep_extend('force', vim.g.tandem or {}, options or {})
+end
 
 ---@return tandem.Session
 local function session()
@@ -56,16 +61,49 @@ function M.steer(text, selection)
   end)
 end
 
---- Tells tandem to change the selection, or the file.
+--- Changes the selection in place: what comes is shown there, and made when it is accepted. Without a selection, asks
+--- for the file to be changed.
 ---@param instruction? string asked for when absent
 ---@param selection? tandem.Selection default: the visual selection, else the whole buffer
 function M.edit(instruction, selection)
   local current = session()
-  selection = selection or visual() or require('tandem.context').whole(vim.api.nvim_get_current_buf())
-  local label = require('tandem.context').label(selection)
+  local bufnr = vim.api.nvim_get_current_buf()
+  selection = selection or visual()
+  local whole = not selection and require('tandem.context').whole(bufnr)
   with_text(instruction, 'Edit with tandem: ', function(text)
-    current:prompt(('Edit %s: %s'):format(label, text), selection)
+    if whole then
+      return current:prompt(('Edit %s: %s'):format(whole.name, text), whole)
+    end
+    require('tandem.inline').start(bufnr, selection, text)
   end)
+end
+
+--- Asks for the problems to be fixed that Neovim shows in the selection, or on the line of the cursor.
+---@param selection? tandem.Selection
+function M.fix(selection)
+  local context = require('tandem.context')
+  local row = vim.api.nvim_win_get_cursor(0)[1]
+  selection = selection or visual() or context.lines(vim.api.nvim_get_current_buf(), row, row)
+  local problems = context.problems(selection)
+  if #problems == 0 then
+    return require('tandem.say')('No problems are shown in ' .. context.label(selection))
+  end
+  local text = ('Fix these problems in %s:\n%s'):format(context.label(selection), table.concat(problems, '\n'))
+  session():prompt(text, selection)
+end
+
+--- Asks for an explanation of the selection, or of the file.
+---@param selection? tandem.Selection
+function M.explain(selection)
+  selection = selection or visual() or require('tandem.context').whole(vim.api.nvim_get_current_buf())
+  session():prompt('Explain this code.', selection)
+end
+
+--- Asks for tests of the selection, or of the file.
+---@param selection? tandem.Selection
+function M.tests(selection)
+  selection = selection or visual() or require('tandem.context').whole(vim.api.nvim_get_current_buf())
+  session():prompt('Write tests for this code, in the style of the tests that are there, and run them.', selection)
 end
 
 --- Opens the chat of the current workspace and goes there; from there, closes it.
@@ -195,9 +233,14 @@ function M.reject_hunk()
   M.reject('hunk')
 end
 
---- Takes back what the last turn changed, closed files included; again: brings it back.
+--- Undoes everything the last turn changed, closed files included, except lines that were edited since.
 function M.undo()
-  session().review:undo()
+  session().review:restore('undo')
+end
+
+--- Reapplies what the last undo took back.
+function M.redo()
+  session().review:restore('redo')
 end
 
 --- Shows what turns changed: a quickfix list, and the old text above the new; again: hides it.

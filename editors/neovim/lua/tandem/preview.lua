@@ -37,14 +37,58 @@ local function find(bufnr, wanted)
 end
 
 ---@param bufnr integer
----@param text string
+---@param lines string[]
 ---@return table[] virtual lines
-local function virtual(bufnr, text)
+local function virtual(bufnr, lines)
   local tab = (' '):rep(vim.bo[bufnr].tabstop)
   return vim.tbl_map(function(line)
     line = line:gsub('\t', tab)
     return { { line .. (' '):rep(vim.o.columns - vim.fn.strdisplaywidth(line)), 'TandemReviewAdd' } }
-  end, lines_of(text))
+  end, lines)
+end
+
+---@class tandem.PreviewHunk
+---@field row integer zero-based; with a count of 0 the row that the lines come before
+---@field count integer rows that go
+---@field lines string[] that come
+
+--- What turns some lines into others.
+---@param from string[]
+---@param to string[]
+---@return tandem.PreviewHunk[]
+function M.hunks(from, to)
+  local function joined(lines)
+    return #lines == 0 and '' or table.concat(lines, '\n') .. '\n'
+  end
+  local found = diff(joined(from), joined(to), { result_type = 'indices' })
+  return vim.tbl_map(function(hunk)
+    local first, count, start, added = unpack(hunk)
+    local row = count == 0 and first or first - 1
+    return { row = row, count = count, lines = vim.list_slice(to, start, start + added - 1) }
+  end, found --[[@as integer[][] ]])
+end
+
+--- Shows a hunk: rows that go are marked, lines that come are virtual.
+---@param bufnr integer
+---@param space integer namespace
+---@param hunk tandem.PreviewHunk
+---@return integer mark over the rows that go, or before which the lines come
+function M.draw(bufnr, space, hunk)
+  local virtual_lines = #hunk.lines > 0 and virtual(bufnr, hunk.lines) or nil
+  local mark = api.nvim_buf_set_extmark(bufnr, space, hunk.row, 0, {
+    end_row = hunk.row + hunk.count,
+    hl_group = hunk.count > 0 and 'TandemReviewDelete' or nil,
+    hl_eol = true,
+    virt_lines = hunk.count == 0 and virtual_lines or nil,
+    virt_lines_above = true,
+    priority = 95,
+    strict = false,
+  })
+  if hunk.count > 0 and virtual_lines then
+    local below = { virt_lines = virtual_lines, strict = false }
+    api.nvim_buf_set_extmark(bufnr, space, hunk.row + hunk.count - 1, 0, below)
+  end
+  return mark
 end
 
 --- Shows a change in a buffer.
@@ -52,33 +96,11 @@ end
 ---@param old string
 ---@param new string
 function M.show(bufnr, old, new)
-  local from, to = lines_of(old), lines_of(new)
+  local from = lines_of(old)
   local top = find(bufnr, from)
-  if not top then
-    return
-  end
-  local hunks = diff(table.concat(from, '\n') .. '\n', table.concat(to, '\n') .. '\n', { result_type = 'indices' })
-  for _, hunk in ipairs(hunks --[[@as integer[][] ]]) do
-    local first, count, start, added = unpack(hunk)
-    local row = top + (count == 0 and first or first - 1)
-    if count > 0 then
-      api.nvim_buf_set_extmark(bufnr, namespace, row, 0, {
-        end_row = row + count,
-        hl_group = 'TandemReviewDelete',
-        hl_eol = true,
-        priority = 95,
-        strict = false,
-      })
-    end
-    if added > 0 then
-      local below = row + math.max(count, 1) - 1
-      local above = count == 0 and row == 0
-      api.nvim_buf_set_extmark(bufnr, namespace, count == 0 and math.max(row - 1, 0) or below, 0, {
-        virt_lines = virtual(bufnr, table.concat(vim.list_slice(to, start, start + added - 1), '\n')),
-        virt_lines_above = above,
-        strict = false,
-      })
-    end
+  for _, hunk in ipairs(top and M.hunks(from, lines_of(new)) or {}) do
+    hunk.row = hunk.row + top
+    M.draw(bufnr, namespace, hunk)
   end
 end
 

@@ -180,9 +180,20 @@ function Review:act(action, selection, next)
   end)
 end
 
---- Takes back what was changed last; again: brings it back.
-function Review:undo()
-  self:act('reject', {})
+--- Undoes the last turn that has changes, or reapplies what the last undo took back; says what was left, and why.
+---@param action 'undo'|'redo'
+function Review:restore(action)
+  self:request({ action = action }, function(result)
+    if not result then
+      return self.session.id and self:refresh()
+    end
+    client.reload(self.session.root)
+    say(result.message)
+    for _, left in ipairs(result.left or {}) do
+      local lines = left.lines and ('%d-%d'):format(left.lines.start, left.lines.start + left.lines.count - 1) or ''
+      self.session.chat:line(('%s:%s  %s'):format(left.path, lines, left.reason), 'TandemNotice')
+    end
+  end)
 end
 
 --- The hunk at a row, of a file or of the quickfix list.

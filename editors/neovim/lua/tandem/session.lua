@@ -70,6 +70,15 @@ function M.recent_root()
   return recent and recent.root
 end
 
+--- The session whose chat is in a buffer.
+---@param bufnr integer
+---@return tandem.Session?
+function M.of_chat(bufnr)
+  return vim.iter(vim.tbl_values(by_root)):find(function(session)
+    return session.chat.buf == bufnr
+  end)
+end
+
 ---@return tandem.Session[]
 function M.all()
   return vim.tbl_values(by_root)

@@ -100,7 +100,9 @@ local function set_keys(buf)
   map('n', 'q', M.close, 'close the chat')
   map('n', ']]', [[<Cmd>call search('^## ', 'W')<CR>]], 'next message')
   map('n', '[[', [[<Cmd>call search('^## ', 'bW')<CR>]], 'previous message')
-  map('n', 'g?', '<Cmd>help tandem-chat-keys<CR>', 'help')
+  map('n', 'g?', function()
+    require('tandem.keys').show(api.nvim_get_current_buf())
+  end, 'show these keys')
   for _, key in ipairs({ 'i', 'a', 'o', 'I', 'A', 'O' }) do
     map('n', key, function()
       vim.bo.modifiable = true
@@ -142,13 +144,14 @@ function M.create_buffer(root)
   vim.bo[buf].modeline = false
   -- So wrapped lines of lists, diffs and answers to questions are indented.
   vim.bo[buf].formatlistpat = [[^\s*\([-+*]\|\d\+[.)]\|g[aAr] \)\s*]]
-  vim.bo[buf].omnifunc = "v:lua.require'tandem.complete'.omnifunc"
+  vim.bo[buf].omnifunc = 'v:lua.vim.lsp.omnifunc'
   vim.bo[buf].filetype = 'tandem'
   if not require('tandem.markdown').is_available() then
     vim.bo[buf].syntax = 'markdown'
   end
   set_keys(buf)
   guard_transcript(buf)
+  require('tandem.local_server').attach(buf)
   return buf
 end
 

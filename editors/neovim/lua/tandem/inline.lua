@@ -1,0 +1,264 @@
+--- An edit in place: the model's replacement grows beside the lines it replaces, and is made hunk by hunk when it is
+--- accepted.
+--- Invariant: the buffer's text changes only by an acceptance, in one undo step.
+local client = require('tandem.client')
+local position = require('tandem.position')
+local preview = require('tandem.preview')
+local say = require('tandem.say')
+
+local api = vim.api
+local namespace = api.nvim_create_namespace('tandem.inline')
+local hints = api.nvim_create_namespace('tandem.inline.hint')
+
+---@class tandem.InlineHunk
+---@field mark integer
+---@field old string[]
+---@field new string[]
+
+---@class tandem.Inline
+---@field bufnr integer
+---@field first integer zero-based row
+---@field old string[]
+---@field text string the replacement so far
+---@field hunks? tandem.InlineHunk[] when it is complete
+---@field connection? vim.lsp.Client
+---@field request? integer
+---@field tick? integer the buffer's changedtick after what was accepted last
+
+local M = {}
+
+---@type table<integer, tandem.Inline> by buffer
+local running = {}
+
+local keys = { 'ga', 'gA', 'gr', '<Esc>' }
+
+---@param text string
+---@return string[]
+local function lines_of(text)
+  return text == '' and {} or vim.split((text:gsub('\r\n?', '\n'):gsub('\n$', '')), '\n', { plain = true })
+end
+
+---@param inline tandem.Inline
+---@param words string
+local function show_hint(inline, words)
+  api.nvim_buf_set_extmark(inline.bufnr, hints, inline.first, 0, {
+    id = 1,
+    virt_text = { { '  ' .. words .. ' ', 'TandemDim' } },
+    virt_text_pos = 'right_align',
+    strict = false,
+  })
+end
+
+--- The replacement as far as it can be compared: what has not come yet is taken as unchanged.
+---@param inline tandem.Inline
+---@return string[]
+local function so_far(inline)
+  local new = lines_of(inline.text)
+  if not vim.endswith(inline.text, '\n') then
+    table.remove(new) -- it may go on
+  end
+  return vim.list_extend(new, vim.list_slice(inline.old, #new + 1))
+end
+
+---@param inline tandem.Inline
+---@param new string[]
+---@return tandem.InlineHunk[]
+local function draw(inline, new)
+  api.nvim_buf_clear_namespace(inline.bufnr, namespace, 0, -1)
+  local drawn = {} ---@type tandem.InlineHunk[]
+  for _, hunk in ipairs(preview.hunks(inline.old, new)) do
+    local old = vim.list_slice(inline.old, hunk.row + 1, hunk.row + hunk.count)
+    hunk.row = hunk.row + inline.first
+    drawn[#drawn + 1] = { mark = preview.draw(inline.bufnr, namespace, hunk), old = old, new = hunk.lines }
+  end
+  return drawn
+end
+
+---@param inline tandem.Inline
+local function finish(inline)
+  running[inline.bufnr] = nil
+  if not api.nvim_buf_is_loaded(inline.bufnr) then
+    return
+  end
+  api.nvim_buf_clear_namespace(inline.bufnr, namespace, 0, -1)
+  api.nvim_buf_clear_namespace(inline.bufnr, hints, 0, -1)
+  for _, key in ipairs(keys) do
+    pcall(vim.keymap.del, 'n', key, { buffer = inline.bufnr })
+  end
+end
+
+---@param inline tandem.Inline
+---@param hunk tandem.InlineHunk
+---@return integer? row nil when its lines are not what they were
+local function row_of(inline, hunk)
+  local row = api.nvim_buf_get_extmark_by_id(inline.bufnr, namespace, hunk.mark, {})[1]
+  local now = row and api.nvim_buf_get_lines(inline.bufnr, row, row + #hunk.old, false)
+  return vim.deep_equal(now, hunk.old) and row or nil
+end
+
+---@param inline tandem.Inline
+---@param hunk tandem.InlineHunk
+local function drop(inline, hunk)
+  inline.hunks = vim.tbl_filter(function(other)
+    return other ~= hunk
+  end, inline.hunks)
+end
+
+--- Makes hunks; all that is accepted without typing in between is one undo step.
+---@param inline tandem.Inline
+---@param hunks tandem.InlineHunk[]
+local function accept(inline, hunks)
+  local left = 0
+  for _, hunk in ipairs(hunks) do
+    local row = row_of(inline, hunk)
+    if row then
+      if inline.tick == api.nvim_buf_get_changedtick(inline.bufnr) then
+        vim.cmd('silent! undojoin')
+      end
+      api.nvim_buf_set_lines(inline.bufnr, row, row + #hunk.old, false, hunk.new)
+      inline.tick = api.nvim_buf_get_changedtick(inline.bufnr)
+    else
+      left = left + 1
+    end
+    drop(inline, hunk)
+  end
+  if left > 0 then
+    say(('%d change%s not made: you edited these lines'):format(left, left == 1 and '' or 's'), vim.log.levels.WARN)
+  end
+end
+
+--- Draws again what is still open, at the place where it is by now.
+---@param inline tandem.Inline
+local function redraw(inline)
+  local open = vim.tbl_map(function(hunk)
+    return { hunk = hunk, row = row_of(inline, hunk) }
+  end, inline.hunks)
+  api.nvim_buf_clear_namespace(inline.bufnr, namespace, 0, -1)
+  inline.hunks = {}
+  for _, at in ipairs(open) do
+    if at.row then
+      local shown = { row = at.row, count = #at.hunk.old, lines = at.hunk.new }
+      at.hunk.mark = preview.draw(inline.bufnr, namespace, shown)
+      table.insert(inline.hunks, at.hunk)
+    end
+  end
+  if #inline.hunks == 0 then
+    return finish(inline)
+  end
+  inline.first = open[1].row or inline.first
+  show_hint(inline, 'ga accept · gr reject · gA accept all · <Esc> reject all')
+end
+
+--- The hunk at the cursor, else the next one.
+---@param inline tandem.Inline
+---@return tandem.InlineHunk
+local function current(inline)
+  local row = api.nvim_win_get_cursor(0)[1] - 1
+  local at_or_after = vim.iter(inline.hunks):find(function(hunk)
+    local first = row_of(inline, hunk)
+    return first and row <= first + math.max(#hunk.old, 1) - 1
+  end)
+  return at_or_after or inline.hunks[#inline.hunks]
+end
+
+---@param inline tandem.Inline
+local function cancel(inline)
+  if inline.request and not inline.hunks then
+    client.cancel(inline.connection, inline.request)
+  end
+  finish(inline)
+end
+
+---@param inline tandem.Inline
+local function set_keys(inline)
+  local function map(key, desc, does)
+    vim.keymap.set('n', key, does, { buffer = inline.bufnr, nowait = true, desc = 'tandem: ' .. desc })
+  end
+  map('<Esc>', 'reject the edit', function()
+    cancel(inline)
+  end)
+  map('ga', 'accept the change', function()
+    if inline.hunks then
+      accept(inline, { current(inline) })
+      redraw(inline)
+    end
+  end)
+  map('gA', 'accept all changes', function()
+    if inline.hunks then
+      accept(inline, vim.list_slice(inline.hunks))
+      finish(inline)
+    end
+  end)
+  map('gr', 'reject the change', function()
+    if inline.hunks then
+      drop(inline, current(inline))
+      redraw(inline)
+    end
+  end)
+end
+
+--- More of a replacement has come.
+---@param params { id: any, text: string }
+function M.on_update(params)
+  for _, inline in pairs(running) do
+    if inline.request == params.id and not inline.hunks and api.nvim_buf_is_loaded(inline.bufnr) then
+      inline.text = params.text
+      draw(inline, so_far(inline))
+      show_hint(inline, 'writing · <Esc> stop')
+    end
+  end
+end
+
+---@param inline tandem.Inline
+---@param err? lsp.ResponseError
+---@param result? { text: string }
+local function answered(inline, err, result)
+  if running[inline.bufnr] ~= inline or not api.nvim_buf_is_loaded(inline.bufnr) then
+    return -- it was cancelled
+  elseif err then
+    finish(inline)
+    return say(err.message, vim.log.levels.ERROR)
+  end
+  inline.text = result.text
+  inline.hunks = draw(inline, lines_of(inline.text))
+  if #inline.hunks == 0 then
+    say('The model proposes no change')
+  end
+  redraw(inline)
+end
+
+--- Asks for the lines of a selection to be rewritten, and shows what comes.
+---@param bufnr integer
+---@param selection tandem.Selection
+---@param instruction string
+function M.start(bufnr, selection, instruction)
+  local before = running[bufnr]
+  if before then
+    cancel(before)
+  end
+  local first, last = selection.first - 1, selection.last
+  local inline = { bufnr = bufnr, first = first, text = '' } ---@type tandem.Inline
+  inline.old = api.nvim_buf_get_lines(bufnr, first, last, false)
+  client.ensure(client.root(bufnr), function(connection, problem)
+    if not connection then
+      return say(problem, vim.log.levels.ERROR)
+    elseif not vim.lsp.buf_is_attached(bufnr, connection.id) then
+      return say('Only files of the workspace can be edited in place')
+    end
+    require('tandem.window').define_highlights()
+    running[bufnr], inline.connection = inline, connection
+    set_keys(inline)
+    show_hint(inline, 'asking · <Esc> stop')
+    local again = before and before.first == first and before.text ~= '' and before.text or nil
+    inline.request = client.request(connection, '_tandem/inline', {
+      textDocument = { uri = vim.uri_from_bufnr(bufnr) },
+      range = position.range(first, 0, last, 0),
+      instruction = instruction,
+      previous = again,
+    }, function(err, result)
+      answered(inline, err, result)
+    end)
+  end)
+end
+
+return M

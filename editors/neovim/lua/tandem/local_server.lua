@@ -1,0 +1,162 @@
+--- What Neovim itself asks language servers for, answered in this process: completion in the chat, so that the built-in
+--- one, blink.cmp and nvim-cmp all offer mentions and commands; code actions in files (`gra`).
+local client = require('tandem.client')
+
+local api = vim.api
+local M = {}
+
+local NAME = 'tandem chat'
+
+---@param uri string
+---@return integer bufnr
+local function buffer_of(uri)
+  return vim.uri_to_bufnr(uri)
+end
+
+--- The chat whose buffer this is.
+---@param bufnr integer
+---@return tandem.Session?
+local function chat_session(bufnr)
+  return vim.b[bufnr].tandem_root and require('tandem.session').of_chat(bufnr) or nil
+end
+
+---@param item tandem.Completion
+---@param word tandem.Word
+---@param position lsp.Position
+---@return lsp.CompletionItem
+local function completion_item(item, word, position)
+  local kinds = vim.lsp.protocol.CompletionItemKind
+  local kind = ({ file = kinds.File, folder = kinds.Folder, symbol = kinds.Function })[item.kind] or kinds.Text
+  local first = { line = position.line, character = position.character - #word.query }
+  return {
+    label = item.label,
+    kind = item.kind == '' and kinds.Keyword or kind,
+    detail = item.detail,
+    filterText = word.query .. item.insert,
+    textEdit = { range = { start = first, ['end'] = position }, newText = item.insert },
+  }
+end
+
+---@param params lsp.CompletionParams
+---@param callback fun(err: any, result: any)
+local function completion(params, callback)
+  local bufnr = buffer_of(params.textDocument.uri)
+  local session, complete = chat_session(bufnr), require('tandem.complete')
+  if not session then
+    return callback(nil, {})
+  end
+  local lines = api.nvim_buf_get_lines(bufnr, session.chat:input_row(), params.position.line + 1, false)
+  lines[#lines] = lines[#lines] and lines[#lines]:sub(1, params.position.character)
+  local word = complete.word(table.concat(lines, '\n'))
+  if not word then
+    return callback(nil, {})
+  end
+  complete.items(session, word, function(items)
+    callback(nil, {
+      isIncomplete = true, -- the server knows far more than it sends
+      items = vim.iter(ipairs(items)):map(function(index, item)
+        return vim.tbl_extend('error', completion_item(item, word, params.position), { sortText = ('%03d'):format(index) })
+      end):totable(),
+    })
+  end)
+end
+
+---@param params lsp.CodeActionParams
+---@return lsp.Command[]
+local function code_actions(params)
+  local first, last = params.range.start.line + 1, params.range['end'].line + 1
+  if params.range['end'].character == 0 and last > first then
+    last = last - 1
+  end
+  local arguments = { { bufnr = buffer_of(params.textDocument.uri), first = first, last = last } }
+  local titles = { 'ask', 'tandem: Ask about this', 'edit', 'tandem: Edit this', 'explain', 'tandem: Explain this' }
+  -- Neovim sends only the diagnostics that are this server's own.
+  local selection = require('tandem.context').lines(arguments[1].bufnr, first, last)
+  if #require('tandem.context').problems(selection) > 0 then
+    vim.list_extend(titles, { 'fix', 'tandem: Fix this' })
+  end
+  local actions = {} ---@type lsp.Command[]
+  for index = 1, #titles, 2 do
+    actions[#actions + 1] = { title = titles[index + 1], command = 'tandem.' .. titles[index], arguments = arguments }
+  end
+  return actions
+end
+
+for _, name in ipairs({ 'ask', 'edit', 'explain', 'fix' }) do
+  vim.lsp.commands['tandem.' .. name] = function(command)
+    local at = command.arguments[1]
+    local selection = require('tandem.context').lines(at.bufnr, at.first, at.last)
+    if name == 'ask' or name == 'edit' then
+      return require('tandem')[name](nil, selection)
+    end
+    require('tandem')[name](selection)
+  end
+end
+
+---@type table<string, fun(params: any, callback: fun(err: any, result: any))>
+local requests = {
+  initialize = function(_, callback)
+    callback(nil, {
+      capabilities = {
+        positionEncoding = 'utf-8',
+        completionProvider = { triggerCharacters = { '@', '/', '#' } },
+        codeActionProvider = true,
+      },
+      serverInfo = { name = NAME },
+    })
+  end,
+  shutdown = function(_, callback)
+    callback(nil, vim.NIL)
+  end,
+  ['textDocument/completion'] = completion,
+  ['textDocument/codeAction'] = function(params, callback)
+    callback(nil, code_actions(params))
+  end,
+}
+
+---@param dispatchers vim.lsp.rpc.Dispatchers
+---@return vim.lsp.rpc.PublicClient
+local function serve(dispatchers)
+  local closing, count = false, 0
+  return {
+    request = function(method, params, callback)
+      count = count + 1
+      local handler, answer = requests[method], vim.schedule_wrap(callback) -- an answer comes after its request
+      if handler then
+        handler(params, answer)
+      else
+        answer({ code = -32601, message = 'no method ' .. method })
+      end
+      return true, count
+    end,
+    notify = function(method)
+      if method == 'exit' then
+        closing = true
+        dispatchers.on_exit(0, 0)
+      end
+      return true
+    end,
+    is_closing = function()
+      return closing
+    end,
+    terminate = function()
+      closing = true
+    end,
+  }
+end
+
+--- Attaches it to a chat or a file.
+---@param bufnr integer
+function M.attach(bufnr)
+  local utf8 = vim.lsp.protocol.make_client_capabilities()
+  utf8.general.positionEncodings = { 'utf-8' }
+  vim.lsp.start({
+    name = NAME,
+    cmd = serve,
+    root_dir = client.root(bufnr),
+    capabilities = utf8,
+    offset_encoding = 'utf-8',
+  }, { bufnr = bufnr, silent = true })
+end
+
+return M

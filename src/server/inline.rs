@@ -1,0 +1,93 @@
+//! `_tandem/inline`: a range rewritten by one request to the model. It belongs to no conversation.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Server;
+use super::dispatch::{Answer, error, read};
+use super::documents::{path_of, range};
+use super::wire::failure;
+use crate::protocol::ext;
+use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder};
+use crate::session::{NotRewritten, Rewrite};
+
+/// A client is told no more often: each update has all of the text so far.
+const PACE: Duration = Duration::from_millis(50);
+
+/// An inline request that runs, which `$/cancelRequest` can stop.
+pub(super) struct Inline {
+    id: RequestId,
+    cancel: CancellationToken,
+}
+
+impl Server {
+    pub(super) fn inline(&mut self, responder: Responder, params: &Params) {
+        let rewrite = match read::<ext::InlineParams>(params).and_then(|params| self.rewrite(params)) {
+            Ok(rewrite) => rewrite,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        let folders: Vec<_> = self.client.folders.iter().filter_map(|uri| path_of(uri)).collect();
+        let settings = (self.load)(&self.options, &folders);
+        let (id, cancel) = (responder.id().clone(), self.end.child_token());
+        self.inlines.retain(|inline| !inline.cancel.is_cancelled());
+        self.inlines.push(Inline { id: id.clone(), cancel: cancel.clone() });
+        let mut updates = Updates { peer: self.peer.clone(), id, told: None };
+        self.tasks.spawn(async move {
+            let _over = cancel.clone().drop_guard();
+            let answer = tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    return responder.error(ErrorCode::RequestCanceled, "the inline edit was cancelled");
+                }
+                answer = rewrite.ask(&settings, |text| updates.tell(text)) => answer,
+            };
+            match answer {
+                Ok(text) => responder.ok(&ext::InlineResult { text }),
+                Err(NotRewritten { message, code, status, retryable }) => {
+                    responder.respond(Err(failure(&message, code, status, retryable)));
+                }
+            }
+        });
+    }
+
+    /// Stops the inline request of this id, if it is one.
+    pub(super) fn cancel_inline(&mut self, id: &RequestId) {
+        if let Some(index) = self.inlines.iter().position(|inline| inline.id == *id) {
+            self.inlines.swap_remove(index).cancel.cancel();
+        }
+    }
+
+    fn rewrite(&self, params: ext::InlineParams) -> Answer<Rewrite> {
+        let ext::InlineParams { text_document, range: at, instruction, previous } = params;
+        let refused = |why: String| error(ErrorCode::InvalidParams, why);
+        let uri = &text_document.uri.0;
+        let document = self.documents.get(uri).ok_or_else(|| refused(format!("{uri} is not open")))?;
+        if instruction.trim().is_empty() {
+            return Err(refused("`instruction` is empty: say what should change".to_owned()));
+        }
+        let text = document.text.clone();
+        let span = document.lines.span(&text, range(at), self.documents.encoding());
+        let name = path_of(uri).and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+        Ok(Rewrite { name: name.unwrap_or_else(|| uri.clone()), text, range: span, instruction, previous })
+    }
+}
+
+/// What a client was told of a replacement.
+struct Updates {
+    peer: Peer,
+    id: RequestId,
+    told: Option<Instant>,
+}
+
+impl Updates {
+    fn tell(&mut self, text: &str) {
+        if self.told.is_some_and(|told| told.elapsed() < PACE) {
+            return;
+        }
+        self.told = Some(Instant::now());
+        let id = serde_json::to_value(&self.id).unwrap_or_default();
+        self.peer.notify("_tandem/inline/update", &ext::InlineUpdate { id, text: text.to_owned() });
+    }
+}

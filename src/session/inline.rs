@@ -1,0 +1,180 @@
+//! Rewriting a piece of a document where it is: one request to the model, without tools and without a conversation.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use futures_util::StreamExt as _;
+
+use super::connect::{NoProvider, local, provider};
+use crate::config::Settings;
+use crate::model::{ErrorCode, Instructions, Message, ModelError, ModelEvent, ModelRequest, Part};
+
+/// As much of the document around the range is sent, in bytes, on each side.
+const AROUND: usize = 16 * 1024;
+
+const SYSTEM: &str = "You rewrite code inside an editor. You are shown a document in which <selection> and </selection> \
+    mark a range, and what the person wants. Answer with the text that replaces what is between the marks, and with \
+    nothing else: no explanation, no marks, no Markdown fence. Keep the indentation and the style of the document. \
+    Where nothing is selected, answer with what is to be inserted there.";
+
+/// What is to be rewritten.
+#[derive(Debug, Clone)]
+pub struct Rewrite {
+    /// The document's name, as it is shown to the model.
+    pub name: String,
+    /// The document.
+    pub text: std::sync::Arc<str>,
+    /// The range, in bytes of `text`, at character boundaries.
+    pub range: Range<usize>,
+    /// What the person wants.
+    pub instruction: String,
+    /// The replacement to improve on.
+    pub previous: Option<String>,
+}
+
+/// Why there is no replacement.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct NotRewritten {
+    /// The cause and the way out, for the person.
+    pub message: String,
+    /// The kind.
+    pub code: ErrorCode,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// Whether the same request may work later.
+    pub retryable: bool,
+}
+
+impl Rewrite {
+    /// Asks the configured model; `progress` gets the replacement so far. Dropping the future closes the connection.
+    ///
+    /// # Errors
+    /// When there is no model, it fails, or it answers with nothing.
+    pub async fn ask(self, settings: &Settings, mut progress: impl FnMut(&str)) -> Result<String, NotRewritten> {
+        let provider = match provider(settings) {
+            Err(why) if why.unset => local().await.ok_or(why)?,
+            configured => configured?,
+        };
+        let instructions = Instructions { system: SYSTEM.to_owned(), tools: [].into() };
+        let message = Message::User { parts: vec![Part::Text { text: self.prompt() }] };
+        let (preamble, messages) = (provider.preamble(&instructions), vec![provider.encode(&message)]);
+        let mut stream = provider.stream(ModelRequest { preamble, messages });
+        let mut answer = String::new();
+        while let Some(event) = stream.next().await {
+            if let ModelEvent::Text(text) | ModelEvent::Refusal(text) = event? {
+                answer.push_str(&text);
+                progress(unfenced(&answer));
+            }
+        }
+        match unfenced(&answer) {
+            "" => Err(NotRewritten::empty()),
+            replacement => Ok(self.with_line_end(replacement)),
+        }
+    }
+
+    fn prompt(&self) -> String {
+        let Range { start, end } = self.range;
+        let begin = self.text.ceil_char_boundary(start.saturating_sub(AROUND));
+        let stop = self.text.floor_char_boundary(end.saturating_add(AROUND));
+        let (before, selected, after) = (&self.text[begin..start], &self.text[start..end], &self.text[end..stop]);
+        let mut prompt = format!("<document name=\"{}\">\n{before}", self.name);
+        let _ = write!(prompt, "<selection>{selected}</selection>{after}\n</document>\n\n");
+        if let Some(previous) = &self.previous {
+            let _ = write!(prompt, "You proposed this replacement before:\n<previous>\n{previous}\n</previous>\n\n");
+        }
+        let _ = write!(prompt, "What the person wants: {}", self.instruction);
+        prompt
+    }
+
+    /// A range of whole lines is replaced by whole lines.
+    fn with_line_end(&self, replacement: &str) -> String {
+        let selected = &self.text[self.range.clone()];
+        let end = if selected.ends_with("\r\n") { "\r\n" } else { "\n" };
+        let lacks_end = selected.ends_with('\n') && !replacement.ends_with('\n');
+        if lacks_end { format!("{replacement}{end}") } else { replacement.to_owned() }
+    }
+}
+
+impl NotRewritten {
+    fn empty() -> Self {
+        Self {
+            message: "the model answered with nothing; try again or say it in other words".to_owned(),
+            code: ErrorCode::Truncated,
+            status: None,
+            retryable: true,
+        }
+    }
+}
+
+impl From<NoProvider> for NotRewritten {
+    fn from(NoProvider { message, code, .. }: NoProvider) -> Self {
+        Self { message, code, status: None, retryable: false }
+    }
+}
+
+impl From<ModelError> for NotRewritten {
+    fn from(ModelError { message, code, status, retryable }: ModelError) -> Self {
+        Self { message, code, status, retryable }
+    }
+}
+
+/// The text without a Markdown fence around all of it, which many models cannot leave out; the end may not be there yet.
+fn unfenced(answer: &str) -> &str {
+    let text = answer.trim_start_matches(['\r', '\n']);
+    let Some(first) = text.trim_start().strip_prefix("```") else { return text };
+    let Some((_language, body)) = first.split_once('\n') else { return "" };
+    match body.trim_end().strip_suffix("```") {
+        Some(body) if body.is_empty() || body.ends_with('\n') => body,
+        _ => body,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rewrite, unfenced};
+
+    fn rewrite(text: &str, selected: &str) -> Rewrite {
+        let start = text.find(selected).expect("the selection is in the text");
+        Rewrite {
+            name: "a.rs".to_owned(),
+            text: text.into(),
+            range: start..start + selected.len(),
+            instruction: "shorter".to_owned(),
+            previous: None,
+        }
+    }
+
+    #[test]
+    fn the_prompt_marks_the_range_and_is_cut_at_characters() {
+        let long = format!("{}{}", "é".repeat(20_000), "here");
+        let prompt = rewrite(&long, "here").prompt();
+        assert!(prompt.contains("<selection>here</selection>") && prompt.len() < 18_000, "{}", prompt.len());
+        let mut again = rewrite("let x = 1;\n", "x");
+        again.previous = Some("y".to_owned());
+        let prompt = again.prompt();
+        assert!(prompt.contains("<document name=\"a.rs\">\nlet <selection>x</selection> = 1;\n"), "{prompt}");
+        assert!(prompt.ends_with("<previous>\ny\n</previous>\n\nWhat the person wants: shorter"), "{prompt}");
+    }
+
+    #[test]
+    fn a_fence_around_the_answer_is_left_out_also_while_it_streams() {
+        for (answer, expected) in [
+            ("x = 1", "x = 1"),
+            ("```rust\nx = 1\n```\n", "x = 1\n"),
+            ("```", ""),
+            ("```rust\nx =", "x ="),
+            ("\n    x", "    x"),
+            ("see ```x```", "see ```x```"),
+        ] {
+            assert_eq!(unfenced(answer), expected, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn whole_lines_are_replaced_by_whole_lines() {
+        assert_eq!(rewrite("a\r\nb\r\n", "a\r\n").with_line_end("x"), "x\r\n");
+        assert_eq!(rewrite("a\nb\n", "a\n").with_line_end("x\n"), "x\n");
+        assert_eq!(rewrite("a\nb\n", "a").with_line_end("x"), "x");
+    }
+}
