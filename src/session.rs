@@ -8,8 +8,8 @@ pub mod check;
 mod checkpoint;
 mod connect;
 mod context;
-mod offers;
 mod inline;
+mod offers;
 pub mod permission;
 mod questions;
 mod resume;
@@ -46,8 +46,8 @@ pub use connect::{
     surroundings,
 };
 pub use context::{Completer, Completion, Mentionable, typed_mention};
-pub use offers::{Candidate, OfferedModel, OfferedProvider, chosen, providers};
 pub use inline::{NotRewritten, Rewrite};
+pub use offers::{Candidate, OfferedModel, OfferedProvider, chosen, providers};
 use permission::Policy;
 use permission::remembered::Remembered;
 use questions::Questions;
