@@ -56,10 +56,10 @@ impl Rewrite {
             Err(why) if why.unset => local().await.ok_or(why)?,
             configured => configured?,
         };
-        let instructions = Instructions { system: SYSTEM.to_owned(), tools: [].into() };
+        let instructions = Instructions { system: SYSTEM.to_owned(), tools: [].into(), conversation: "inline".into() };
         let message = Message::User { parts: vec![Part::Text { text: self.prompt() }] };
         let (preamble, messages) = (provider.preamble(&instructions), vec![provider.encode(&message)]);
-        let mut stream = provider.stream(ModelRequest { preamble, messages });
+        let mut stream = provider.stream(ModelRequest { preamble, messages, may_call: false });
         let mut answer = String::new();
         while let Some(event) = stream.next().await {
             if let ModelEvent::Text(text) | ModelEvent::Refusal(text) = event? {
