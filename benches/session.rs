@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tandem::agent::event::AgentEvent;
 use tandem::config::{Environment, Settings, Sources};
 use tandem::model::{Provider, rehearsal};
-use tandem::session::{Command, Prompt, Session, Sessions, Setup, Start, setup};
+use tandem::session::event::SessionEvent;
+use tandem::session::{Prompt, Session, Sessions, Setup, Start, setup};
 use tandem::text::Encoding;
 use tandem::workspace::{Documents, NoEditor, Root, StateFolder, Workspace};
 use tokio::runtime::{Builder, Runtime};
@@ -132,6 +133,7 @@ async fn replay(setup: Setup) {
     let session = Session::start(setup, sender, &CancellationToken::new());
     let mut answers = 0;
     while let Some((_, event)) = events.recv().await {
+        let SessionEvent::Agent(event) = event else { continue };
         match event {
             AgentEvent::TextDelta { .. } => answers += 1,
             AgentEvent::Resumed { .. } => break,
@@ -180,9 +182,10 @@ async fn turn(setup: Setup) -> Duration {
     let (sender, mut events) = mpsc::channel(256);
     let session = Session::start(setup, sender, &CancellationToken::new());
     let begun = Instant::now();
-    session.send(Command::Prompt(Prompt::text("read it all".to_owned()))).expect("it has just begun");
+    session.prompt("p".into(), Prompt::text("read it all"), Arc::default()).expect("it has just begun");
     let done = loop {
-        match events.recv().await.expect("a turn has an end").1 {
+        let SessionEvent::Agent(event) = events.recv().await.expect("a turn has an end").1 else { continue };
+        match event {
             AgentEvent::Done { iterations, .. } => break iterations,
             AgentEvent::Error { message, .. } | AgentEvent::Notice { message } => panic!("{message}"),
             _ => {}

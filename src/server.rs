@@ -12,17 +12,17 @@ mod conversation;
 mod dispatch;
 mod documents;
 mod events;
+mod front_end;
 mod handshake;
 mod inline;
 mod lsp;
 mod models;
 mod options;
 mod permission;
+mod problems;
+mod prompts;
 mod review;
 mod sessions;
-mod slash;
-mod status;
-mod turns;
 mod updates;
 mod wire;
 
@@ -36,13 +36,15 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::event::AgentEvent;
 use crate::config::Settings;
 use crate::rpc::{self, Framing, Incoming, Peer};
 use crate::session::SessionId;
+use crate::session::event::SessionEvent;
 use crate::workspace::{Documents, Editor, NoEditor};
 use conversation::Conversation;
+use front_end::{AcpClient, FrontEnd, PluginClient};
 use handshake::Client;
+use permission::Requests;
 
 /// Events of all sessions that may wait for the server.
 const EVENTS: usize = 32;
@@ -121,8 +123,10 @@ struct Server {
     options: serde_json::Value,
     load: LoadSettings,
     conversations: HashMap<SessionId, Conversation>,
-    plain: lsp::Plain,
-    events: mpsc::Sender<(SessionId, AgentEvent)>,
+    /// The permission requests that wait for the person.
+    requests: Requests,
+    chats: lsp::Chats,
+    events: mpsc::Sender<(SessionId, SessionEvent)>,
     /// Inline edits that run.
     inlines: Vec<inline::Inline>,
     tasks: JoinSet<()>,
@@ -135,10 +139,11 @@ struct Server {
 }
 
 impl Server {
-    fn new(carrier: Carrier, peer: Peer, events: mpsc::Sender<(SessionId, AgentEvent)>, load: LoadSettings) -> Self {
+    fn new(carrier: Carrier, peer: Peer, events: mpsc::Sender<(SessionId, SessionEvent)>, load: LoadSettings) -> Self {
         Self {
             carrier,
-            plain: lsp::Plain::default(),
+            requests: Requests::default(),
+            chats: lsp::Chats::default(),
             peer,
             phase: Phase::Fresh,
             client: Client::default(),
@@ -158,7 +163,7 @@ impl Server {
         }
     }
 
-    async fn run(&mut self, mut inbox: rpc::Inbox, mut events: mpsc::Receiver<(SessionId, AgentEvent)>) -> Ended {
+    async fn run(&mut self, mut inbox: rpc::Inbox, mut events: mpsc::Receiver<(SessionId, SessionEvent)>) -> Ended {
         let peer = self.peer.clone();
         let mut batch = Vec::with_capacity(EVENTS);
         let mut terminated = std::pin::pin!(terminated());
@@ -176,9 +181,9 @@ impl Server {
                     }
                 }
                 () = peer.drained(), if !(updates && answers) => {}
-                Some((question, permission)) = self.plain.decided.recv() => {
+                Some((request, permission)) = self.requests.decided() => {
                     // A code action may have been quicker.
-                    let _answered = self.answer_question(Some(&question), permission);
+                    let _answered = self.requests.answer(Some(&request), permission);
                 }
                 Some(ended) = self.tasks.join_next() => told(ended),
                 Some(ended) = self.closing.join_next() => told(ended),
@@ -189,6 +194,14 @@ impl Server {
             }
         }
         self.ended.clone().unwrap_or(Ended::Well)
+    }
+
+    /// Shows a conversation of this client's.
+    fn front_end(&self, id: &SessionId) -> Box<dyn FrontEnd> {
+        match self.carrier {
+            Carrier::Lsp => Box::new(PluginClient::new(self.peer.clone(), id)),
+            Carrier::Acp => Box::new(AcpClient::new(self.peer.clone(), id)),
+        }
     }
 
     fn incoming(&mut self, incoming: Incoming) {
@@ -217,7 +230,9 @@ impl Server {
 
 /// A task that broke is at least in the log.
 fn told(ended: Result<(), JoinError>) {
-    if let Err(error) = ended {
+    if let Err(error) = ended
+        && !error.is_cancelled()
+    {
         tracing::error!("a task of the server broke: {error}");
     }
 }

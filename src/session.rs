@@ -1,43 +1,50 @@
 //! One actor per conversation: it owns the history, starts turns, and answers what rules and modes can answer.
 //!
-//! Commands come in through a bounded mailbox, events leave through a bounded channel shared by all sessions. The
-//! actor never waits for the reader of its events while a command is at the door, so a cancel is heard however slow
-//! the editor is. Each turn is a task of its own: a panic becomes an error event, never a dead session.
+//! It is the only owner of the mode, the model, the effort, the queue, the steering messages and the running turn;
+//! everybody else sees the [`State`] it publishes. Prompts come in through a bounded mailbox, changes and cancels beside
+//! it ([`Control`]), events leave through a bounded channel shared by all sessions. The actor never waits for the reader
+//! of its events while something comes in, so a cancel works however slow the editor is. Each turn is a task of its own:
+//! a panic becomes an error event, never a dead session.
 
 pub mod check;
 mod checkpoint;
 mod connect;
 mod context;
+mod control;
+pub mod event;
+mod handle;
 mod inline;
 mod offers;
 pub mod permission;
 mod questions;
+mod queue;
 mod resume;
 mod run;
 mod servers;
+mod slash;
+mod state;
 mod store;
 mod turns;
 
-use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::event::{AgentEvent, Termination, Usage};
+use crate::agent::event::{AgentEvent, Termination, ToolKind, Usage};
 use crate::agent::prompt;
 pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Guidance, Limits, Spent, Steer, Step};
 use crate::config::{Mode, Settings};
 pub use crate::model::Effort;
-use crate::model::{ErrorCode, Instructions, Message, Preamble, Provider, ToolSpec};
+use crate::model::{Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::tools::process::Shell;
-use crate::tools::{Redactor, Tool, ToolKind, mcp};
+use crate::tools::{Redactor, Tool, mcp};
 use crate::workspace::{Skill, Workspace};
 use checkpoint::Checkpoints;
 pub use checkpoint::{Left, Review, ReviewError, Reviewed, ReviewedFile, ReviewedTurn, Selection, Undoable};
@@ -46,154 +53,65 @@ pub use connect::{
     surroundings,
 };
 pub use context::{Completer, Completion, Mentionable, typed_mention};
+use control::Control;
+pub use control::{Change, ChangeError};
+use event::{Failure, PromptId, SessionEvent, State, Used};
+use handle::{Command, Sent};
+pub use handle::{Session, SessionBusy};
 pub use inline::{NotRewritten, Rewrite};
 pub use offers::{Candidate, OfferedModel, OfferedProvider, chosen, providers};
 use permission::Policy;
 use permission::remembered::Remembered;
 use questions::Questions;
+use slash::Commands;
+pub use slash::Offered;
 use store::Journal;
 pub use store::{Listed, Sessions, StoreError};
 
 /// Names a conversation.
 pub type SessionId = Arc<str>;
 
-/// Commands that may wait for a session before the sender waits too.
-const MAILBOX: usize = 32;
 /// Steps that may wait between a turn and its session.
 const STEPS: usize = 32;
 /// What stands in the history where a turn ended without an answer: many chat templates refuse a conversation in which
 /// the roles do not take turns.
 const UNANSWERED: &str = "(no answer)";
 
-/// What can be asked of a session.
-#[derive(Debug)]
-pub enum Command {
-    /// Start a turn. The caller makes sure that none runs; one that does is an error event.
-    Prompt(Prompt),
-    /// Say something to the running turn; told when it has joined, dropped when no turn takes it.
-    Steer(Prompt, oneshot::Sender<()>),
-    /// Start a turn that makes the conversation shorter, as [`Command::Prompt`] starts one.
-    Compact,
-    /// Stop the turn, if one runs.
-    Cancel,
-    /// Change the mode, also of a running turn.
-    SetMode(Mode),
-    /// Another model answers from the next prompt on, thinking this hard (`None`: as configured); a running turn ends
-    /// with the one it began with.
-    SetModel(Provider, Option<Effort>),
-    /// List, keep, reject, undo or redo changes. Only listing works while a turn runs.
-    Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
-}
-
-/// The handle of a session. The session ends when the handle is dropped.
-pub struct Session {
-    mailbox: mpsc::Sender<Command>,
-    /// Counts the cancels in the mailbox: a prompt that is being put together does not wait for its turn to hear of one.
-    cancels: watch::Sender<u64>,
-    undoable: watch::Receiver<Undoable>,
-    completer: Completer,
-    end: CancellationToken,
-    task: JoinHandle<()>,
-}
-
-impl Session {
-    /// Starts a conversation whose events go to `events`.
-    #[must_use]
-    pub fn start(setup: Setup, events: mpsc::Sender<(SessionId, AgentEvent)>, parent: &CancellationToken) -> Self {
-        let (mailbox, commands) = mpsc::channel(MAILBOX);
-        let end = parent.child_token();
-        let (changed, undoable) = watch::channel(Undoable::default());
-        let (id, told) = (Arc::clone(&setup.id), events.clone());
-        let completer = Completer::new(setup.workspace.clone(), end.clone());
-        let (cancels, cancelled) = watch::channel(0);
-        let actor = Actor::new(setup, events, changed, Cancels { sent: cancelled, heard: 0 }, end.clone());
-        let task = tokio::spawn(async move {
-            if AssertUnwindSafe(actor.run(commands)).catch_unwind().await.is_err() {
-                broke(&id, &told).await;
-            }
-        });
-        Self { mailbox, cancels, undoable, completer, end, task }
+/// The last event of a turn that failed before it began.
+fn failed() -> AgentEvent {
+    AgentEvent::Done {
+        final_text: String::new(),
+        termination_reason: Termination::Error,
+        iterations: 0,
+        usage: Usage::default(),
     }
-
-    /// Hands a command over; a session with a full mailbox is told as an error.
-    ///
-    /// # Errors
-    /// When the session is gone or does not keep up.
-    pub fn send(&self, command: Command) -> Result<(), SessionBusy> {
-        if matches!(command, Command::Prompt(_)) {
-            self.completer.forget();
-        }
-        let is_cancel = matches!(command, Command::Cancel);
-        self.mailbox.try_send(command).map_err(|_full| SessionBusy)?;
-        if is_cancel {
-            self.cancels.send_modify(|count| *count += 1);
-        }
-        Ok(())
-    }
-
-    /// What there is to undo and to redo.
-    #[must_use]
-    pub fn undoable(&self) -> Undoable {
-        *self.undoable.borrow()
-    }
-
-    /// Offers what a prompt can mention.
-    #[must_use]
-    pub fn completer(&self) -> Completer {
-        self.completer.clone()
-    }
-
-    /// Stops the running turn, if any, and waits until the session is gone.
-    pub async fn close(self) {
-        self.end.cancel();
-        drop(self.mailbox);
-        if let Err(error) = self.task.await {
-            tracing::error!("a session broke: {error}");
-        }
-    }
-}
-
-/// A session that panicked is over, and whoever waits for it learns so.
-async fn broke(id: &SessionId, events: &mpsc::Sender<(SessionId, AgentEvent)>) {
-    tracing::error!("session {id} broke");
-    let message = "the session broke (a bug of tandem; its log has the cause): begin or load a session".to_owned();
-    for event in failed(message, ErrorCode::Internal) {
-        let _nobody_listens = events.send((Arc::clone(id), event)).await;
-    }
-}
-
-/// The events of a turn that failed before it began.
-fn failed(message: String, code: ErrorCode) -> [AgentEvent; 2] {
-    [
-        AgentEvent::Error { message, code, status: None, retryable: false },
-        AgentEvent::Done {
-            final_text: String::new(),
-            termination_reason: Termination::Error,
-            iterations: 0,
-            usage: Usage::default(),
-        },
-    ]
-}
-
-/// The session is gone or does not keep up with its commands.
-#[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("the session is gone or does not keep up; try again, or begin another one")]
-pub struct SessionBusy;
-
-/// The cancels that were sent, and how many of them were taken out of the mailbox.
-struct Cancels {
-    sent: watch::Receiver<u64>,
-    heard: u64,
 }
 
 /// A turn under way.
 struct Running {
+    /// The prompt it runs for.
+    prompt: PromptId,
+    /// Its name.
+    name: String,
     steps: mpsc::Receiver<Step>,
     task: JoinHandle<()>,
     cancel: CancellationToken,
     steering: mpsc::Sender<Steer>,
+    /// Messages that have not joined.
+    steers: Vec<Steered>,
     questions: Questions,
+    /// Calls that may change something now, by id.
+    changing: HashMap<String, ToolKind>,
+    failure: Option<Failure>,
     done: bool,
+}
+
+/// A message on its way into the running turn.
+struct Steered {
+    id: PromptId,
+    said: Arc<Value>,
+    /// Who closes it before the turn has taken the message has it back.
+    taken: oneshot::Receiver<()>,
 }
 
 struct Actor {
@@ -232,21 +150,35 @@ struct Actor {
     start: Start,
     keeps_mode: bool,
     models: Option<Settings>,
+    settings: Settings,
+    /// The models to choose from.
+    choices: Arc<[String]>,
+    commands: Commands,
     /// What the person did since the last message, for the model.
     remarks: Vec<String>,
     running: Option<Running>,
-    outgoing: VecDeque<AgentEvent>,
-    events: mpsc::Sender<(SessionId, AgentEvent)>,
-    cancels: Cancels,
+    /// Prompts that wait for their turn.
+    queue: VecDeque<queue::Queued>,
+    /// Turns since the last prompt that were for something else.
+    others: u32,
+    /// How many tokens the model reads at once, where that is known.
+    window: Option<u64>,
+    used: Option<Used>,
+    outgoing: VecDeque<SessionEvent>,
+    events: mpsc::Sender<(SessionId, SessionEvent)>,
+    control: Arc<Control>,
+    /// Changes that were taken and not answered.
+    taken: Vec<control::Taken>,
+    published: watch::Sender<State>,
     end: CancellationToken,
 }
 
 impl Actor {
     fn new(
         setup: Setup,
-        events: mpsc::Sender<(SessionId, AgentEvent)>,
+        events: mpsc::Sender<(SessionId, SessionEvent)>,
         undoable: watch::Sender<Undoable>,
-        cancels: Cancels,
+        control: Arc<Control>,
         end: CancellationToken,
     ) -> Self {
         let id = Arc::clone(&setup.id);
@@ -255,6 +187,8 @@ impl Actor {
             better.spawn(offers::better(provider.clone()));
         }
         let folders = setup.workspace.roots().iter().map(|root| root.path().to_owned()).collect();
+        let commands = Commands { own: setup.settings.commands(), skills: Arc::clone(&setup.skills) };
+        let state = State::initial(&setup);
         Self {
             id: setup.id,
             model: setup.provider.map(|provider| Model::new(provider, &id, &setup.workspace, &setup.tools)),
@@ -284,11 +218,20 @@ impl Actor {
             start: setup.start,
             keeps_mode: setup.keeps_mode,
             models: setup.models,
+            settings: setup.settings,
+            choices: Arc::clone(&state.models),
+            commands,
             remarks: Vec::new(),
             running: None,
+            queue: VecDeque::new(),
+            others: 0,
+            window: None,
+            used: None,
             outgoing: VecDeque::new(),
             events,
-            cancels,
+            control,
+            taken: Vec::new(),
+            published: watch::Sender::new(state),
             end,
         }
     }

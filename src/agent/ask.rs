@@ -1,42 +1,62 @@
-//! Showing what a call is going to do, and asking before it does it.
+//! Permission: showing what a call is going to do, and asking before it does it.
 //!
 //! Every call is asked about, here and nowhere else; whether a person has to answer or the mode and the rules do is
-//! decided by whoever holds the other end. No answer is no. What may run then is what was shown: the context that comes
-//! back lets the tool touch these files alone. The same way it is asked whether a turn goes on that a guard has stopped.
+//! decided by whoever receives the request. No answer is no. What may run then is what was shown: the returned context lets
+//! the tool touch these files alone. A turn that a guard has stopped asks the same way whether it goes on.
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::event::{AgentEvent, GO_ON, Permission};
-use super::schedule::Work;
 use super::steps::Steps;
-use crate::tools::{Preview, ToolContext, ToolError, ToolKind};
+use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind};
 
-/// What the call may run with, else what the model is told.
+/// A call that wants to run.
+pub(super) struct Wish<'a> {
+    pub call_id: &'a str,
+    pub name: &'a str,
+    pub tool: &'a dyn Tool,
+    pub arguments: &'a serde_json::Value,
+}
+
+/// The context the call may run with, else what the model is told. `asking` is true while a person has to answer.
 pub(super) async fn ask(
-    call_id: &str,
-    name: &str,
-    work: &Work,
+    wish: Wish<'_>,
     context: &ToolContext,
     steps: &Steps,
+    asking: &watch::Sender<bool>,
 ) -> Result<ToolContext, String> {
-    let kind = work.tool.kind();
-    let preview = work.tool.preview(context, &work.arguments).await.map_err(|ToolError(why)| why)?;
+    let Wish { call_id, name, tool, arguments } = wish;
+    let kind = tool.kind();
+    let preview = tool.preview(context, arguments).await.map_err(|ToolError(why)| why)?;
     steps.event(AgentEvent::ToolPreview { call_id: call_id.to_owned(), kind, preview: preview.clone() }).await;
     let decided = Arc::new(preview.clone());
     let (reply, answer) = oneshot::channel();
-    let question = AgentEvent::PermissionRequested {
+    let (asked, is_asked) = oneshot::channel();
+    let request = AgentEvent::PermissionRequested {
         call_id: call_id.to_owned(),
         name: name.to_owned(),
         kind,
         preview: Box::new(preview),
         rule: None,
         reply: Some(reply),
+        asked: Some(asked),
     };
-    steps.event(question).await;
-    let outcome = decision(answer, &context.cancel).await;
+    steps.event(request).await;
+    let note = async {
+        // Only a call that waits for nobody drops it.
+        if is_asked.await.is_ok() {
+            asking.send_replace(true);
+        }
+        std::future::pending().await
+    };
+    let outcome = tokio::select! {
+        outcome = decision(answer, &context.cancel) => outcome,
+        never = note => never,
+    };
+    asking.send_replace(false);
     steps.event(AgentEvent::PermissionResolved { call_id: call_id.to_owned(), outcome: outcome.clone() }).await;
     match outcome {
         Permission::AllowOnce | Permission::AllowAlways(_) => {
@@ -67,6 +87,7 @@ pub(super) async fn go_on(call_id: String, why: &str, cancel: &CancellationToken
         preview: Box::new(preview),
         rule: None,
         reply: Some(reply),
+        asked: None,
     };
     steps.event(question).await;
     let outcome = decision(answer, cancel).await;

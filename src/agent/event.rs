@@ -61,6 +61,9 @@ pub enum AgentEvent {
     UserMessage {
         /// The words.
         content: String,
+        /// The prompt, where it joined the running turn.
+        #[serde(skip)]
+        prompt: Option<Arc<str>>,
     },
     /// Text of the answer.
     TextDelta {
@@ -151,6 +154,9 @@ pub enum AgentEvent {
         /// Where the answer goes.
         #[serde(skip)]
         reply: Option<oneshot::Sender<Permission>>,
+        /// Told that a person has to answer.
+        #[serde(skip)]
+        asked: Option<oneshot::Sender<()>>,
     },
     /// The person (or a rule) answered.
     PermissionResolved {

@@ -1,8 +1,9 @@
 //! Running the calls of one answer: read-only ones side by side, changing ones in order and alone.
 //!
-//! Invariants: every call that was added gets exactly one [`Outcome`]; a changing call starts only when all calls
-//! before it have ended, and nothing starts while it runs; a panic in a tool fails that call only; after cancellation
-//! no new call starts, and a changing call that already runs is let finish (it looks at the token itself).
+//! Invariants: every call that was added gets exactly one [`Outcome`]; a changing call runs only when all calls before it
+//! have ended, and nothing else runs then; while a changing call waits for a person, the read-only calls behind it run and
+//! no other one; a panic in a tool fails that call only; after cancellation no new call starts, and a changing call that
+//! already runs is let finish (it looks at the token itself).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -11,10 +12,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-use super::ask::ask;
+use super::ask::{Wish, ask};
 use super::event::{AgentEvent, ExecutionResult};
 use super::guidance::Guidance;
 use super::steps::Steps;
@@ -55,17 +56,40 @@ pub(super) struct Outcome {
     pub ran: Duration,
 }
 
+/// How many read-only calls run side by side; a changing call takes all permits.
+#[derive(Clone)]
+pub(super) struct Permits {
+    semaphore: Arc<Semaphore>,
+    all: u32,
+}
+
+impl Permits {
+    /// So many, but one at least.
+    pub fn new(count: usize) -> Self {
+        let all = u32::try_from(count).unwrap_or(u32::MAX).clamp(1, u32::from(u16::MAX));
+        Self { semaphore: Arc::new(Semaphore::new(all as usize)), all }
+    }
+
+    async fn acquire(&self, read_only: bool) -> Option<OwnedSemaphorePermit> {
+        let count = if read_only { 1 } else { self.all };
+        Arc::clone(&self.semaphore).acquire_many_owned(count).await.ok()
+    }
+}
+
 /// The calls of one answer.
 pub(super) struct Schedule {
     context: ToolContext,
     guidance: Guidance,
     steps: Steps,
-    places: Arc<Semaphore>,
+    permits: Permits,
     waiting: VecDeque<(Call, Instant)>,
     running: JoinSet<Outcome>,
     started: BTreeMap<Id, Running>,
     done: BTreeMap<usize, Outcome>,
     writing: bool,
+    /// Whether the changing call waits for a person.
+    asking: watch::Sender<bool>,
+    asked: watch::Receiver<bool>,
 }
 
 /// A task that ended, well or not.
@@ -80,18 +104,21 @@ struct Running {
 }
 
 impl Schedule {
-    /// An empty schedule whose read-only calls share `places`.
-    pub fn new(context: ToolContext, guidance: Guidance, steps: Steps, places: Arc<Semaphore>) -> Self {
+    /// An empty schedule whose calls share `permits`.
+    pub fn new(context: ToolContext, guidance: Guidance, steps: Steps, permits: Permits) -> Self {
+        let (asking, asked) = watch::channel(false);
         Self {
             context,
             guidance,
             steps,
-            places,
+            permits,
             waiting: VecDeque::new(),
             running: JoinSet::new(),
             started: BTreeMap::new(),
             done: BTreeMap::new(),
             writing: false,
+            asking,
+            asked,
         }
     }
 
@@ -108,7 +135,12 @@ impl Schedule {
 
     /// Waits until a running call ends. Cancel safe: what it gives has to go to [`Schedule::settle`].
     pub async fn ended(&mut self) -> Option<Ended> {
-        self.running.join_next_with_id().await
+        loop {
+            tokio::select! {
+                ended = self.running.join_next_with_id() => return ended,
+                Ok(()) = self.asked.changed() => self.start_what_may(),
+            }
+        }
     }
 
     /// Tells how a call ended, and starts what waited for it.
@@ -145,25 +177,36 @@ impl Schedule {
     }
 
     fn start_what_may(&mut self) {
-        while !self.context.cancel.is_cancelled() && !self.writing {
-            let Some((call, _)) = self.waiting.front() else { return };
-            let read_only = call.work.as_ref().is_ok_and(|work| work.tool.kind().is_read_only());
+        let mut next = 0;
+        while !self.context.cancel.is_cancelled()
+            && let Some((call, _)) = self.waiting.get(next)
+        {
             // What cannot run takes its turn among the changing ones: its answer is immediate anyway.
-            if !read_only && self.is_running() {
-                return;
-            }
-            if let Some((call, since)) = self.waiting.pop_front() {
+            let read_only = call.work.as_ref().is_ok_and(|work| work.tool.kind().is_read_only());
+            let waits_for_person = self.writing && *self.asked.borrow();
+            let may_start = if read_only { !self.writing || waits_for_person } else { !self.is_running() };
+            if may_start && let Some((call, since)) = self.waiting.remove(next) {
                 self.start(call, since, read_only);
+            } else if waits_for_person {
+                next += 1;
+            } else {
+                return;
             }
         }
     }
 
     fn start(&mut self, call: Call, since: Instant, read_only: bool) {
-        self.writing = !read_only;
-        let places = read_only.then(|| Arc::clone(&self.places));
+        self.writing |= !read_only;
         let (slot, id, name) = (call.slot, call.id.clone(), call.name.clone());
-        let (context, guidance, steps) = (self.context.clone(), self.guidance.clone(), self.steps.clone());
-        let abort = self.running.spawn(execute(call, since, places, context, guidance, steps));
+        let run = Run {
+            permits: self.permits.clone(),
+            context: self.context.clone(),
+            guidance: self.guidance.clone(),
+            steps: self.steps.clone(),
+            asking: if read_only { watch::Sender::new(false) } else { self.asking.clone() },
+            read_only,
+        };
+        let abort = self.running.spawn(execute(call, since, run));
         self.started.insert(abort.id(), Running { slot, id, name, read_only, abort });
     }
 
@@ -222,26 +265,32 @@ impl Outcome {
     }
 }
 
-async fn execute(
-    call: Call,
-    since: Instant,
-    places: Option<Arc<Semaphore>>,
+/// What a call runs with.
+struct Run {
+    permits: Permits,
     context: ToolContext,
     guidance: Guidance,
     steps: Steps,
-) -> Outcome {
+    asking: watch::Sender<bool>,
+    read_only: bool,
+}
+
+async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
+    let Run { permits, context, guidance, steps, asking, read_only } = run;
     let work = match call.work {
         Ok(work) => work,
         Err(why) => return Outcome::failed(call.id, call.name, why),
     };
-    let context = match ask(&call.id, &call.name, &work, &context, &steps).await {
+    let wish = Wish { call_id: &call.id, name: &call.name, tool: &*work.tool, arguments: &work.arguments };
+    let context = match ask(wish, &context, &steps, &asking).await {
         Ok(context) => context,
         Err(why) => return Outcome::failed(call.id, call.name, why),
     };
-    let place = match &places {
-        Some(places) => places.acquire().await.ok(),
-        None => None,
-    };
+    let permit = permits.acquire(read_only).await;
+    // Cancelled while it waited for the calls that overtook it.
+    if context.cancel.is_cancelled() {
+        return Outcome::failed(call.id, call.name, CANCELLED.to_owned());
+    }
     let wait = since.elapsed();
     steps
         .event(AgentEvent::ToolExecutionStart {
@@ -256,7 +305,7 @@ async fn execute(
         answer = work.tool.run(&context, &work.arguments) => answer,
         never = tell_live(&call.id, &context.live, &steps) => match never {},
     };
-    drop(place);
+    drop(permit);
     let (mut result, plan) = match answer {
         Ok(ToolOutput { content, diffs, changes, locations, plan, notices, failed }) => {
             for message in notices {

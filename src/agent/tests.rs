@@ -411,7 +411,7 @@ async fn what_is_said_meanwhile_joins_after_the_current_tools_and_keeps_the_turn
     let mut say = |play: &Play, words: &str| {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let parts = vec![Part::Text { text: words.into() }];
-        play.steering.try_send(Steer { words: words.into(), parts, joined: sender }).unwrap();
+        play.steering.try_send(Steer { prompt: "p".into(), words: words.into(), parts, joined: sender }).unwrap();
         joined.push(receiver);
     };
     play.until("start a").await;
@@ -428,7 +428,7 @@ async fn what_is_said_meanwhile_joins_after_the_current_tools_and_keeps_the_turn
     assert_eq!(requests.len(), 3);
     assert!(joined.iter_mut().all(|joined| joined.try_recv().is_ok()));
     let (sender, late) = tokio::sync::oneshot::channel();
-    drop(play.steering.try_send(Steer { words: String::new(), parts: Vec::new(), joined: sender }));
+    drop(play.steering.try_send(Steer { prompt: "p".into(), words: String::new(), parts: Vec::new(), joined: sender }));
     assert!(late.await.is_err(), "who comes too late is told");
 }
 

@@ -6,7 +6,7 @@ mod room;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 pub use self::limits::{Allowance, Limits, Spent};
@@ -17,7 +17,7 @@ use super::ask;
 use super::event::{AgentEvent, ExecutionResult, GO_ON, Termination};
 use super::guard::Guard;
 use super::guidance::Guidance;
-use super::schedule::{Outcome, Schedule};
+use super::schedule::{Outcome, Permits, Schedule};
 use super::steps::{Step, Steps};
 use crate::model::{
     ErrorCode, Message, ModelError, ModelRequest, Part, Preamble, Provider, ToolCall, ToolResult, Usage,
@@ -62,11 +62,13 @@ pub struct Turn {
 /// A message that joins a running turn.
 #[derive(Debug)]
 pub struct Steer {
+    /// Its name.
+    pub prompt: Arc<str>,
     /// The person's words, as they are shown.
     pub words: String,
     /// What the model reads.
     pub parts: Vec<Part>,
-    /// Told when the message has joined; dropped when the turn ends before.
+    /// Told that the turn takes the message. Fails when it was withdrawn; dropped when the turn ends before.
     pub joined: oneshot::Sender<()>,
 }
 
@@ -79,7 +81,7 @@ pub async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
     let mut state = State {
         messages: turn.history.clone(),
         call_ids: turn.history.iter().flat_map(|entry| call_ids(entry.outline())).collect(),
-        places: Arc::new(Semaphore::new(turn.limits.parallel.max(1))),
+        permits: Permits::new(turn.limits.parallel),
         guard: Guard::default(),
         spent: Spent::default(),
         usage: Usage::default(),
@@ -127,7 +129,7 @@ struct State {
     messages: Vec<Arc<Entry>>,
     /// The ids of all calls in `messages`.
     call_ids: HashSet<String>,
-    places: Arc<Semaphore>,
+    permits: Permits,
     guard: Guard,
     /// What counts for its limits.
     spent: Spent,
@@ -181,11 +183,12 @@ impl State {
     /// What the person said meanwhile joins the conversation; tells whether there was any.
     async fn join(&mut self) -> bool {
         let mut any = false;
-        while let Ok(Steer { words, parts, joined }) = self.turn.steering.try_recv() {
-            any = true;
-            self.steps.event(AgentEvent::UserMessage { content: words }).await;
-            self.push(Message::User { parts }).await;
-            let _asker_gone = joined.send(());
+        while let Ok(Steer { prompt, words, parts, joined }) = self.turn.steering.try_recv() {
+            if joined.send(()).is_ok() {
+                any = true;
+                self.steps.event(AgentEvent::UserMessage { content: words, prompt: Some(prompt) }).await;
+                self.push(Message::User { parts }).await;
+            }
         }
         any
     }
@@ -218,7 +221,7 @@ impl State {
             may_call: true,
         };
         let (context, guidance) = (self.turn.context.clone(), self.turn.guidance.clone());
-        let mut schedule = Schedule::new(context, guidance, self.steps.clone(), Arc::clone(&self.places));
+        let mut schedule = Schedule::new(context, guidance, self.steps.clone(), self.permits.clone());
         let sent = self.size();
         let answer = listen(&self.turn, request, &self.call_ids, &mut schedule, &self.steps).await;
         self.learn_window(&answer.end).await;

@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::{Failure, Outcome, sessions};
 use crate::agent::event::{AgentEvent, Grant, Permission, Preview, Scope, Termination, ToolKind};
 use crate::config::{Environment, Flags, Mode, Settings, Sources};
-use crate::session::{Command, Prompt, Session, SessionId, Setup, Start, new_id, rule_problems, setup};
+use crate::session::event::SessionEvent;
+use crate::session::{Change, Prompt, Session, SessionId, Setup, Start, new_id, rule_problems, setup};
 use crate::text::{Encoding, display, unified};
 use crate::workspace::{Documents, NoEditor, Root, Workspace};
 
@@ -66,9 +67,9 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let setup = Setup { keeps_mode: false, models: setup.models.filter(|_| args.model.is_none()), ..setup };
     let session = Session::start(setup, sender, &CancellationToken::new());
     if let (Start::New, Some(mode)) = (start, args.mode) {
-        session.send(Command::SetMode(mode))?;
+        drop(session.change(Change::Mode(mode)));
     }
-    session.send(Command::Prompt(Prompt::text(prompt)))?;
+    session.prompt("run".into(), Prompt::text(prompt), Arc::default())?;
     let reason = follow(&session, events, &mut terminal).await.map_err(unread)?;
     session.close().await;
     Ok(match reason {
@@ -114,7 +115,7 @@ fn words(args: &Args) -> Result<String, Failure> {
 /// Shows events until the last one, and lets Ctrl-C cancel.
 async fn follow(
     session: &Session,
-    mut events: mpsc::Receiver<(Arc<str>, AgentEvent)>,
+    mut events: mpsc::Receiver<(SessionId, SessionEvent)>,
     terminal: &mut Terminal,
 ) -> anyhow::Result<Termination> {
     // One listener from the first to the last: an interrupt may come while an event is being shown.
@@ -124,10 +125,15 @@ async fn follow(
             interrupted = &mut interrupt => {
                 interrupted?;
                 interrupt.set(tokio::signal::ctrl_c());
-                session.send(Command::Cancel)?;
+                session.cancel();
             }
             event = events.recv() => {
-                let Some((_, event)) = event else { anyhow::bail!("the session ended without a word") };
+                let event = match event {
+                    Some((_, SessionEvent::Agent(event))) => event,
+                    Some((_, SessionEvent::Broke(failure))) => anyhow::bail!(failure.message),
+                    Some(_) => continue,
+                    None => anyhow::bail!("internal error: the session ended without reporting a cause"),
+                };
                 let done = match &event {
                     AgentEvent::Done { termination_reason, .. } => Some(*termination_reason),
                     _ => None,

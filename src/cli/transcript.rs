@@ -32,7 +32,7 @@ pub(super) fn markdown(events: &[AgentEvent]) -> String {
 impl Transcript {
     fn event(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::UserMessage { content } => {
+            AgentEvent::UserMessage { content, .. } => {
                 self.voice = Voice::Nobody;
                 self.block(Voice::Person, content.trim());
             }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_conversation_reads_like_one() {
         let mut events = vec![
-            AgentEvent::UserMessage { content: "change it\n".to_owned() },
+            AgentEvent::UserMessage { content: "change it\n".to_owned(), prompt: None },
             AgentEvent::TextDelta { content: "I will.".to_owned() },
         ];
         events.extend(changed("Edit a.rs", vec![diff("/w/a.rs", Some("one\n"), "two\n")]));

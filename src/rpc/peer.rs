@@ -64,12 +64,6 @@ impl Peer {
         }
     }
 
-    /// The client no longer wants the answer to this request: sets [`crate::rpc::Responder::cancelled`].
-    /// One that is answered already cannot be cancelled.
-    pub fn cancel(&self, id: &RequestId) {
-        self.pending().cancel(id);
-    }
-
     /// Answers something that was no message.
     pub fn reject(&self, malformed: &Malformed) {
         let error = ResponseError { code: malformed.code as i32, message: malformed.message.clone(), data: None };

@@ -9,7 +9,7 @@ use crate::session::{Completion, Mentionable};
 impl Server {
     pub(super) fn complete(&mut self, responder: Responder, params: &Params) {
         let asked = read::<ext::Complete>(params).and_then(|request| {
-            let completer = self.conversation(&request.session_id)?.completer();
+            let completer = self.conversation(&request.session_id)?.session.completer();
             Ok((completer, request.query))
         });
         let (completer, query) = match asked {

@@ -1,96 +1,56 @@
-//! The `session/*` methods: between the wire's sessions and ours.
+//! The conversations of a connection: a session, the front end that shows it, and the requests that wait for it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::client_files::{FileAccess, SessionEditor};
 use super::dispatch::{Answer, error, read};
 use super::documents::path_of;
-use super::events::Shown;
-use super::slash::Commands;
-use super::turns::Waiting;
+use super::front_end::FrontEnd;
+use super::prompts::Prompts;
 use super::wire::{config_options, mcp_server, modes};
 use super::{Carrier, Server};
-use crate::config::{McpServer, Mode, Settings};
+use crate::agent::event::Termination;
+use crate::config::McpServer;
 use crate::protocol::acp;
-use crate::rpc::{ErrorCode, Params, Peer, Responder, ResponseError};
-use crate::session::{self, Command, Completer, Effort, Session, SessionBusy, SessionId, Start, Undoable};
+use crate::rpc::{ErrorCode, Params, Responder, ResponseError};
+use crate::session::event::Failure;
+use crate::session::{self, Session, SessionId, Start};
 use crate::workspace::{Editor, Root, Workspace};
 
-/// A session as its client knows it.
+/// A session and its client.
 pub(super) struct Conversation {
-    session: Session,
-    pub mode: Mode,
-    pub model: Option<String>,
-    /// How hard the model thinks; `None`: as configured.
-    pub effort: Option<Effort>,
-    /// What else it could be, and with which keys.
-    pub settings: Settings,
-    /// The slash commands besides ours.
-    pub commands: Commands,
-    /// Why prompts cannot work, where that is known.
-    pub no_model: Option<String>,
-    /// Who waits for the conversation to be taken up again.
+    pub session: Session,
+    /// Shows it.
+    pub front: Box<dyn FrontEnd>,
+    /// Who waits for the conversation to be loaded.
     pub opening: Option<Opening>,
-    /// The prompt that waits for its turn's end.
-    pub prompt: Option<Responder>,
-    /// Those that wait for it.
-    pub waiting: VecDeque<Waiting>,
-    pub failure: Option<ResponseError>,
-    /// What the client was shown of it.
-    pub shown: Shown,
-    /// Who reads along.
-    pub reader: Reader,
+    /// What was sent and has not ended.
+    pub prompts: Prompts,
 }
 
-/// A request to take a conversation up again.
+/// A request to load a conversation.
 pub(super) struct Opening {
     pub responder: Responder,
     pub start: Start,
 }
 
-/// Who reads the events of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
-    /// The client, as updates.
-    Client,
-    /// A chat file of a plain client.
-    ChatFile,
-}
-
 impl Conversation {
-    pub fn send(&self, command: Command) {
-        if let Err(busy) = self.try_send(command) {
-            tracing::error!("{busy}");
-        }
-    }
-
-    /// The same, for who can tell somebody.
-    pub fn try_send(&self, command: Command) -> Result<(), SessionBusy> {
-        self.session.send(command)
-    }
-
-    /// What there is to take back.
-    pub fn undoable(&self) -> Undoable {
-        self.session.undoable()
-    }
-
-    /// Offers what a prompt can mention.
-    pub fn completer(&self) -> Completer {
-        self.session.completer()
-    }
-
     /// Ends the session. Whoever waits for it is answered; the turn is cancelled.
     pub async fn close(mut self) {
         if let Some(Opening { responder, .. }) = self.opening.take() {
-            responder.error(ErrorCode::RequestFailed, "the session was closed before it was there");
+            responder.error(ErrorCode::RequestFailed, "the session was closed before it was loaded");
         }
-        if let Some(prompt) = self.prompt.take() {
-            prompt.ok(&acp::PromptResponse::new(acp::StopReason::Cancelled));
-        }
-        self.waiting.drain(..).for_each(Waiting::cancelled);
+        self.prompts.end(&mut *self.front, &Ok(Termination::Cancelled));
         self.session.close().await;
+    }
+
+    /// Shows the session for the first time: its commands and its state.
+    pub fn show(&mut self) {
+        let Self { session, front, .. } = self;
+        front.commands(session.commands());
+        front.state(&session.state());
     }
 }
 
@@ -100,20 +60,18 @@ impl Server {
             self.require_acp()?;
             let servers = request.mcp_servers.into_iter().map(mcp_server).collect::<Answer<_>>()?;
             let roots = std::iter::once(request.cwd).chain(request.additional_directories).collect();
-            self.start_session((session::new_id(), Start::New), roots, servers, Reader::Client)
+            let id = session::new_id();
+            let front = self.front_end(&id);
+            self.start_session((id, Start::New), roots, servers, front)
         });
-        let id = match started {
-            Ok(id) => id,
+        let conversation = match started {
+            Ok(conversation) => conversation,
             Err(error) => return responder.respond(Err(error)),
         };
-        let conversation = &self.conversations[&id];
-        let response = acp::NewSessionResponse::new(Arc::clone(&id))
-            .modes(modes(conversation.mode))
-            .config_options(config_options(conversation));
-        let no_model = conversation.no_model.clone();
-        responder.ok(&response);
-        self.announce_commands(&id, &self.conversations[&id]);
-        self.status(&id, no_model);
+        let state = conversation.session.state();
+        let response = acp::NewSessionResponse::new(Arc::clone(conversation.session.id()));
+        responder.ok(&response.modes(modes(state.mode)).config_options(config_options(&state)));
+        conversation.show();
     }
 
     /// Starts a conversation on these folders, with these MCP servers; the workspace folders of the client and the servers
@@ -123,8 +81,8 @@ impl Server {
         (id, start): (SessionId, Start),
         folders: Vec<PathBuf>,
         servers: BTreeMap<String, McpServer>,
-        reader: Reader,
-    ) -> Answer<SessionId> {
+        front: Box<dyn FrontEnd>,
+    ) -> Answer<&mut Conversation> {
         let mut roots: Vec<Arc<Root>> = Vec::new();
         let workspace = self.client.folders.iter().filter_map(|uri| path_of(uri));
         let required = folders.len();
@@ -142,9 +100,9 @@ impl Server {
         settings.mcp.extend(servers);
         let workspace = Workspace::new(roots, self.documents.clone(), self.editor_of(&id));
         let setup = crate::session::setup(Arc::clone(&id), start, &settings, workspace);
-        let conversation = Conversation::new(setup, reader, settings, self);
-        self.conversations.insert(Arc::clone(&id), conversation);
-        Ok(id)
+        let session = Session::start(setup, self.events.clone(), &self.end);
+        let conversation = Conversation { session, front, opening: None, prompts: Prompts::default() };
+        Ok(self.conversations.entry(id).insert_entry(conversation).into_mut())
     }
 
     /// The editor of a session: the connection's own, or one that also asks the client for files where it offers that.
@@ -173,35 +131,15 @@ impl Server {
     }
 }
 
-impl Conversation {
-    fn new(setup: crate::session::Setup, reader: Reader, settings: Settings, server: &Server) -> Self {
-        Self {
-            mode: setup.mode,
-            model: setup.model_name(),
-            effort: None,
-            commands: Commands { own: settings.commands(), skills: Arc::clone(&setup.skills) },
-            settings,
-            no_model: setup.provider.as_ref().err().map(|why| why.message.clone()),
-            opening: None,
-            prompt: None,
-            waiting: VecDeque::new(),
-            failure: None,
-            shown: Shown::new(&setup.id),
-            reader,
-            session: Session::start(setup, server.events.clone(), &server.end),
+impl Server {
+    /// A session panicked: whoever waits for it is answered.
+    pub(super) fn session_broke(&mut self, id: &SessionId, failure: &Failure) {
+        self.requests.forget(id);
+        let Some(conversation) = self.conversations.get_mut(id) else { return };
+        if conversation.opening.is_some() {
+            return self.not_opened(id, &failure.message);
         }
-    }
-
-    /// The models that can be chosen: those of the configuration, and the one that is used.
-    pub fn models(&self) -> Vec<String> {
-        let mut models = self.settings.known_models();
-        models.extend(self.model.clone().filter(|model| !models.contains(model)));
-        models
-    }
-
-    /// Whether a turn runs.
-    pub fn is_running(&self) -> bool {
-        self.prompt.is_some()
+        conversation.prompts.end(&mut *conversation.front, &Err(failure.clone()));
     }
 }
 
@@ -220,11 +158,6 @@ struct NewSession {
 /// Nobody knows a session of this name.
 pub(super) fn unknown(id: &str) -> ResponseError {
     error(ErrorCode::InvalidParams, format!("there is no session `{id}`; `session/new` starts one"))
-}
-
-/// Sends an update of a session.
-pub(super) fn send(peer: &Peer, id: &str, update: acp::SessionUpdate) {
-    peer.notify("session/update", &acp::SessionNotification::new(id.to_owned(), update));
 }
 
 fn open_root(folder: &Path) -> Answer<Root> {

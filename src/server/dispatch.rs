@@ -25,14 +25,15 @@ impl Server {
             ("authenticate", _) => self.authenticate(responder, &params),
             ("session/new", _) => self.new_session(responder, &params),
             ("session/prompt", _) => self.prompt(responder, &params),
-            ("session/set_mode", _) => reply(responder, &params, |params| self.set_mode(&params)),
-            ("session/set_config_option", _) => reply(responder, &params, |params| self.set_config_option(&params)),
+            ("session/set_mode", _) => self.set_mode(responder, &params),
+            ("session/set_config_option", _) => self.set_config_option(responder, &params),
             ("session/load", _) => self.open_session(responder, &params, Start::Replay),
             ("session/resume", _) => self.open_session(responder, &params, Start::Resume),
             ("session/list", _) => self.list_sessions(responder, &params),
             ("session/delete", _) => self.delete_session(responder, &params),
             ("session/close", _) => self.close_session(responder, &params),
             ("_tandem/session/steer", _) => self.steer(responder, &params),
+            ("_tandem/turn/withdraw", _) => self.withdraw(responder, &params),
             ("_tandem/complete", _) => self.complete(responder, &params),
             ("_tandem/review", _) => self.review(responder, &params),
             ("_tandem/providers", _) => self.providers(responder),
@@ -56,24 +57,30 @@ impl Server {
         match (method.as_str(), self.carrier) {
             ("exit", Carrier::Lsp) => self.exit(),
             ("initialized", Carrier::Lsp) => self.announce(),
-            ("session/cancel", _) => hear(&method, &params, |params| self.cancel(&params)),
+            ("session/cancel", _) => on_notification(&method, &params, |params| self.cancel(&params)),
             ("$/cancelRequest" | "$/cancel_request", _) => {
-                hear(&method, &params, |params| self.cancel_request(&params));
+                on_notification(&method, &params, |params| self.cancel_request(&params));
             }
-            ("textDocument/didOpen", Carrier::Lsp) => hear(&method, &params, |params| self.did_open(params)),
-            ("textDocument/didChange", Carrier::Lsp) => hear(&method, &params, |params| self.did_change(params)),
-            ("textDocument/didSave", Carrier::Lsp) => hear(&method, &params, |params| self.did_save(&params)),
-            ("textDocument/didClose", Carrier::Lsp) => hear(&method, &params, |params| self.did_close(&params)),
+            ("textDocument/didOpen", Carrier::Lsp) => on_notification(&method, &params, |params| self.did_open(params)),
+            ("textDocument/didChange", Carrier::Lsp) => {
+                on_notification(&method, &params, |params| self.did_change(params))
+            }
+            ("textDocument/didSave", Carrier::Lsp) => {
+                on_notification(&method, &params, |params| self.did_save(&params))
+            }
+            ("textDocument/didClose", Carrier::Lsp) => {
+                on_notification(&method, &params, |params| self.did_close(&params))
+            }
             ("workspace/didChangeConfiguration", Carrier::Lsp) => {
-                hear(&method, &params, |params| self.did_change_configuration(&params));
+                on_notification(&method, &params, |params| self.did_change_configuration(&params));
             }
             ("workspace/didChangeWorkspaceFolders", Carrier::Lsp) => {
-                hear(&method, &params, |params| self.did_change_folders(params));
+                on_notification(&method, &params, |params| self.did_change_folders(params));
             }
             ("window/workDoneProgress/cancel", Carrier::Lsp) => {
-                hear(&method, &params, |params| self.plain_progress_cancelled(&params));
+                on_notification(&method, &params, |params| self.progress_cancelled(&params));
             }
-            ("_tandem/didFocus", _) => hear(&method, &params, |params| self.did_focus(&params)),
+            ("_tandem/didFocus", _) => on_notification(&method, &params, |params| self.did_focus(&params)),
             _ => tracing::debug!(method, "unknown notification"),
         }
     }
@@ -95,8 +102,8 @@ impl Server {
 
     fn shutdown(&mut self, responder: Responder) {
         self.phase = Phase::ShutDown;
-        for conversation in self.conversations.values_mut() {
-            conversation.cancel();
+        for conversation in self.conversations.values() {
+            conversation.session.cancel();
         }
         responder.ok(&Value::Null);
     }
@@ -128,7 +135,7 @@ fn reply<P: DeserializeOwned, R: Serialize>(
     }
 }
 
-fn hear<P: DeserializeOwned>(method: &str, params: &Params, handler: impl FnOnce(P)) {
+fn on_notification<P: DeserializeOwned>(method: &str, params: &Params, handler: impl FnOnce(P)) {
     match read(params) {
         Ok(params) => handler(params),
         Err(problem) => tracing::warn!(method, "notification not understood: {}", problem.message),

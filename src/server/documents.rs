@@ -24,7 +24,7 @@ impl Server {
 
     pub(super) fn did_save(&mut self, params: &lsp::DidSaveTextDocumentParams) {
         self.documents.save(&params.text_document.uri.0);
-        self.plain_saved(&params.text_document.uri.0);
+        self.chat_saved(&params.text_document.uri.0);
     }
 
     pub(super) fn did_close(&mut self, params: &lsp::DidCloseTextDocumentParams) {

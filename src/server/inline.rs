@@ -11,6 +11,7 @@ use super::documents::{path_of, range};
 use super::wire::failure;
 use crate::protocol::ext;
 use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder};
+use crate::session::event::Failure;
 use crate::session::{NotRewritten, Rewrite};
 
 /// A client is told no more often: each update has all of the text so far.
@@ -46,7 +47,7 @@ impl Server {
             match answer {
                 Ok(text) => responder.ok(&ext::InlineResult { text }),
                 Err(NotRewritten { message, code, status, retryable }) => {
-                    responder.respond(Err(failure(&message, code, status, retryable)));
+                    responder.respond(Err(failure(&Failure { message, code, status, retryable })));
                 }
             }
         });

@@ -2,15 +2,15 @@
 //! (Helix) can do with standard LSP alone: the chat file, selection actions, commands, questions as code actions.
 
 mod actions;
-mod ask;
 mod chat;
+mod chats;
 mod complete;
 mod editor;
+mod front;
 mod hunks;
-mod plain;
 mod progress;
 
 pub(super) use actions::{ACTION_KINDS, COMMANDS};
+pub(super) use chats::Chats;
 pub(super) use complete::TRIGGERS;
 pub(super) use editor::{Abilities, LspEditor};
-pub(super) use plain::Plain;

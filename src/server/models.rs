@@ -8,6 +8,7 @@ use crate::config::Settings;
 use crate::protocol::ext;
 use crate::rpc::{Params, Responder};
 use crate::session::check::{self, Finding, Verdict};
+use crate::session::event::Failure;
 use crate::session::{self, Candidate, NoProvider, OfferedModel, OfferedProvider};
 
 impl Server {
@@ -61,7 +62,8 @@ impl Server {
 }
 
 fn refuse(responder: Responder, why: &NoProvider) {
-    responder.respond(Err(failure(&why.message, why.code, None, false)));
+    let (message, code) = (why.message.clone(), why.code);
+    responder.respond(Err(failure(&Failure { message, code, status: None, retryable: false })));
 }
 
 fn provider(OfferedProvider { entry, is_running }: OfferedProvider) -> ext::ProviderInfo {

@@ -1,76 +1,64 @@
-//! What can be chosen in a conversation: mode, model, and how hard the model thinks.
+//! The person's choices in a conversation: mode, model, and how hard the model thinks. Each is answered when the session
+//! has taken it.
+
+use serde::Serialize;
+use tokio::sync::oneshot;
 
 use super::Server;
-use super::conversation::{Reader, send};
-use super::dispatch::{Answer, error};
+use super::dispatch::{Answer, error, read};
 use super::wire::{config_options, parse_effort, parse_mode};
-use crate::config::Mode;
 use crate::protocol::acp;
-use crate::rpc::ErrorCode;
-use crate::session::{self, Command, Effort};
+use crate::rpc::{ErrorCode, Params, Responder};
+use crate::session::event::State;
+use crate::session::{Change, ChangeError};
+
+type Taken = oneshot::Receiver<Result<State, ChangeError>>;
 
 impl Server {
-    pub(super) fn set_mode(&mut self, params: &acp::SetSessionModeRequest) -> Answer<acp::SetSessionModeResponse> {
-        let mode = parse_mode(&params.mode_id.0)?;
-        self.change_mode(&params.session_id.0, mode)?;
-        Ok(acp::SetSessionModeResponse::new())
+    pub(super) fn set_mode(&mut self, responder: Responder, params: &Params) {
+        let taken = read::<acp::SetSessionModeRequest>(params).and_then(|request| {
+            let mode = parse_mode(&request.mode_id.0)?;
+            Ok(self.conversation(&request.session_id.0)?.session.change(Change::Mode(mode)))
+        });
+        self.answer_change(responder, taken, |_| acp::SetSessionModeResponse::new());
     }
 
-    pub(super) fn set_config_option(
-        &mut self,
-        params: &acp::SetSessionConfigOptionRequest,
-    ) -> Answer<acp::SetSessionConfigOptionResponse> {
-        let id = &params.session_id.0;
-        let value = match &params.value {
-            acp::SessionConfigOptionValue::ValueId { value } => value.0.to_string(),
-            _ => String::new(),
+    pub(super) fn set_config_option(&mut self, responder: Responder, params: &Params) {
+        let taken = read::<acp::SetSessionConfigOptionRequest>(params).and_then(|request| self.set_option(&request));
+        self.answer_change(responder, taken, |state| acp::SetSessionConfigOptionResponse::new(config_options(state)));
+    }
+
+    fn set_option(&mut self, request: &acp::SetSessionConfigOptionRequest) -> Answer<Taken> {
+        let session = &self.conversation(&request.session_id.0)?.session;
+        let value = match &request.value {
+            acp::SessionConfigOptionValue::ValueId { value } => &*value.0,
+            _ => "",
         };
-        match &*params.config_id.0 {
-            "mode" => self.change_mode(id, parse_mode(&value)?)?,
-            "model" if self.conversation(id)?.models().contains(&value) => {
-                let effort = self.conversation(id)?.effort;
-                self.change_model(id, &value, effort)?;
-            }
+        let change = match &*request.config_id.0 {
+            "mode" => Change::Mode(parse_mode(value)?),
+            "model" if session.state().models.iter().any(|model| model == value) => Change::Model(value.to_owned()),
             "model" => return Err(error(ErrorCode::InvalidParams, format!("no model `{value}` is configured"))),
-            "effort" => {
-                let effort = parse_effort(&value)?;
-                let model = self.conversation(id)?.model.clone().unwrap_or_default();
-                self.change_model(id, &model, effort)?;
+            "effort" => Change::Effort(parse_effort(value)?),
+            other => return Err(error(ErrorCode::InvalidParams, format!("unknown option `{other}`"))),
+        };
+        Ok(session.change(change))
+    }
+
+    fn answer_change<R: Serialize>(
+        &mut self,
+        responder: Responder,
+        taken: Answer<Taken>,
+        response: impl FnOnce(&State) -> R + Send + 'static,
+    ) {
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        self.tasks.spawn(async move {
+            match taken.await.unwrap_or(Err(ChangeError::Ended)) {
+                Ok(state) => responder.ok(&response(&state)),
+                Err(problem) => responder.error(ErrorCode::InvalidParams, problem.to_string()),
             }
-            other => return Err(error(ErrorCode::InvalidParams, format!("there is no option `{other}`"))),
-        }
-        let options = config_options(self.conversation(id)?);
-        Ok(acp::SetSessionConfigOptionResponse::new(options))
-    }
-
-    pub(super) fn change_mode(&mut self, id: &str, mode: Mode) -> Answer<()> {
-        let conversation = self.conversation(id)?;
-        conversation.mode = mode;
-        conversation.send(Command::SetMode(mode));
-        if conversation.reader == Reader::Client {
-            let mode = acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.name()));
-            let options = acp::ConfigOptionUpdate::new(config_options(conversation));
-            send(&self.peer, id, mode);
-            send(&self.peer, id, acp::SessionUpdate::ConfigOptionUpdate(options));
-        }
-        self.status(id, None);
-        Ok(())
-    }
-
-    /// Another model, or the same thinking harder or less.
-    pub(super) fn change_model(&mut self, id: &str, name: &str, effort: Option<Effort>) -> Answer<()> {
-        let conversation = self.conversation(id)?;
-        let provider = session::provider_named(&conversation.settings, name, effort)
-            .map_err(|why| error(ErrorCode::InvalidParams, why.message))?;
-        conversation.model = Some(provider.name());
-        conversation.effort = effort;
-        conversation.no_model = None;
-        conversation.send(Command::SetModel(provider, effort));
-        if conversation.reader == Reader::Client {
-            let options = acp::ConfigOptionUpdate::new(config_options(conversation));
-            send(&self.peer, id, acp::SessionUpdate::ConfigOptionUpdate(options));
-        }
-        self.status(id, None);
-        Ok(())
+        });
     }
 }

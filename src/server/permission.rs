@@ -1,126 +1,163 @@
-//! `session/request_permission`: a question of a turn, as the client shows it.
+//! Permission requests that wait for the person: one table for all conversations, whatever front end shows them.
 
-use serde_json::{Map, Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
 
-use super::status::working;
-use super::{Server, updates};
-use crate::agent::event::{Grant, Permission, Preview, Scope, ToolKind};
-use crate::protocol::{acp, ext};
+use super::Server;
+use super::dispatch::{Answer, error};
+use crate::agent::event::{AgentEvent, Grant, Permission, Preview, Scope, ToolKind};
+use crate::rpc::ErrorCode;
 use crate::session::SessionId;
 use crate::text::display;
 
-/// The words on the choices, on both carriers.
-pub(super) const ALLOW: &str = "Allow";
-/// The safe choice.
-pub(super) const REJECT: &str = "Reject";
+/// Answers that may wait for the server.
+const DECISIONS: usize = 8;
 
-/// The choices that remember, with their option ids, from narrow to wide.
-const ALWAYS: [(&str, Scope); 2] = [("allow_always", Scope::Session), ("allow_always_project", Scope::Project)];
+/// A request, as a front end shows it.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// Names it uniquely: one that is gone must not be answered as another one, and two conversations may have calls of
+    /// the same id.
+    pub key: String,
+    pub session: SessionId,
+    pub call_id: String,
+    /// The tool's name.
+    pub name: String,
+    pub kind: ToolKind,
+    pub preview: Preview,
+    /// The rule that "always" would add; `None` where every call requires approval.
+    pub rule: Option<String>,
+}
 
-/// What a choice that remembers says: for how long (first, because menus cut), and the very rule it adds.
-pub(super) fn always(rule: &str, scope: Scope) -> String {
-    let place = match scope {
-        Scope::Session => "session",
-        Scope::Project => "project",
-    };
-    format!("Always ({place}): {}", display::escape_line(rule))
+impl Request {
+    /// What will happen, in one line.
+    pub fn title(&self) -> String {
+        display::escape_line(&self.preview.title).into_owned()
+    }
+
+    pub fn choices(&self) -> Vec<Choice> {
+        choices(self.rule.as_deref())
+    }
+}
+
+/// Something the person can answer.
+#[derive(Debug, Clone)]
+pub(super) struct Choice {
+    pub id: &'static str,
+    pub title: String,
+    pub permission: Permission,
+}
+
+/// The choices, from narrow to wide, the refusal last. The titles begin with how long they apply, because menus cut.
+pub(super) fn choices(rule: Option<&str>) -> Vec<Choice> {
+    let choice = |id, title: &str, permission| Choice { id, title: title.to_owned(), permission };
+    let mut choices = vec![choice("allow_once", "Allow", Permission::AllowOnce)];
+    if let Some(rule) = rule.map(display::escape_line) {
+        let always = [("allow_always", "session", Scope::Session), ("allow_always_project", "project", Scope::Project)];
+        choices.extend(always.map(|(id, place, scope)| {
+            choice(id, &format!("Always ({place}): {rule}"), Permission::AllowAlways(Grant::offered(scope)))
+        }));
+    }
+    choices.push(choice("reject_once", "Reject", Permission::Reject));
+    choices
+}
+
+/// The open requests.
+#[derive(Debug)]
+pub(super) struct Requests {
+    open: Vec<Open>,
+    decisions: mpsc::Sender<(String, Permission)>,
+    decided: mpsc::Receiver<(String, Permission)>,
+}
+
+#[derive(Debug)]
+struct Open {
+    request: Request,
+    reply: Option<oneshot::Sender<Permission>>,
+    /// Waits for the front end's answer.
+    task: AbortHandle,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        let (decisions, decided) = mpsc::channel(DECISIONS);
+        Self { open: Vec::new(), decisions, decided }
+    }
+}
+
+impl Requests {
+    /// The next answer of a front end: a request's key, and the decision.
+    pub async fn decided(&mut self) -> Option<(String, Permission)> {
+        self.decided.recv().await
+    }
+
+    /// The open requests, the oldest first.
+    pub fn open(&self) -> impl Iterator<Item = &Request> {
+        self.open.iter().map(|open| &open.request)
+    }
+
+    /// Answers the request of this key or of the call with this id, or the oldest.
+    pub fn answer(&mut self, wanted: Option<&str>, permission: Permission) -> Answer<()> {
+        let refused = |why: &str| error(ErrorCode::InvalidRequest, why);
+        let nothing = || refused("no pending permission request with that id; it may already have been answered");
+        let matches = |open: &Open| wanted.is_none_or(|name| name == open.request.key || name == open.request.call_id);
+        let mut meant = self.open.iter_mut().filter(|open| matches(open));
+        let open = meant.next().ok_or_else(nothing)?;
+        if wanted.is_some() && meant.next().is_some() {
+            return Err(refused("two conversations have a call of that name; answer by a code action"));
+        }
+        if matches!(permission, Permission::AllowAlways(_)) && open.request.rule.is_none() {
+            return Err(refused("this requires approval every time; `tandem.allow` allows it once"));
+        }
+        let reply = open.reply.take().ok_or_else(nothing)?;
+        let _turn_gone = reply.send(permission);
+        Ok(())
+    }
+
+    fn remove(&mut self, id: &SessionId, call_id: &str) {
+        self.open.retain(|open| {
+            let is_it = open.request.session == *id && open.request.call_id == call_id;
+            if is_it {
+                open.task.abort();
+            }
+            !is_it
+        });
+    }
+
+    /// The conversation is gone.
+    pub fn forget(&mut self, id: &str) {
+        self.open.retain(|open| {
+            if *open.request.session == *id {
+                open.task.abort();
+            }
+            *open.request.session != *id
+        });
+    }
 }
 
 impl Server {
-    pub(super) fn ask_permission(
-        &mut self,
-        id: &SessionId,
-        call_id: &str,
-        kind: ToolKind,
-        (preview, rule): (Preview, Option<String>),
-        reply: oneshot::Sender<Permission>,
-    ) {
-        let request = acp::RequestPermissionRequest::new(
-            std::sync::Arc::clone(id),
-            updates::question(call_id, kind, preview),
-            options(rule.as_deref()),
-        );
-        let answer = self.peer.request("session/request_permission", &request);
-        self.tasks.spawn(async move {
-            let mut reply = reply;
-            let permission = tokio::select! {
-                answer = answer => answer.map_or(Permission::Reject, |answer| understood(&answer, rule.is_some())),
-                // The turn does not wait any longer: it was cancelled.
-                () = reply.closed() => return,
-            };
-            let _turn_gone = reply.send(permission);
+    /// Has the person decide about a call.
+    pub(super) fn ask_permission(&mut self, id: &SessionId, event: AgentEvent) {
+        let AgentEvent::PermissionRequested { call_id, name, kind, preview, rule, reply, .. } = event else { return };
+        let Some(conversation) = self.conversations.get_mut(id) else { return };
+        let key = format!("{id}/{call_id}");
+        let session = SessionId::clone(id);
+        let request = Request { key: key.clone(), session, call_id, name, kind, preview: *preview, rule };
+        let answer = conversation.front.ask(&request);
+        let decisions = self.requests.decisions.clone();
+        let task = self.tasks.spawn(async move {
+            if let Some(permission) = answer.await {
+                let _server_gone = decisions.send((key, permission)).await;
+            }
         });
-        self.tell_status(id, ext::State::Waiting, working(kind));
+        self.requests.open.push(Open { request, reply, task });
     }
-}
 
-fn options(rule: Option<&str>) -> Vec<acp::PermissionOption> {
-    let mut options = vec![acp::PermissionOption::new("allow_once", ALLOW, acp::PermissionOptionKind::AllowOnce)];
-    for (rule, (id, scope)) in rule.into_iter().flat_map(|rule| ALWAYS.map(|choice| (rule, choice))) {
-        let meta = Map::from_iter([("tandem".to_owned(), json!({ "rule": rule }))]);
-        let option = acp::PermissionOption::new(id, always(rule, scope), acp::PermissionOptionKind::AllowAlways);
-        options.push(option.meta(meta));
-    }
-    options.push(acp::PermissionOption::new("reject_once", REJECT, acp::PermissionOptionKind::RejectOnce));
-    options
-}
-
-/// Only a clear yes to what was offered is a yes.
-fn understood(answer: &Value, may_remember: bool) -> Permission {
-    let outcome = &answer["outcome"];
-    let edited = [outcome, answer].map(|part| part["_meta"]["tandem"]["rule"].as_str());
-    match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
-        (Some("selected"), Some("allow_once")) => Permission::AllowOnce,
-        (Some("selected"), Some(option)) if may_remember => {
-            let scope = ALWAYS.iter().find(|(id, _)| *id == option).map(|(_, scope)| *scope);
-            let grant = |scope| Grant { scope, rule: edited.into_iter().flatten().next().map(str::to_owned) };
-            scope.map_or(Permission::Reject, |scope| Permission::AllowAlways(grant(scope)))
+    /// A request is decided, wherever the answer came from.
+    pub(super) fn permission_resolved(&mut self, id: &SessionId, call_id: &str) {
+        self.requests.remove(id, call_id);
+        if let Some(conversation) = self.conversations.get_mut(id) {
+            conversation.front.resolved(call_id);
         }
-        (Some("cancelled"), _) => Permission::Cancelled,
-        _ => Permission::Reject,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(answer: &Value, may_remember: bool, expected: &Permission) {
-        assert_eq!(understood(answer, may_remember), *expected, "{answer}");
-    }
-
-    fn selected(id: &str) -> Value {
-        json!({ "outcome": { "outcome": "selected", "optionId": id } })
-    }
-
-    #[test]
-    fn whatever_is_not_a_clear_yes_is_no() {
-        check(&selected("allow_once"), false, &Permission::AllowOnce);
-        for nonsense in [
-            selected("reject_once"),
-            selected("yes"),
-            selected("allow_always"),
-            selected("allow_always_project"),
-            json!(null),
-            json!([]),
-            json!({ "outcome": "selected" }),
-            json!({ "outcome": { "outcome": "selected" } }),
-            json!({ "outcome": { "outcome": "selected", "optionId": ["allow_once"] } }),
-        ] {
-            check(&nonsense, false, &Permission::Reject);
-        }
-    }
-
-    #[test]
-    fn a_yes_that_is_remembered_says_for_how_long_and_what() {
-        let grant = |scope, rule: Option<&str>| Permission::AllowAlways(Grant { scope, rule: rule.map(str::to_owned) });
-        check(&selected("allow_always"), true, &grant(Scope::Session, None));
-        check(&selected("allow_always_project"), true, &grant(Scope::Project, None));
-        check(&selected("allow_always_for_good"), true, &Permission::Reject);
-        let mut answer = selected("allow_always");
-        answer["_meta"]["tandem"]["rule"] = json!("run_command(cargo test *)");
-        check(&answer, true, &grant(Scope::Session, Some("run_command(cargo test *)")));
     }
 }

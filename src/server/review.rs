@@ -9,13 +9,16 @@ use tokio::sync::oneshot;
 use super::Server;
 use super::conversation::Conversation;
 use super::dispatch::{Answer, error, read};
-use super::status::show_message;
+use super::problems::show_message;
 use crate::protocol::ext;
 use crate::protocol::lsp::MessageType;
 use crate::rpc::{ErrorCode, Params, Responder};
-use crate::session::{self, Command, ReviewError, Selection, SessionId};
+use crate::session::{self, ReviewError, Selection, SessionId};
 use crate::text::display;
 use crate::workspace::review::PendingHunk;
+
+/// The answer of a session, some time.
+type Reviewing = oneshot::Receiver<Result<session::Reviewed, ReviewError>>;
 
 /// The argument of `tandem.undo`, `tandem.redo` and `tandem.keep`.
 #[derive(Debug, Default, Deserialize)]
@@ -53,7 +56,7 @@ impl Server {
                     return Err(error(ErrorCode::InvalidParams, "`restore` is not supported by this version"));
                 }
             };
-            Ok(ask(self.conversation(&session_id)?, review))
+            ask(self.conversation(&session_id)?, review)
         });
         match asked {
             Err(error) => responder.respond(Err(error)),
@@ -86,7 +89,7 @@ impl Server {
             ReviewCommand::Redo => session::Review::Redo(turn),
             ReviewCommand::Keep => session::Review::Keep(Selection { turn, path, hunk }),
         };
-        let answer = ask(self.conversation(&id)?, review);
+        let answer = ask(self.conversation(&id)?, review)?;
         let peer = self.peer.clone();
         self.tasks.spawn(async move {
             let (kind, text) = match answer.await {
@@ -102,21 +105,17 @@ impl Server {
     /// The conversation in which there is something to undo, redo or keep, the last one that changed.
     pub(super) fn last_changed(&self, command: ReviewCommand) -> Option<&SessionId> {
         let since = |conversation: &Conversation| match command {
-            ReviewCommand::Undo | ReviewCommand::Keep => conversation.undoable().undo,
-            ReviewCommand::Redo => conversation.undoable().redo,
+            ReviewCommand::Undo | ReviewCommand::Keep => conversation.session.undoable().undo,
+            ReviewCommand::Redo => conversation.session.undoable().redo,
         };
         let changed = self.conversations.iter().filter_map(|(id, conversation)| Some((id, since(conversation)?)));
         changed.max_by_key(|(_, since)| *since).map(|(id, _)| id)
     }
 }
 
-pub(super) fn ask(
-    conversation: &Conversation,
-    review: session::Review,
-) -> oneshot::Receiver<Result<session::Reviewed, ReviewError>> {
-    let (reply, answer) = oneshot::channel();
-    conversation.send(Command::Review(review, reply));
-    answer
+/// Asks the session of a conversation.
+pub(super) fn ask(conversation: &Conversation, review: session::Review) -> Answer<Reviewing> {
+    conversation.session.review(review).map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
 }
 
 fn wire(reviewed: session::Reviewed) -> ext::Reviewed {

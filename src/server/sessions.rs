@@ -1,14 +1,13 @@
-//! Conversations that were kept: listing, taking up again with or without showing them, deleting.
+//! Saved conversations: listing, loading with or without showing them, closing, deleting.
 //!
-//! Invariant: a conversation that is taken up is answered once it is there; what is shown of it comes before the answer.
+//! Invariant: a request to load one is answered once it is loaded; what is shown of it comes before the answer.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde::Deserialize;
 
 use super::Server;
-use super::conversation::{Opening, Reader, send, unknown};
+use super::conversation::{Opening, unknown};
 use super::dispatch::{Answer, error, read};
 use super::wire::{config_options, mcp_server, modes};
 use crate::agent::event::AgentEvent;
@@ -43,44 +42,31 @@ impl Server {
             }
             let servers = request.mcp_servers.into_iter().map(mcp_server).collect::<Answer<_>>()?;
             let roots = std::iter::once(request.cwd).chain(request.additional_directories).collect();
-            self.start_session((Arc::clone(&id), start), roots, servers, Reader::Client)?;
-            Ok(id)
+            let front = self.front_end(&id);
+            self.start_session((id, start), roots, servers, front)
         });
         match opened {
-            Ok(id) => {
-                if let Some(conversation) = self.conversations.get_mut(&id) {
-                    conversation.opening = Some(Opening { responder, start });
-                }
-            }
+            Ok(conversation) => conversation.opening = Some(Opening { responder, start }),
             Err(error) => responder.respond(Err(error)),
         }
     }
 
-    /// The conversation is there: its request is answered, and the client told what it is called.
-    pub(super) fn opened(&mut self, id: &SessionId, event: AgentEvent) {
-        let AgentEvent::Resumed { title, mode, model, effort, cost } = event else { return };
+    /// The conversation is loaded: its request is answered, and the client told its title.
+    pub(super) fn opened(&mut self, id: &SessionId, title: String) {
         let Some(conversation) = self.conversations.get_mut(id) else { return };
-        conversation.mode = mode.parse().unwrap_or(conversation.mode);
-        conversation.shown.cost = cost;
-        conversation.effort = effort;
-        if model.is_some() {
-            (conversation.model, conversation.no_model) = (model, None);
-        }
         let Some(Opening { responder, start }) = conversation.opening.take() else { return };
-        let (modes, options) = (modes(conversation.mode), config_options(conversation));
-        let no_model = conversation.no_model.clone();
+        let state = conversation.session.state();
+        let (modes, options) = (modes(state.mode), config_options(&state));
         if start == Start::Replay {
             responder.ok(&acp::LoadSessionResponse::new().modes(modes).config_options(options));
         } else {
             responder.ok(&acp::ResumeSessionResponse::new().modes(modes).config_options(options));
         }
-        self.announce_commands(id, &self.conversations[id]);
-        let info = acp::SessionInfoUpdate::new().title(title);
-        send(&self.peer, id, acp::SessionUpdate::SessionInfoUpdate(info));
-        self.status(id, no_model);
+        conversation.front.event(AgentEvent::SessionTitle { title });
+        conversation.show();
     }
 
-    /// It cannot be taken up.
+    /// It cannot be loaded.
     pub(super) fn not_opened(&mut self, id: &SessionId, why: &str) {
         let Some(mut conversation) = self.conversations.remove(id) else { return };
         if let Some(Opening { responder, .. }) = conversation.opening.take() {
@@ -114,6 +100,7 @@ impl Server {
     pub(super) fn close_session(&mut self, responder: Responder, params: &Params) {
         let closed = read::<acp::CloseSessionRequest>(params).and_then(|request| {
             let id = &request.session_id.0;
+            self.requests.forget(id);
             self.conversations.remove(id).ok_or_else(|| unknown(id))
         });
         let conversation = match closed {
@@ -131,6 +118,7 @@ impl Server {
             Ok(request) => request.session_id.0,
             Err(error) => return responder.respond(Err(error)),
         };
+        self.requests.forget(&id);
         let open = self.conversations.remove(&id);
         let sessions = self.sessions();
         self.closing.spawn(async move {

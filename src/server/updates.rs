@@ -48,7 +48,7 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
             let title = display::escape_line(&title).into_owned();
             acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title))
         }
-        AgentEvent::UserMessage { content } => {
+        AgentEvent::UserMessage { content, .. } => {
             let content = display::escape(&content).into_owned();
             acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(content.into()))
         }

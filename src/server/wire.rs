@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::conversation::Conversation;
 use super::dispatch::{Answer, error};
 use super::documents::path_of;
-use crate::agent::event::{ErrorCode as Failure, Termination};
+use crate::agent::event::{ErrorCode as FailureCode, Termination};
 use crate::config::{CommandLine, McpServer, Mode};
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, ResponseError};
-use crate::session::Attachment;
-use crate::session::Effort;
+use crate::session::event::{Failure, State};
+use crate::session::{Attachment, Effort};
 use crate::text::display;
 
 pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
@@ -72,24 +71,23 @@ pub(super) fn modes(current: Mode) -> acp::SessionModeState {
 }
 
 /// The options, always whole.
-pub(super) fn config_options(conversation: &Conversation) -> Vec<acp::SessionConfigOption> {
+pub(super) fn config_options(state: &State) -> Vec<acp::SessionConfigOption> {
     let all = Mode::ALL.iter().map(|mode| acp::SessionConfigSelectOption::new(mode.name(), mode.title()));
-    let mode = acp::SessionConfigOption::select("mode", "Mode", conversation.mode.name(), all.collect::<Vec<_>>())
+    let mode = acp::SessionConfigOption::select("mode", "Mode", state.mode.name(), all.collect::<Vec<_>>())
         .category(acp::SessionConfigOptionCategory::Mode);
-    let current = conversation.model.as_ref();
+    let current = state.model.as_ref().ok();
     let model = current.map(|name| {
-        let models = conversation.models().into_iter();
-        let all: Vec<_> = models.map(|name| acp::SessionConfigSelectOption::new(name.clone(), name)).collect();
+        let models = state.models.iter();
+        let all: Vec<_> = models.map(|name| acp::SessionConfigSelectOption::new(name.clone(), name.clone())).collect();
         acp::SessionConfigOption::select("model", "Model", name.clone(), all)
             .category(acp::SessionConfigOptionCategory::Model)
     });
-    // What was found on this machine is in no configuration, so it cannot be asked to think otherwise.
-    let effort = current.filter(|_| conversation.settings.model.is_ok()).map(|_| {
+    let effort = current.filter(|_| state.has_effort).map(|_| {
         let all = std::iter::once((AS_CONFIGURED, "As configured"));
         let offered = Effort::offered(current.map_or("", String::as_str)).iter();
         let all = all.chain(offered.map(|effort| (effort.name(), effort.title())));
         let all: Vec<_> = all.map(|(id, name)| acp::SessionConfigSelectOption::new(id, name)).collect();
-        let now = conversation.effort.map_or(AS_CONFIGURED, Effort::name);
+        let now = state.effort.map_or(AS_CONFIGURED, Effort::name);
         acp::SessionConfigOption::select("effort", "Reasoning effort", now, all)
             .category(acp::SessionConfigOptionCategory::ThoughtLevel)
     });
@@ -109,31 +107,43 @@ pub(super) fn parse_effort(id: &str) -> Answer<Option<Effort>> {
     })
 }
 
-pub(super) fn stop_reason(reason: Termination) -> Option<acp::StopReason> {
-    Some(match reason {
-        Termination::EndTurn => acp::StopReason::EndTurn,
+pub(super) fn stop_reason(reason: Termination) -> acp::StopReason {
+    match reason {
         Termination::MaxTokens => acp::StopReason::MaxTokens,
         Termination::Refusal => acp::StopReason::Refusal,
         Termination::MaxTurnRequests => acp::StopReason::MaxTurnRequests,
         Termination::Cancelled => acp::StopReason::Cancelled,
-        Termination::Error => return None,
-    })
-}
-
-pub(super) fn failure(message: &str, code: Failure, status: Option<u16>, retryable: bool) -> ResponseError {
-    let number = match code {
-        Failure::NoModel | Failure::Auth => ErrorCode::ServerErrorEnd,
-        _ => ErrorCode::InternalError,
-    };
-    let word = serde_json::to_value(code).ok().and_then(|word| word.as_str().map(str::to_owned));
-    let data = ext::Failure { code: word.unwrap_or_default(), status, retryable };
-    ResponseError {
-        code: number as i32,
-        message: display::escape(message).into_owned(),
-        data: serde_json::to_value(data).ok(),
+        // A turn that failed is answered with its failure.
+        Termination::EndTurn | Termination::Error => acp::StopReason::EndTurn,
     }
 }
 
-pub(super) fn broken() -> ResponseError {
-    failure("the turn failed without a word (a bug of tandem)", Failure::Internal, None, false)
+/// The name of a stop reason.
+pub(super) fn reason_name(reason: Termination) -> String {
+    word(&stop_reason(reason))
+}
+
+/// The name of a failure's kind.
+pub(super) fn failure_code(code: FailureCode) -> String {
+    word(&code)
+}
+
+fn word(value: &impl serde::Serialize) -> String {
+    let word = serde_json::to_value(value).ok();
+    word.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// The error a failed turn is answered with.
+pub(super) fn failure(failure: &Failure) -> ResponseError {
+    let number = match failure.code {
+        FailureCode::NoModel | FailureCode::Auth => ErrorCode::ServerErrorEnd,
+        _ => ErrorCode::InternalError,
+    };
+    let Failure { code, status, retryable, .. } = *failure;
+    let data = ext::Failure { code: failure_code(code), status, retryable };
+    ResponseError {
+        code: number as i32,
+        message: display::escape(&failure.message).into_owned(),
+        data: serde_json::to_value(data).ok(),
+    }
 }

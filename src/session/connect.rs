@@ -63,6 +63,8 @@ pub struct Setup {
     pub keeps_mode: bool,
     /// Where the model is found that it was held with; `None`: `provider` goes on.
     pub models: Option<Settings>,
+    /// What it was set up from: other models, the person's commands.
+    pub settings: Settings,
     /// The folder of the person's own `AGENTS.md`.
     pub own_files: Option<PathBuf>,
     /// What is around the commands it runs.
@@ -118,6 +120,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         start,
         keeps_mode: true,
         models: (start != Start::New).then(|| settings.clone()),
+        settings: settings.clone(),
         own_files,
         surroundings: surroundings(settings),
     }

@@ -1,51 +1,138 @@
-//! Questions of a turn: what the mode and the rules decide is answered here, the rest goes to the person, one at a time.
+//! Permission requests of a turn: what the mode and the rules decide is answered at once, the rest goes to the person,
+//! one request at a time.
+//!
+//! Answers pass through here, so a mode that was changed while a request was open counts, and a call that may run is known
+//! before it does.
 
 use std::collections::VecDeque;
 
-use super::Actor;
-use super::permission::{Facts, Verdict};
-use crate::agent::event::{AgentEvent, Permission, Scope};
+use tokio::sync::oneshot;
 
-/// What a turn asked and nobody answered yet.
+use super::permission::{Facts, Verdict};
+use super::{Actor, Running};
+use crate::agent::event::{AgentEvent, Permission, Preview, Scope, ToolKind};
+
+/// What a turn requested and nobody answered yet.
 #[derive(Default)]
 pub(super) struct Questions {
-    /// The one a person is asked: its call, and what the call does.
-    open: Option<(String, Facts)>,
+    /// The one the person is asked.
+    open: Option<Open>,
     /// Those that wait until it is answered.
-    waiting: VecDeque<AgentEvent>,
+    waiting: VecDeque<Request>,
+}
+
+struct Open {
+    call_id: String,
+    kind: ToolKind,
+    facts: Facts,
+    /// Where the turn waits; `None` once it has its answer.
+    reply: Option<oneshot::Sender<Permission>>,
+    answer: oneshot::Receiver<Permission>,
+}
+
+/// A request the person has to answer, as it came.
+struct Request {
+    call_id: String,
+    name: String,
+    kind: ToolKind,
+    preview: Box<Preview>,
+    facts: Facts,
+    reply: oneshot::Sender<Permission>,
+}
+
+impl Questions {
+    /// The kind of the call the person is asked about.
+    pub fn open_kind(&self) -> Option<ToolKind> {
+        self.open.as_ref().map(|open| open.kind)
+    }
+
+    /// The answer of the person. Pending while nobody is asked.
+    pub async fn answer(&mut self) -> Permission {
+        match self.open.as_mut().filter(|open| open.reply.is_some()) {
+            Some(open) => (&mut open.answer).await.unwrap_or(Permission::Reject),
+            None => std::future::pending().await,
+        }
+    }
 }
 
 impl Actor {
-    /// Decides about a call, or has the person decide once all questions before it are answered.
+    /// Decides about a call, or has the person decide once all requests before it are answered.
     pub(super) fn question(&mut self, event: AgentEvent) {
-        let Some(running) = self.running.as_mut() else { return };
-        if running.questions.open.is_some() {
-            running.questions.waiting.push_back(event);
-            return;
-        }
-        let AgentEvent::PermissionRequested { call_id, name, kind, preview, reply, .. } = event else { return };
+        let AgentEvent::PermissionRequested { call_id, name, kind, preview, reply, asked, .. } = event else { return };
+        let (Some(running), Some(reply)) = (self.running.as_mut(), reply) else { return };
         let facts = Facts::new(&name, kind, &preview, &self.workspace);
         let outcome = match self.policy.decide(self.mode, &facts) {
             Verdict::Allow => Permission::AllowOnce,
             Verdict::Forbid(why) => Permission::Forbidden(why),
             Verdict::Ask => {
-                let rule = self.policy.offer(&facts);
-                running.questions.open = Some((call_id.clone(), facts));
-                let question = AgentEvent::PermissionRequested { call_id, name, kind, preview, rule, reply };
-                return self.outgoing.push_back(question);
+                let _turn_gone = asked.map(|asked| asked.send(()));
+                running.questions.waiting.push_back(Request { call_id, name, kind, preview, facts, reply });
+                return self.ask_next();
             }
         };
-        let _turn_gone = reply.map(|reply| reply.send(outcome));
+        running.decide(&call_id, kind, reply, outcome);
     }
 
-    /// A question has its answer, whoever gave it: what it allows from now on is remembered, and the next one is asked.
+    /// Asks the person about what waits. It is decided anew: the answer before may have decided it.
+    fn ask_next(&mut self) {
+        while let Some(running) = self.running.as_mut()
+            && running.questions.open.is_none()
+            && let Some(request) = running.questions.waiting.pop_front()
+        {
+            let Request { call_id, name, kind, preview, facts, reply } = request;
+            match self.policy.decide(self.mode, &facts) {
+                Verdict::Allow => running.decide(&call_id, kind, reply, Permission::AllowOnce),
+                Verdict::Forbid(why) => running.decide(&call_id, kind, reply, Permission::Forbidden(why)),
+                Verdict::Ask => {
+                    let rule = self.policy.offer(&facts);
+                    let (person, answer) = oneshot::channel();
+                    let (id, reply) = (call_id.clone(), Some(reply));
+                    running.questions.open = Some(Open { call_id: id, kind, facts, reply, answer });
+                    let reply = Some(person);
+                    self.tell(AgentEvent::PermissionRequested {
+                        call_id,
+                        name,
+                        kind,
+                        preview,
+                        rule,
+                        reply,
+                        asked: None,
+                    });
+                }
+            }
+        }
+    }
+
+    /// The person answered the open request. What the mode forbids by now stays forbidden.
+    pub(super) fn decided(&mut self, permission: Permission) {
+        let Some(running) = self.running.as_mut() else { return };
+        let Some(open) = running.questions.open.as_mut() else { return };
+        let Some(reply) = open.reply.take() else { return };
+        let outcome = match self.policy.decide(self.mode, &open.facts) {
+            Verdict::Forbid(why) => Permission::Forbidden(why),
+            _ => permission,
+        };
+        let (call_id, kind) = (open.call_id.clone(), open.kind);
+        running.decide(&call_id, kind, reply, outcome);
+    }
+
+    /// The mode changed: an open request that it forbids is answered.
+    pub(super) fn reconsider(&mut self) {
+        let open = self.running.as_ref().and_then(|running| running.questions.open.as_ref());
+        if let Some(open) = open
+            && matches!(self.policy.decide(self.mode, &open.facts), Verdict::Forbid(_))
+        {
+            self.decided(Permission::Reject);
+        }
+    }
+
+    /// A request has its answer, whoever gave it: what it allows from now on is remembered, and the next one is asked.
     pub(super) async fn answered(&mut self, call_id: String, outcome: Permission) {
         let Some(running) = self.running.as_mut() else { return };
         let questions = &mut running.questions;
-        let Some((_, facts)) = questions.open.take_if(|(open, _)| *open == call_id) else {
+        let Some(Open { facts, .. }) = questions.open.take_if(|open| open.call_id == call_id) else {
             // Given up while it waited, or answered without a person.
-            let is_it = |event: &AgentEvent| matches!(event, AgentEvent::PermissionRequested { call_id: waiting, .. } if *waiting == call_id);
-            questions.waiting.retain(|event| !is_it(event));
+            questions.waiting.retain(|request| request.call_id != call_id);
             return;
         };
         if facts.is_pause() && matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_)) {
@@ -56,26 +143,39 @@ impl Actor {
                 match self.policy.remember(&facts, grant.rule.as_deref()) {
                     Ok(rule) if grant.scope == Scope::Project => match &self.remembered {
                         Some(remembered) => remembered.add(&rule).await.err().map(|error| {
-                            format!("`{rule}` holds for this session only: it cannot be stored ({error})")
+                            format!("`{rule}` applies to this session only: it cannot be stored ({error})")
                         }),
-                        None => Some(format!("`{rule}` holds for this session only: there is no state folder")),
+                        None => Some(format!("`{rule}` applies to this session only: there is no state folder")),
                     },
                     Ok(_) => None,
                     Err(why) => Some(format!("allowed once, but not remembered: {why}")),
                 };
-            self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }));
+            self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }.into()));
         }
-        self.outgoing.push_back(AgentEvent::PermissionResolved { call_id, outcome });
-        self.ask_what_waited();
+        self.tell(AgentEvent::PermissionResolved { call_id, outcome });
+        self.ask_next();
+    }
+}
+
+impl Running {
+    /// Answers the turn. A call that may change something is noted before it can.
+    fn decide(&mut self, call_id: &str, kind: ToolKind, reply: oneshot::Sender<Permission>, outcome: Permission) {
+        if matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_)) && !kind.is_read_only() {
+            self.changing.insert(call_id.to_owned(), kind);
+        }
+        let _turn_gone = reply.send(outcome);
     }
 
-    /// What waited is decided anew: the answer before may have decided it.
-    fn ask_what_waited(&mut self) {
-        while let Some(running) = self.running.as_mut()
-            && running.questions.open.is_none()
-            && let Some(next) = running.questions.waiting.pop_front()
-        {
-            self.question(next);
+    /// A call began or ended: an edit can change something until its end, anything else is shown from its beginning.
+    pub(super) fn note_call(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::ToolExecutionStart { call_id, .. } => {
+                if self.changing.get(call_id).is_some_and(|kind| *kind != ToolKind::Edit) {
+                    self.changing.remove(call_id);
+                }
+            }
+            AgentEvent::ToolExecutionEnd { call_id, .. } => drop(self.changing.remove(call_id)),
+            _ => {}
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A conversation and its journal: taking it up again, and writing what happens before anybody is told.
 
-use super::store::{self, Held};
+use super::event::{Failure, ReturnReason, SessionEvent, Used};
+use super::store::{self, Held, QueuedPrompt};
 use super::{Actor, NoProvider, Start, connect};
 use crate::agent::event::AgentEvent;
 use crate::model::ErrorCode;
@@ -14,7 +15,7 @@ impl Actor {
                 let (message, code) = (problem.to_string(), ErrorCode::InvalidRequest);
                 // Nothing is said in a conversation that is not the one that was meant.
                 self.model = Err(NoProvider { message: message.clone(), code, unset: false });
-                return self.fail(message, code);
+                return self.tell_failure(&Failure { message, code, status: None, retryable: false });
             }
         };
         if self.keeps_mode {
@@ -30,20 +31,26 @@ impl Actor {
         let texts = self.checkpoints.texts().await;
         self.checkpoints.restore(store::changes(&kept.records, &texts).await);
         if self.start == Start::Replay {
-            self.outgoing.extend(store::events(kept.records, &texts).await);
+            self.outgoing.extend(store::events(kept.records, &texts).await.into_iter().map(SessionEvent::from));
         }
         let title = kept.head.map(|head| head.title).unwrap_or_default();
-        self.outgoing.push_back(AgentEvent::Resumed {
+        self.used = kept.cost.map(|cost| Used { tokens: 0, window: None, cost: Some(cost) });
+        self.publish();
+        self.tell(AgentEvent::Resumed {
             title,
             mode: self.mode.name().to_owned(),
             model: self.model.as_ref().ok().map(|model| model.provider.name()),
             effort: self.effort,
             cost: kept.cost,
         });
-        self.outgoing.extend(another_model.map(|message| AgentEvent::Notice { message }));
+        self.outgoing.extend(another_model.map(|message| AgentEvent::Notice { message }.into()));
         if kept.unreadable > 0 {
             let message = format!("{} lines of this conversation's journal were damaged and left out", kept.unreadable);
-            self.outgoing.push_back(AgentEvent::Notice { message });
+            self.tell(AgentEvent::Notice { message });
+        }
+        for QueuedPrompt { id, prompt } in kept.queued {
+            self.give_back(id.into(), prompt.into(), ReturnReason::Restarted);
+            self.journal.queue(Vec::new());
         }
         self.write().await;
     }
@@ -67,7 +74,7 @@ impl Actor {
     /// Writes what the journal has noted, before anybody is told of it.
     pub(super) async fn write(&mut self) {
         if let Err(message) = self.journal.flush().await {
-            self.outgoing.push_front(AgentEvent::Notice { message });
+            self.outgoing.push_front(AgentEvent::Notice { message }.into());
         }
     }
 }

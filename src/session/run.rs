@@ -1,16 +1,22 @@
-//! The loop of a session: what it listens to, and its end.
+//! The loop of a session: what it waits for, and its end.
+
+use std::sync::Arc;
 
 use futures_util::future::OptionFuture;
 use tokio::sync::mpsc;
 
-use super::{Actor, Command, Model, Review, ReviewError, Reviewed, STEPS, Start, connect};
+use super::event::SessionEvent;
+use super::{
+    Actor, Change, ChangeError, Command, Failure, Model, Questions, Review, ReviewError, Reviewed, STEPS, Start,
+    connect,
+};
 use crate::agent::Step;
 use crate::agent::event::AgentEvent;
 
 impl Actor {
     /// Does what it is told until the handle is gone.
     pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
-        self.recall().await;
+        self.load_rules().await;
         if self.start != Start::New {
             self.resume().await;
         }
@@ -21,21 +27,26 @@ impl Actor {
         if let Some(warming) = warming {
             warming.abort();
         }
-        self.end(commands).await;
+        self.end().await;
     }
 
     async fn listen(&mut self, commands: &mut mpsc::Receiver<Command>) {
         let mut batch = Vec::with_capacity(STEPS);
-        let (events, end) = (self.events.clone(), self.end.clone());
+        let (events, end, control) = (self.events.clone(), self.end.clone(), Arc::clone(&self.control));
         loop {
+            self.publish();
             let idle = self.outgoing.is_empty();
-            let steps = self.running.as_mut().filter(|_| idle);
-            let next = OptionFuture::from(steps.map(|running| running.steps.recv_many(&mut batch, STEPS)));
+            let running = self.running.as_mut().map(|running| (&mut running.steps, &mut running.questions));
+            let (steps, questions) = running.unzip();
+            let next = OptionFuture::from(steps.filter(|_| idle).map(|steps| steps.recv_many(&mut batch, STEPS)));
+            let answer = OptionFuture::from(questions.map(Questions::answer));
             tokio::select! {
                 biased;
                 () = end.cancelled() => return,
+                () = control.changed() => self.take_changes().await,
+                Some(permission) = answer => self.decided(permission),
                 command = commands.recv() => match command {
-                    Some(command) => self.obey(command).await,
+                    Some(command) => self.handle(command).await,
                     None => return,
                 },
                 room = events.reserve(), if !idle => match (room, self.outgoing.pop_front()) {
@@ -44,6 +55,7 @@ impl Actor {
                 },
                 Some(count) = next => if count == 0 {
                     self.turn_ended().await;
+                    self.advance().await;
                 } else {
                     self.take(&mut batch).await;
                 },
@@ -51,39 +63,66 @@ impl Actor {
         }
     }
 
-    async fn obey(&mut self, command: Command) {
-        match command {
-            Command::Prompt(prompt) => {
-                self.settle().await;
-                self.look_for_a_model().await;
-                self.prompt(prompt).await;
+    /// Takes what came in beside the mailbox.
+    async fn take_changes(&mut self) {
+        for (change, taken) in self.control.take() {
+            match self.change(change) {
+                Ok(()) => self.taken.push(taken),
+                Err(error) => drop(taken.send(Err(error))),
             }
-            Command::Compact => {
-                self.settle().await;
-                self.look_for_a_model().await;
-                self.compact().await;
-            }
-            Command::Steer(prompt, joined) => self.steer(prompt, joined).await,
-            Command::Cancel => {
-                self.cancels.heard += 1;
-                self.cancel();
-            }
-            Command::SetMode(mode) => {
+        }
+        self.write().await;
+        self.reconsider();
+        self.advance().await;
+    }
+
+    fn change(&mut self, change: Change) -> Result<(), ChangeError> {
+        let (name, effort) = match change {
+            Change::Mode(mode) => {
                 self.mode = mode;
                 self.journal.mode(mode);
-                self.write().await;
+                return Ok(());
             }
-            Command::SetModel(provider, effort) => {
-                self.set_model(provider, effort);
-                self.write().await;
+            Change::Model(name) => (name, self.effort),
+            Change::Effort(effort) => (self.model_name().unwrap_or_default(), effort),
+        };
+        let provider = connect::provider_named(&self.settings, &name, effort);
+        let provider = provider.map_err(|why| ChangeError::Model(why.message))?;
+        self.set_model(provider, effort);
+        Ok(())
+    }
+
+    /// Publishes the state where it changed, and answers the changes that are in force: a call that was allowed in another
+    /// mode has ended by then, or is shown to run.
+    pub(super) fn publish(&mut self) {
+        let state = self.state();
+        if *self.published.borrow() != state {
+            self.published.send_replace(state.clone());
+            self.outgoing.push_back(SessionEvent::State(state.clone()));
+        }
+        if !self.taken.is_empty() && self.running.as_ref().is_none_or(|running| running.changing.is_empty()) {
+            for taken in self.taken.drain(..) {
+                let _asker_gone = taken.send(Ok(state.clone()));
+            }
+        }
+    }
+
+    async fn handle(&mut self, command: Command) {
+        self.settle().await;
+        match command {
+            Command::Prompt(sent) => self.accept(sent).await,
+            Command::Steer(sent) => self.steer(sent).await,
+            Command::Withdraw(id, reply) => {
+                let withdrawn = self.withdraw(&id).await;
+                let _asker_gone = reply.send(withdrawn);
             }
             Command::Review(review, reply) => {
-                self.settle().await;
                 let end = self.end.clone();
                 let reviewed = end.run_until_cancelled(self.review(review)).await;
                 let _asker_gone = reviewed.map(|reviewed| reply.send(reviewed));
             }
         }
+        self.advance().await;
     }
 
     /// Takes what a turn reports.
@@ -98,28 +137,30 @@ impl Actor {
     }
 
     /// Ends the turn and all that runs for it.
-    async fn end(mut self, mut commands: mpsc::Receiver<Command>) {
+    async fn end(mut self) {
         if let Some(running) = self.running.take() {
             running.cancel.cancel();
             drop(running.steps);
             let _ended = running.task.await;
         }
-        // What was chosen right before the end is kept.
-        while let Ok(command) = commands.try_recv() {
-            match command {
-                Command::SetMode(mode) => self.journal.mode(mode),
-                Command::SetModel(provider, effort) => self.set_model(provider, effort),
-                _ => {}
+        // What was chosen right before the end is saved.
+        for (change, taken) in self.control.take() {
+            if self.change(change).is_ok() {
+                self.taken.push(taken);
             }
         }
         self.write().await;
+        let state = self.state();
+        for taken in self.taken.drain(..) {
+            let _asker_gone = taken.send(Ok(state.clone()));
+        }
         self.journal.synced().await;
         self.shell.end().await;
         self.servers.close().await;
     }
 
     /// Which model answers the next prompt, where nobody chose one.
-    async fn look_for_a_model(&mut self) {
+    pub(super) async fn look_for_a_model(&mut self) {
         if let Some(Ok(Some(provider))) = self.better.join_next().await {
             self.set_model(provider, self.effort);
         }
@@ -132,10 +173,11 @@ impl Actor {
             && let Some(provider) = connect::local().await
         {
             self.model = Ok(Model::new(provider, &self.id, &self.workspace, &self.tools));
+            self.choices = self.choose_from();
         }
     }
 
-    async fn review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
+    pub(super) async fn review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
         if self.running.is_some() && review != Review::List {
             return Err(ReviewError("a turn is running: wait for its end or cancel it".to_owned()));
         }
@@ -156,27 +198,55 @@ impl Actor {
                 self.spent.note(&event);
                 if let AgentEvent::ToolExecutionEnd { result, .. } = &event {
                     let problem = self.checkpoints.record(&self.id, self.turns, &result.diffs).await;
-                    self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }));
+                    self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }.into()));
                 }
                 let title = self.title.take_if(|_| matches!(event, AgentEvent::TurnStart { .. }));
                 self.consider(event).await;
-                self.outgoing.extend(title.map(|title| AgentEvent::SessionTitle { title }));
+                self.outgoing.extend(title.map(|title| AgentEvent::SessionTitle { title }.into()));
             }
         }
     }
 
-    /// Questions are answered or asked, everything else is passed on.
+    /// Permission requests are decided or asked, everything else is passed on.
     async fn consider(&mut self, event: AgentEvent) {
         match event {
             AgentEvent::PermissionRequested { .. } => self.question(event),
             AgentEvent::PermissionResolved { call_id, outcome } => self.answered(call_id, outcome).await,
             event => {
-                if let Some(running) = &mut self.running {
-                    running.done |= matches!(event, AgentEvent::Done { .. });
+                let event = self.without_secrets(event);
+                self.note(&event);
+                let reason = match &event {
+                    AgentEvent::Done { termination_reason, .. } => Some(*termination_reason),
+                    _ => None,
+                };
+                self.tell(event);
+                if let Some(reason) = reason {
+                    self.report_end(reason);
                 }
-                self.outgoing.push_back(self.without_secrets(event));
             }
         }
+    }
+
+    /// What the session has to know of an event.
+    fn note(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::UserMessage { prompt: Some(id), .. } => self.joined(id),
+            AgentEvent::TurnStart { context_window, .. } => self.window = *context_window,
+            AgentEvent::Window { tokens } => self.window = Some(*tokens),
+            AgentEvent::Usage(usage) => self.note_usage(*usage),
+            _ => {}
+        }
+        let Some(running) = &mut self.running else { return };
+        running.note_call(event);
+        if let AgentEvent::Error { message, code, status, retryable } = event {
+            let (message, code) = (message.clone(), *code);
+            running.failure = Some(Failure { message, code, status: *status, retryable: *retryable });
+        }
+    }
+
+    /// Sends an event to whoever follows the session.
+    pub(super) fn tell(&mut self, event: AgentEvent) {
+        self.outgoing.push_back(event.into());
     }
 
     /// What others said may quote a key.
@@ -192,7 +262,7 @@ impl Actor {
     }
 
     /// What the person allowed for this project holds again.
-    async fn recall(&mut self) {
+    async fn load_rules(&mut self) {
         let Some(remembered) = &self.remembered else { return };
         match remembered.rules().await {
             Ok(rules) => self.policy.recall(rules),

@@ -21,7 +21,7 @@ pub(super) use self::list::folder;
 pub use self::list::{Listed, Sessions, StoreError};
 use self::load::Kept;
 use self::record::{Call, Head, Pending, Record, VERSION};
-pub(super) use self::record::{Change, Held};
+pub(super) use self::record::{Change, Held, QueuedPrompt};
 pub(super) use self::replay::{changes, events};
 use super::SessionId;
 use crate::agent::Entry;
@@ -127,6 +127,13 @@ impl Journal {
         match self.place {
             Place::Folder(_) => self.mode = Some(mode),
             _ => self.note(Record::Mode { mode }),
+        }
+    }
+
+    /// Notes the prompts that wait; none do before the first one runs.
+    pub fn queue(&mut self, prompts: Vec<QueuedPrompt>) {
+        if !matches!(self.place, Place::Folder(_)) {
+            self.note(Record::Queue { prompts });
         }
     }
 

@@ -1,13 +1,17 @@
 //! The beginning and the end of a session's turns, and what the person says in between.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
+use super::event::{Failure, PromptId, PromptState, ReturnReason};
 use super::store::Held;
 use super::{
-    Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, UNANSWERED, connect, failed, servers,
-    store,
+    Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, Sent, Steered, UNANSWERED, connect,
+    servers, store,
 };
 use crate::agent::prompt::Stage;
 use crate::agent::{Entry, Goal, Steer, Turn, prompt};
@@ -18,9 +22,26 @@ use crate::tools::ToolContext;
 /// Messages that may wait to join a turn.
 const STEERING: usize = 8;
 
+/// What a turn runs for.
+struct Cause {
+    prompt: PromptId,
+    turn: String,
+    waited: Option<Arc<Value>>,
+    cancel: CancellationToken,
+}
+
 impl Actor {
-    pub(super) async fn prompt(&mut self, mut prompt: Prompt) {
-        let Some(provider) = self.free() else { return };
+    pub(super) async fn prompt(
+        &mut self,
+        id: PromptId,
+        mut prompt: Prompt,
+        waited: Option<Arc<Value>>,
+        cancel: CancellationToken,
+    ) {
+        let provider = match self.provider() {
+            Ok(provider) => provider,
+            Err(NoProvider { message, code, .. }) => return self.fail(&id, message, code),
+        };
         if self.history.last().is_some_and(|last| !matches!(last.outline(), Message::Assistant(_))) {
             let message =
                 Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
@@ -28,17 +49,19 @@ impl Actor {
         }
         let words = prompt.words();
         let said = prompt.clone();
-        if !self.attached(&mut prompt).await {
+        if !self.attached(&mut prompt, &cancel).await {
             prompt = said;
         }
         prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
         let message = Message::User { parts: prompt::render(prompt, self.stage()) };
         self.turns += 1;
+        self.others = 0;
         self.title = (self.turns == 1).then(|| store::title(&words));
         let entry = Entry::new(message, &provider);
         self.journal.prompt(&words, &entry, Held { model: provider.name(), effort: self.effort });
         self.history.push(entry);
-        self.begin(Goal::Answer).await;
+        let turn = format!("{}-{}", self.id, self.turns);
+        self.begin(Goal::Answer, Cause { prompt: id, turn, waited, cancel }).await;
     }
 
     /// What the mode means for the next message. That the last one asked for a plan stands in the history itself.
@@ -53,25 +76,17 @@ impl Actor {
     }
 
     /// Makes the conversation shorter, as a turn of its own.
-    pub(super) async fn compact(&mut self) {
-        if self.free().is_some() {
-            self.begin(Goal::Compact).await;
+    pub(super) async fn compact(&mut self, id: PromptId, waited: Option<Arc<Value>>, cancel: CancellationToken) {
+        if let Err(NoProvider { message, code, .. }) = self.provider() {
+            return self.fail(&id, message, code);
         }
+        let turn = self.other_turn();
+        self.begin(Goal::Compact, Cause { prompt: id, turn, waited, cancel }).await;
     }
 
-    /// The model, when a turn can begin; else that is told. What was kept of the conversation is encoded for it now.
-    fn free(&mut self) -> Option<Provider> {
-        let provider = match &self.model {
-            Ok(model) => model.provider.clone(),
-            Err(NoProvider { message, code, .. }) => {
-                self.fail(message.clone(), *code);
-                return None;
-            }
-        };
-        if self.running.is_some() {
-            self.fail("a turn is running: wait for its end or cancel it".to_owned(), ErrorCode::Internal);
-            return None;
-        }
+    /// The model. What was loaded of the conversation, or was encoded for another model, is encoded for it now.
+    fn provider(&mut self) -> Result<Provider, NoProvider> {
+        let provider = self.model.as_ref().map(|model| model.provider.clone()).map_err(Clone::clone)?;
         let provider = provider.switched().unwrap_or(provider);
         if Some(provider.api()) != self.api() {
             self.model = Ok(Model::new(provider.clone(), &self.id, &self.workspace, &self.tools));
@@ -83,7 +98,7 @@ impl Actor {
             }
         }
         self.history.extend(self.kept.drain(..).map(|message| Entry::new(message, &provider)));
-        Some(provider)
+        Ok(provider)
     }
 
     /// The dialect of the model.
@@ -91,12 +106,12 @@ impl Actor {
         self.model.as_ref().ok().map(|model| model.provider.api())
     }
 
-    async fn begin(&mut self, goal: Goal) {
+    async fn begin(&mut self, goal: Goal, cause: Cause) {
         let Ok(Model { provider, preamble }) = &self.model else { return };
-        let cancel = self.end.child_token();
+        let Cause { prompt, turn: name, waited, cancel } = cause;
         let (said, steering) = mpsc::channel(STEERING);
         let turn = Turn {
-            id: format!("{}-{}", self.id, self.turns),
+            id: name.clone(),
             goal,
             provider: provider.clone(),
             preamble: preamble.clone(),
@@ -113,24 +128,32 @@ impl Actor {
             steering,
         };
         self.write().await;
+        self.report(&prompt, PromptState::Running { turn: name.clone(), waited });
         let (sender, steps) = mpsc::channel(STEPS);
         let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.patience, sender));
-        self.running =
-            Some(Running { steps, task, cancel, steering: said, questions: Questions::default(), done: false });
+        self.running = Some(Running {
+            prompt,
+            name,
+            steps,
+            task,
+            cancel,
+            steering: said,
+            steers: Vec::new(),
+            questions: Questions::default(),
+            changing: HashMap::new(),
+            failure: None,
+            done: false,
+        });
     }
 
-    /// Puts into a prompt what comes along with it, unless a cancel waits: then nobody waits for an editor any more.
-    async fn attached(&self, prompt: &mut Prompt) -> bool {
-        let mut sent = self.cancels.sent.clone();
-        tokio::select! {
-            biased;
-            Ok(_) = sent.wait_for(|sent| *sent > self.cancels.heard) => {
-                // What was found for nothing is still to be told.
-                self.guidance.recall(self.history.iter().map(|entry| entry.message()));
-                false
-            }
-            () = self.attach(prompt) => true,
+    /// Adds the context to a prompt, unless it is cancelled: then nobody waits for an editor any more.
+    async fn attached(&self, prompt: &mut Prompt, cancel: &CancellationToken) -> bool {
+        let attached = cancel.run_until_cancelled(self.attach(prompt)).await.is_some();
+        if !attached {
+            // What was found for nothing is still to be told.
+            self.guidance.recall(self.history.iter().map(|entry| entry.message()));
         }
+        attached
     }
 
     /// Another model from the next turn on. What only the other one understands (its reasoning) is left out then.
@@ -143,52 +166,64 @@ impl Actor {
             Err(_) => provider,
         };
         self.model = Ok(Model::new(provider, &self.id, &self.workspace, &self.tools));
+        self.choices = self.choose_from();
         self.stale = true;
     }
 
-    pub(super) fn cancel(&self) {
-        if let Some(running) = &self.running {
-            running.cancel.cancel();
+    /// Hands a message to the running turn.
+    pub(super) async fn steer(&mut self, sent: Sent) {
+        let Sent { id, mut prompt, said, cancel } = sent;
+        let place = self.running.as_ref().filter(|running| !running.done && !cancel.is_cancelled());
+        let Some(place) = place.and_then(|running| running.steering.clone().try_reserve_owned().ok()) else {
+            let reason = if cancel.is_cancelled() { ReturnReason::Cancelled } else { ReturnReason::NoTurn };
+            return self.give_back(id, said, reason);
+        };
+        let words = prompt.words();
+        if !self.attached(&mut prompt, &cancel).await {
+            return self.give_back(id, said, ReturnReason::Cancelled);
         }
+        let parts = prompt::render(prompt, self.stage());
+        let (joined, taken) = oneshot::channel();
+        if let Some(running) = &mut self.running {
+            running.steers.push(Steered { id: Arc::clone(&id), said, taken });
+        }
+        place.send(Steer { prompt: id, words, parts, joined });
     }
 
-    pub(super) async fn steer(&self, mut prompt: Prompt, joined: oneshot::Sender<()>) {
-        // What the turn does not take is dropped, which tells the asker. What would come along with it still can.
-        if let Some(running) = &self.running
-            && let Ok(place) = running.steering.try_reserve()
-        {
-            let words = prompt.words();
-            if self.attached(&mut prompt).await {
-                let parts = prompt::render(prompt, self.stage());
-                place.send(Steer { words, parts, joined });
-            }
-        }
+    /// A message joined the running turn.
+    pub(super) fn joined(&mut self, id: &PromptId) {
+        let Some(running) = &mut self.running else { return };
+        running.steers.retain(|steered| steered.id != *id);
+        let turn = running.name.clone();
+        self.report(id, PromptState::Joined { turn });
     }
 
-    /// Who has heard `Done` may come again before the turn's task is quite gone.
+    /// Who has seen `Done` may come again before the turn's task is quite gone.
     pub(super) async fn settle(&mut self) {
         if self.running.as_ref().is_some_and(|running| running.done) {
             self.turn_ended().await;
         }
     }
 
-    /// The steps have ended: the turn is over, or it broke.
+    /// The steps have ended: the turn is over, or it panicked.
     pub(super) async fn turn_ended(&mut self) {
-        let Some(running) = self.running.take() else { return };
-        if let Err(error) = running.task.await {
-            tracing::error!("a turn broke: {error}");
+        let Some(running) = &mut self.running else { return };
+        if let Err(error) = (&mut running.task).await {
+            tracing::error!("a turn panicked: {error}");
         }
         if !running.done {
-            self.mend();
-            self.fail(
-                "the turn broke (a bug of tandem; its log has the cause). The next prompt works".to_owned(),
-                ErrorCode::Internal,
-            );
+            let message = "internal error: the turn panicked (the log has the cause). The next prompt works".to_owned();
+            let failure = Failure { message, code: ErrorCode::Internal, status: None, retryable: false };
+            running.failure = Some(failure.clone());
+            self.repair_history();
+            self.tell_failure(&failure);
+            self.report_end(crate::agent::event::Termination::Error);
         }
+        self.running = None;
     }
 
-    /// A turn that broke may have left calls without results: no provider takes such a history.
-    fn mend(&mut self) {
+    /// A turn that panicked may have left calls without results: no provider takes such a history.
+    fn repair_history(&mut self) {
         let Ok(Model { provider, .. }) = &self.model else { return };
         if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(entry.outline())) {
             self.keep(Entry::new(results, provider));
@@ -199,9 +234,5 @@ impl Actor {
     pub(super) fn keep(&mut self, entry: Arc<Entry>) {
         self.journal.message(&entry);
         self.history.push(entry);
-    }
-
-    pub(super) fn fail(&mut self, message: String, code: ErrorCode) {
-        self.outgoing.extend(failed(message, code));
     }
 }

@@ -32,6 +32,7 @@ mod limits;
 #[cfg(unix)]
 mod mcp;
 mod network;
+mod owner;
 mod permission;
 mod plain;
 #[cfg(unix)]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::rpc::{ErrorCode, RequestError, RequestId, TextKind};
+use crate::rpc::{ErrorCode, RequestError, TextKind};
 
 /// The client's end of a connection over real pipes.
 struct Client {
@@ -41,7 +41,7 @@ impl Client {
 }
 
 fn source(kind: TextKind) -> Arc<TextSource> {
-    Arc::new(TextSource { session_id: "s".into(), kind, message_id: Some("m\"1".into()) })
+    Arc::new(TextSource { session_id: "s".into(), kind, message_id: Some("m\"1".into()), meta: None })
 }
 
 #[tokio::test]
@@ -106,21 +106,6 @@ async fn requests_of_ours_end_with_an_answer_or_with_the_connection() {
     drop(inbox);
     assert!(matches!(first.await, Err(RequestError::Closed)));
     assert!(matches!(peer.request("c", &()).await, Err(RequestError::Closed)));
-}
-
-#[tokio::test]
-async fn a_cancelled_request_knows_and_still_has_to_answer() {
-    let (mut client, peer, mut inbox, writer) = connected(Framing::Line);
-    client.send(&json!({"jsonrpc": "2.0", "id": "x", "method": "m"}));
-    let Incoming::Request(_, responder) = inbox.recv().await else { panic!("a request") };
-    let cancelled = responder.cancelled();
-    peer.cancel(&RequestId::from("y".to_owned()));
-    assert!(!cancelled.is_cancelled());
-    peer.cancel(&RequestId::from("x".to_owned()));
-    assert!(cancelled.is_cancelled());
-    responder.ok(&());
-    writer.finish().await.unwrap();
-    assert_eq!(client.read_all(Framing::Line), [json!({"jsonrpc": "2.0", "id": "x", "result": null})]);
 }
 
 #[tokio::test]

@@ -5,13 +5,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::chat;
+use super::front::safe_first;
 use crate::agent::event::{Grant, Permission, Scope};
 use crate::protocol::lsp;
 use crate::rpc::{ErrorCode, Params, Responder};
 use crate::server::Server;
 use crate::server::dispatch::{Answer, error, read};
 use crate::server::documents::last_line;
-use crate::server::permission::{ALLOW, REJECT, always};
 use crate::server::review::ReviewCommand;
 use crate::session::{Attachment, Prompt};
 use crate::text::display;
@@ -76,7 +76,7 @@ impl Server {
     fn actions(&self, params: lsp::CodeActionParams) -> Vec<Value> {
         let uri = params.text_document.uri.0;
         let mut actions = self.question_actions();
-        if self.plain_is_running() {
+        if self.is_busy() {
             actions.push(action("tandem: Stop", "source", "tandem.cancel", &json!([])));
         } else {
             actions.extend(self.undo_actions());
@@ -94,18 +94,23 @@ impl Server {
         actions
     }
 
-    /// The open questions as actions, the refusal first.
+    /// The open permission requests as actions, the refusal first.
     fn question_actions(&self) -> Vec<Value> {
         let mut actions = Vec::new();
-        for question in self.plain.questions() {
-            let mut offer = |title: String, command: &str, arguments: Value| {
-                actions.push(action(&format!("tandem: {title}"), "quickfix", command, &arguments));
-            };
-            offer(format!("{REJECT}: {}", question.title), "tandem.reject", json!([question.key]));
-            offer(format!("{ALLOW}: {}", question.title), "tandem.allow", json!([question.key]));
-            if let Some(rule) = &question.rule {
-                offer(always(rule, Scope::Session), "tandem.allowAlways", json!([question.key]));
-                offer(always(rule, Scope::Project), "tandem.allowAlways", json!([question.key, PROJECT]));
+        for request in self.requests.open() {
+            for choice in safe_first(request.choices()) {
+                let (command, scope) = match &choice.permission {
+                    Permission::AllowOnce => ("tandem.allow", None),
+                    Permission::AllowAlways(Grant { scope: Scope::Session, .. }) => ("tandem.allowAlways", None),
+                    Permission::AllowAlways(_) => ("tandem.allowAlways", Some(PROJECT)),
+                    _ => ("tandem.reject", None),
+                };
+                let title = match choice.permission {
+                    Permission::AllowAlways(_) => format!("tandem: {}", choice.title),
+                    _ => format!("tandem: {}: {}", choice.title, request.title()),
+                };
+                let arguments: Vec<_> = std::iter::once(request.key.as_str()).chain(scope).collect();
+                actions.push(action(&title, "quickfix", command, &json!(arguments)));
             }
         }
         actions
@@ -130,14 +135,14 @@ impl Server {
         let first = arguments.next().unwrap_or_default();
         match params.command.as_str() {
             "tandem.ask" => self.ask(first)?,
-            "tandem.cancel" => self.plain_cancel(),
-            "tandem.allow" => self.answer_question(first.as_str(), Permission::AllowOnce)?,
+            "tandem.cancel" => self.cancel_all(),
+            "tandem.allow" => self.requests.answer(first.as_str(), Permission::AllowOnce)?,
             "tandem.allowAlways" => {
                 let scope = if arguments.next() == Some(json!(PROJECT)) { Scope::Project } else { Scope::Session };
                 let rule = arguments.next().and_then(|rule| rule.as_str().map(str::to_owned));
-                self.answer_question(first.as_str(), Permission::AllowAlways(Grant { scope, rule }))?;
+                self.requests.answer(first.as_str(), Permission::AllowAlways(Grant { scope, rule }))?;
             }
-            "tandem.reject" => self.answer_question(first.as_str(), Permission::Reject)?,
+            "tandem.reject" => self.requests.answer(first.as_str(), Permission::Reject)?,
             "tandem.undo" => self.review_by_command(first, ReviewCommand::Undo)?,
             "tandem.redo" => self.review_by_command(first, ReviewCommand::Redo)?,
             "tandem.keep" => self.review_by_command(first, ReviewCommand::Keep)?,

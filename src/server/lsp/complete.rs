@@ -4,13 +4,12 @@
 use serde_json::{Value, json};
 
 use super::chat;
-use crate::protocol::{acp, lsp};
+use crate::protocol::lsp;
 use crate::rpc::{Params, Responder};
 use crate::server::Server;
 use crate::server::dispatch::read;
 use crate::server::documents::wire_range;
-use crate::server::slash;
-use crate::session::{Completion, Mentionable, typed_mention};
+use crate::session::{Completion, Mentionable, Offered, typed_mention};
 use crate::text;
 
 /// What brings completion up without being asked.
@@ -42,9 +41,9 @@ impl Server {
             Err(error) => return responder.respond(Err(error)),
         };
         match typed {
-            Typed::Command => responder.ok(&list(&commands(&slash::available(&conversation.commands), range))),
+            Typed::Command => responder.ok(&list(&commands(conversation.session.commands(), range))),
             Typed::Mention => {
-                let completer = conversation.completer();
+                let completer = conversation.session.completer();
                 self.tasks.spawn(async move {
                     // Editors without a plugin do not tell what is selected.
                     let offered = completer.complete(&query, None).await;
@@ -80,8 +79,8 @@ fn list(items: &[Value]) -> Value {
     json!({ "isIncomplete": !items.is_empty(), "items": items })
 }
 
-fn commands(available: &[acp::AvailableCommand], range: lsp::Range) -> Vec<Value> {
-    let item = |command: &acp::AvailableCommand| {
+fn commands(available: &[Offered], range: lsp::Range) -> Vec<Value> {
+    let item = |command: &Offered| {
         let text = format!("/{}", command.name);
         json!({
             "label": text,

@@ -14,11 +14,12 @@ use crate::workspace::review::PendingHunk;
 impl Server {
     /// The actions on the hunks that `range` of a document touches. While a turn runs there are none.
     pub(super) fn hunk_actions(&self, uri: &str, range: lsp::Range) -> impl Future<Output = Vec<Value>> + use<> {
-        let path = crate::server::documents::path_of(uri).filter(|_| !self.plain_is_running());
-        let changed = self.conversations.iter().filter(|(_, conversation)| conversation.undoable().undo.is_some());
+        let path = crate::server::documents::path_of(uri).filter(|_| !self.is_busy());
+        let changed =
+            self.conversations.iter().filter(|(_, conversation)| conversation.session.undoable().undo.is_some());
         let asked: Vec<_> = changed
             .filter(|_| path.is_some())
-            .map(|(id, conversation)| (id.clone(), ask(conversation, Review::List)))
+            .filter_map(|(id, conversation)| Some((id.clone(), ask(conversation, Review::List).ok()?)))
             .collect();
         async move {
             let mut actions = Vec::new();

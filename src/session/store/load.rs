@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::record::{Head, Held, Record, VERSION};
+use super::record::{Head, Held, QueuedPrompt, Record, VERSION};
 use crate::agent::{Spent, prompt};
 use crate::config::Mode;
 use crate::model::{Message, ToolResult};
@@ -29,6 +29,8 @@ pub(in crate::session) struct Kept {
     pub spent: Spent,
     /// Who opened it last.
     pub pid: Option<u32>,
+    /// The prompts that waited at its end.
+    pub queued: Vec<QueuedPrompt>,
     /// Lines that could not be read.
     pub unreadable: usize,
 }
@@ -66,6 +68,7 @@ impl Kept {
             }
             Record::Compacted { messages } => self.messages.clone_from(messages),
             Record::Mode { mode } => self.mode = Some(*mode),
+            Record::Queue { prompts } => self.queued.clone_from(prompts),
             Record::Model(held) => self.held = Some(held.clone()),
             Record::End { usage } => {
                 self.spent.add(usage);

@@ -62,6 +62,11 @@ pub(in crate::session) enum Record {
     },
     /// The model from here on.
     Model(Held),
+    /// The prompts that wait for their turn, whole.
+    Queue {
+        /// The next one first.
+        prompts: Vec<QueuedPrompt>,
+    },
     /// The turn ended.
     End {
         /// All its tokens.
@@ -70,6 +75,15 @@ pub(in crate::session) enum Record {
     /// Written by a version that knew more; nothing that has to be understood.
     #[serde(other)]
     Unknown,
+}
+
+/// A prompt that waits for its turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::session) struct QueuedPrompt {
+    /// Its name.
+    pub id: String,
+    /// The prompt as the client sent it.
+    pub prompt: serde_json::Value,
 }
 
 /// What a list of conversations shows.

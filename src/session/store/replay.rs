@@ -32,7 +32,7 @@ pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> V
     let mut replay = Replay { calls: calls.collect(), names: HashMap::new(), begun: false, events: Vec::new() };
     for record in records {
         match record {
-            Record::Prompt { text, .. } => replay.events.push(AgentEvent::UserMessage { content: text }),
+            Record::Prompt { text, .. } => replay.events.push(AgentEvent::UserMessage { content: text, prompt: None }),
             Record::Thought { text } => {
                 replay.begin();
                 replay.events.push(AgentEvent::ReasoningDelta { content: text });
@@ -43,7 +43,7 @@ pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> V
                     Part::Text { text } => Some(text),
                     Part::Image { .. } => None,
                 });
-                replay.events.extend(texts.map(|content| AgentEvent::UserMessage { content }));
+                replay.events.extend(texts.map(|content| AgentEvent::UserMessage { content, prompt: None }));
             }
             Record::Message { message: Message::Results { results } } => {
                 for result in results {

@@ -1,0 +1,61 @@
+//! Exactly one answer to every request is a matter of types: a [`Responder`] is made once for each request, answering
+//! consumes it, and dropping it answers with an internal error.
+
+use lsp_server::{ErrorCode, RequestId, ResponseError};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Peer;
+
+/// The duty to answer one request.
+#[derive(Debug)]
+#[must_use = "dropping it answers the request with an internal error"]
+pub struct Responder {
+    id: RequestId,
+    peer: Peer,
+    answered: bool,
+}
+
+impl Responder {
+    pub(super) fn new(id: RequestId, peer: Peer) -> Self {
+        Self { id, peer, answered: false }
+    }
+
+    /// The id of the request.
+    #[must_use]
+    pub fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// Answers with a result.
+    pub fn ok(mut self, result: &impl Serialize) {
+        self.send(Ok(result));
+    }
+
+    /// Answers with an error without data.
+    pub fn error(self, code: ErrorCode, message: impl Into<String>) {
+        self.respond(Err(ResponseError { code: code as i32, message: message.into(), data: None }));
+    }
+
+    /// Answers with either.
+    pub fn respond(mut self, answer: Result<Value, ResponseError>) {
+        match answer {
+            Ok(value) => self.send(Ok(&value)),
+            Err(error) => self.send::<()>(Err(&error)),
+        }
+    }
+
+    fn send<T: Serialize>(&mut self, answer: Result<&T, &ResponseError>) {
+        self.answered = true;
+        self.peer.answer(&self.id, answer);
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        if !self.answered {
+            let message = "the request ended without an answer; internal error".to_owned();
+            self.send::<()>(Err(&ResponseError { code: ErrorCode::InternalError as i32, message, data: None }));
+        }
+    }
+}

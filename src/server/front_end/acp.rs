@@ -1,0 +1,145 @@
+//! A client of the Agent Client Protocol: it is sent what version 1 has, and nothing else.
+
+use serde_json::{Map, Value, json};
+
+use super::updates::Updates;
+use super::{Answering, FrontEnd};
+use crate::agent::event::{AgentEvent, Grant, Permission};
+use crate::protocol::acp;
+use crate::rpc::Peer;
+use crate::server::permission::{Choice, Request};
+use crate::server::updates::question;
+use crate::session::event::{PromptId, PromptState, State};
+use crate::session::{Offered, SessionId};
+
+/// Any client of the protocol.
+pub(in crate::server) struct AcpClient(Updates);
+
+impl AcpClient {
+    pub fn new(peer: Peer, id: &SessionId) -> Self {
+        Self(Updates::new(peer, id))
+    }
+}
+
+impl FrontEnd for AcpClient {
+    fn event(&mut self, event: AgentEvent) {
+        if let Some(notice) = self.0.event(event) {
+            // The protocol has no notices: each is a thought of its own.
+            let thought = acp::ContentChunk::new(format!("{notice}\n").into());
+            self.0.send(acp::SessionUpdate::AgentThoughtChunk(thought));
+        }
+    }
+
+    fn prompt(&mut self, id: &PromptId, state: &PromptState) {
+        self.0.prompt(id, state);
+    }
+
+    fn state(&mut self, state: &State) {
+        self.0.state(state);
+    }
+
+    fn commands(&mut self, commands: &[Offered]) {
+        self.0.commands(commands);
+    }
+
+    fn ask(&mut self, request: &Request) -> Answering {
+        request_permission(&mut self.0, request)
+    }
+
+    fn resolved(&mut self, call_id: &str) {
+        self.0.resolved(call_id);
+    }
+}
+
+/// `session/request_permission`.
+pub(super) fn request_permission(updates: &mut Updates, request: &Request) -> Answering {
+    updates.announce(request);
+    let params = acp::RequestPermissionRequest::new(
+        SessionId::clone(&request.session),
+        question(&request.call_id, request.kind, request.preview.clone()),
+        request.choices().into_iter().map(|choice| option(choice, request.rule.as_deref())).collect(),
+    );
+    let answer = updates.peer().request("session/request_permission", &params);
+    let choices = request.choices();
+    Box::pin(async move { Some(answer.await.map_or(Permission::Reject, |answer| understood(&answer, &choices))) })
+}
+
+fn option(choice: Choice, rule: Option<&str>) -> acp::PermissionOption {
+    let kind = match choice.permission {
+        Permission::AllowOnce => acp::PermissionOptionKind::AllowOnce,
+        Permission::AllowAlways(_) => acp::PermissionOptionKind::AllowAlways,
+        _ => acp::PermissionOptionKind::RejectOnce,
+    };
+    let option = acp::PermissionOption::new(choice.id, choice.title, kind);
+    match (kind, rule) {
+        (acp::PermissionOptionKind::AllowAlways, Some(rule)) => {
+            option.meta(Map::from_iter([("tandem".to_owned(), json!({ "rule": rule }))]))
+        }
+        _ => option,
+    }
+}
+
+/// Only a clear yes to what was offered is a yes.
+fn understood(answer: &Value, choices: &[Choice]) -> Permission {
+    let outcome = &answer["outcome"];
+    match outcome["outcome"].as_str() {
+        Some("cancelled") => return Permission::Cancelled,
+        Some("selected") => {}
+        _ => return Permission::Reject,
+    }
+    let edited = [outcome, answer].into_iter().find_map(|part| part["_meta"]["tandem"]["rule"].as_str());
+    let chosen = choices.iter().find(|choice| outcome["optionId"] == choice.id);
+    match chosen.map(|choice| &choice.permission) {
+        Some(Permission::AllowAlways(grant)) => {
+            Permission::AllowAlways(Grant { scope: grant.scope, rule: edited.map(str::to_owned) })
+        }
+        Some(permission) => permission.clone(),
+        None => Permission::Reject,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::event::Scope;
+    use crate::server::permission::choices;
+
+    #[track_caller]
+    fn check(answer: &Value, rule: Option<&str>, expected: &Permission) {
+        assert_eq!(understood(answer, &choices(rule)), *expected, "{answer}");
+    }
+
+    fn selected(id: &str) -> Value {
+        json!({ "outcome": { "outcome": "selected", "optionId": id } })
+    }
+
+    #[test]
+    fn whatever_is_not_a_clear_yes_is_no() {
+        check(&selected("allow_once"), None, &Permission::AllowOnce);
+        for nonsense in [
+            selected("reject_once"),
+            selected("yes"),
+            selected("allow_always"),
+            selected("allow_always_project"),
+            json!(null),
+            json!([]),
+            json!({ "outcome": "selected" }),
+            json!({ "outcome": { "outcome": "selected" } }),
+            json!({ "outcome": { "outcome": "selected", "optionId": ["allow_once"] } }),
+        ] {
+            check(&nonsense, None, &Permission::Reject);
+        }
+    }
+
+    #[test]
+    fn a_yes_that_is_remembered_says_for_how_long_and_what() {
+        let grant = |scope, rule: Option<&str>| Permission::AllowAlways(Grant { scope, rule: rule.map(str::to_owned) });
+        let offered = Some("run_command(cargo *)");
+        check(&selected("allow_always"), offered, &grant(Scope::Session, None));
+        check(&selected("allow_always_project"), offered, &grant(Scope::Project, None));
+        check(&selected("allow_always_for_good"), offered, &Permission::Reject);
+        let mut answer = selected("allow_always");
+        answer["_meta"]["tandem"]["rule"] = json!("run_command(cargo test *)");
+        check(&answer, offered, &grant(Scope::Session, Some("run_command(cargo test *)")));
+    }
+}

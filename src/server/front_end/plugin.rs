@@ -1,0 +1,135 @@
+//! A client with a tandem plugin: besides what the Agent Client Protocol has, it is sent the life of each prompt
+//! (`_tandem/turn`) and the state of the session (`_tandem/status`).
+
+use super::acp::request_permission;
+use super::updates::{Updates, blocks};
+use super::{Answering, FrontEnd};
+use crate::agent::event::{AgentEvent, ToolKind};
+use crate::protocol::ext;
+use crate::rpc::Peer;
+use crate::server::permission::Request;
+use crate::server::wire::{failure_code, reason_name};
+use crate::session::event::{Activity, PromptId, PromptState, State};
+use crate::session::{Offered, SessionId};
+use crate::text::display;
+
+/// A language client that opted in.
+pub(in crate::server) struct PluginClient {
+    updates: Updates,
+    id: SessionId,
+    state: Option<State>,
+}
+
+impl PluginClient {
+    pub fn new(peer: Peer, id: &SessionId) -> Self {
+        Self { updates: Updates::new(peer, id), id: SessionId::clone(id), state: None }
+    }
+
+    fn status(&self, message: Option<String>) {
+        let Some(state) = &self.state else { return };
+        let status = ext::Status {
+            session_id: self.id.to_string(),
+            state: match (state.activity, &state.model) {
+                (Activity::Waiting(_), _) => ext::State::Waiting,
+                (Activity::Running, _) => ext::State::Running,
+                (Activity::Idle, Ok(_)) => ext::State::Ready,
+                (Activity::Idle, Err(_)) => ext::State::NoModel,
+            },
+            queued: state.queued,
+            mode: state.mode.name().to_owned(),
+            model: state.model.clone().ok(),
+            effort: state.effort.map(|effort| effort.name().to_owned()),
+            usage: state.usage.map(|used| ext::Usage { used: used.tokens, size: used.window, cost: used.cost }),
+            message,
+        };
+        self.updates.peer().notify("_tandem/status", &status);
+    }
+
+    fn turn(&self, id: &PromptId, state: &PromptState) -> ext::Turn {
+        let mut turn = ext::Turn {
+            session_id: self.id.to_string(),
+            prompt_id: id.to_string(),
+            state: ext::PromptState::Queued,
+            turn_id: None,
+            position: None,
+            reason: None,
+            message: None,
+            prompt: None,
+        };
+        match state {
+            PromptState::Queued(position) => turn.position = Some(*position),
+            PromptState::Running { turn: name, .. } => {
+                (turn.state, turn.turn_id) = (ext::PromptState::Running, Some(name.clone()));
+            }
+            PromptState::Joined { turn: name } => {
+                (turn.state, turn.turn_id) = (ext::PromptState::Joined, Some(name.clone()));
+            }
+            PromptState::Returned { said, reason } => {
+                turn.state = ext::PromptState::Returned;
+                turn.reason = Some(reason.name().to_owned());
+                turn.prompt = Some(blocks(said));
+            }
+            PromptState::Ended { turn: name, end } => {
+                (turn.state, turn.turn_id) = (ext::PromptState::Ended, Some(name.clone()));
+                match end {
+                    Ok(reason) => turn.reason = Some(reason_name(*reason)),
+                    Err(failure) => {
+                        turn.reason = Some(failure_code(failure.code));
+                        turn.message = Some(display::escape(&failure.message).into_owned());
+                    }
+                }
+            }
+        }
+        turn
+    }
+}
+
+impl FrontEnd for PluginClient {
+    fn event(&mut self, event: AgentEvent) {
+        if let Some(notice) = self.updates.event(event) {
+            self.status(Some(notice));
+        }
+    }
+
+    fn prompt(&mut self, id: &PromptId, state: &PromptState) {
+        self.updates.peer().notify("_tandem/turn", &self.turn(id, state));
+        self.updates.prompt(id, state);
+    }
+
+    fn state(&mut self, state: &State) {
+        self.updates.state(state);
+        self.state = Some(state.clone());
+        self.status(message(state));
+    }
+
+    fn commands(&mut self, commands: &[Offered]) {
+        self.updates.commands(commands);
+    }
+
+    fn ask(&mut self, request: &Request) -> Answering {
+        request_permission(&mut self.updates, request)
+    }
+
+    fn resolved(&mut self, call_id: &str) {
+        self.updates.resolved(call_id);
+    }
+}
+
+/// What a person reads of a state.
+fn message(state: &State) -> Option<String> {
+    match (state.activity, &state.model) {
+        (Activity::Waiting(kind), _) => Some(waiting(kind).to_owned()),
+        (Activity::Idle, Err(why)) => Some(why.clone()),
+        _ => (state.queued > 0).then(|| format!("queued {}", state.queued)),
+    }
+}
+
+/// What a turn waits for, in a few words.
+fn waiting(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Edit => "asks to edit",
+        ToolKind::Execute => "asks to run a command",
+        ToolKind::Think => "asks whether to continue",
+        _ => "asks for permission",
+    }
+}

@@ -1,0 +1,181 @@
+//! The `session/update` notifications of one conversation.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::agent::event::{AgentEvent, FileDiff, GO_ON};
+use crate::protocol::{acp, ext};
+use crate::rpc::{Peer, TextKind, TextSource};
+use crate::server::permission::Request;
+use crate::server::updates::{self, Chunk, Projected};
+use crate::server::wire::config_options;
+use crate::session::event::{PromptId, PromptState, State, Used};
+use crate::session::{Offered, SessionId};
+
+/// What a client was shown, as far as what it is shown next depends on it.
+pub(super) struct Updates {
+    peer: Peer,
+    id: SessionId,
+    /// Whose words come next.
+    message: Arc<TextSource>,
+    thought: Arc<TextSource>,
+    answers: u64,
+    /// The turn and the prompt that updates belong to.
+    meta: Option<Map<String, Value>>,
+    /// What running calls are about to change: a call that fails keeps its diff.
+    proposed: HashMap<String, Vec<FileDiff>>,
+    /// The output of the running call.
+    said: updates::Said,
+    /// The request whether the turn continues, while it is open: a call of ours, not of the model's.
+    pause: Option<String>,
+    state: Option<State>,
+}
+
+impl Updates {
+    pub fn new(peer: Peer, id: &SessionId) -> Self {
+        let source = |kind| Arc::new(TextSource { session_id: Arc::clone(id), kind, message_id: None, meta: None });
+        Self {
+            peer,
+            id: Arc::clone(id),
+            message: source(TextKind::AgentMessageChunk),
+            thought: source(TextKind::AgentThoughtChunk),
+            answers: 0,
+            meta: None,
+            proposed: HashMap::new(),
+            said: updates::Said::default(),
+            pause: None,
+            state: None,
+        }
+    }
+
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    pub fn send(&self, update: acp::SessionUpdate) {
+        let notification = acp::SessionNotification::new(Arc::clone(&self.id), update);
+        self.peer.notify("session/update", &notification.meta(self.meta.clone()));
+    }
+
+    /// Projects an event; gives back what the protocol has no update for and a person should read.
+    pub fn event(&mut self, event: AgentEvent) -> Option<String> {
+        match event {
+            AgentEvent::IterationStart { .. } => self.next_answer(),
+            AgentEvent::ToolOutput { call_id, content } => {
+                let update = self.said.more(call_id, &content);
+                self.send(update);
+            }
+            event => {
+                let proposed = self.proposed(&event);
+                match updates::project(event, &proposed)? {
+                    Projected::Text { chunk, text } => {
+                        let source = match chunk {
+                            Chunk::Message => &self.message,
+                            Chunk::Thought => &self.thought,
+                        };
+                        self.peer.text(source, &text);
+                    }
+                    Projected::Update(update) => self.send(*update),
+                    Projected::Remark(notice) => return Some(notice),
+                }
+            }
+        }
+        None
+    }
+
+    /// Updates belong to a prompt from its beginning to its end. One that had to wait is shown when it begins.
+    pub fn prompt(&mut self, id: &PromptId, state: &PromptState) {
+        match state {
+            PromptState::Running { turn, waited } => {
+                self.meta = Some(Map::from_iter([
+                    (ext::TURN_ID.to_owned(), turn.clone().into()),
+                    (ext::PROMPT_ID.to_owned(), id.to_string().into()),
+                ]));
+                for block in waited.iter().flat_map(|said| blocks(said)) {
+                    self.send(acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(block)));
+                }
+            }
+            PromptState::Ended { .. } => {
+                self.meta = None;
+                self.proposed.clear();
+            }
+            _ => {}
+        }
+    }
+
+    /// Shows what changed of the state.
+    pub fn state(&mut self, state: &State) {
+        let Some(before) = self.state.replace(state.clone()) else { return };
+        if before.mode != state.mode {
+            let mode = acp::CurrentModeUpdate::new(state.mode.name());
+            self.send(acp::SessionUpdate::CurrentModeUpdate(mode));
+        }
+        let options = config_options(state);
+        if options != config_options(&before) {
+            self.send(acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(options)));
+        }
+        // ACP's usage update requires both the context size and the usage.
+        if before.usage != state.usage
+            && let Some(Used { tokens, window: Some(window), cost }) = state.usage
+        {
+            let cost = cost.map(|amount| acp::Cost::new(amount, "USD"));
+            self.send(acp::SessionUpdate::UsageUpdate(acp::UsageUpdate::new(tokens, window).cost(cost)));
+        }
+    }
+
+    pub fn commands(&self, commands: &[Offered]) {
+        let command = |offered: &Offered| {
+            let command = acp::AvailableCommand::new(offered.name.clone(), offered.description.clone());
+            let hint = offered.hint.clone().map(acp::UnstructuredCommandInput::new);
+            command.input(hint.map(acp::AvailableCommandInput::Unstructured))
+        };
+        let update = acp::AvailableCommandsUpdate::new(commands.iter().map(command).collect());
+        self.send(acp::SessionUpdate::AvailableCommandsUpdate(update));
+    }
+
+    /// Clients show no permission request without a call: the request whether a turn continues needs one of its own.
+    pub fn announce(&mut self, request: &Request) {
+        if request.name == GO_ON {
+            self.pause = Some(request.call_id.clone());
+            self.send(updates::pause(&request.call_id, &request.preview));
+        }
+    }
+
+    pub fn resolved(&mut self, call_id: &str) {
+        if let Some(pause) = self.pause.take_if(|pause| pause == call_id) {
+            self.send(updates::paused(pause));
+        }
+    }
+
+    /// What comes now is another answer.
+    fn next_answer(&mut self) {
+        self.answers += 1;
+        let id: Arc<str> = format!("m{}", self.answers).into();
+        let meta: Option<Arc<str>> =
+            self.meta.as_ref().and_then(|meta| serde_json::to_string(meta).ok()).map(Into::into);
+        let source = |kind| {
+            let (session_id, message_id) = (Arc::clone(&self.id), Some(Arc::clone(&id)));
+            Arc::new(TextSource { session_id, kind, message_id, meta: meta.clone() })
+        };
+        (self.message, self.thought) = (source(TextKind::AgentMessageChunk), source(TextKind::AgentThoughtChunk));
+    }
+
+    /// What a call that ends now was about to change.
+    fn proposed(&mut self, event: &AgentEvent) -> Vec<FileDiff> {
+        match event {
+            AgentEvent::ToolPreview { call_id, preview, .. } if !preview.diffs.is_empty() => {
+                self.proposed.insert(call_id.clone(), preview.diffs.clone());
+                Vec::new()
+            }
+            AgentEvent::ToolExecutionEnd { call_id, .. } => self.proposed.remove(call_id).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The prompt as it came; it was read before, so it can be read.
+pub(super) fn blocks(said: &Value) -> Vec<acp::ContentBlock> {
+    serde_json::from_value(said.clone()).unwrap_or_default()
+}

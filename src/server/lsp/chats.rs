@@ -1,0 +1,156 @@
+//! Chat files: each is a conversation of an editor that has only LSP.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use serde_json::{Value, json};
+
+use super::chat::{self, YOU};
+use super::front::{ChatFront, Connection};
+use crate::protocol::lsp::MessageType;
+use crate::rpc::ErrorCode;
+use crate::server::Server;
+use crate::server::dispatch::{Answer, error};
+use crate::server::documents::path_of;
+use crate::server::problems::show_message;
+use crate::session::{Attachment, Prompt, SessionId, Start, new_id};
+use crate::workspace::StateFolder;
+
+/// The conversations of chat files.
+#[derive(Debug, Default)]
+pub(in crate::server) struct Chats {
+    sessions: HashMap<String, SessionId>,
+    /// How many turns began, in all of them.
+    turns: Arc<AtomicU32>,
+}
+
+impl Server {
+    /// A document was saved: a chat file with a new question is answered. Where there is no place for one, that is said: the
+    /// answer above was cut off by the end of its server.
+    pub(in crate::server) fn chat_saved(&mut self, uri: &str) {
+        if !chat::is_chat(uri) || self.client.speaks_acp {
+            return;
+        }
+        let Some(document) = self.documents.get(uri) else { return };
+        let was_cut = !self.is_answering(uri) && chat::asked(&document.text).is_none();
+        if (was_cut || chat::question(&document.text).is_some())
+            && let Err(problem) = self.send_chat(uri)
+        {
+            show_message(&self.peer, MessageType::Error, &problem.message);
+        }
+    }
+
+    fn is_answering(&self, uri: &str) -> bool {
+        let conversation = self.chats.sessions.get(uri).and_then(|id| self.conversations.get(id));
+        conversation.is_some_and(|conversation| conversation.prompts.any())
+    }
+
+    /// Sends the question that waits in a chat file.
+    pub(super) fn send_chat(&mut self, uri: &str) -> Answer<()> {
+        let document = self.documents.get(uri);
+        let Some(question) = document.as_ref().and_then(|document| chat::question(&document.text)) else {
+            let message = "tandem: write your question under the last `## You`, then save";
+            show_message(&self.peer, MessageType::Info, message);
+            return Ok(());
+        };
+        let mut parts = vec![Attachment::Text(question.to_owned())];
+        let conversation = self.chats.sessions.get(uri).and_then(|id| self.conversations.get(id));
+        let has_begun = conversation.is_some_and(|conversation| conversation.session.state().begun);
+        if let Some(document) = document.as_ref().filter(|_| !has_begun) {
+            // The server is another one than wrote it: the file is what there is of the conversation.
+            let heading = "The conversation so far, from the chat file".to_owned();
+            let earlier = chat::earlier(&document.text).map(str::to_owned);
+            parts.extend(earlier.map(|text| Attachment::Shown { heading, text }));
+        }
+        self.converse(uri, Prompt { parts, focus: None })
+    }
+
+    /// Answers a prompt in a chat file of its own, which is shown.
+    pub(super) fn ask_in_new_chat(&mut self, words: &str, prompt: Prompt) -> Answer<()> {
+        let Some(state) = (self.load)(&self.options, &[]).state_dir else {
+            return Err(error(ErrorCode::InternalError, "there is no folder for chat files; set TANDEM_STATE_DIR"));
+        };
+        let name = format!("{}.tandem.md", new_id());
+        let folder = state.join("chats");
+        let path = folder.join(&name);
+        let Ok(uri) = url::Url::from_file_path(&path).map(String::from) else {
+            let message = format!("the state folder {} is not an absolute path", folder.display());
+            return Err(error(ErrorCode::InternalError, message));
+        };
+        self.prepare(&uri)?;
+        let text = format!("{YOU}\n\n{}\n", words.trim());
+        let shown = uri.clone();
+        let peer = self.peer.clone();
+        self.tasks.spawn(async move {
+            if let Err(problem) = create(folder, &name, text).await {
+                let message = format!("tandem cannot write the chat file: {problem}");
+                show_message(&peer, MessageType::Error, &message);
+            } else {
+                let params = json!({ "uri": shown, "external": false, "takeFocus": true });
+                let _shown = peer.request("window/showDocument", &params).await;
+            }
+        });
+        self.converse(&uri, prompt)
+    }
+
+    /// The conversation of a chat file, begun when there is none.
+    pub(super) fn prepare(&mut self, uri: &str) -> Answer<SessionId> {
+        if let Some(id) = self.chats.sessions.get(uri) {
+            return Ok(Arc::clone(id));
+        }
+        let own_folder = || path_of(uri).and_then(|path| path.parent().map(Path::to_owned));
+        let folders = if self.client.folders.is_empty() { own_folder().into_iter().collect() } else { Vec::new() };
+        let connection = Connection {
+            peer: self.peer.clone(),
+            documents: self.documents.clone(),
+            asks: self.client.asks,
+            shows_progress: self.client.shows_progress,
+            turns: Arc::clone(&self.chats.turns),
+        };
+        let front = Box::new(ChatFront::new(connection, uri.to_owned()));
+        let id = new_id();
+        self.start_session((Arc::clone(&id), Start::New), folders, std::collections::BTreeMap::new(), front)?;
+        self.chats.sessions.insert(uri.to_owned(), Arc::clone(&id));
+        Ok(id)
+    }
+
+    fn converse(&mut self, uri: &str, prompt: Prompt) -> Answer<()> {
+        if self.is_answering(uri) {
+            let message = "tandem: the answer before is still being written; stop it or wait";
+            show_message(&self.peer, MessageType::Info, message);
+            return Ok(());
+        }
+        let id = self.prepare(uri)?;
+        let conversation = self.conversation(&id)?;
+        let sent = conversation.prompts.send(&conversation.session, prompt, Value::Null, None, None);
+        sent.map_err(|(problem, _nobody)| problem)
+    }
+
+    /// Whether anything runs in any conversation.
+    pub(super) fn is_busy(&self) -> bool {
+        self.conversations.values().any(|conversation| conversation.prompts.any())
+    }
+
+    /// `tandem.cancel`.
+    pub(super) fn cancel_all(&self) {
+        for conversation in self.conversations.values() {
+            conversation.session.cancel();
+        }
+    }
+
+    /// `window/workDoneProgress/cancel`.
+    pub(in crate::server) fn progress_cancelled(&mut self, params: &Value) {
+        let mut conversations = self.conversations.values();
+        if let Some(conversation) =
+            conversations.find(|conversation| conversation.front.owns_progress(&params["token"]))
+        {
+            conversation.session.cancel();
+        }
+    }
+}
+
+async fn create(folder: PathBuf, name: &str, text: String) -> std::io::Result<()> {
+    StateFolder::open(folder).await?.write(name, text.into_bytes()).await
+}

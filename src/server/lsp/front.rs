@@ -1,0 +1,249 @@
+//! A chat file as a front end: turns stream into the file; a permission request is a block in it, a hint diagnostic where
+//! the change will be, code actions, and a message with buttons where the client has them. The first answer counts.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::chat::{ChatFile, TANDEM, YOU};
+use super::progress::Progress;
+use crate::agent::event::{AgentEvent, Permission, Termination};
+use crate::protocol::lsp::MessageType;
+use crate::rpc::Peer;
+use crate::server::front_end::{Answering, FrontEnd};
+use crate::server::permission::{Choice, Request};
+use crate::server::problems::show_message;
+use crate::session::Offered;
+use crate::session::event::{Failure, PromptId, PromptState, State};
+use crate::text::{display, fence, unified};
+use crate::workspace::Documents;
+
+/// What a chat file needs of its connection.
+#[derive(Clone)]
+pub(super) struct Connection {
+    pub peer: Peer,
+    pub documents: Documents,
+    /// Whether `window/showMessageRequest` may carry actions.
+    pub asks: bool,
+    /// Whether progress may be begun by us.
+    pub shows_progress: bool,
+    /// How many turns began.
+    pub turns: Arc<AtomicU32>,
+}
+
+/// The front end of one chat file.
+pub(super) struct ChatFront {
+    connection: Connection,
+    uri: String,
+    turn: Option<Turn>,
+    /// The documents that carry a hint, by the call it is about.
+    hints: HashMap<String, String>,
+    /// What is still written into the file.
+    streams: JoinSet<()>,
+}
+
+/// A turn that streams into the file.
+struct Turn {
+    chat: ChatFile,
+    progress: Progress,
+    /// The titles of its calls.
+    titles: HashMap<String, String>,
+}
+
+impl Turn {
+    /// A call that was never shown goes by the name the model made up.
+    fn title(&self, call_id: &str, name: &str) -> String {
+        self.titles.get(call_id).cloned().unwrap_or_else(|| display::escape_line(name).into_owned())
+    }
+}
+
+impl ChatFront {
+    pub fn new(connection: Connection, uri: String) -> Self {
+        Self { connection, uri, turn: None, hints: HashMap::new(), streams: JoinSet::new() }
+    }
+
+    /// The file gets the heading of an answer, whose text follows.
+    fn begin(&mut self) -> &mut Turn {
+        let Connection { peer, documents, shows_progress, turns, .. } = &self.connection;
+        let document = documents.get(&self.uri);
+        let breaks = document.map_or(1, |document| document.text.len() - document.text.trim_end_matches('\n').len());
+        let chat = ChatFile::new(self.uri.clone(), breaks);
+        chat.block(TANDEM);
+        while self.streams.try_join_next().is_some() {}
+        self.streams.spawn(deliver(chat.clone(), peer.clone(), documents.clone()));
+        let number = turns.fetch_add(1, Ordering::Relaxed) + 1;
+        let progress = Progress::begin(peer, *shows_progress, number);
+        self.turn.insert(Turn { chat, progress, titles: HashMap::new() })
+    }
+
+    /// The file gets the end of the answer and the person's next heading.
+    fn end(&mut self, end: &Result<Termination, Failure>) {
+        if self.turn.is_none() {
+            self.begin();
+        }
+        for call_id in self.hints.keys().cloned().collect::<Vec<_>>() {
+            self.resolved(&call_id);
+        }
+        let Some(Turn { chat, progress, .. }) = self.turn.take() else { return };
+        let (kind, message) = match end {
+            Err(failure) => {
+                chat.quote(&format!("**error:** {}", display::escape(&failure.message)));
+                (MessageType::Error, format!("tandem: {}", failure.message))
+            }
+            Ok(Termination::Cancelled) => {
+                chat.quote("stopped");
+                (MessageType::Info, "tandem: stopped".to_owned())
+            }
+            Ok(_) => (MessageType::Info, "tandem: done".to_owned()),
+        };
+        chat.block(&format!("{YOU}\n\n"));
+        chat.finish();
+        progress.end();
+        show_message(&self.connection.peer, kind, &message);
+    }
+
+    fn hint(&self, uri: &str, hint: Option<(u32, &str)>) {
+        let diagnostics: Vec<Value> = hint
+            .map(|(line, title)| {
+                let at = json!({ "line": line, "character": 0 });
+                json!({
+                    "range": { "start": at, "end": at },
+                    "severity": 4,
+                    "source": "tandem",
+                    "message": format!("tandem asks: {title} (answer with a code action)"),
+                })
+            })
+            .into_iter()
+            .collect();
+        let params = json!({ "uri": uri, "diagnostics": diagnostics });
+        self.connection.peer.notify("textDocument/publishDiagnostics", &params);
+    }
+}
+
+impl FrontEnd for ChatFront {
+    fn event(&mut self, event: AgentEvent) {
+        let Some(turn) = &mut self.turn else { return };
+        match event {
+            AgentEvent::TextDelta { content } => turn.chat.prose(&display::escape(&content)),
+            AgentEvent::ToolPreview { call_id, preview, .. } => {
+                turn.titles.insert(call_id, display::escape_line(&preview.title).into_owned());
+            }
+            AgentEvent::ToolExecutionStart { call_id, name, .. } => {
+                turn.progress.report(&turn.title(&call_id, &name));
+            }
+            AgentEvent::ToolExecutionEnd { call_id, name, result, .. } => {
+                let title = turn.title(&call_id, &name);
+                let item = if result.is_error {
+                    let why = result.content.lines().next().unwrap_or_default();
+                    format!("✗ {title}: {}", display::escape_line(why))
+                } else {
+                    format!("✓ {title}")
+                };
+                turn.chat.item(&item);
+            }
+            AgentEvent::Notice { message }
+            | AgentEvent::Compaction { summary: message, .. }
+            | AgentEvent::LoopDetected { action: message, .. } => turn.chat.quote(&display::escape(&message)),
+            AgentEvent::Retry { reason, wait_ms, .. } => {
+                let reason = display::escape_line(&reason);
+                turn.progress.report(&format!("{reason}; next try in {} s", wait_ms.div_ceil(1000)));
+            }
+            _ => {}
+        }
+    }
+
+    fn prompt(&mut self, _id: &PromptId, state: &PromptState) {
+        match state {
+            PromptState::Running { .. } => drop(self.begin()),
+            PromptState::Returned { .. } => self.end(&Ok(Termination::Cancelled)),
+            PromptState::Ended { end, .. } => self.end(end),
+            PromptState::Queued(_) | PromptState::Joined { .. } => {}
+        }
+    }
+
+    fn state(&mut self, _state: &State) {}
+
+    fn commands(&mut self, _commands: &[Offered]) {}
+
+    fn ask(&mut self, request: &Request) -> Answering {
+        let title = request.title();
+        if let Some(turn) = &self.turn {
+            turn.chat.block(&block(request));
+        }
+        let location = request.preview.locations.first();
+        let uri = location.and_then(|location| url::Url::from_file_path(&location.path).ok()).map(String::from);
+        if let Some(uri) = uri {
+            let line = location.and_then(|location| location.line).unwrap_or(1).saturating_sub(1);
+            self.hint(&uri, Some((line, &title)));
+            self.hints.insert(request.call_id.clone(), uri);
+        }
+        if self.connection.asks {
+            show_request(&self.connection.peer, request)
+        } else {
+            Box::pin(std::future::ready(None))
+        }
+    }
+
+    fn resolved(&mut self, call_id: &str) {
+        if let Some(uri) = self.hints.remove(call_id) {
+            self.hint(&uri, None);
+        }
+    }
+
+    fn owns_progress(&self, token: &Value) -> bool {
+        self.turn.as_ref().is_some_and(|turn| turn.progress.is(token))
+    }
+}
+
+/// A permission request as a block of the chat file.
+fn block(request: &Request) -> String {
+    let mut block = format!("> **tandem asks:** {}\n", request.title());
+    for line in request.preview.description() {
+        let _ = writeln!(block, "> {}", line.replace('\n', "\n> "));
+    }
+    for diff in &request.preview.diffs {
+        let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
+        let change = display::escape(&change);
+        let fence = fence(&change);
+        let _ = write!(block, "\n{fence}diff\n{change}{fence}\n");
+    }
+    block.push_str("\n> Answer with a code action: *Allow* or *Reject*.");
+    if let Some(rule) = &request.rule {
+        let _ = write!(block, " *Always* adds the rule `{}`.", display::escape_line(rule));
+    }
+    block
+}
+
+/// `window/showMessageRequest`, the safe choice first; closing it decides nothing.
+fn show_request(peer: &Peer, request: &Request) -> Answering {
+    let choices = safe_first(request.choices());
+    let actions: Vec<Value> = choices.iter().map(|choice| json!({ "title": choice.title })).collect();
+    let mut message = vec![format!("tandem asks: {}", request.title())];
+    message.extend(request.preview.description());
+    message.extend(request.rule.as_ref().map(|rule| format!("Always adds the rule {}", display::escape_line(rule))));
+    let params = json!({ "type": 3, "message": message.join("\n"), "actions": actions });
+    let answer = peer.request("window/showMessageRequest", &params);
+    Box::pin(async move {
+        let answer = answer.await.ok()?;
+        let chosen = choices.into_iter().find(|choice| answer["title"] == choice.title.as_str());
+        chosen.map(|choice| choice.permission)
+    })
+}
+
+/// The choices, the refusal first.
+pub(super) fn safe_first(mut choices: Vec<Choice>) -> Vec<Choice> {
+    choices.sort_by_key(|choice| choice.permission != Permission::Reject);
+    choices
+}
+
+/// Streams into the chat file; reports what cannot be written there.
+async fn deliver(chat: ChatFile, peer: Peer, documents: Documents) {
+    if let Err(problem) = chat.stream(peer.clone(), documents).await {
+        let message = format!("tandem cannot write its answer into the chat file: {problem}");
+        show_message(&peer, MessageType::Error, &message);
+    }
+}

@@ -1,0 +1,264 @@
+//! `session/prompt` and what steers, cancels or withdraws a prompt: handed to the session, and answered when the session
+//! says what became of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::Server;
+use super::dispatch::{Answer, error, read};
+use super::front_end::FrontEnd;
+use super::wire::{attachment, failure, stop_reason};
+use crate::agent::event::Termination;
+use crate::protocol::{acp, ext};
+use crate::rpc::{ErrorCode, Params, RequestId, Responder, ResponseError};
+use crate::session::event::{Failure, PromptId, PromptState, ReturnReason};
+use crate::session::{Focus, Prompt, Session, SessionId};
+
+/// The prompts of a session whose end was not reported yet.
+#[derive(Default)]
+pub(super) struct Prompts {
+    open: HashMap<PromptId, Open>,
+    /// How many the server has named.
+    named: u64,
+}
+
+struct Open {
+    /// Who waits; nobody for a prompt of a chat file.
+    waits: Option<Waits>,
+    said: Arc<Value>,
+    cancel: CancellationToken,
+    turn: Option<String>,
+}
+
+/// The request that sent a prompt.
+pub(super) enum Waits {
+    /// `session/prompt`: until the end of its turn.
+    Prompt(Responder),
+    /// `_tandem/session/steer`: until it joined.
+    Steer(Responder),
+}
+
+impl Waits {
+    fn id(&self) -> &RequestId {
+        match self {
+            Self::Prompt(responder) | Self::Steer(responder) => responder.id(),
+        }
+    }
+
+    fn responder(self) -> Responder {
+        match self {
+            Self::Prompt(responder) | Self::Steer(responder) => responder,
+        }
+    }
+
+    fn answer(self, state: &PromptState) {
+        match (self, state) {
+            (Self::Steer(responder), PromptState::Joined { .. }) => responder.ok(&json!({})),
+            (waits, PromptState::Returned { reason, .. }) => waits.answer_returned(*reason),
+            (waits, PromptState::Ended { end: Err(why), .. }) => waits.responder().respond(Err(failure(why))),
+            (waits, PromptState::Ended { end: Ok(reason), .. }) => {
+                waits.responder().ok(&acp::PromptResponse::new(stop_reason(*reason)));
+            }
+            (waits, _) => waits.responder().ok(&acp::PromptResponse::new(acp::StopReason::EndTurn)),
+        }
+    }
+
+    fn answer_returned(self, reason: ReturnReason) {
+        match (self, reason) {
+            (waits, ReturnReason::QueueFull) => waits.responder().error(
+                ErrorCode::InvalidRequest,
+                "a turn is running and too many prompts wait already; wait for its end or send session/cancel",
+            ),
+            (Self::Prompt(responder), _) => responder.ok(&acp::PromptResponse::new(acp::StopReason::Cancelled)),
+            (Self::Steer(responder), ReturnReason::Withdrawn | ReturnReason::Cancelled) => {
+                responder.error(ErrorCode::RequestCanceled, "the message was withdrawn before it joined the turn");
+            }
+            (Self::Steer(responder), _) => {
+                let message = "no turn is running that could take the message; send it with session/prompt";
+                responder.error(ErrorCode::InvalidRequest, message);
+            }
+        }
+    }
+}
+
+impl Prompts {
+    /// Hands a prompt to its session; gives back who waits when it was not accepted.
+    pub fn send(
+        &mut self,
+        session: &Session,
+        prompt: Prompt,
+        said: Value,
+        waits: Option<Waits>,
+        name: Option<&str>,
+    ) -> Result<(), (ResponseError, Option<Waits>)> {
+        if prompt.is_blank() {
+            return Err((error(ErrorCode::InvalidParams, "the prompt is empty; say what you want"), waits));
+        }
+        let id = match self.name(name) {
+            Ok(id) => id,
+            Err(problem) => return Err((problem, waits)),
+        };
+        let said = Arc::new(said);
+        let (name, copy) = (Arc::clone(&id), Arc::clone(&said));
+        let sent = match &waits {
+            Some(Waits::Steer(_)) => session.steer(name, prompt, copy),
+            _ => session.prompt(name, prompt, copy),
+        };
+        match sent {
+            Ok(cancel) => {
+                self.open.insert(id, Open { waits, said, cancel, turn: None });
+                Ok(())
+            }
+            Err(busy) => Err((error(ErrorCode::RequestFailed, busy.to_string()), waits)),
+        }
+    }
+
+    /// The session is gone: every prompt has its end.
+    pub fn end(&mut self, front: &mut dyn FrontEnd, end: &Result<Termination, Failure>) {
+        for (id, Open { waits, said, turn, .. }) in self.open.drain() {
+            let state = match turn {
+                Some(turn) => PromptState::Ended { turn, end: end.clone() },
+                None => PromptState::Returned { said, reason: ReturnReason::Closed },
+            };
+            front.prompt(&id, &state);
+            if let Some(waits) = waits {
+                waits.answer(&state);
+            }
+        }
+    }
+
+    /// Whether something was sent whose end was not reported.
+    pub fn any(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// The name the client gave a prompt, or one of ours.
+    fn name(&mut self, given: Option<&str>) -> Answer<PromptId> {
+        let id: PromptId = match given {
+            Some(name) => name.into(),
+            None => {
+                self.named += 1;
+                format!("tandem-{}", self.named).into()
+            }
+        };
+        if self.open.contains_key(&id) {
+            return Err(error(ErrorCode::InvalidParams, format!("prompt `{id}` is open; names are used once")));
+        }
+        Ok(id)
+    }
+
+    /// The prompt of a request.
+    fn of_request(&self, id: &RequestId) -> Option<&Open> {
+        self.open.values().find(|open| open.waits.as_ref().is_some_and(|waits| waits.id() == id))
+    }
+
+    /// Notes what became of a prompt; whoever waits for that is answered.
+    fn note(&mut self, prompt: &PromptId, state: &PromptState) {
+        match state {
+            PromptState::Queued(_) => {}
+            PromptState::Running { turn, .. } => {
+                if let Some(open) = self.open.get_mut(prompt) {
+                    open.turn = Some(turn.clone());
+                }
+            }
+            PromptState::Joined { .. } | PromptState::Returned { .. } | PromptState::Ended { .. } => {
+                if let Some(waits) = self.open.remove(prompt).and_then(|open| open.waits) {
+                    waits.answer(state);
+                }
+            }
+        }
+    }
+}
+
+impl Server {
+    pub(super) fn prompt(&mut self, responder: Responder, params: &Params) {
+        match read::<acp::PromptRequest>(params) {
+            Ok(request) => {
+                let focus = self.focus.clone();
+                self.send_blocks(&request.session_id.0, request.prompt, focus, request.meta, Waits::Prompt(responder));
+            }
+            Err(error) => responder.respond(Err(error)),
+        }
+    }
+
+    /// `_tandem/session/steer`.
+    pub(super) fn steer(&mut self, responder: Responder, params: &Params) {
+        match read::<ext::Steer>(params) {
+            Ok(request) => {
+                self.send_blocks(&request.session_id, request.prompt, None, request.meta, Waits::Steer(responder));
+            }
+            Err(error) => responder.respond(Err(error)),
+        }
+    }
+
+    fn send_blocks(
+        &mut self,
+        id: &str,
+        blocks: Vec<acp::ContentBlock>,
+        focus: Option<Focus>,
+        meta: Option<Map<String, Value>>,
+        waits: Waits,
+    ) {
+        let conversation = match self.conversation(id) {
+            Ok(conversation) => conversation,
+            Err(problem) => return waits.responder().respond(Err(problem)),
+        };
+        let said = serde_json::to_value(&blocks).unwrap_or_default();
+        let prompt = Prompt { parts: blocks.into_iter().filter_map(attachment).collect(), focus };
+        let name = meta.as_ref().and_then(|meta| meta.get(ext::PROMPT_ID)).and_then(Value::as_str);
+        if let Err((problem, Some(waits))) =
+            conversation.prompts.send(&conversation.session, prompt, said, Some(waits), name)
+        {
+            waits.responder().respond(Err(problem));
+        }
+    }
+
+    /// `_tandem/turn/withdraw`.
+    pub(super) fn withdraw(&mut self, responder: Responder, params: &Params) {
+        let asked = read::<ext::Withdraw>(params).and_then(|request| {
+            let session = &self.conversation(&request.session_id)?.session;
+            session.withdraw(request.prompt_id.into()).map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
+        });
+        let withdrawn = match asked {
+            Ok(withdrawn) => withdrawn,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        self.tasks.spawn(async move {
+            if withdrawn.await.unwrap_or_default() {
+                responder.ok(&json!({}));
+            } else {
+                let message = "no prompt of that name waits; it may already run: send session/cancel to stop it";
+                responder.error(ErrorCode::InvalidRequest, message);
+            }
+        });
+    }
+
+    pub(super) fn cancel(&mut self, params: &acp::CancelNotification) {
+        if let Some(conversation) = self.conversations.get(&params.session_id.0) {
+            conversation.session.cancel();
+        }
+    }
+
+    /// `$/cancelRequest` on a prompt: stops its turn, or returns it alone when it waits.
+    pub(super) fn cancel_request(&mut self, params: &Value) {
+        let id = params.get("id").or_else(|| params.get("requestId")).cloned().unwrap_or_default();
+        let Ok(id) = serde_json::from_value::<RequestId>(id) else { return };
+        self.cancel_inline(&id);
+        for conversation in self.conversations.values() {
+            if let Some(open) = conversation.prompts.of_request(&id) {
+                open.cancel.cancel();
+                conversation.session.wake();
+            }
+        }
+    }
+
+    /// The session says what became of a prompt. Every update of its turn is on its way by then.
+    pub(super) fn prompt_changed(&mut self, id: &SessionId, prompt: &PromptId, state: &PromptState) {
+        let Some(conversation) = self.conversations.get_mut(id) else { return };
+        conversation.front.prompt(prompt, state);
+        conversation.prompts.note(prompt, state);
+    }
+}

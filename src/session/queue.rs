@@ -1,0 +1,170 @@
+//! The prompts of a session: one runs, the others wait for it in their order, and each learns what became of it.
+//!
+//! Invariant: for every prompt that arrives, exactly one of joined, returned and ended is reported, as the last.
+
+use std::sync::Arc;
+
+use super::event::{Failure, PromptId, PromptState, ReturnReason, SessionEvent};
+use super::slash::{self, Work};
+use super::store::QueuedPrompt;
+use super::{Actor, Sent, Steered, failed};
+use crate::agent::event::{AgentEvent, Termination};
+use crate::model::ErrorCode;
+
+/// Prompts that may wait in a session.
+const WAITING: usize = 8;
+
+/// A prompt that waits.
+pub(super) struct Queued {
+    sent: Sent,
+    /// The position that was reported last; 0: none.
+    position: usize,
+}
+
+impl Actor {
+    /// A prompt arrived.
+    pub(super) async fn accept(&mut self, sent: Sent) {
+        if self.queue.len() >= WAITING {
+            return self.give_back(sent.id, sent.said, ReturnReason::QueueFull);
+        }
+        self.queue.push_back(Queued { sent, position: 0 });
+        self.advance().await;
+    }
+
+    /// Returns what was cancelled, starts the next prompt when nothing runs, and reports new positions.
+    pub(super) async fn advance(&mut self) {
+        let mut changed = false;
+        loop {
+            changed |= self.return_cancelled();
+            if self.running.is_some() {
+                break;
+            }
+            let Some(Queued { sent, position }) = self.queue.pop_front() else { break };
+            let waited = position > 0;
+            if waited {
+                // Written together with what it becomes.
+                self.note_queue();
+            }
+            self.start(sent, waited).await;
+        }
+        for (index, queued) in self.queue.iter_mut().enumerate() {
+            if std::mem::replace(&mut queued.position, index + 1) != index + 1 {
+                changed = true;
+                let state = PromptState::Queued(index + 1);
+                self.outgoing.push_back(SessionEvent::Prompt(Arc::clone(&queued.sent.id), state));
+            }
+        }
+        if changed {
+            self.note_queue();
+            self.write().await;
+        }
+    }
+
+    /// Notes the queue in the journal, so that a server that dies loses no prompt.
+    fn note_queue(&mut self) {
+        let prompt =
+            |queued: &Queued| QueuedPrompt { id: queued.sent.id.to_string(), prompt: (*queued.sent.said).clone() };
+        self.journal.queue(self.queue.iter().map(prompt).collect());
+    }
+
+    fn return_cancelled(&mut self) -> bool {
+        let (cancelled, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.queue).into_iter().partition(|queued| queued.sent.cancel.is_cancelled());
+        self.queue = waiting.into();
+        let any = !cancelled.is_empty();
+        for Queued { sent, .. } in cancelled {
+            self.give_back(sent.id, sent.said, ReturnReason::Cancelled);
+        }
+        any
+    }
+
+    /// Takes back a prompt that the model has not seen; tells whether it could be.
+    pub(super) async fn withdraw(&mut self, id: &PromptId) -> bool {
+        if let Some(index) = self.queue.iter().position(|queued| queued.sent.id == *id)
+            && let Some(Queued { sent, .. }) = self.queue.remove(index)
+        {
+            self.give_back(sent.id, sent.said, ReturnReason::Withdrawn);
+            self.advance().await;
+            self.note_queue();
+            self.write().await;
+            return true;
+        }
+        let Some(running) = &mut self.running else { return false };
+        let Some(index) = running.steers.iter().position(|steered| steered.id == *id) else { return false };
+        let steered = running.steers.get_mut(index).expect("it was found");
+        steered.taken.close();
+        if steered.taken.try_recv().is_ok() {
+            return false;
+        }
+        let Steered { id, said, .. } = running.steers.remove(index);
+        self.give_back(id, said, ReturnReason::Withdrawn);
+        true
+    }
+
+    pub(super) fn give_back(&mut self, id: PromptId, said: Arc<serde_json::Value>, reason: ReturnReason) {
+        self.outgoing.push_back(SessionEvent::Prompt(id, PromptState::Returned { said, reason }));
+    }
+
+    async fn start(&mut self, sent: Sent, waited: bool) {
+        let Sent { id, prompt, said, cancel } = sent;
+        let waited = waited.then_some(said);
+        self.look_for_a_model().await;
+        match slash::understand(prompt, &self.commands) {
+            Work::Prompt(prompt) => self.prompt(id, prompt, waited, cancel).await,
+            Work::Compact => self.compact(id, waited, cancel).await,
+            Work::Local(local) => {
+                let turn = self.other_turn();
+                self.report(&id, PromptState::Running { turn: turn.clone(), waited });
+                self.answer_locally(local).await;
+                self.report(&id, PromptState::Ended { turn, end: Ok(Termination::EndTurn) });
+            }
+        }
+    }
+
+    /// The name of a turn that is for no prompt of its own.
+    pub(super) fn other_turn(&mut self) -> String {
+        self.others += 1;
+        format!("{}-{}.{}", self.id, self.turns, self.others)
+    }
+
+    pub(super) fn report(&mut self, id: &PromptId, state: PromptState) {
+        self.outgoing.push_back(SessionEvent::Prompt(Arc::clone(id), state));
+    }
+
+    /// A prompt failed before its turn began.
+    pub(super) fn fail(&mut self, id: &PromptId, message: String, code: ErrorCode) {
+        let failure = Failure { message, code, status: None, retryable: false };
+        self.tell_failure(&failure);
+        let turn = self.other_turn();
+        self.report(id, PromptState::Ended { turn, end: Err(failure) });
+    }
+
+    pub(super) fn tell_failure(&mut self, failure: &Failure) {
+        let Failure { message, code, status, retryable } = failure.clone();
+        self.tell(AgentEvent::Error { message, code, status, retryable });
+        self.tell(failed());
+    }
+
+    /// The turn reported its end: so do the prompts that ended with it.
+    pub(super) fn report_end(&mut self, reason: Termination) {
+        let Some(running) = &mut self.running else { return };
+        running.done = true;
+        let end = match reason {
+            Termination::Error => Err(running.failure.take().unwrap_or_else(internal)),
+            reason => Ok(reason),
+        };
+        let (id, turn) = (Arc::clone(&running.prompt), running.name.clone());
+        let late = std::mem::take(&mut running.steers);
+        let reason = if running.cancel.is_cancelled() { ReturnReason::Cancelled } else { ReturnReason::TurnEnded };
+        for Steered { id, said, .. } in late {
+            self.give_back(id, said, reason);
+        }
+        self.report(&id, PromptState::Ended { turn, end });
+    }
+}
+
+/// A turn that ended with an error and did not say which.
+fn internal() -> Failure {
+    let message = "internal error: the turn failed without reporting a cause".to_owned();
+    Failure { message, code: ErrorCode::Internal, status: None, retryable: false }
+}

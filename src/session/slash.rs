@@ -1,0 +1,173 @@
+//! Slash commands: a prompt that starts with a known one is handled here, without a model where none is needed.
+//! Everything else goes to the model as it is.
+
+use std::sync::Arc;
+
+use super::{Actor, Attachment, Prompt, Review, ReviewError, connect};
+use crate::agent::event::{AgentEvent, Termination, Usage};
+use crate::config::UserCommand;
+use crate::text::display;
+use crate::workspace::Skill;
+
+/// The built-in commands, what they do, and what may follow them.
+const BUILT_IN: [(&str, &str, Option<&str>); 6] = [
+    ("compact", "Make the conversation shorter: the model summarizes it", None),
+    ("undo", "Undo the last turn that changed something", None),
+    ("redo", "Redo the turn that was undone last", None),
+    ("review", "Let the model look for mistakes in the changes", Some("what to look at")),
+    ("model", "Show the models, or switch to another one", Some("provider/model")),
+    ("help", "Show the commands", None),
+];
+
+const REVIEW: &str = "Review the changes in this workspace: those of this conversation and what the version control shows \
+    as not yet committed. Read the code around them. List mistakes only, the worst first, each with file, line and why \
+    it is one; say so when you find none. Change nothing.";
+
+/// A slash command, as a menu offers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offered {
+    /// Its name, without the slash.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// What may follow it.
+    pub hint: Option<String>,
+}
+
+/// What a prompt wants.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// An answer of the model.
+    Prompt(Prompt),
+    /// A shorter conversation.
+    Compact,
+    /// Something that needs no model.
+    Local(Local),
+}
+
+/// A command that is answered without a model.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Local {
+    /// Undo or redo.
+    Review(Review),
+    Model(String),
+    Help,
+}
+
+/// The commands of a session besides the built-in ones.
+#[derive(Debug, Default)]
+pub(super) struct Commands {
+    /// The person's own prompts.
+    pub own: Vec<UserCommand>,
+    /// Skills are commands by their name.
+    pub skills: Arc<[Skill]>,
+}
+
+/// What a prompt wants: a command where it starts with a known one.
+pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
+    let Some(Attachment::Text(text)) = prompt.parts.first() else { return Work::Prompt(prompt) };
+    let Some(line) = text.trim().strip_prefix('/') else { return Work::Prompt(prompt) };
+    let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let arguments = arguments.trim();
+    // It comes along when the prompt is sent: what it says is no part of the person's words.
+    let mut skill = None;
+    let words = match (name, arguments) {
+        ("compact", "") => return Work::Compact,
+        ("undo", "") => return Work::Local(Local::Review(Review::Undo(None))),
+        ("redo", "") => return Work::Local(Local::Review(Review::Redo(None))),
+        ("help", "") => return Work::Local(Local::Help),
+        ("model", name) => return Work::Local(Local::Model(name.to_owned())),
+        ("review", "") => REVIEW.to_owned(),
+        ("review", what) => format!("{REVIEW}\n\nLook at this: {what}"),
+        _ => {
+            if let Some(command) = commands.own.iter().find(|command| command.name == name) {
+                command.prompt(arguments)
+            } else if let Some(found) = commands.skills.iter().find(|skill| skill.name == name) {
+                skill = Some(Attachment::Skill(found.clone()));
+                format!("Use the skill {name}.\n\n{arguments}").trim_end().to_owned()
+            } else {
+                return Work::Prompt(prompt);
+            }
+        }
+    };
+    let Prompt { mut parts, focus } = prompt;
+    parts[0] = Attachment::Text(words);
+    parts.extend(skill);
+    Work::Prompt(Prompt { parts, focus })
+}
+
+impl Commands {
+    /// All commands: the built-in ones, the person's own, the skills; of several with one name the first.
+    pub fn available(&self) -> Vec<Offered> {
+        let offered = |name: &str, description: String, hint: Option<&str>| Offered {
+            name: name.to_owned(),
+            description,
+            hint: hint.map(str::to_owned),
+        };
+        let built_in = BUILT_IN.iter().map(|(name, description, hint)| offered(name, (*description).to_owned(), *hint));
+        let own = self.own.iter().map(|command| {
+            offered(&command.name, command.description().to_owned(), command.takes_arguments().then_some("arguments"))
+        });
+        let skills = self.skills.iter().map(|skill| {
+            let description = display::escape_line(&skill.description).into_owned();
+            offered(&skill.name, description, Some("what to use the skill for"))
+        });
+        let mut all: Vec<Offered> = Vec::new();
+        for command in built_in.chain(own).chain(skills) {
+            if all.iter().all(|other| other.name != command.name) {
+                all.push(command);
+            }
+        }
+        all
+    }
+
+    fn help(&self) -> String {
+        let all = self.available();
+        let lines: Vec<_> =
+            all.iter().map(|command| format!("- `/{}`: {}", command.name, command.description)).collect();
+        format!(
+            "{}\n\nYour own are files `commands/NAME.md` and skills `skills/NAME/` beside `config.toml`.",
+            lines.join("\n")
+        )
+    }
+}
+
+impl Actor {
+    /// Answers a command that needs no model.
+    pub(super) async fn answer_locally(&mut self, local: Local) {
+        let content = match local {
+            Local::Review(review) => match self.review(review).await {
+                Ok(reviewed) => reviewed.message.unwrap_or_default(),
+                Err(ReviewError(why)) => why,
+            },
+            Local::Model(name) => self.model_locally(&name),
+            Local::Help => self.commands.help(),
+        };
+        let done = AgentEvent::Done {
+            final_text: content.clone(),
+            termination_reason: Termination::EndTurn,
+            iterations: 0,
+            usage: Usage::default(),
+        };
+        let begin = AgentEvent::IterationStart { iteration: 0, message_count: 0 };
+        for event in [begin, AgentEvent::TextDelta { content }, done] {
+            self.tell(event);
+        }
+    }
+
+    fn model_locally(&mut self, name: &str) -> String {
+        if name.is_empty() {
+            let current = self.model_name();
+            let mark = |name: &String| if Some(name) == current.as_ref() { " (in use)" } else { "" };
+            let lines: Vec<_> = self.choices.iter().map(|name| format!("- {name}{}", mark(name))).collect();
+            return format!("Models that are configured:\n\n{}\n\n`/model NAME` takes another one.", lines.join("\n"));
+        }
+        match connect::provider_named(&self.settings, name, self.effort) {
+            Ok(provider) => {
+                self.set_model(provider, self.effort);
+                format!("{name} answers from the next prompt on.")
+            }
+            Err(why) => why.message,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The state a session publishes.
+
+use std::sync::Arc;
+
+use super::event::{Activity, State, Used};
+use super::{Actor, Setup};
+use crate::agent::event::Usage;
+
+impl State {
+    /// That of a session that has just begun.
+    pub(super) fn initial(setup: &Setup) -> Self {
+        let model = setup.provider.as_ref().map(super::Provider::name).map_err(|why| why.message.clone());
+        let mut models = setup.settings.known_models();
+        models.extend(model.clone().ok().filter(|model| !models.contains(model)));
+        Self {
+            mode: setup.mode,
+            model,
+            models: models.into(),
+            effort: None,
+            has_effort: setup.settings.model.is_ok(),
+            activity: Activity::Idle,
+            queued: 0,
+            begun: false,
+            usage: None,
+        }
+    }
+}
+
+impl Actor {
+    /// The state as it is now.
+    pub(super) fn state(&self) -> State {
+        let running = self.running.as_ref().filter(|running| !running.done);
+        let activity = match running {
+            Some(running) => running.questions.open_kind().map_or(Activity::Running, Activity::Waiting),
+            None if self.queue.is_empty() => Activity::Idle,
+            None => Activity::Running,
+        };
+        State {
+            mode: self.mode,
+            model: self.model.as_ref().map(|model| model.provider.name()).map_err(|why| why.message.clone()),
+            models: Arc::clone(&self.choices),
+            effort: self.effort,
+            has_effort: self.settings.model.is_ok(),
+            activity,
+            queued: self.queue.len(),
+            begun: self.turns > 0,
+            usage: self.used,
+        }
+    }
+
+    /// `provider/model`, where there is one.
+    pub(super) fn model_name(&self) -> Option<String> {
+        self.model.as_ref().ok().map(|model| model.provider.name())
+    }
+
+    /// The models to choose from: those of the configuration, and the one that is used.
+    pub(super) fn choose_from(&self) -> Arc<[String]> {
+        let mut models = self.settings.known_models();
+        models.extend(self.model_name().filter(|model| !models.contains(model)));
+        models.into()
+    }
+
+    pub(super) fn note_usage(&mut self, usage: Usage) {
+        let before = self.used.and_then(|used| used.cost);
+        let cost = match (before, usage.cost) {
+            (None, None) => None,
+            (one, other) => Some(one.unwrap_or_default() + other.unwrap_or_default()),
+        };
+        // What a turn used is shown before its end is reported.
+        self.used = Some(Used { tokens: usage.input + usage.output, window: self.window, cost });
+        self.publish();
+    }
+}
