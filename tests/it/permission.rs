@@ -8,12 +8,13 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tandem::agent::Limits;
 use tandem::agent::event::{AgentEvent, Grant, Permission, Scope};
-use tandem::config::Mode;
+use tandem::config::{Environment, Mode, Settings, Sources};
 use tandem::model::Provider;
 use tandem::model::rehearsal::{Rehearsal, Script};
 use tandem::server::Carrier;
 use tandem::session::permission::Policy;
-use tandem::session::{Command, Prompt, Session, Setup, Start};
+use tandem::session::event::SessionEvent;
+use tandem::session::{Prompt, Session, Setup, Start};
 use tandem::text::Encoding;
 use tandem::tools::mcp::Servers;
 use tandem::tools::process::Surroundings;
@@ -482,14 +483,16 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
         servers: Servers::new(Vec::new(), Duration::ZERO),
         patience: Duration::ZERO,
         surroundings: Surroundings::default(),
+        settings: Settings::load(&Environment::made_up(folder.path(), &[]), &Sources::default()),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (sender, mut events) = tokio::sync::mpsc::channel(64);
         let session = Session::start(setup, sender, &CancellationToken::new());
-        session.send(Command::Prompt(Prompt::text("go".to_owned()))).unwrap();
+        session.prompt("p".into(), Prompt::text("go"), Arc::default()).unwrap();
         let mut asked = Vec::new();
         while let Some((_, event)) = events.recv().await {
+            let SessionEvent::Agent(event) = event else { continue };
             match event {
                 AgentEvent::PermissionRequested { preview, rule, reply: Some(reply), .. } => {
                     asked.push((preview.command.unwrap().command, rule));
