@@ -86,7 +86,7 @@ async function noModel() {
   const words = await bench.chat.locator(".list .error-text").innerText();
   assert.match(words, /TANDEM_BASE_URL/);
   assert.match(words, /config\.toml/);
-  await bench.chat.locator(".list .error").getByRole("button", { name: "Set API Key" }).waitFor();
+  await bench.chat.locator(".list .error").getByRole("button", { name: "Set Up Model" }).waitFor();
 }
 
 async function refusedKey() {
@@ -97,7 +97,7 @@ async function refusedKey() {
   await bench.say("hello");
   const card = bench.chat.locator(".list .error");
   assert.match(await card.innerText(), /401|key/i);
-  await card.getByRole("button", { name: "Set API Key" }).click();
+  await card.getByRole("button", { name: "Set Up Model" }).click();
   await bench.answerInputBox("sk-test-000000000000");
   await card.getByRole("button", { name: "Try Again" }).click();
   await bench.chat.locator(".answer", { hasText: "Key accepted." }).waitFor();
@@ -238,7 +238,7 @@ async function widerRule() {
   await model.script(run("call_w1", "one"), run("call_w2", "two"), [{ text: "Both ran." }]);
   await bench.say("Run them.");
   await bench.chat.locator(".asking .question button").first().waitFor();
-  await bench.command("tandem: Permit by Rule");
+  await bench.command("tandem: Always Allow…");
   await bench.page.locator(".quick-input-list-row", { hasText: "Always (session)" }).click();
   await bench.page.locator(".quick-input-title", { hasText: "run_command(printf %s one)" }).waitFor();
   await bench.answerInputBox("run_command(printf %s *)");
@@ -279,7 +279,7 @@ async function killedServer() {
   await bench.say("Tell me more.");
   await bench.chat.locator(".answer", { hasText: "Half an" }).waitFor();
   assert.equal(bench.killServer(), 1);
-  const card = bench.chat.locator(".list .error", { hasText: "ended before it answered" });
+  const card = bench.chat.locator(".list .error", { hasText: "stopped before it answered" });
   await card.getByRole("button", { name: "Try Again" }).click();
   await bench.chat.locator(".answer", { hasText: "Whole again." }).waitFor();
   await bench.idle();
@@ -346,7 +346,7 @@ async function otherModel() {
   await bench.chat.locator(".answer", { hasText: "First." }).waitFor();
   await bench.idle();
   bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "other-model" });
-  await bench.chat.locator(".notice", { hasText: "not in the model's memory" }).waitFor();
+  await bench.chat.locator(".notice", { hasText: "Settings changed: a new session has started" }).waitFor();
   await bench.say("Which word?");
   await bench.chat.locator(".answer", { hasText: "Second." }).waitFor();
   await bench.idle();

@@ -1,6 +1,6 @@
 /** What the extension and its chat view say to each other. The extension owns all state; the view can be thrown away and drawn again. */
 import type { DiffView } from "./diff";
-import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus } from "./protocol";
+import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus, Usage } from "./protocol";
 
 export interface UserItem {
   readonly kind: "user";
@@ -53,6 +53,7 @@ export interface NoticeItem {
   readonly kind: "notice";
   readonly id: number;
   readonly text: string;
+  readonly remedies: readonly Remedy[];
 }
 
 /** What went wrong, in the server's words, and the ways out that fit. */
@@ -63,7 +64,7 @@ export interface ErrorItem {
   readonly remedies: readonly Remedy[];
 }
 
-export type Remedy = "retry" | "folder" | "apiKey" | "settings" | "walkthrough" | "log";
+export type Remedy = "retry" | "continue" | "folder" | "setup" | "program" | "settings" | "log";
 export type Item = UserItem | TextItem | ToolItem | PlanItem | NoticeItem | ErrorItem;
 
 export type Change =
@@ -95,11 +96,19 @@ export interface ChatState {
   readonly remedies: readonly Remedy[];
   readonly pickers: readonly Picker[];
   readonly commands: readonly Command[];
-  /** Tokens in the context, of how many. */
-  readonly usage?: { readonly used: number; readonly size: number };
+  readonly usage?: Usage;
   readonly attachments: readonly string[];
+  /** All that are open. */
+  readonly conversations: readonly ConversationLabel[];
   /** Messages that the running turn has not reached. */
   readonly waiting: readonly WaitingMessage[];
+}
+
+/** An open conversation. */
+export interface ConversationLabel {
+  readonly title: string;
+  readonly isCurrent: boolean;
+  readonly state: "idle" | "running" | "asks" | "done";
 }
 
 export interface WaitingMessage {
@@ -142,4 +151,7 @@ export type FromView =
   | { readonly type: "showDiff"; readonly id: number; readonly index: number }
   | { readonly type: "link"; readonly href: string }
   | { readonly type: "copy"; readonly text: string }
-  | { readonly type: "remedy"; readonly remedy: Remedy };
+  /** Of the card with this id; of none, where the whole view says what is wrong. */
+  | { readonly type: "remedy"; readonly remedy: Remedy; readonly id?: number }
+  | { readonly type: "select"; readonly index: number }
+  | { readonly type: "close"; readonly index: number };

@@ -103,7 +103,15 @@ export type SessionUpdate =
   | { readonly sessionUpdate: "current_mode_update"; readonly currentModeId: string }
   | { readonly sessionUpdate: "config_option_update"; readonly configOptions: readonly ConfigOption[] }
   | { readonly sessionUpdate: "available_commands_update"; readonly availableCommands: readonly AvailableCommand[] }
-  | { readonly sessionUpdate: "usage_update"; readonly used: number; readonly size: number };
+  | ({ readonly sessionUpdate: "usage_update" } & Usage)
+  | { readonly sessionUpdate: "session_info_update"; readonly title?: string | null };
+
+/** Tokens in the context, of how many, and what the session cost so far. */
+export interface Usage {
+  readonly used: number;
+  readonly size: number;
+  readonly cost?: { readonly amount: number; readonly currency: string } | null;
+}
 
 export interface UpdateParams {
   readonly sessionId: string;
@@ -208,8 +216,8 @@ interface Place {
   readonly mcpServers: never[];
 }
 
-/** A conversation that was kept. */
-export interface KeptSession {
+/** A saved conversation. */
+export interface SavedSession {
   readonly sessionId: string;
   readonly title?: string | null;
   readonly updatedAt?: string | null;
@@ -222,7 +230,8 @@ interface OfSession {
 export const newSession = new RequestType<Place, OfSession & OpenedSession, void>("session/new");
 export const resumeSession = new RequestType<OfSession & Place, OpenedSession, void>("session/resume");
 export const loadSession = new RequestType<OfSession & Place, OpenedSession, void>("session/load");
-export const listSessions = new RequestType<{ cwd: string }, { sessions: readonly KeptSession[] }, void>("session/list");
+export const listSessions = new RequestType<{ cwd: string }, { sessions: readonly SavedSession[] }, void>("session/list");
+export const deleteSession = new RequestType<OfSession, object, void>("session/delete");
 export const closeSession = new RequestType<OfSession, object, void>("session/close");
 export const prompt = new RequestType<OfSession & { prompt: readonly ContentBlock[] }, { stopReason: StopReason }, FailureData>(
   "session/prompt",

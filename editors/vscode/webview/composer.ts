@@ -6,6 +6,7 @@ import { h, Slot } from "./dom";
 import { icon } from "./icons";
 import { iconButton, type Send } from "./items";
 import { Suggestions } from "./suggestions";
+import { t } from "./words";
 
 /** The options that stand below the input; others are in the command palette. */
 const PICKERS = ["mode", "model"];
@@ -32,13 +33,13 @@ export class Composer {
   ) {
     this.input = h("textarea", {
       rows: "1",
-      "aria-label": "Message to tandem",
+      "aria-label": t("Message to tandem"),
       input: () => this.edited(true),
       blur: () => this.suggestions.close(),
       keydown: (event) => this.key(event as KeyboardEvent),
     });
     this.input.value = draft.get();
-    const attach = iconButton("add", "Add the selection or the open file", () => send({ type: "attach" }));
+    const attach = iconButton("add", t("Add the selection or the open file"), () => send({ type: "attach" }));
     const bar = h("div", { class: "bar" }, attach, this.pickers.element, this.usage.element, this.action.element);
     const complete = (request: number, query: string) => send({ type: "complete", request, query });
     this.suggestions = new Suggestions(this.input, complete, () => this.edited());
@@ -69,7 +70,7 @@ export class Composer {
   draw({ phase, attachments, pickers, commands, usage }: ChatState): void {
     this.isBusy = phase === "running" || phase === "waiting";
     this.suggestions.commands = commands;
-    this.input.placeholder = this.isBusy ? "What comes next… (Alt+Enter: now)" : "Ask tandem… (@ file, / command)";
+    this.input.placeholder = this.isBusy ? t("Queue a follow-up (Alt+Enter: send now)") : t("Ask tandem… (@ file, / command)");
     this.chips.set(attachments, () => attachments.map((label, index) => this.chip(label, index)));
     const offered = pickers.filter(({ id }) => PICKERS.includes(id));
     this.pickers.set(offered, () => offered.map((picker) => this.picker(picker)));
@@ -78,7 +79,7 @@ export class Composer {
   }
 
   private chip(label: string, index: number): HTMLElement {
-    const remove = iconButton("close", `Remove ${visible(label)}`, () => this.send({ type: "detach", index }));
+    const remove = iconButton("close", t("Remove {0}", visible(label)), () => this.send({ type: "detach", index }));
     return h("span", { class: "chip" }, visible(label), remove);
   }
 
@@ -98,19 +99,19 @@ export class Composer {
   private sendButton(): HTMLElement {
     return h(
       "button",
-      { type: "button", class: "send", title: "Send (Enter)", "aria-label": "Send", click: () => this.submit() },
+      { type: "button", class: "send", title: t("Send (Enter)"), "aria-label": t("Send"), click: () => this.submit() },
       icon("arrowUp"),
     );
   }
 
   private nowButton(): HTMLElement {
-    return iconButton("send", "Send now, to the running turn (Alt+Enter)", () => this.submit(true));
+    return iconButton("send", t("Send now, to the running turn (Alt+Enter)"), () => this.submit(true));
   }
 
   private stopButton(): HTMLElement {
     return h(
       "button",
-      { type: "button", class: "send stop", title: "Stop (Escape)", "aria-label": "Stop", click: () => this.send({ type: "stop" }) },
+      { type: "button", class: "send stop", title: t("Stop (Escape)"), "aria-label": t("Stop"), click: () => this.send({ type: "stop" }) },
       icon("stop"),
     );
   }
@@ -148,5 +149,5 @@ export class Composer {
 }
 
 function share({ used, size }: NonNullable<ChatState["usage"]>): HTMLElement {
-  return h("span", { title: `${used} of ${size} tokens of context` }, `${Math.round((100 * used) / size)} %`);
+  return h("span", { title: t("{0} of {1} tokens of context", used, size) }, `${Math.round((100 * used) / size)} %`);
 }

@@ -9,6 +9,8 @@ import { h, Slot } from "./dom";
 import { icon } from "./icons";
 import { errorCard, waitingMessage } from "./items";
 import { List } from "./list";
+import { Tabs } from "./tabs";
+import { t } from "./words";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: FromView): void;
@@ -28,22 +30,23 @@ const activity = new Slot("activity");
 activity.element.role = "status";
 const waiting = new Slot("waiting");
 waiting.element.role = "group";
-waiting.element.ariaLabel = "Not heard yet";
+waiting.element.ariaLabel = t("Queued messages");
 const content = h("div", { class: "content" }, welcome.element, list.element, activity.element, waiting.element);
 scroller.append(content);
 const jump = h(
   "button",
-  { type: "button", class: "jump", title: "To the end", "aria-label": "To the end", click: () => toEnd() },
+  { type: "button", class: "jump", title: t("Scroll to the end"), "aria-label": t("Scroll to the end"), click: () => toEnd() },
   icon("arrowDown"),
 );
 const composer = new Composer(send, {
   get: () => vscode.getState()?.draft ?? "",
   set: (draft) => vscode.setState({ draft }),
 });
+const tabs = new Tabs(send);
 let following = true;
 /** Where the window was, and what it showed of how much, when it was last looked at. */
 let last = { top: 0, height: 0, shown: 0 };
-document.body.append(scroller, jump, composer.element);
+document.body.append(tabs.element, scroller, jump, composer.element);
 const resized = new ResizeObserver(() => (following ? toEnd() : scrolled()));
 resized.observe(content);
 resized.observe(scroller);
@@ -89,9 +92,10 @@ function receive(message: ToView): void {
 
 function drawState(state: ChatState): void {
   composer.draw(state);
+  tabs.draw(state.conversations);
   const { phase, message } = state;
   document.body.dataset["phase"] = phase;
-  const words = { running: message || "Working…", waiting: "Waiting for your answer" }[phase as string] ?? "";
+  const words = { running: message || t("Working…"), waiting: t("Waiting for your answer") }[phase as string] ?? "";
   activity.set(words, () =>
     words === "" ? [] : [icon(phase === "waiting" ? "question" : "loading", phase === "waiting" ? "" : "spin"), visible(words)],
   );
@@ -103,9 +107,8 @@ function drawState(state: ChatState): void {
 function greeting({ phase, message, remedies }: ChatState): Node[] {
   const head = [icon("tandem", "logo"), h("h1", {}, "tandem")];
   if (phase === "no_model") {
-    const text =
-      message || "No model is configured yet. Start a local server such as Ollama, set an API key, or name an endpoint in the settings.";
-    return [...head, errorCard({ text, remedies: ["walkthrough", "apiKey", "settings"] }, send)];
+    const text = message || t("No model is set up yet.");
+    return [...head, errorCard({ text, remedies: ["setup", "settings"] }, send)];
   }
   if (phase === "stopped") {
     return [...head, errorCard({ text: message, remedies }, send)];
@@ -114,13 +117,13 @@ function greeting({ phase, message, remedies }: ChatState): Node[] {
   const keys = (key: string) => h("span", { class: "keys" }, h("kbd", {}, chord), h("kbd", {}, key));
   return [
     ...head,
-    h("p", {}, "Edits land in the open buffer, unsaved text included. Undo takes them back."),
+    h("p", {}, t("tandem edits your open files, unsaved changes included. Ctrl+Z undoes.")),
     h(
       "ul",
       {},
-      h("li", {}, "Ask about the selection", keys("A")),
-      h("li", {}, "Edit the selection", keys("Y")),
-      h("li", {}, "Come back to this chat", keys("T")),
+      h("li", {}, t("Ask about the selection"), keys("A")),
+      h("li", {}, t("Edit the selection"), keys("Y")),
+      h("li", {}, t("Focus the chat"), keys("T")),
     ),
   ];
 }
@@ -136,7 +139,8 @@ function follow(event: Event): void {
   const text = copy?.closest(".code")?.querySelector("code")?.textContent;
   if (copy && text != null) {
     send({ type: "copy", text });
-    copy.textContent = "Copied";
+    copy.textContent = t("Copied");
+    setTimeout(() => (copy.textContent = t("Copy")), 1500);
   }
 }
 

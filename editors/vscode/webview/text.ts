@@ -4,6 +4,7 @@ import { h } from "./dom";
 import { icon } from "./icons";
 import type { ItemView } from "./items";
 import { MarkdownStream, type Step } from "./stream";
+import { t } from "./words";
 
 /** Blocks in one box: what is off the screen of a long answer is skipped by these. */
 const BLOCKS = 24;
@@ -46,7 +47,7 @@ export class TextView implements ItemView {
       this.stream.end().forEach((step) => this.draw(step));
     }
     this.element.classList.toggle("streaming", !done);
-    this.title?.replaceChildren(done ? "Thought" : "Thinking…");
+    this.title?.replaceChildren(done ? t("Thought") : t("Thinking…"));
   }
 
   append(text: string): void {
