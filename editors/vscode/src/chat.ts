@@ -6,18 +6,21 @@ import { randomBytes } from "node:crypto";
 import { commands, type Disposable, env, l10n, Uri, type Webview, type WebviewView, type WebviewViewProvider, window } from "vscode";
 import { type Attachment, attachmentOf, currentEditor } from "./context";
 import type { Conversations } from "./conversations";
+import { useCode } from "./code";
 import { openLink, openLocation } from "./links";
 import { Flow } from "./flow";
 import type { FromView, Remedy, ToView } from "./messages";
 import type { Preview } from "./preview";
 import { visible } from "./safe";
+import type { Server } from "./server";
 import type { SessionEvent } from "./session";
+import { SetUp } from "./setup";
 import type { Message } from "./turns";
 
 export const CHAT_VIEW = "tandem.chat";
 const remedyCommands: Record<Exclude<Remedy, "retry" | "continue">, string> = {
   folder: "workbench.action.files.openFolder",
-  setup: "tandem.setApiKey",
+  setup: "tandem.setUp",
   program: "tandem.chooseProgram",
   settings: "tandem.openSettings",
   log: "tandem.showLog",
@@ -34,12 +37,15 @@ export class ChatView implements WebviewViewProvider, Disposable {
   /** Texts for the input, until there is one. */
   private readonly unsent: string[] = [];
   private readonly subscriptions: Disposable[];
+  private readonly form: SetUp;
 
   constructor(
     private readonly extension: Uri,
     private readonly conversations: Conversations,
     private readonly preview: Preview,
+    server: Server,
   ) {
+    this.form = new SetUp(server, (message) => this.post(message));
     this.subscriptions = [
       window.registerWebviewViewProvider(CHAT_VIEW, this),
       conversations.onEvent((event) => this.happened(event)),
@@ -80,6 +86,16 @@ export class ChatView implements WebviewViewProvider, Disposable {
       await commands.executeCommand(`${CHAT_VIEW}.focus`, { preserveFocus: true });
     } else {
       this.view.show(true);
+    }
+  }
+
+  /** Shows the form that sets up a model. */
+  async setUp(): Promise<void> {
+    await this.focus();
+    try {
+      await this.form.open();
+    } catch {
+      await this.session.open(); // there is no server, and the view says why
     }
   }
 
@@ -147,10 +163,12 @@ export class ChatView implements WebviewViewProvider, Disposable {
         return this.preview.show(message.id, message.index);
       case "link":
         return openLink(message.href);
-      case "copy":
-        return env.clipboard.writeText(message.text);
+      case "code":
+        return useCode(message, this.session);
       case "remedy":
         return this.remedy(message.remedy, message.id);
+      case "setup":
+        return this.setupAsked(message);
       case "select":
         return this.conversations.select(message.index);
       case "close":
@@ -180,6 +198,14 @@ export class ChatView implements WebviewViewProvider, Disposable {
     if (this.listening) {
       this.unsent.splice(0).forEach((text) => this.post({ type: "restore", text }));
     }
+  }
+
+  private async setupAsked({ what, request, values }: Extract<FromView, { type: "setup" }>): Promise<void> {
+    if (what !== "save") {
+      return what === "models" ? this.form.models(request, values) : this.form.check(request, values);
+    }
+    await this.form.save(values);
+    this.post({ type: "setupDone" });
   }
 
   private async remedy(remedy: Remedy, id?: number): Promise<void> {

@@ -45,6 +45,7 @@ export function registerCommands(parts: Parts): Disposable[] {
     setMode: () => pick(conversations, "mode", l10n.t("Mode")),
     setModel: () => pick(conversations, "model", l10n.t("Model")),
     setEffort: () => pick(conversations, "effort", l10n.t("Reasoning Effort")),
+    setUp: () => chat.setUp(),
     setApiKey: () => setApiKey(server),
     chooseProgram: () => chooseProgram(),
     openSettings: () => openSettings(),
@@ -157,7 +158,7 @@ async function sayNothingToPick(phase: Phase): Promise<void> {
   const setUp = l10n.t("Set Up");
   const picked = await window.showInformationMessage(l10n.t("tandem: no model is set up yet."), setUp);
   if (picked === setUp) {
-    await commands.executeCommand("tandem.openChat");
+    await commands.executeCommand("tandem.setUp");
   }
 }
 
@@ -170,6 +171,6 @@ async function setApiKey(server: Server): Promise<void> {
     ignoreFocusOut: true,
   });
   if (key !== undefined) {
-    await server.setApiKey(key.trim());
+    await server.setApiKey("", key.trim());
   }
 }

@@ -23,7 +23,7 @@ export function activate({ extensionUri, secrets, subscriptions, workspaceState 
   const preview = new Preview(conversations);
   const review = new Review(conversations);
   const before = new Before(review);
-  const chat = new ChatView(extensionUri, conversations, preview);
+  const chat = new ChatView(extensionUri, conversations, preview, server);
   subscriptions.push(
     log,
     conversations,

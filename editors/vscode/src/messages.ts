@@ -2,6 +2,8 @@
 import type { DiffView } from "./diff";
 import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus, Usage } from "./protocol";
 
+import type { Finding, ModelInfo, ProviderInfo } from "./wire-types";
+
 export interface UserItem {
   readonly kind: "user";
   readonly id: number;
@@ -126,12 +128,27 @@ export interface Command {
   readonly takesMore: boolean;
 }
 
+/** What the setup form holds; an empty text is what was left out. */
+export interface Setup {
+  readonly provider: string;
+  readonly model: string;
+  readonly apiKey: string;
+  readonly baseUrl: string;
+}
+
+/** What can be done with a code block. */
+export type CodeAction = "copy" | "insert" | "apply" | "run";
+
 export type ToView =
   | { readonly type: "reset"; readonly items: readonly Item[]; readonly state: ChatState }
   /** Answered with "drawn", and nothing follows before. */
   | { readonly type: "changes"; readonly changes: readonly Change[] }
   | { readonly type: "state"; readonly state: ChatState }
   | { readonly type: "restore"; readonly text: string }
+  | { readonly type: "setup"; readonly providers: readonly ProviderInfo[] }
+  | { readonly type: "setupModels"; readonly request: number; readonly models: readonly ModelInfo[]; readonly problem?: string }
+  | { readonly type: "setupChecked"; readonly request: number; readonly findings: readonly Finding[]; readonly problem?: string }
+  | { readonly type: "setupDone" }
   | { readonly type: "completions"; readonly request: number; readonly items: readonly Completion[] }
   | { readonly type: "focus" };
 
@@ -150,8 +167,10 @@ export type FromView =
   | { readonly type: "open"; readonly location: Location }
   | { readonly type: "showDiff"; readonly id: number; readonly index: number }
   | { readonly type: "link"; readonly href: string }
-  | { readonly type: "copy"; readonly text: string }
+  /** The text of a code block. */
+  | { readonly type: "code"; readonly action: CodeAction; readonly text: string; readonly language: string }
   /** Of the card with this id; of none, where the whole view says what is wrong. */
   | { readonly type: "remedy"; readonly remedy: Remedy; readonly id?: number }
+  | { readonly type: "setup"; readonly what: "models" | "check" | "save"; readonly request: number; readonly values: Setup }
   | { readonly type: "select"; readonly index: number }
   | { readonly type: "close"; readonly index: number };

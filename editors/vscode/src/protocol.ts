@@ -4,6 +4,8 @@
  */
 import { type Diagnostic, NotificationType, RequestType, type Range } from "vscode-languageclient/node";
 
+import type * as wire from "./wire-types";
+
 export interface TextBlock {
   readonly type: "text";
   readonly text: string;
@@ -148,45 +150,10 @@ export interface StatusParams {
   readonly message?: string | null;
 }
 
-/** Some lines of a text, counted from 1. */
-export interface Lines {
-  readonly start: number;
-  readonly count: number;
-}
-
-export interface ReviewedHunk {
-  /** Stays the same while other hunks of the file are kept, rejected or typed around. */
-  readonly id: number;
-  readonly old: Lines;
-  readonly new: Lines;
-  /** The text of its `old` lines. */
-  readonly oldText: string;
-  readonly diff: string;
-}
-
-export interface ReviewedFile {
-  readonly path: string;
-  readonly created: boolean;
-  readonly hunks: readonly ReviewedHunk[];
-}
-
-export interface ReviewedTurn {
-  readonly turn: number;
-  readonly files: readonly ReviewedFile[];
-}
-
-/** What is pending now, and what was done. */
-export interface Reviewed {
-  readonly turns: readonly ReviewedTurn[];
-  readonly message?: string;
-}
-
-export interface ReviewParams {
-  readonly action: "list" | "keep" | "reject";
-  readonly turn?: number;
-  readonly path?: string;
-  readonly hunk?: number;
-}
+export type { ReviewedFile, ReviewedHunk, ReviewedTurn } from "./wire-types";
+/** An empty `left` is not sent. */
+export type Reviewed = Omit<wire.Reviewed, "left"> & Partial<Pick<wire.Reviewed, "left">>;
+export type ReviewParams = Omit<wire.Review, "sessionId">;
 
 export interface DiagnosticsParams {
   /** Empty: all the editor knows. */
@@ -248,6 +215,10 @@ export const requestPermission = new RequestType<PermissionParams, PermissionRes
 
 export const review = new RequestType<OfSession & ReviewParams, Reviewed, void>("_tandem/review");
 export const diagnostics = new RequestType<DiagnosticsParams, DiagnosticsResult, void>("_tandem/diagnostics");
+
+export const providers = new RequestType<object, wire.Providers, void>("_tandem/providers");
+export const models = new RequestType<wire.ModelsParams, wire.Models, void>("_tandem/models");
+export const check = new RequestType<wire.CheckParams, wire.Checked, void>("_tandem/check");
 
 export const cancel = new NotificationType<OfSession>("session/cancel");
 export const update = new NotificationType<UpdateParams>("session/update");

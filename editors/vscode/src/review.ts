@@ -2,6 +2,7 @@
  * What the turns changed and nobody has kept or rejected yet. The server knows; this is its latest word, asked for again whenever a turn ends,
  * something is decided, or a changed file is typed in.
  */
+import { basename } from "node:path";
 import { type Disposable, EventEmitter, l10n, Uri, window, workspace } from "vscode";
 import { failure } from "./failure";
 import type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, ReviewParams } from "./protocol";
@@ -97,9 +98,14 @@ export class Review implements Disposable {
     }
   }
 
-  /** Takes back what was changed last, an undo included. */
+  /** Undoes everything the last turn changed, but lines that the person changed since. */
   async undo(): Promise<void> {
-    await this.decide({ action: "reject" });
+    await this.decide({ action: "undo" });
+  }
+
+  /** Brings back what the last undo took. */
+  async redo(): Promise<void> {
+    await this.decide({ action: "redo" });
   }
 
   dispose(): void {
@@ -119,7 +125,7 @@ export class Review implements Disposable {
         return false;
       }
       this.take(reviewed);
-      window.setStatusBarMessage(`tandem: ${reviewed.message ?? ""}`, 5000);
+      report(reviewed);
       return true;
     } catch (error) {
       void window.showWarningMessage(`tandem: ${failure(error).text}`);
@@ -155,6 +161,16 @@ export class Review implements Disposable {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.refresh(), REST_MS);
   }
+}
+
+/** Says what was done; and what was not, so that it is not overlooked. */
+function report({ message, left }: Reviewed): void {
+  if (left === undefined || left.length === 0) {
+    window.setStatusBarMessage(`tandem: ${message ?? ""}`, 5000);
+    return;
+  }
+  const kept = left.map(({ path, lines, reason }) => `${basename(path)}${lines == null ? "" : `:${lines.start}`} (${reason})`);
+  void window.showInformationMessage(l10n.t("tandem: {0} Left as is: {1}", message ?? "", kept.join(", ")));
 }
 
 function named({ turn, file, hunk }: Part): Pick<ReviewParams, "turn" | "path" | "hunk"> {

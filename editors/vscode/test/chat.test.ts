@@ -5,6 +5,7 @@ import { ChatView } from "../src/chat";
 import type { FromView, ToView } from "../src/messages";
 import type { Preview } from "../src/preview";
 import type { Conversations } from "../src/conversations";
+import type { Server } from "../src/server";
 import type { SessionEvent } from "../src/session";
 import { Transcript } from "../src/transcript";
 
@@ -65,7 +66,7 @@ class Pane {
 
 function opened() {
   const session = new Stage();
-  const chat = new ChatView(Uri.file("/extension"), session as unknown as Conversations, {} as Preview);
+  const chat = new ChatView(Uri.file("/extension"), session as unknown as Conversations, {} as Preview, {} as Server);
   const pane = new Pane();
   chat.resolveWebviewView(pane as unknown as WebviewView);
   pane.show()();

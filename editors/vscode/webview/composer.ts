@@ -24,6 +24,11 @@ export class Composer {
   private readonly usage = new Slot("usage");
   private readonly action = new Slot("action");
   private readonly suggestions: Suggestions;
+  /** What was asked in this conversation, the latest last. */
+  prompts: readonly string[] = [];
+  /** How far back the prompt is that stands in the input; 0 is the draft, which `kept` holds meanwhile. */
+  private recalled = 0;
+  private kept = "";
   /** A turn runs: there is something to stop. */
   isBusy = false;
 
@@ -130,10 +135,30 @@ export class Composer {
     if (this.suggestions.key(event)) {
       event.preventDefault();
       event.stopPropagation(); // Escape stops no turn while it closes the suggestions
+    } else if ((event.key === "ArrowUp" || event.key === "ArrowDown") && this.recall(event.key === "ArrowUp" ? 1 : -1)) {
+      event.preventDefault();
     } else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       this.submit(event.altKey && this.isBusy);
     }
+  }
+
+  /** Shows an earlier prompt in place of the draft, which comes back below the latest; `false` where the key moves the cursor. */
+  private recall(step: 1 | -1): boolean {
+    const { input, prompts } = this;
+    const isUntouched =
+      this.recalled > 0 ? input.value === prompts[prompts.length - this.recalled] : step === 1 && input.selectionEnd === 0;
+    const next = this.recalled + step;
+    if (!isUntouched || next < 0 || next > prompts.length) {
+      return false;
+    }
+    if (this.recalled === 0) {
+      this.kept = input.value;
+    }
+    this.recalled = next;
+    input.value = next === 0 ? this.kept : (prompts[prompts.length - next] ?? "");
+    this.draft.set(input.value);
+    return true;
   }
 
   private submit(now = false): void {
@@ -142,6 +167,7 @@ export class Composer {
       return;
     }
     this.input.value = "";
+    this.recalled = 0;
     this.suggestions.close();
     this.edited();
     this.send({ type: "send", text, now });

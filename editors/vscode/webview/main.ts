@@ -4,11 +4,14 @@
  */
 import type { ChatState, FromView, ToView } from "../src/messages";
 import { visible } from "../src/safe";
+import { announcements } from "./announce";
+import { codeClicked } from "./code";
 import { Composer } from "./composer";
 import { h, Slot } from "./dom";
 import { icon } from "./icons";
 import { errorCard, waitingMessage } from "./items";
 import { List } from "./list";
+import { SetupForm } from "./setup";
 import { Tabs } from "./tabs";
 import { t } from "./words";
 
@@ -42,11 +45,12 @@ const composer = new Composer(send, {
   get: () => vscode.getState()?.draft ?? "",
   set: (draft) => vscode.setState({ draft }),
 });
+const setup = new SetupForm(send, () => composer.focus());
 const tabs = new Tabs(send);
 let following = true;
 /** Where the window was, and what it showed of how much, when it was last looked at. */
 let last = { top: 0, height: 0, shown: 0 };
-document.body.append(tabs.element, scroller, jump, composer.element);
+document.body.append(announcements, tabs.element, scroller, setup.element, jump, composer.element);
 const resized = new ResizeObserver(() => (following ? toEnd() : scrolled()));
 resized.observe(content);
 resized.observe(scroller);
@@ -83,6 +87,12 @@ function receive(message: ToView): void {
       return drawState(message.state);
     case "restore":
       return composer.restore(message.text);
+    case "setup":
+    case "setupModels":
+    case "setupChecked":
+      return setup.take(message);
+    case "setupDone":
+      return setup.close();
     case "completions":
       return composer.offer(message.request, message.items);
     case "focus":
@@ -91,6 +101,7 @@ function receive(message: ToView): void {
 }
 
 function drawState(state: ChatState): void {
+  composer.prompts = list.prompts;
   composer.draw(state);
   tabs.draw(state.conversations);
   const { phase, message } = state;
@@ -135,12 +146,8 @@ function follow(event: Event): void {
   if (href !== undefined) {
     send({ type: "link", href });
   }
-  const copy = event.type === "click" ? target.closest<HTMLElement>("[data-copy]") : null;
-  const text = copy?.closest(".code")?.querySelector("code")?.textContent;
-  if (copy && text != null) {
-    send({ type: "copy", text });
-    copy.textContent = t("Copied");
-    setTimeout(() => (copy.textContent = t("Copy")), 1500);
+  if (event.type === "click") {
+    codeClicked(target, send);
   }
 }
 

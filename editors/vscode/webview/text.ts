@@ -1,5 +1,6 @@
 /** An answer, or reasoning folded away: Markdown that grows. */
 import type { TextItem } from "../src/messages";
+import { finishCode } from "./code";
 import { h } from "./dom";
 import { icon } from "./icons";
 import type { ItemView } from "./items";
@@ -60,7 +61,7 @@ export class TextView implements ItemView {
   private draw(step: Step): void {
     switch (step.op) {
       case "settle":
-        return this.box().insertAdjacentHTML("beforeend", step.html);
+        return this.settle(step.html);
       case "grow":
         return open(this.settled.lastElementChild?.lastElementChild)?.insertAdjacentHTML("beforeend", step.html);
       case "tail":
@@ -69,6 +70,12 @@ export class TextView implements ItemView {
       case "text":
         return write(step.text, this.tail);
     }
+  }
+
+  private settle(html: string): void {
+    const box = this.box();
+    box.insertAdjacentHTML("beforeend", html);
+    finishCode(box);
   }
 
   /** The box for what settles next. */

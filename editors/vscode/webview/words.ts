@@ -1,6 +1,11 @@
 /** The texts of the view in the editor's language; the extension puts them into the page. */
 
-const page = (globalThis as { document?: Document }).document;
+interface Page {
+  getElementById(id: string): { readonly textContent: string | null } | null;
+}
+
+/** There is none in the unit tests. */
+const page = (globalThis as { document?: Page }).document;
 const translated: Record<string, string> = JSON.parse(page?.getElementById("words")?.textContent ?? "{}");
 
 /** `t("{0} of {1}", 1, 2)`; English where there is no translation. */
