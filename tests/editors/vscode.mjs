@@ -405,6 +405,7 @@ async function restored() {
   await bench.command("File: Save");
   await bench.page.locator(".statusbar-item", { hasText: /tandem edit\s*\d/ }).waitFor();
   await bench.open();
+  await bench.command("tandem: Open Chat");
   await bench.chat.locator(".answer", { hasText: "In Norwegian crowns." }).waitFor();
   await bench.page.locator(".statusbar-item", { hasText: /tandem edit\s*\d/ }).waitFor();
   await bench.say("Are you there?");
