@@ -12,10 +12,12 @@ mod inline;
 mod offers;
 pub mod permission;
 mod questions;
+mod restore;
 mod resume;
 mod run;
 mod servers;
 mod store;
+mod texts;
 mod turns;
 
 use std::collections::VecDeque;
@@ -228,6 +230,7 @@ struct Actor {
     /// What it is to be called, until that was told.
     title: Option<String>,
     checkpoints: Checkpoints,
+    restored: Vec<restore::Restored>,
     journal: Journal,
     start: Start,
     keeps_mode: bool,
@@ -280,6 +283,7 @@ impl Actor {
             turns: 0,
             title: None,
             checkpoints: Checkpoints::new(setup.checkpoints, undoable),
+            restored: Vec::new(),
             journal: Journal::new(setup.journal, id, folders),
             start: setup.start,
             keeps_mode: setup.keeps_mode,

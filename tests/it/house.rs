@@ -43,7 +43,6 @@ const KNOWN_CYCLES: &[&[&str]] = &[
     &["model/provider.rs", "model/request.rs"],
     &["agent/answer.rs", "agent/turn.rs"],
     &["agent/ask.rs", "agent/schedule.rs"],
-    &["session/checkpoint/store.rs", "session/store/record.rs"],
     &[
         "server/conversation.rs",
         "server/events.rs",

@@ -211,7 +211,7 @@ impl Server {
     pub(in crate::server) fn plain_event(&mut self, id: &SessionId, event: AgentEvent) {
         let Some(turn) = self.plain.streams.get_mut(id) else { return };
         match event {
-            AgentEvent::TextDelta { content } => turn.chat.prose(&display::escape(&content)),
+            AgentEvent::TextDelta { content } => turn.chat.prose(&display::escape_piece(&content)),
             AgentEvent::ToolPreview { call_id, preview, .. } => {
                 turn.titles.insert(call_id, display::escape_line(&preview.title).into_owned());
             }
