@@ -301,7 +301,7 @@ mod tests {
         };
         check("a\nb\nc\n", "a\nB\nc\n", &["a\n", "\nc\n"]);
         check("aaaa bbbb cccc\n", "Xaaaa ccccX\n", &["aaaa ", "cccc", "\n"]);
-        check("é1\n", "1é\n", &["1", "\n"]);
+        check("é1\n", "é2\n", &["é", "\n"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::commit::commit;
 use super::disk::{self, Content};
+use super::guard::with_repositories;
 use super::revert::{self, Reverted};
 use super::seen::Known;
 use super::{Change, ChangeSet, FileChange, FileError, FileText, Source, Workspace, WorkspacePath};
@@ -42,7 +43,7 @@ pub(super) async fn revert(workspace: &Workspace, changes: ChangeSet, images: Pa
             workspace.documents().find(path).is_some()
                 && workspace.resolve_path(path).is_ok_and(|path| path.written().is_some())
         };
-        revert::revert(workspace.roots(), &changes, &images, &is_open)
+        revert::revert(&with_repositories(workspace.roots()), &changes, &images, &is_open)
     })
     .await
 }

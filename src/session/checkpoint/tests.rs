@@ -341,7 +341,7 @@ fn run(fixture: &Fixture, name: &str, command: &Command) {
 /// Whatever tools and commands did, undoing every turn leads back to the beginning, and redoing them to the end.
 #[test]
 fn all_turns_are_undone_to_the_beginning_and_redone_to_the_end() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut runner =
         TestRunner::new(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() });
     let run = |deeds: Vec<Deed>| {

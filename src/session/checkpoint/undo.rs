@@ -236,6 +236,17 @@ impl<'a> Work<'a> {
         matches!(reason, Reason::Io(_) | Reason::NotEmpty).then(|| change.path.clone())
     }
 
+    /// A path is not as undoing left it: its text is redone around what changed, else it stays.
+    async fn redo_refused(&mut self, path: &Path, reason: &Reason, changes: &[Change]) {
+        let is_text = |change: &&Change| change.path == *path && change.command.as_ref().is_some_and(|by| by.is_text);
+        match changes.iter().find(is_text).filter(|change| !change.created) {
+            Some(change) if matches!(reason, Reason::Changed | Reason::Open) => {
+                let _refused = self.undo_text(&change.reversed()).await;
+            }
+            _ => self.left.push(whole(path, reason)),
+        }
+    }
+
     /// Takes the steps back, the last one first; gives those the system refused.
     async fn redo(&mut self, steps: Vec<Step>, changes: &[Change]) -> Vec<Step> {
         let mut failed = Vec::new();
@@ -250,13 +261,9 @@ impl<'a> Work<'a> {
                     let files: Vec<_> = set.files.iter().map(|change| change.path.clone()).collect();
                     let refused = self.revert(set).await;
                     for path in files {
-                        let change = changes.iter().find(|change| change.path == path);
-                        match (refused.get(&path), change) {
-                            (None, _) => self.paths.push(path),
-                            (Some(Reason::Changed | Reason::Open), Some(change)) if !change.created => {
-                                let _refused = self.undo_text(&change.reversed()).await;
-                            }
-                            (Some(reason), _) => self.left.push(whole(&path, reason)),
+                        match refused.get(&path) {
+                            None => self.paths.push(path),
+                            Some(reason) => self.redo_refused(&path, reason, changes).await,
                         }
                     }
                 }
