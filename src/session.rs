@@ -18,12 +18,14 @@ mod offers;
 pub mod permission;
 mod questions;
 mod queue;
+mod restore;
 mod resume;
 mod run;
 mod servers;
 mod slash;
 mod state;
 mod store;
+mod texts;
 mod turns;
 
 use std::collections::{HashMap, VecDeque};
@@ -146,6 +148,7 @@ struct Actor {
     /// What it is to be called, until that was told.
     title: Option<String>,
     checkpoints: Checkpoints,
+    restored: Vec<restore::Restored>,
     journal: Journal,
     start: Start,
     keeps_mode: bool,
@@ -214,6 +217,7 @@ impl Actor {
             turns: 0,
             title: None,
             checkpoints: Checkpoints::new(setup.checkpoints, undoable),
+            restored: Vec::new(),
             journal: Journal::new(setup.journal, id, folders),
             start: setup.start,
             keeps_mode: setup.keeps_mode,

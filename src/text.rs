@@ -8,7 +8,7 @@ pub mod redact;
 pub mod script;
 pub mod standing;
 
-pub use diff::{Hunk, LineHunk, around, hunks, line_hunks, patched, unified};
+pub use diff::{Hunk, LineHunk, around, common, hunks, line_hunks, patched, unified};
 pub use fence::{Fences, fence};
 pub use position::{Encoding, LineIndex, Position, Range, apply_change};
 pub use redact::Redactor;

@@ -32,7 +32,7 @@ pub mod walk;
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use change_set::ChangeSet;
@@ -220,6 +220,11 @@ impl Workspace {
     /// When nothing of it stands, or a file to be removed again has changed at all.
     pub async fn undo(&self, path: &WorkspacePath, change: &FileChange) -> Result<FileChange, FileError> {
         undo::undo(self, path, change).await
+    }
+
+    /// Undoes what a command did, as far as everything is as the command left it; `images` is the folder of its images.
+    pub async fn revert(&self, changes: ChangeSet, images: PathBuf) -> revert::Reverted {
+        undo::revert(self, changes, images).await
     }
 
     /// The files that others changed since the session read them. Each change is told once.

@@ -189,7 +189,7 @@ impl Terminal {
         match event {
             AgentEvent::TextDelta { content } => {
                 self.mid_line = !content.ends_with('\n');
-                self.stdout.write_all(display::escape(&content).as_bytes())?;
+                self.stdout.write_all(display::escape_piece(&content).as_bytes())?;
                 self.stdout.flush()
             }
             AgentEvent::ToolPreview { call_id, kind, preview } => {

@@ -53,7 +53,8 @@ impl Server {
                 ext::ReviewAction::Undo => session::Review::Undo(turn),
                 ext::ReviewAction::Redo => session::Review::Redo(turn),
                 ext::ReviewAction::Restore => {
-                    return Err(error(ErrorCode::InvalidParams, "`restore` is not supported by this version"));
+                    let none = || error(ErrorCode::InvalidParams, "`restore` needs the `turn` to go back to before");
+                    session::Review::Restore(turn.ok_or_else(none)?)
                 }
             };
             ask(self.conversation(&session_id)?, review)
@@ -135,7 +136,7 @@ fn wire(reviewed: session::Reviewed) -> ext::Reviewed {
         reason: display::escape(&left.reason).into_owned(),
     };
     let (turns, left) = (reviewed.turns.into_iter().map(turn).collect(), reviewed.left.into_iter().map(left).collect());
-    ext::Reviewed { turns, message, left }
+    ext::Reviewed { turns, message, left, cut_from: reviewed.cut_from }
 }
 
 fn hunk(hunk: PendingHunk) -> ext::ReviewedHunk {

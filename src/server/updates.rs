@@ -105,7 +105,7 @@ impl Said {
 
 /// Text is shown as it is unless it would deceive: then it is escaped.
 fn text(chunk: Chunk, content: String) -> Projected {
-    let escaped = match display::escape(&content) {
+    let escaped = match display::escape_piece(&content) {
         Cow::Borrowed(_) => None,
         Cow::Owned(escaped) => Some(escaped),
     };

@@ -10,17 +10,20 @@ mod reviewed;
 mod store;
 mod undo;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use tokio::sync::watch;
 
+use super::texts::Texts;
 use crate::tools::FileDiff;
+use crate::workspace::ChangeSet;
+use crate::workspace::change_set::EntryChange;
 use change::Change;
 pub use review::{Review, Selection};
 pub use reviewed::{Left, ReviewError, Reviewed, ReviewedFile, ReviewedTurn};
 use store::Store;
-pub(super) use store::{Texts, address, folder};
 use undo::Undone;
 
 /// So many bytes of text are remembered; older turns can no longer be undone.
@@ -42,6 +45,8 @@ pub(super) struct Checkpoints {
     /// What was undone, the last one last.
     undone: Vec<Undone>,
     store: Store,
+    /// The folder of the images that change sets name.
+    images: Option<PathBuf>,
     undoable: watch::Sender<Undoable>,
 }
 
@@ -52,23 +57,32 @@ struct Entry {
     since: Instant,
     /// One a file.
     changes: Vec<Change>,
+    /// What its commands changed of what git itself keeps, one a file.
+    git: Vec<EntryChange>,
 }
 
 impl Checkpoints {
     /// No changes yet. Before-images go to `folder`; what there is to undo is published to `undoable`.
     pub fn new(folder: Option<PathBuf>, undoable: watch::Sender<Undoable>) -> Self {
-        Self { entries: Vec::new(), undone: Vec::new(), store: Store::new(folder), undoable }
+        Self { entries: Vec::new(), undone: Vec::new(), store: Store::new(folder.clone()), images: folder, undoable }
     }
 
-    /// Remembers what a turn really changed. The first time the before-images cannot be stored, says why.
-    pub async fn record(&mut self, session: &str, turn: u64, diffs: &[FileDiff]) -> Option<String> {
+    /// Remembers what a call of a turn really changed: the texts, and all that a command did. The first time the
+    /// before-images cannot be stored, says why.
+    pub async fn record(
+        &mut self,
+        session: &str,
+        turn: u64,
+        diffs: &[FileDiff],
+        command: Option<&ChangeSet>,
+    ) -> Option<String> {
         let real = diffs.iter().filter(|diff| diff.old_text.as_ref() != Some(&diff.new_text));
         let real: Vec<_> = real.cloned().collect();
-        if real.is_empty() {
+        if real.is_empty() && command.is_none_or(ChangeSet::is_empty) {
             return None;
         }
         self.undone.clear();
-        self.add(turn, real.iter().map(Change::of));
+        self.add(turn, change::all(&real, command), command.map(|command| command.git.clone()).unwrap_or_default());
         let problem = self.store.save(session, turn, &real).await.err();
         self.forget_oldest();
         self.publish();
@@ -76,9 +90,10 @@ impl Checkpoints {
     }
 
     /// Remembers what turns of an earlier process changed.
-    pub fn restore(&mut self, changed: Vec<(u64, Vec<FileDiff>)>) {
-        for (turn, diffs) in changed {
-            self.add(turn, diffs.iter().map(Change::of));
+    pub fn restore(&mut self, changed: super::store::Changed) {
+        for (turn, diffs, command) in changed {
+            let git = command.as_ref().map(|command| command.git.clone()).unwrap_or_default();
+            self.add(turn, change::all(&diffs, command.as_deref()), git);
         }
         self.forget_oldest();
         self.publish();
@@ -90,16 +105,17 @@ impl Checkpoints {
     }
 
     /// Adds what was changed to what the turn changed before.
-    fn add(&mut self, turn: u64, changes: impl IntoIterator<Item = Change>) {
+    fn add(&mut self, turn: u64, changes: Vec<Change>, git: Vec<EntryChange>) {
         let index = self.entries.partition_point(|entry| entry.turn < turn);
         if self.entries.get(index).is_none_or(|entry| entry.turn != turn) {
-            self.entries.insert(index, Entry { turn, since: Instant::now(), changes: Vec::new() });
+            self.entries.insert(index, Entry { turn, since: Instant::now(), changes: Vec::new(), git: Vec::new() });
         }
         if let Some(entry) = self.entries.get_mut(index) {
             entry.since = Instant::now();
-            changes.into_iter().for_each(|change| entry.add(change));
+            entry.changes = joined(std::mem::take(&mut entry.changes), changes, |change| &change.path, Change::then);
+            entry.git = joined(std::mem::take(&mut entry.git), git, |change| &change.path, EntryChange::then);
         }
-        self.entries.retain(|entry| !entry.changes.is_empty());
+        self.entries.retain(|entry| !entry.is_empty());
     }
 
     fn forget_oldest(&mut self) {
@@ -122,56 +138,35 @@ impl Checkpoints {
 }
 
 impl Entry {
-    /// Adds a change; it becomes one with what was changed in the same file before.
-    fn add(&mut self, change: Change) {
-        match self.changes.iter().position(|earlier| earlier.path == change.path) {
-            Some(index) => {
-                let joined = self.changes.remove(index).then(change);
-                self.changes.extend(joined);
+    fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.git.is_empty()
+    }
+}
+
+/// Both lists as one, in which the changes of a path are one; none, when together they changed nothing.
+fn joined<T>(
+    earlier: Vec<T>,
+    later: Vec<T>,
+    path: impl Fn(&T) -> &PathBuf,
+    then: impl Fn(T, T) -> Option<T>,
+) -> Vec<T> {
+    let mut by_path: HashMap<PathBuf, usize> =
+        earlier.iter().enumerate().map(|(index, change)| (path(change).clone(), index)).collect();
+    let mut changes: Vec<Option<T>> = earlier.into_iter().map(Some).collect();
+    for change in later {
+        let index = *by_path.entry(path(&change).clone()).or_insert(changes.len());
+        match changes.get_mut(index) {
+            None => changes.push(Some(change)),
+            Some(place) => {
+                *place = match place.take() {
+                    Some(earlier) => then(earlier, change),
+                    None => Some(change),
+                }
             }
-            None => self.changes.push(change),
         }
     }
+    changes.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn diff(old_text: Option<&str>, new_text: &str) -> FileDiff {
-        FileDiff { path: "/w/a".into(), old_text: old_text.map(Into::into), new_text: new_text.into() }
-    }
-
-    #[test]
-    fn changes_of_a_file_become_one_without_what_was_typed_between() {
-        let check = |first: FileDiff, second: FileDiff, expected: Option<FileDiff>| {
-            assert_eq!(Change::of(&first).then(Change::of(&second)), expected.as_ref().map(Change::of));
-        };
-        check(diff(Some("a\n"), "b\n"), diff(Some("b\n"), "c\n"), Some(diff(Some("a\n"), "c\n")));
-        check(diff(Some("a\n"), "b\n"), diff(Some("b\n"), "a\n"), None);
-        check(diff(None, "b\n"), diff(Some("b\n"), "c\n"), Some(diff(None, "c\n")));
-        check(diff(Some("a\n"), ""), diff(None, "c\n"), Some(diff(Some("a\n"), "c\n")));
-        let (typed, then) = ("b\n1\nmine\n", "b\n2\nmine\n");
-        check(diff(Some("a\n1\n2\n"), "b\n1\n2\n"), diff(Some(typed), then), Some(diff(Some("a\n1\nmine\n"), then)));
-        check(diff(Some("a\n"), "b\n"), diff(Some("mine\n"), "c\n"), Some(diff(Some("mine\n"), "c\n")));
-        let created = Change { before: "mine\n".into(), ..Change::of(&diff(None, "c\nmine\n")) };
-        assert_eq!(
-            Change::of(&diff(None, "b\n")).then(Change::of(&diff(Some("b\nmine\n"), "c\nmine\n"))),
-            Some(created)
-        );
-    }
-
-    #[tokio::test]
-    async fn a_turn_is_one_entry_and_nothing_is_none() {
-        let (undoable, watched) = watch::channel(Undoable::default());
-        let mut checkpoints = Checkpoints::new(None, undoable);
-        checkpoints.record("s", 1, &[diff(Some("a"), "a")]).await;
-        assert_eq!(*watched.borrow(), Undoable::default());
-        checkpoints.record("s", 1, &[diff(Some("a"), "b")]).await;
-        checkpoints.record("s", 1, &[diff(Some("b"), "c")]).await;
-        checkpoints.record("s", 2, &[diff(Some("c"), "d")]).await;
-        assert_eq!(checkpoints.entries.len(), 2);
-        assert_eq!(checkpoints.entries[0].changes, [Change::of(&diff(Some("a"), "c"))]);
-        assert!(watched.borrow().undo.is_some() && watched.borrow().redo.is_none());
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::permission::remembered::Remembered;
 use super::permission::{Policy, Rule};
-use super::{SessionId, checkpoint, store};
+use super::{SessionId, store, texts};
 use crate::agent::{Allowance, Limits};
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
 use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Prices, Provider, Proxy, TimeLimits};
@@ -115,7 +115,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         remembered,
         secrets: Redactor::new(settings.secrets()),
         limits: limits(&settings.limits),
-        checkpoints: settings.state_dir.as_deref().map(checkpoint::folder),
+        checkpoints: settings.state_dir.as_deref().map(texts::folder),
         journal: settings.state_dir.as_deref().map(store::folder),
         start,
         keeps_mode: true,

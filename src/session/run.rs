@@ -181,7 +181,16 @@ impl Actor {
         if self.running.is_some() && review != Review::List {
             return Err(ReviewError("a turn is running: wait for its end or cancel it".to_owned()));
         }
-        let mut reviewed = self.checkpoints.review(&self.workspace, review).await?;
+        let done = match review {
+            Review::Restore(turn) => Some(self.restore(turn).await?),
+            Review::Undo(None) => self.unrestore().await,
+            _ => None,
+        };
+        let mut reviewed = match done {
+            Some(done) => self.listed(done).await?,
+            None => self.checkpoints.review(&self.workspace, review).await?,
+        };
+        reviewed.cut_from = self.restored.iter().map(|restored| restored.turn).min();
         self.remarks.extend(reviewed.remark.take());
         Ok(reviewed)
     }
@@ -197,7 +206,8 @@ impl Actor {
                 self.journal.event(&event);
                 self.spent.note(&event);
                 if let AgentEvent::ToolExecutionEnd { result, .. } = &event {
-                    let problem = self.checkpoints.record(&self.id, self.turns, &result.diffs).await;
+                    let changes = result.changes.as_deref();
+                    let problem = self.checkpoints.record(&self.id, self.turns, &result.diffs, changes).await;
                     self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }.into()));
                 }
                 let title = self.title.take_if(|_| matches!(event, AgentEvent::TurnStart { .. }));

@@ -4,7 +4,8 @@
 //! acknowledged to anybody: the prompt before the model gets it, an answer before its tools' results go back, everything
 //! of a turn before the turn's end is told. Written means handed to the system, which survives `kill -9`; at the end of
 //! a turn the file is also synced, beside the work, so that a power failure costs the running turn at most.
-//! One process holds a journal at a time. A journal that cannot be written is said once and costs nothing else.
+//! One process holds a journal at a time. When a journal cannot be written, that is reported once, and everything is
+//! written as soon as it can be.
 
 mod list;
 mod load;
@@ -20,9 +21,10 @@ use tokio::task::JoinHandle;
 pub(super) use self::list::folder;
 pub use self::list::{Listed, Sessions, StoreError};
 use self::load::Kept;
+pub(super) use self::record::Held;
 use self::record::{Call, Head, Pending, Record, VERSION};
-pub(super) use self::record::{Change, Held, QueuedPrompt};
-pub(super) use self::replay::{changes, events};
+pub(super) use self::record::QueuedPrompt;
+pub(super) use self::replay::{Changed, changes, events};
 use super::SessionId;
 use crate::agent::Entry;
 use crate::agent::event::{AgentEvent, Preview, ToolKind};
@@ -38,6 +40,8 @@ const TITLE: usize = 80;
 #[derive(Debug)]
 pub(super) struct Journal {
     place: Place,
+    /// Where the journals are.
+    journals: Option<PathBuf>,
     id: SessionId,
     folders: Vec<PathBuf>,
     /// The mode that was chosen before there was anything to write.
@@ -46,6 +50,10 @@ pub(super) struct Journal {
     held: Option<Held>,
     /// What waits to be written.
     pending: Vec<Pending>,
+    /// Whether its first record was noted.
+    begun: bool,
+    /// Whether the last try to write failed, which was reported.
+    failing: bool,
     /// What the model has thought since its last message.
     thought: String,
     /// Calls that have been shown and have not ended.
@@ -60,7 +68,7 @@ enum Place {
     Folder(PathBuf),
     /// Open.
     Open(Log),
-    /// There is none, or it failed: that was said.
+    /// There is none.
     Nowhere,
 }
 
@@ -68,12 +76,15 @@ impl Journal {
     /// The journal of a conversation that begins; nothing is written before its first prompt.
     pub fn new(folder: Option<PathBuf>, id: SessionId, folders: Vec<PathBuf>) -> Self {
         Self {
+            journals: folder.clone(),
             place: folder.map_or(Place::Nowhere, Place::Folder),
             id,
             folders,
             mode: None,
             held: None,
             pending: Vec::new(),
+            begun: false,
+            failing: false,
             thought: String::new(),
             shown: HashMap::new(),
             syncing: None,
@@ -84,7 +95,7 @@ impl Journal {
     pub async fn open(&mut self) -> Result<Kept, StoreError> {
         let Place::Folder(folder) = &self.place else { return Err(StoreError::Unknown(self.id.to_string())) };
         let (log, kept) = list::open(folder, &self.id).await?;
-        self.place = Place::Open(log);
+        (self.place, self.begun) = (Place::Open(log), true);
         self.held.clone_from(&kept.held);
         self.note(Record::Opened { pid: std::process::id() });
         if let Some(message) = kept.repair.clone() {
@@ -95,7 +106,7 @@ impl Journal {
 
     /// Notes a prompt: the person's words, what the model is sent, and which model that is.
     pub fn prompt(&mut self, text: &str, entry: &Arc<Entry>, held: Held) {
-        if let Place::Folder(_) = self.place {
+        if !std::mem::replace(&mut self.begun, true) {
             let head =
                 Head { version: VERSION, id: self.id.to_string(), folders: self.folders.clone(), title: title(text) };
             self.note(Record::Session(head));
@@ -122,11 +133,33 @@ impl Journal {
         self.note(Record::Compacted { messages });
     }
 
+    /// Notes that the conversation goes on from before `turn`, with what the model knew then.
+    pub fn restored(&mut self, turn: u64, messages: Vec<Message>) {
+        self.note(Record::Restored { turn, messages });
+    }
+
+    /// Notes that the last restore was taken back.
+    pub fn unrestored(&mut self, messages: Vec<Message>) {
+        self.note(Record::Unrestored { messages });
+    }
+
+    /// What the model knew before `turn`; an error says why that is not known, in words for the person.
+    pub async fn before(&self, turn: u64) -> Result<Vec<Message>, String> {
+        let Some(folder) = &self.journals else { return Err("this conversation is not saved anywhere".to_owned()) };
+        let text = async {
+            let folder = StateFolder::existing(folder.clone()).await?;
+            folder.beginning(&list::file_name(&self.id), u64::MAX).await
+        };
+        let text = text.await.map_err(|error| format!("this conversation cannot be read ({error})"))?;
+        load::before(&text, turn).ok_or_else(|| format!("there is no turn {turn} in this conversation"))
+    }
+
     /// Notes the mode from here on.
     pub fn mode(&mut self, mode: Mode) {
-        match self.place {
-            Place::Folder(_) => self.mode = Some(mode),
-            _ => self.note(Record::Mode { mode }),
+        if self.begun {
+            self.note(Record::Mode { mode });
+        } else {
+            self.mode = Some(mode);
         }
     }
 
@@ -139,7 +172,7 @@ impl Journal {
 
     /// Notes the model from here on; that of a conversation that has not begun is noted with its first prompt.
     pub fn held(&mut self, held: Held) {
-        if !matches!(self.place, Place::Folder(_)) {
+        if self.begun {
             self.note_held(held);
         }
     }
@@ -168,6 +201,7 @@ impl Journal {
                     kind,
                     locations: if result.locations.is_empty() { preview.locations } else { result.locations.clone() },
                     changes: Vec::new(),
+                    command: result.changes.clone(),
                 };
                 self.note(Pending::Call(call, result.diffs.clone()));
             }
@@ -183,21 +217,30 @@ impl Journal {
         }
     }
 
-    /// Writes what was noted. Fails once at most, in words for the person.
+    /// Writes what was noted. Reports the first failure of several in a row, in words for the person; what was not written
+    /// is tried again with the next records.
     pub async fn flush(&mut self) -> Result<(), String> {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let records = std::mem::take(&mut self.pending);
+        let records = Arc::new(std::mem::take(&mut self.pending));
         let written = match self.log().await {
-            Ok(Some(log)) => log.append(move |out| records.iter().try_for_each(|record| record.write(out))).await,
+            Ok(Some(log)) => {
+                let records = Arc::clone(&records);
+                log.append(move |out| records.iter().try_for_each(|record| record.write(out))).await
+            }
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
-        written.map_err(|error| {
-            self.place = Place::Nowhere;
-            format!("this conversation cannot be kept ({error}): it works, and is gone when tandem ends")
-        })
+        let Err(error) = written else {
+            self.failing = false;
+            return Ok(());
+        };
+        self.pending = Arc::try_unwrap(records).unwrap_or_default();
+        if std::mem::replace(&mut self.failing, true) {
+            return Ok(());
+        }
+        Err(format!("this conversation cannot be saved ({error}); it works, and tandem keeps trying"))
     }
 
     async fn log(&mut self) -> std::io::Result<Option<&Log>> {

@@ -56,6 +56,7 @@ impl Actor {
         let message = Message::User { parts: prompt::render(prompt, self.stage()) };
         self.turns += 1;
         self.others = 0;
+        self.restored.clear();
         self.title = (self.turns == 1).then(|| store::title(&words));
         let entry = Entry::new(message, &provider);
         self.journal.prompt(&words, &entry, Held { model: provider.name(), effort: self.effort });

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::time::Duration;
 
-use similar::{DiffOp, TextDiff};
+use similar::{ChangeTag, DiffOp, TextDiff};
 
 /// Past this the comparison gets coarser, never wrong.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -50,6 +50,28 @@ pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
         }
     }
     hunks
+}
+
+/// The bytes of `old` that stand in `new` as well, in order and by character.
+#[must_use]
+pub fn common(old: &str, new: &str) -> Vec<Range<usize>> {
+    let (mut common, mut at) = (Vec::new(), 0);
+    for Hunk { range, new_text } in hunks(old, new) {
+        common.push(at..range.start);
+        let before = old.get(range.clone()).unwrap_or_default();
+        let diff = TextDiff::configure().timeout(PATIENCE).diff_chars(before, &new_text);
+        let mut start = range.start;
+        for change in diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Insert) {
+            let end = start + change.value().len();
+            if change.tag() == ChangeTag::Equal {
+                common.push(start..end);
+            }
+            start = end;
+        }
+        at = range.end;
+    }
+    common.push(at..old.len());
+    common
 }
 
 /// Neighboring whole lines of a text that became others.
@@ -268,6 +290,18 @@ mod tests {
         check("a", "a\nb", &[("", "\nb")]);
         check("", "new\n", &[("", "new\n")]);
         check("f() {\n  one();\n}\nx\n", "f() {\n  one();\n  two();\n}\nx\n", &[("", "  two();\n")]);
+    }
+
+    #[test]
+    fn what_two_texts_have_in_common_is_found_inside_lines() {
+        let check = |old: &str, new: &str, expected: &[&str]| {
+            let common = common(old, new).into_iter().filter(|range| !range.is_empty());
+            let texts: String = common.map(|range| old.get(range).unwrap().to_owned() + "|").collect();
+            assert_eq!(texts.trim_end_matches('|').replace('|', ""), expected.concat());
+        };
+        check("a\nb\nc\n", "a\nB\nc\n", &["a\n", "\nc\n"]);
+        check("aaaa bbbb cccc\n", "Xaaaa ccccX\n", &["aaaa ", "cccc", "\n"]);
+        check("é1\n", "é2\n", &["é", "\n"]);
     }
 
     #[test]

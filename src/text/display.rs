@@ -1,7 +1,8 @@
 //! What may reach a person's eyes: characters that hide, reorder or fake text are shown as `\u{…}`.
 //!
 //! The result holds no control character but newline and tab, no bidirectional control, nothing of zero width and no
-//! tag character, so that what is shown is what there is.
+//! tag character, so that what is shown is what there is. The exception are joiners where they join: Persian, Indic
+//! scripts and emoji families cannot be written without them. `tests/hidden.json` has the rule as data, for the plugins.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,18 +11,62 @@ use std::fmt::Write;
 /// `text` with every deceptive character written as `\u{…}`; newline and tab stay.
 #[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
+    escaped(text, false)
+}
+
+/// [`escape`] for a piece of a text that streams: what is before and behind it may be what a joiner at its edge joins.
+#[must_use]
+pub fn escape_piece(text: &str) -> Cow<'_, str> {
+    escaped(text, true)
+}
+
+fn escaped(text: &str, is_piece: bool) -> Cow<'_, str> {
     if !text.contains(is_deceptive) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    for character in text.chars() {
-        if is_deceptive(character) {
-            write!(shown, "{}", character.escape_unicode()).expect("writing to a string cannot fail");
-        } else {
-            shown.push(character);
-        }
+    let mut copied = 0;
+    for (at, character) in deceptive(text, is_piece) {
+        shown.push_str(text.get(copied..at).unwrap_or_default());
+        write!(shown, "{}", character.escape_unicode()).expect("writing to a string cannot fail");
+        copied = at + character.len_utf8();
     }
+    shown.push_str(text.get(copied..).unwrap_or_default());
     Cow::Owned(shown)
+}
+
+/// The deceptive characters of a text and where they are; joiners that join are none.
+fn deceptive(text: &str, is_piece: bool) -> impl Iterator<Item = (usize, char)> {
+    text.char_indices().filter(move |&(at, character)| {
+        is_deceptive(character) && !(is_joiner(character) && joins(text, at, character, is_piece))
+    })
+}
+
+fn is_joiner(character: char) -> bool {
+    matches!(character, '\u{200c}' | '\u{200d}')
+}
+
+/// Whether a joiner stands between two letters of a script that joins, or joins two emoji.
+fn joins(text: &str, at: usize, joiner: char, is_piece: bool) -> bool {
+    let before = text.get(..at).and_then(|text| text.chars().next_back());
+    let after = text.get(at + joiner.len_utf8()..).and_then(|text| text.chars().next());
+    let both = |fits: fn(char) -> bool| before.map_or(is_piece, fits) && after.map_or(is_piece, fits);
+    both(is_joining_letter) || (joiner == '\u{200d}' && both(is_emoji))
+}
+
+/// Scripts in which letters join: Arabic and its relatives, those of India and its neighbors, Mongolian.
+fn is_joining_letter(character: char) -> bool {
+    matches!(character,
+        '\u{620}'..='\u{65f}' | '\u{66e}'..='\u{6d3}' | '\u{6d5}'..='\u{6dc}' | '\u{6df}'..='\u{6e8}'
+        | '\u{6ea}'..='\u{6ef}' | '\u{6fa}'..='\u{6ff}' | '\u{710}'..='\u{74a}' | '\u{750}'..='\u{77f}'
+        | '\u{8a0}'..='\u{8e1}' | '\u{8e3}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17b3}'
+        | '\u{17b6}'..='\u{17d3}' | '\u{1820}'..='\u{18aa}' | '\u{fb50}'..='\u{fdfb}' | '\u{fe70}'..='\u{fefc}')
+}
+
+fn is_emoji(character: char) -> bool {
+    matches!(character,
+        '\u{2190}'..='\u{21ff}' | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{fe0f}'
+        | '\u{1f000}'..='\u{1faff}')
 }
 
 /// [`escape`] for one line (titles, file names, commands): newline, carriage return and tab are escaped too.
@@ -37,7 +82,7 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
 /// about to trust a text, and for the model that is given one, such as an `AGENTS.md`.
 #[must_use]
 pub fn hidden(text: &str) -> Option<String> {
-    let found: BTreeSet<char> = text.chars().filter(|&character| is_deceptive(character)).collect();
+    let found: BTreeSet<char> = deceptive(text, false).map(|(_, character)| character).collect();
     let names: Vec<_> = found.into_iter().map(|character| format!("U+{:04X}", u32::from(character))).collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
@@ -56,7 +101,7 @@ pub fn marked(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether `character` is one a reader cannot see or that changes how its neighbors are seen.
+/// Whether `character` is one a reader cannot see or that changes how its neighbors are seen, in whatever text.
 #[must_use]
 pub fn is_deceptive(character: char) -> bool {
     // In the order of the lines: soft hyphen, combining joiner, Arabic letter mark, Hangul and Khmer fillers, Mongolian
@@ -87,6 +132,43 @@ mod tests {
         check("echo \u{202e}x\u{2066}", "echo \\u{202e}x\\u{2066}");
         check("touch\u{200b} a\u{2060}\u{e0041}", "touch\\u{200b} a\\u{2060}\\u{e0041}");
         check("\r\u{7f}\u{9b}\u{feff}", "\\u{d}\\u{7f}\\u{9b}\\u{feff}");
+    }
+
+    /// The rule as data, and what becomes of texts by it.
+    #[derive(serde::Deserialize)]
+    struct Rule {
+        hidden: Vec<[u32; 2]>,
+        joiners: [u32; 2],
+        letters: Vec<[u32; 2]>,
+        emoji: Vec<[u32; 2]>,
+        cases: Vec<[String; 2]>,
+    }
+
+    #[test]
+    fn the_rule_for_the_plugins_is_this_one() {
+        let rule: Rule = serde_json::from_str(include_str!("../../tests/hidden.json")).unwrap();
+        let holds = |ranges: &[[u32; 2]], is: fn(char) -> bool| {
+            for character in '\0'..=char::MAX {
+                let is_in = ranges.iter().any(|[first, last]| (first..=last).contains(&&u32::from(character)));
+                assert_eq!(is_in, is(character), "{}", character.escape_unicode());
+            }
+        };
+        holds(&rule.hidden, is_deceptive);
+        holds(&[[rule.joiners[0], rule.joiners[1]]], is_joiner);
+        holds(&rule.letters, is_joining_letter);
+        holds(&rule.emoji, is_emoji);
+        for [text, shown] in rule.cases {
+            check(&text, &shown);
+        }
+    }
+
+    #[test]
+    fn a_piece_may_begin_and_end_with_a_joiner() {
+        let check = |piece: &str, expected: &str| assert_eq!(escape_piece(piece), expected);
+        check("\u{200c}خواهم", "\u{200c}خواهم");
+        check("می\u{200c}", "می\u{200c}");
+        check("a\u{200d}", "a\\u{200d}");
+        check("a\u{200b}", "a\\u{200b}");
     }
 
     #[test]

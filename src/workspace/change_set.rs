@@ -29,6 +29,14 @@ pub struct EntryChange {
     pub after: Entry,
 }
 
+impl EntryChange {
+    /// This change and the one after it as one; `None`: together they changed nothing.
+    #[must_use]
+    pub fn then(self, next: Self) -> Option<Self> {
+        (self.before != next.after).then(|| Self { after: next.after, ..self })
+    }
+}
+
 /// What stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

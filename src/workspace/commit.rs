@@ -12,7 +12,7 @@ use super::documents::Document;
 use super::edit::{self, Outcome};
 use super::editor;
 use super::seen::Known;
-use super::{Change, FileChange, FileError, Format, Source, Workspace, WorkspacePath};
+use super::{Change, Charset, FileChange, FileError, Format, Source, Workspace, WorkspacePath};
 
 /// So often a change is tried when the text keeps moving.
 const ATTEMPTS: usize = 4;
@@ -150,8 +150,8 @@ struct Now {
 enum Place {
     /// Open in the editor, which counts versions.
     Document(Arc<Document>),
-    /// Read through the editor, which counts none.
-    Editor,
+    /// Read through the editor, which counts none; on disk in this format.
+    Editor(Format),
     /// On disk, in this format.
     Disk(Format),
     Nowhere,
@@ -164,7 +164,7 @@ impl Now {
         }
         match workspace.peek(path).await {
             Ok(file) if file.source == Source::Disk => Ok(Self { text: file.text, place: Place::Disk(file.format) }),
-            Ok(file) => Ok(Self { text: file.text, place: Place::Editor }),
+            Ok(file) => Ok(Self { text: file.text, place: Place::Editor(file.format) }),
             Err(FileError::NotFound(_)) => Ok(Self { text: "".into(), place: Place::Nowhere }),
             Err(error) => Err(error),
         }
@@ -187,19 +187,37 @@ impl Now {
         if let Place::Document(document) = &self.place {
             return document::apply(workspace, path, document, outcome).await;
         }
+        let (old, format) = match &self.place {
+            Place::Disk(format) => (Some(Content { text: self.text.clone(), format: *format }), *format),
+            Place::Editor(format) => (None, *format),
+            _ => (None, Format::default()),
+        };
+        let new = Content { text: outcome.new_text.clone(), format };
+        disk::is_encodable(path, &new)?;
         match editor::in_time(workspace.0.editor.write(&path.absolute(), &outcome.new_text)).await {
-            Some(Some(Ok(()))) => return Ok(Attempt::Done(None)),
+            Some(Some(Ok(()))) => {
+                restore_format(path, new).await?;
+                return Ok(Attempt::Done(None));
+            }
             Some(Some(Err(error))) => return Err(FileError::Editor(path.display(), error.to_string())),
             Some(None) => {}
             None => return Err(FileError::Editor(path.display(), editor::silent())),
         }
-        let (old, format) = match &self.place {
-            Place::Disk(format) => (Some(Content { text: self.text.clone(), format: *format }), *format),
-            _ => (None, Format::default()),
-        };
-        if disk::replace(path, old, Content { text: outcome.new_text.clone(), format }).await? {
+        if disk::replace(path, old, new).await? {
             return Ok(Attempt::Done(None));
         }
         Ok(Attempt::Again("something else keeps changing it".to_owned()))
     }
+}
+
+/// An ACP client may write every text as UTF-8: then the file gets its own encoding back.
+async fn restore_format(path: &WorkspacePath, new: Content) -> Result<(), FileError> {
+    if (new.format.charset, new.format.bom) == (Charset::Utf8, false) {
+        return Ok(());
+    }
+    let Ok((text, format)) = disk::text(path).await else { return Ok(()) };
+    if *text == *new.text && (format.charset, format.bom) != (new.format.charset, new.format.bom) {
+        disk::replace(path, Some(Content { text: text.into(), format }), new).await?;
+    }
+    Ok(())
 }

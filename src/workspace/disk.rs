@@ -70,6 +70,11 @@ pub(super) async fn remove(path: &WorkspacePath, old: Content) -> Result<bool, F
     .await
 }
 
+/// Whether a text can be stored in its format.
+pub(super) fn is_encodable(path: &WorkspacePath, content: &Content) -> Result<(), FileError> {
+    bytes(path, content).map(drop)
+}
+
 fn bytes<'a>(path: &WorkspacePath, content: &'a Content) -> Result<Cow<'a, [u8]>, FileError> {
     let missing = |character| FileError::Unencodable(path.display(), content.format.to_string(), character);
     content.format.encode(&content.text).map_err(missing)
@@ -144,8 +149,18 @@ pub fn lines(mut file: impl BufRead, offset: usize, limit: usize, bytes: u64) ->
             break;
         }
     }
-    let more = !file.fill_buf()?.is_empty();
+    let more = !filled(&mut file)?.is_empty();
     Ok((String::from_utf8_lossy(&text).into_owned(), more))
+}
+
+/// What can be read next; nothing at the end. A signal that interrupts the read is no failure.
+fn filled(file: &mut impl BufRead) -> io::Result<&[u8]> {
+    while let Err(error) = file.fill_buf() {
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    file.fill_buf()
 }
 
 fn refuse_special(path: &WorkspacePath, found: &Metadata) -> Result<(), FileError> {
@@ -214,11 +229,23 @@ fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> i
 
 /// Writes a file that its owner alone may read.
 pub(super) fn write_private(dir: &Dir, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+    private(dir, bytes)?.rename(name)
+}
+
+/// [`write_private`], so that the file survives the machine from here on.
+pub(super) fn write_synced(dir: &Dir, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+    let temporary = private(dir, bytes)?;
+    temporary.file().sync_all()?;
+    temporary.rename(name)?;
+    sync_folder(dir)
+}
+
+fn private<'a>(dir: &'a Dir, bytes: &[u8]) -> io::Result<Temporary<'a>> {
     let temporary = Temporary::create(dir)?;
     #[cfg(unix)]
     rustix::fs::fchmod(temporary.file(), rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
     temporary.file().write_all(bytes)?;
-    temporary.rename(name)
+    Ok(temporary)
 }
 
 /// Writes a file with these permission bits, in one step.
@@ -270,7 +297,7 @@ fn holds(dir: &Dir, name: &OsStr, content: Option<&[u8]>) -> io::Result<bool> {
     let Some(mut expected) = content else { return Ok(false) };
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     loop {
-        let piece = reader.fill_buf()?;
+        let piece = filled(&mut reader)?;
         if piece.is_empty() {
             return Ok(expected.is_empty());
         }

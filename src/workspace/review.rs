@@ -44,13 +44,6 @@ pub fn without(before: &str, after: &str, now: &str) -> (Arc<str>, Vec<Range<usi
     (text.into(), touched)
 }
 
-/// The text `before` as if all that still stands of the change had been there already.
-#[must_use]
-pub fn settled(before: &str, after: &str, now: &str) -> Arc<str> {
-    let pieces = standing(before, after, now).pieces;
-    pieces.iter().rev().fold(before.to_owned(), |before, piece| with(&before, after, piece)).into()
-}
-
 /// `before` with one piece of the change already made.
 fn with(before: &str, after: &str, piece: &Piece) -> String {
     let part = |text: &str, range: Range<usize>| text.get(range).unwrap_or_default().to_owned();
@@ -124,7 +117,5 @@ mod tests {
         assert_eq!(&*hunks[0].settled, "A\nb\nc\nd\ne\nf\n");
         check(&hunks[0].settled, AFTER, AFTER, &[(7, &hunks[0].settled)]);
         check(&hunks[0].settled, AFTER, &hunks[0].rejected, &[(7, BEFORE)]);
-        assert_eq!(&*settled(BEFORE, AFTER, AFTER), AFTER);
-        assert_eq!(&*settled(BEFORE, AFTER, "mine\nb\nc\nd\ne\nf\ng\n"), "a\nb\nc\nd\ne\nf\ng\n");
     }
 }

@@ -19,6 +19,7 @@ use self::folder::{Known, Listing};
 use self::images::Images;
 use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::guard::{git_state, is_repository};
+use super::state::address;
 use super::walk::{Queue, Rules};
 use super::{Root, content};
 
@@ -268,7 +269,7 @@ pub(super) fn look_at(dir: &Dir, path: &Path) -> io::Result<Entry> {
         Entry::Link { target: dir.read_link_contents(path)? }
     } else if found.is_file() && found.len() <= FILE {
         let bytes = dir.read(path)?;
-        Entry::File { image: images::name(&bytes), size: bytes.len() as u64, mode }
+        Entry::File { image: address(&bytes), size: bytes.len() as u64, mode }
     } else {
         Entry::Special
     })

@@ -3,6 +3,7 @@
 
 pub mod log;
 
+use std::fmt::Write as _;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -43,6 +44,16 @@ pub struct Found {
     pub written: SystemTime,
 }
 
+/// The name under which bytes are stored: their SHA-256, in hexadecimal.
+#[must_use]
+pub fn address(bytes: &[u8]) -> String {
+    let mut address = String::with_capacity(64);
+    for byte in ring::digest::digest(&ring::digest::SHA256, bytes).as_ref() {
+        write!(address, "{byte:02x}").expect("writing to a string cannot fail");
+    }
+    address
+}
+
 /// An error of a folder that the person may have named, with its name.
 fn named(folder: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
@@ -76,13 +87,13 @@ impl StateFolder {
         .await
     }
 
-    /// Writes the file `name`.
+    /// Writes the file `name`, so that it survives the machine.
     ///
     /// # Errors
     /// When the system would not do it. What was there before is there still.
     pub async fn write(&self, name: &str, bytes: Vec<u8>) -> io::Result<()> {
         let (root, name) = (self.0.clone(), name.to_owned());
-        blocking(move || disk::write_private(root.dir(), name.as_ref(), &bytes)).await
+        blocking(move || disk::write_synced(root.dir(), name.as_ref(), &bytes)).await
     }
 
     /// The first `limit` bytes of the file `name`, as text.

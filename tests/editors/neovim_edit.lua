@@ -175,6 +175,27 @@ function M.test(t, model, use)
     chat:transcript():set_input('')
   end)
 
+  t.test('the chat opens as a float or in a tab page, and never takes the cursor unasked', function()
+    local settings = vim.g.tandem
+    for _, position in ipairs({ 'float', 'tab' }) do
+      vim.g.tandem = vim.tbl_extend('force', settings, { chat = { position = position } })
+      local buf = use.project('layout-' .. position)
+      model:script({ { text = 'Hello.' } })
+      vim.cmd('Tandem ask Hello')
+      use.wait_idle()
+      t.equal(api.nvim_get_current_buf(), buf)
+      local chat = require('tandem.session').current().chat.buf
+      local win = vim.fn.win_findbuf(chat)[1]
+      t.equal(api.nvim_win_get_config(win).relative, position == 'float' and 'editor' or '')
+      t.equal(#api.nvim_list_tabpages(), position == 'tab' and 2 or 1)
+      vim.cmd('Tandem chat')
+      t.equal(api.nvim_get_current_win(), win)
+      vim.cmd('Tandem chat')
+      t.equal({ vim.fn.win_findbuf(chat), #api.nvim_list_tabpages() }, { {}, 1 })
+    end
+    vim.g.tandem = settings
+  end)
+
   t.test('g? shows the keys without help tags', function()
     use.project('help')
     vim.cmd('Tandem chat')

@@ -53,12 +53,14 @@ process.exitCode = failed === 0 ? 0 : 1;
 
 async function inTheWorkbench() {
   await check("no model: the chat says how to get one", noModel);
+  await check("the form sets up a model, and the card that asked for one is settled", setUpInTheForm);
   await check("a refused key: the chat says so, takes another and tries again", refusedKey);
   await check("ask about a selection: its unsaved text goes along and the answer streams", askAboutSelection);
   await check("an edit waits with its diff, and takes no focus", editWaits);
   await check("allowed, it lands in the unsaved buffer; the disk is untouched", allowEdit);
   await check("one undo takes it back and leaves what was typed", undoEdit);
   await check("stop ends the model's stream at once, and the next prompt works", stopAndGoOn);
+  await check("the arrows bring earlier prompts back into the input", recall);
   for (const [name, body] of turnChecks({ bench, model, picture, typed: TYPED })) {
     await check(name, body);
   }
@@ -70,7 +72,9 @@ async function inTheWorkbench() {
   await check("a killed server: the chat says so, and trying again starts it anew", killedServer);
   await check("an earlier session is shown and goes on", earlierSession);
   await check("links are asked about, and open nothing outside the workspace", links);
+  await check("an answer looks finished, and its code can be used", finishedAnswer);
   await check("in mode edit nothing is asked", editMode);
+  await check("after a reload the conversation is there, and what is to be reviewed", restored);
   for (const [name, body] of reviewChecks({ bench, model, picture })) {
     await check(name, body);
   }
@@ -86,7 +90,29 @@ async function noModel() {
   const words = await bench.chat.locator(".list .error-text").innerText();
   assert.match(words, /TANDEM_BASE_URL/);
   assert.match(words, /config\.toml/);
-  await bench.chat.locator(".list .error").getByRole("button", { name: "Set API Key" }).waitFor();
+  await bench.chat.locator(".list .error").getByRole("button", { name: "Set Up Model" }).waitFor();
+}
+
+/** By keyboard alone: Tab goes from field to field, Enter saves. */
+async function setUpInTheForm() {
+  await bench.chat.locator(".list .error").getByRole("button", { name: "Set Up Model" }).press("Enter");
+  await fillForm("sk-first");
+  await bench.chat.locator(".list .error").getByRole("button", { name: "Set Up Model" }).waitFor({ state: "detached" });
+  await model.script([{ text: "Good morning." }]);
+  await bench.say("First question.");
+  await bench.chat.locator(".answer", { hasText: "Good morning." }).waitFor();
+  await bench.idle();
+  assert.equal(await bench.chat.locator(".list .error button").count(), 0, "the card of before is settled");
+}
+
+async function fillForm(key) {
+  const form = bench.chat.getByRole("form", { name: "Set up a model" });
+  await form.locator("[name=provider]").selectOption("custom");
+  await form.locator("[name=address]").fill(model.baseUrl);
+  await form.locator("[name=key]").fill(key);
+  await form.locator("[name=model]").fill("qwen3-coder");
+  await form.locator("[name=model]").press("Enter");
+  await form.waitFor({ state: "hidden" });
 }
 
 async function refusedKey() {
@@ -97,8 +123,8 @@ async function refusedKey() {
   await bench.say("hello");
   const card = bench.chat.locator(".list .error");
   assert.match(await card.innerText(), /401|key/i);
-  await card.getByRole("button", { name: "Set API Key" }).click();
-  await bench.answerInputBox("sk-test-000000000000");
+  await card.getByRole("button", { name: "Set Up Model" }).click();
+  await fillForm("sk-test-000000000000");
   await card.getByRole("button", { name: "Try Again" }).click();
   await bench.chat.locator(".answer", { hasText: "Key accepted." }).waitFor();
   await bench.idle();
@@ -197,6 +223,18 @@ async function stopAndGoOn() {
   await bench.say("Still there?");
   await bench.chat.locator(".answer", { hasText: "Here again." }).waitFor();
   await bench.idle();
+  await bench.chat.locator("[role=status].hidden-text", { hasText: "Here again." }).waitFor({ state: "attached" }); // said once, when complete
+}
+
+async function recall() {
+  const box = bench.chat.locator("textarea");
+  await box.press("ArrowUp");
+  assert.equal(await box.inputValue(), "Still there?");
+  await box.press("ArrowUp");
+  assert.equal(await box.inputValue(), "Count for ever.");
+  await box.press("ArrowDown");
+  await box.press("ArrowDown");
+  assert.equal(await box.inputValue(), "");
 }
 
 async function rejectEdit() {
@@ -228,6 +266,12 @@ async function commandWaits() {
     assert.match(words, typeof part === "string" ? new RegExp(part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")) : part);
   }
   await picture("command", { x: 48, y: 0, width: 440, height: 406 });
+  await bench.widenSideBar(180);
+  const title = await card.locator(".title").boundingBox();
+  const view = await bench.chat.locator("main").boundingBox();
+  assert.ok(title.width > view.width * 0.6, `the title has ${title.width} of ${view.width} px`);
+  await picture("narrow");
+  await bench.widenSideBar(440);
   await card.locator(".question button", { hasText: /reject/i }).click();
   await bench.chat.locator(".answer", { hasText: "I did not run it." }).waitFor();
   await bench.idle();
@@ -238,7 +282,7 @@ async function widerRule() {
   await model.script(run("call_w1", "one"), run("call_w2", "two"), [{ text: "Both ran." }]);
   await bench.say("Run them.");
   await bench.chat.locator(".asking .question button").first().waitFor();
-  await bench.command("tandem: Permit by Rule");
+  await bench.command("tandem: Always Allow…");
   await bench.page.locator(".quick-input-list-row", { hasText: "Always (session)" }).click();
   await bench.page.locator(".quick-input-title", { hasText: "run_command(printf %s one)" }).waitFor();
   await bench.answerInputBox("run_command(printf %s *)");
@@ -279,7 +323,7 @@ async function killedServer() {
   await bench.say("Tell me more.");
   await bench.chat.locator(".answer", { hasText: "Half an" }).waitFor();
   assert.equal(bench.killServer(), 1);
-  const card = bench.chat.locator(".list .error", { hasText: "ended before it answered" });
+  const card = bench.chat.locator(".list .error", { hasText: "stopped before it answered" });
   await card.getByRole("button", { name: "Try Again" }).click();
   await bench.chat.locator(".answer", { hasText: "Whole again." }).waitFor();
   await bench.idle();
@@ -325,6 +369,51 @@ async function links() {
   await bench.idle();
 }
 
+async function finishedAnswer() {
+  const code = "const sum: number = 1; // one";
+  const table = "| Column | number |\n|---|--:|\n| price | 1 |";
+  await model.script([{ text: `Like this:\n\n\`\`\`ts\n${code}\n\`\`\`\n\n${table}\n\nSee \`src/price.ts:6\`.\n\n- [x] done\n\n\`\`\`sh\nls\n\`\`\`\n` }]);
+  await bench.say("Show me code.");
+  const answer = bench.chat.locator(".answer", { hasText: "Like this:" });
+  await answer.locator(".hljs-keyword", { hasText: "const" }).waitFor();
+  await bench.idle();
+  assert.equal((await answer.locator(".code code").first().innerText()).trimEnd(), code);
+  await answer.getByRole("link", { name: "src/price.ts:6" }).waitFor();
+  await answer.getByRole("img", { name: "done" }).waitFor();
+  assert.equal(await answer.getByRole("button", { name: "Run in Terminal" }).count(), 1, "of the shell's block only");
+  const cell = await answer.locator("td", { hasText: "price" }).boundingBox();
+  assert.ok(cell.height < 40, "no word of a table is split");
+  const before = await answer.locator(".code").first().getByRole("button", { name: "Copy" });
+  await before.click();
+  await answer.getByRole("button", { name: "Copied" }).waitFor();
+  await answer.getByRole("button", { name: "Copied" }).waitFor({ state: "detached" });
+  await picture("answer");
+  await bench.goToEndOf("interface Line");
+  await answer.locator(".code").first().getByRole("button", { name: "Insert" }).click();
+  await bench.editor.locator(".view-line", { hasText: "// one" }).waitFor();
+  await bench.page.keyboard.press("Control+z");
+  await bench.editor.locator(".view-line", { hasText: "// one" }).waitFor({ state: "detached" });
+}
+
+async function restored() {
+  const edit = { path: FILE, edits: [{ old_text: " SEK", new_text: " NOK" }] };
+  await model.reset();
+  await model.script([{ call: { id: "call_7", name: "edit_file", arguments: edit } }], [{ text: "In Norwegian crowns." }], [{ text: "Still here." }]);
+  await bench.say("In Norwegian crowns, then.");
+  await bench.chat.locator(".answer", { hasText: "In Norwegian crowns." }).waitFor();
+  await bench.idle();
+  await bench.command("File: Save");
+  await bench.page.locator(".statusbar-item", { hasText: /tandem edit\s*\d/ }).waitFor();
+  await bench.open();
+  await bench.command("tandem: Open Chat");
+  await bench.chat.locator(".answer", { hasText: "In Norwegian crowns." }).waitFor();
+  await bench.page.locator(".statusbar-item", { hasText: /tandem edit\s*\d/ }).waitFor();
+  await bench.say("Are you there?");
+  await bench.chat.locator(".answer", { hasText: "Still here." }).waitFor();
+  await bench.idle();
+  await bench.command("tandem: Keep All");
+}
+
 async function editMode() {
   const edit = { path: FILE, edits: [{ old_text: " CHF", new_text: " SEK" }] };
   const mode = bench.chat.getByRole("combobox", { name: "Mode", exact: true });
@@ -346,7 +435,7 @@ async function otherModel() {
   await bench.chat.locator(".answer", { hasText: "First." }).waitFor();
   await bench.idle();
   bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "other-model" });
-  await bench.chat.locator(".notice", { hasText: "not in the model's memory" }).waitFor();
+  await bench.chat.locator(".notice", { hasText: "Settings changed: a new session has started" }).waitFor();
   await bench.say("Which word?");
   await bench.chat.locator(".answer", { hasText: "Second." }).waitFor();
   await bench.idle();

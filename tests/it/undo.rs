@@ -521,3 +521,39 @@ fn a_turn_is_undone_around_the_lines_of_a_later_one() {
     undo(&mut client, &session);
     assert_eq!(world.read("a.rs"), "one\ntwo\nthree\n");
 }
+
+#[test]
+fn files_and_conversation_go_back_to_before_a_turn_and_return() {
+    let world = world(&[edit("a.rs", &[("one", "two")]), edit("a.rs", &[("two", "three")]), write("b.rs", "b\n")]);
+    world.write("a.rs", "one\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    for _ in 0..3 {
+        turn(&mut client, &session);
+    }
+    assert_eq!(review(&mut client, &session, "restore", json!({}))["error"]["code"], -32602);
+    let missing = review(&mut client, &session, "restore", json!({ "turn": 9 }));
+    assert_eq!(missing["error"]["message"], "there is no turn 9 in this conversation");
+
+    let restored = review(&mut client, &session, "restore", json!({ "turn": 2 }));
+    assert_eq!(restored["result"]["message"], "restored to before turn 2: b.rs, a.rs");
+    assert_eq!(restored["result"]["cutFrom"], 2);
+    assert_eq!((world.read("a.rs").as_str(), world.path().join("b.rs").exists()), ("two\n", false));
+    let back = undo(&mut client, &session);
+    assert_eq!((back["result"]["cutFrom"].clone(), left(&back).len()), (Value::Null, 0), "{back}");
+    assert_eq!((world.read("a.rs"), world.read("b.rs")), ("three\n".into(), "b\n".into()));
+
+    review(&mut client, &session, "restore", json!({ "turn": 2 }));
+    let before = world.rehearsal().requests()[2]["messages"].as_array().unwrap().clone();
+    turn(&mut client, &session);
+    let after = world.rehearsal().requests().last().unwrap()["messages"].as_array().unwrap().clone();
+    assert_eq!(after[..before.len() - 1], before[..before.len() - 1], "what the model knew before turn 2");
+    assert_eq!(after.len(), before.len());
+    client.end();
+
+    let mut client = world.client();
+    let load = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+    client.call("session/load", load);
+    let said = client.seen.iter().filter(|m| m["params"]["update"]["sessionUpdate"] == "user_message_chunk").count();
+    assert_eq!(said, 2, "turn 1 and the one after the restore");
+}

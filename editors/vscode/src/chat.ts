@@ -3,23 +3,27 @@
  * because the webview shows text that nobody vouches for.
  */
 import { randomBytes } from "node:crypto";
-import { commands, type Disposable, env, Uri, type Webview, type WebviewView, type WebviewViewProvider, window } from "vscode";
+import { commands, type Disposable, env, l10n, Uri, type Webview, type WebviewView, type WebviewViewProvider, window } from "vscode";
 import { type Attachment, attachmentOf, currentEditor } from "./context";
+import type { Conversations } from "./conversations";
+import { useCode } from "./code";
 import { openLink, openLocation } from "./links";
 import { Flow } from "./flow";
 import type { FromView, Remedy, ToView } from "./messages";
 import type { Preview } from "./preview";
 import { visible } from "./safe";
-import type { Session } from "./session";
+import type { Server } from "./server";
+import type { SessionEvent } from "./session";
+import { SetUp } from "./setup";
 import type { Message } from "./turns";
 
 export const CHAT_VIEW = "tandem.chat";
-const remedyCommands: Record<Exclude<Remedy, "retry">, readonly string[]> = {
-  folder: ["workbench.action.files.openFolder"],
-  apiKey: ["tandem.setApiKey"],
-  settings: ["tandem.openSettings"],
-  walkthrough: ["workbench.action.openWalkthrough", "tandem.tandem#start"],
-  log: ["tandem.showLog"],
+const remedyCommands: Record<Exclude<Remedy, "retry" | "continue">, string> = {
+  folder: "workbench.action.files.openFolder",
+  setup: "tandem.setUp",
+  program: "tandem.chooseProgram",
+  settings: "tandem.openSettings",
+  log: "tandem.showLog",
 };
 
 export class ChatView implements WebviewViewProvider, Disposable {
@@ -33,19 +37,20 @@ export class ChatView implements WebviewViewProvider, Disposable {
   /** Texts for the input, until there is one. */
   private readonly unsent: string[] = [];
   private readonly subscriptions: Disposable[];
+  private readonly form: SetUp;
 
   constructor(
     private readonly extension: Uri,
-    private readonly session: Session,
+    private readonly conversations: Conversations,
     private readonly preview: Preview,
+    server: Server,
   ) {
+    this.form = new SetUp(server, (message) => this.post(message));
     this.subscriptions = [
       window.registerWebviewViewProvider(CHAT_VIEW, this),
-      session.onChange(() => this.stateChanged()),
-      session.onGrow(() => this.text.soon()),
-      session.onReplace(() => this.reset()),
-      session.onReturn((message) => this.restore(message)),
-      session.onQuestion((title) => void this.announce(title)),
+      conversations.onEvent((event) => this.happened(event)),
+      conversations.onElsewhere(() => this.stateChanged()),
+      conversations.onSwitch(() => this.reset()),
     ];
   }
 
@@ -65,7 +70,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       }
     });
     view.webview.html = page(view.webview, dist);
-    void this.session.open();
+    void this.conversations.start();
   }
 
   /** Brings the chat to the person who asked for it, ready to type. */
@@ -84,6 +89,16 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
+  /** Shows the form that sets up a model. */
+  async setUp(): Promise<void> {
+    await this.focus();
+    try {
+      await this.form.open();
+    } catch {
+      await this.session.open(); // there is no server, and the view says why
+    }
+  }
+
   attach(attachment: Attachment): void {
     this.attachments = [...this.attachments.filter(({ label }) => label !== attachment.label), attachment];
     this.stateChanged();
@@ -94,6 +109,23 @@ export class ChatView implements WebviewViewProvider, Disposable {
     clearTimeout(this.stateTimer);
     for (const subscription of this.subscriptions) {
       subscription.dispose();
+    }
+  }
+
+  private get session() {
+    return this.conversations.current;
+  }
+
+  private happened(event: SessionEvent): void {
+    switch (event.type) {
+      case "changed":
+        return this.stateChanged();
+      case "grew":
+        return this.text.soon();
+      case "returned":
+        return this.restore(event.message);
+      case "asked":
+        void this.announce(event.title);
     }
   }
 
@@ -131,10 +163,16 @@ export class ChatView implements WebviewViewProvider, Disposable {
         return this.preview.show(message.id, message.index);
       case "link":
         return openLink(message.href);
-      case "copy":
-        return env.clipboard.writeText(message.text);
+      case "code":
+        return useCode(message, this.session);
       case "remedy":
-        return this.remedy(message.remedy);
+        return this.remedy(message.remedy, message.id);
+      case "setup":
+        return this.setupAsked(message);
+      case "select":
+        return this.conversations.select(message.index);
+      case "close":
+        return this.conversations.closeAt(message.index);
     }
   }
 
@@ -162,12 +200,22 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
-  private async remedy(remedy: Remedy): Promise<void> {
-    if (remedy === "retry") {
-      return this.session.retry();
+  private async setupAsked({ what, request, values }: Extract<FromView, { type: "setup" }>): Promise<void> {
+    if (what !== "save") {
+      return what === "models" ? this.form.models(request, values) : this.form.check(request, values);
     }
-    const [command, ...args] = remedyCommands[remedy];
-    await commands.executeCommand(command ?? "", ...args);
+    await this.form.save(values);
+    this.post({ type: "setupDone" });
+  }
+
+  private async remedy(remedy: Remedy, id?: number): Promise<void> {
+    if (remedy !== "retry" && remedy !== "continue") {
+      await commands.executeCommand(remedyCommands[remedy]);
+    } else if (id !== undefined) {
+      await this.session.remedy(id, remedy);
+    } else {
+      await this.session.open();
+    }
   }
 
   private giveFocus(): void {
@@ -184,8 +232,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
 
   private stateChanged(): void {
     if (this.view !== undefined) {
-      const waits = this.session.state.phase === "waiting";
-      this.view.badge = waits ? { value: 1, tooltip: "tandem waits for your answer" } : undefined; // seen when the chat is hidden
+      const { asking } = this.conversations; // seen when the chat is hidden
+      this.view.badge = asking > 0 ? { value: asking, tooltip: l10n.t("tandem is waiting for your answer") } : undefined;
     }
     this.text.soon();
     this.stateTimer ??= setTimeout(() => {
@@ -203,7 +251,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private state() {
-    return { ...this.session.state, attachments: this.attachments.map(({ label }) => label) };
+    const { labels } = this.conversations;
+    return { ...this.session.state, attachments: this.attachments.map(({ label }) => label), conversations: labels };
   }
 
   private post(message: ToView): void {
@@ -212,13 +261,13 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
-  /** A question must not go unseen while the chat is hidden; the notification takes no focus. */
+  /** A permission request must not go unseen while the chat is hidden; the notification takes no focus. */
   private async announce(title: string): Promise<void> {
     if (this.view?.visible === true) {
       return;
     }
-    const show = "Show";
-    const picked = await window.showInformationMessage(`tandem asks: ${visible(title)}`, show);
+    const show = l10n.t("Show");
+    const picked = await window.showInformationMessage(l10n.t("tandem asks: {0}", visible(title)), show);
     if (picked === show) {
       await this.focus();
     }
@@ -230,7 +279,7 @@ function page(webview: Webview, dist: Uri): string {
   const file = (name: string) => webview.asWebviewUri(Uri.joinPath(dist, name)).toString();
   const policy = `default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'`;
   return `<!doctype html>
-<html lang="en">
+<html lang="${env.language}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
@@ -239,6 +288,7 @@ function page(webview: Webview, dist: Uri): string {
 <title>tandem</title>
 </head>
 <body>
+<script type="application/json" id="words">${JSON.stringify(l10n.bundle ?? {}).replaceAll("<", "\\u003c")}</script>
 <script nonce="${nonce}" src="${file("webview.js")}"></script>
 </body>
 </html>`;

@@ -1,37 +1,56 @@
 /** The commands of the palette, the menus and the keys; each is a few lines over the session and the chat. */
-import { commands, type Diagnostic, type Disposable, type LogOutputChannel, type QuickPickItem, type Uri, window, workspace } from "vscode";
+import {
+  commands,
+  ConfigurationTarget,
+  type Diagnostic,
+  type Disposable,
+  env,
+  l10n,
+  type LogOutputChannel,
+  type QuickPickItem,
+  type Uri,
+  window,
+  workspace,
+} from "vscode";
 import type { ChatView } from "./chat";
 import { attachmentOf, currentEditor, rangeAttachment } from "./context";
+import type { Phase } from "./messages";
+import { exportSession, openSession } from "./sessions";
 import type { Server } from "./server";
 import type { Session } from "./session";
+import type { Conversations } from "./conversations";
 
 export interface Parts {
   readonly server: Server;
-  readonly session: Session;
+  readonly conversations: Conversations;
   readonly chat: ChatView;
   readonly log: LogOutputChannel;
 }
 
 export function registerCommands(parts: Parts): Disposable[] {
-  const { server, session, chat, log } = parts;
+  const { server, conversations, chat, log } = parts;
+  const current = () => conversations.current;
   const handlers: Record<string, (...args: never[]) => unknown> = {
     openChat: () => chat.focus(),
-    newSession: () => session.renew(),
-    openSession: () => openSession(parts),
-    stop: () => session.stop(),
-    allow: () => session.questions.answerFirst("allow_once"),
-    permitByRule: () => permitByRule(session),
-    reject: () => session.questions.answerFirst("reject_once"),
+    newSession: () => conversations.renew(),
+    openSession: () => openSession(conversations, chat),
+    exportSession: () => exportSession(conversations),
+    stop: () => current().stop(),
+    allow: () => current().questions.answerFirst("allow_once"),
+    permitByRule: () => permitByRule(current()),
+    reject: () => current().questions.answerFirst("reject_once"),
     askSelection: () => askSelection(chat),
     editSelection: () => editSelection(parts),
     fix: (uri: Uri, diagnostic: Diagnostic) => fix(parts, uri, diagnostic),
-    setMode: () => pick(session, "mode", "Mode"),
-    setModel: () => pick(session, "model", "Model"),
-    setEffort: () => pick(session, "effort", "Reasoning Effort"),
+    setMode: () => pick(conversations, "mode", l10n.t("Mode")),
+    setModel: () => pick(conversations, "model", l10n.t("Model")),
+    setEffort: () => pick(conversations, "effort", l10n.t("Reasoning Effort")),
+    setUp: () => chat.setUp(),
     setApiKey: () => setApiKey(server),
-    openSettings: () => commands.executeCommand("workbench.action.openSettings", "@ext:tandem.tandem"),
+    chooseProgram: () => chooseProgram(),
+    openSettings: () => openSettings(),
     showLog: () => log.show(true),
-    restartServer: () => session.restart(),
+    restartServer: () => conversations.restart(),
   };
   return Object.entries(handlers).map(([name, handler]) => commands.registerCommand(`tandem.${name}`, handler));
 }
@@ -44,7 +63,7 @@ async function askSelection(chat: ChatView): Promise<void> {
   await chat.focus();
 }
 
-async function editSelection({ session, chat }: Parts): Promise<void> {
+async function editSelection({ conversations, chat }: Parts): Promise<void> {
   const editor = currentEditor();
   if (editor === undefined) {
     return;
@@ -59,17 +78,20 @@ async function editSelection({ session, chat }: Parts): Promise<void> {
     return;
   }
   await chat.reveal();
-  await session.prompt({ text: `Edit ${attachment.label}: ${instruction.trim()}`, attachments: [attachment] });
+  await conversations.current.prompt({ text: `Edit ${attachment.label}: ${instruction.trim()}`, attachments: [attachment] });
 }
 
-async function fix({ session, chat }: Parts, uri: Uri, diagnostic: Diagnostic): Promise<void> {
+async function fix({ conversations, chat }: Parts, uri: Uri, diagnostic: Diagnostic): Promise<void> {
   const document = await workspace.openTextDocument(uri);
   const { start, end } = diagnostic.range;
   const lines = document.lineAt(start).range.union(document.lineAt(end).range);
   const attachment = rangeAttachment(document, lines);
   const source = diagnostic.source === undefined ? "" : ` (${diagnostic.source})`;
   await chat.reveal();
-  await session.prompt({ text: `Fix this problem at ${attachment.label}${source}: ${diagnostic.message}`, attachments: [attachment] });
+  await conversations.current.prompt({
+    text: `Fix this problem at ${attachment.label}${source}: ${diagnostic.message}`,
+    attachments: [attachment],
+  });
 }
 
 /** Allows what is asked and what is like it; what that is may be made wider, which the server judges. */
@@ -92,31 +114,29 @@ async function permitByRule({ questions }: Session): Promise<void> {
   }
 }
 
-/** Lets the person choose a conversation to go on with, whichever editor it began in. */
-async function openSession({ session, chat }: Parts): Promise<void> {
-  const earlier = session.earlier().then((kept) =>
-    kept.map(({ sessionId, title, updatedAt }) => ({
-      label: title ?? sessionId,
-      description: updatedAt == null ? "" : new Date(updatedAt).toLocaleString(),
-      sessionId,
-    })),
-  );
-  const placeHolder = "Go on with an earlier session of this folder";
-  const picked = await window.showQuickPick(earlier, { title: "tandem: Open Session", placeHolder });
+/** In a remote window the settings that count are on another page than the one that opens by itself. */
+async function openSettings(): Promise<void> {
+  const page = env.remoteName === undefined ? "workbench.action.openSettings" : "workbench.action.openRemoteSettings";
+  await commands.executeCommand(page, env.remoteName === undefined ? "@ext:tandem.tandem" : { query: "@ext:tandem.tandem" });
+}
+
+/** Sets the path of the program, on the machine where the files are. */
+async function chooseProgram(): Promise<void> {
+  const openLabel = l10n.t("Use This Program");
+  const [picked] = (await window.showOpenDialog({ title: l10n.t("tandem: Choose Program"), openLabel })) ?? [];
   if (picked !== undefined) {
-    await chat.reveal();
-    await session.load(picked.sessionId);
+    await workspace.getConfiguration("tandem").update("server.path", picked.fsPath, ConfigurationTarget.Global);
   }
 }
 
 /** Lets the person choose an option of the session: the mode, the model, the effort. */
-async function pick(session: Session, id: string, title: string): Promise<void> {
-  await session.open();
-  const { pickers, message } = session.state;
+async function pick(conversations: Conversations, id: string, title: string): Promise<void> {
+  await conversations.start();
+  const session = conversations.current;
+  const { pickers, phase } = session.state;
   const picker = pickers.find((one) => one.id === id);
   if (picker === undefined) {
-    void window.showInformationMessage(`tandem: ${message || "there is nothing to choose with this model"}`);
-    return;
+    return sayNothingToPick(phase);
   }
   const items = picker.choices.map(({ value, name, description }): QuickPickItem & { value: string } => ({
     label: name,
@@ -130,6 +150,18 @@ async function pick(session: Session, id: string, title: string): Promise<void> 
   }
 }
 
+async function sayNothingToPick(phase: Phase): Promise<void> {
+  if (phase === "ready") {
+    void window.showInformationMessage(l10n.t("tandem: this model has no such option."));
+    return;
+  }
+  const setUp = l10n.t("Set Up");
+  const picked = await window.showInformationMessage(l10n.t("tandem: no model is set up yet."), setUp);
+  if (picked === setUp) {
+    await commands.executeCommand("tandem.setUp");
+  }
+}
+
 /** The key goes from the input box to the secret store, and from there to the server's environment; never into a setting. */
 async function setApiKey(server: Server): Promise<void> {
   const key = await window.showInputBox({
@@ -139,6 +171,6 @@ async function setApiKey(server: Server): Promise<void> {
     ignoreFocusOut: true,
   });
   if (key !== undefined) {
-    await server.setApiKey(key.trim());
+    await server.setApiKey("", key.trim());
   }
 }

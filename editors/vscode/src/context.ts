@@ -31,7 +31,7 @@ export function currentEditor(): TextEditor | undefined {
   return [window.activeTextEditor, ...window.visibleTextEditors].find((editor) => editor !== undefined && isCode(editor));
 }
 
-function fileAttachment(document: TextDocument): Attachment {
+export function fileAttachment(document: TextDocument): Attachment {
   const name = basename(document.fileName);
   return { label: name, block: { type: "resource_link", uri: document.uri.toString(), name } };
 }

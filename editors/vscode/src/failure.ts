@@ -1,4 +1,5 @@
 /** What went wrong, in words a person can act on, and the ways out that fit. */
+import { l10n } from "vscode";
 import { ErrorCodes, ResponseError } from "vscode-languageclient/node";
 import type { Remedy } from "./messages";
 import type { FailureData } from "./protocol";
@@ -7,7 +8,7 @@ import type { FailureData } from "./protocol";
 export class StartError extends Error {
   constructor(
     message: string,
-    readonly remedies: readonly Remedy[] = ["retry", "settings", "log"],
+    readonly remedies: readonly Remedy[] = ["retry", "program", "log"],
   ) {
     super(message);
   }
@@ -24,9 +25,9 @@ export function failure(error: unknown): Failure {
     return { text: error.message, remedies: error.remedies };
   }
   if (isAnswer(error)) {
-    return { text: error.message, remedies: remedies((error.data as FailureData | undefined)?.code) };
+    return { text: sentence(error.message), remedies: remedies((error.data as FailureData | undefined)?.code) };
   }
-  const text = "The tandem server ended before it answered. Trying again starts it anew; the log says why it ended.";
+  const text = l10n.t("The tandem server stopped before it answered. Try again to restart it; the log says why it stopped.");
   return { text, remedies: ["retry", "log"] };
 }
 
@@ -43,10 +44,17 @@ export function isRefusal(error: unknown): boolean {
 function remedies(code: string | undefined): readonly Remedy[] {
   switch (code) {
     case "no_model":
-      return ["apiKey", "settings", "retry"];
     case "auth":
-      return ["apiKey", "retry"];
+      return ["setup", "retry"];
+    case "truncated":
+      return ["continue"];
     default:
       return ["retry"];
   }
+}
+
+/** Begins with a capital and ends with a full stop, unless it is several lines. */
+export function sentence(text: string): string {
+  const whole = /[.!?:)\n]$/.test(text) ? text : `${text}.`;
+  return /^[a-z]+\s/.test(whole) ? whole.charAt(0).toUpperCase() + whole.slice(1) : whole;
 }

@@ -1,71 +1,78 @@
 /** Puts the parts together. Activated by the chat view or a command; the server starts with the first of them. */
-import { commands, type ExtensionContext, window, workspace } from "vscode";
+import { commands, type ExtensionContext, l10n, window, workspace } from "vscode";
 import { registerActions } from "./actions";
 import { Before } from "./before";
 import { Changes } from "./changes";
 import { ChatView } from "./chat";
 import { registerCommands } from "./commands";
+import { Conversations } from "./conversations";
 import { followFocus } from "./focus";
 import { Marks } from "./marks";
 import { Preview } from "./preview";
 import { Review } from "./review";
 import { Server } from "./server";
-import { Session } from "./session";
 import { registerReviewCommands } from "./reviewing";
 import { showStatus } from "./status";
 
 let server: Server | undefined;
 
-export function activate({ extensionUri, secrets, subscriptions }: ExtensionContext): void {
+export function activate({ extensionUri, secrets, subscriptions, workspaceState }: ExtensionContext): void {
   const log = window.createOutputChannel("tandem", { log: true });
   server = new Server(log, secrets);
-  const session = new Session(server);
-  const preview = new Preview(session);
-  const review = new Review(session);
+  const conversations = new Conversations(server, workspaceState);
+  const preview = new Preview(conversations);
+  const review = new Review(conversations);
   const before = new Before(review);
-  const chat = new ChatView(extensionUri, session, preview);
+  const chat = new ChatView(extensionUri, conversations, preview, server);
   subscriptions.push(
     log,
-    session,
+    conversations,
     preview,
     chat,
     review,
     before,
     new Changes(review),
     new Marks(review),
-    showStatus(session, review),
+    showStatus(conversations, review),
     followFocus(server),
     registerActions(review),
-    ...registerCommands({ server, session, chat, log }),
+    ...registerCommands({ server, conversations, chat, log }),
     ...registerReviewCommands(review, before),
-    session.onChange(() => setContext(session)),
-    review.onChange(() => void commands.executeCommand("setContext", "tandem.hasChanges", review.count > 0)),
-    secrets.onDidChange(() => void renewServer(session, true)),
+    conversations.onEvent(({ type }) => type === "changed" && setContext(conversations)),
+    conversations.onSwitch(() => setContext(conversations)),
+    review.onChange(() => {
+      void commands.executeCommand("setContext", "tandem.hasChanges", review.count > 0);
+      conversations.remember(review.count > 0);
+    }),
+    secrets.onDidChange(() => void renewServer(conversations, true)),
     workspace.onDidChangeConfiguration((event) => {
       const concerns = (...keys: string[]) => keys.some((key) => event.affectsConfiguration(`tandem.${key}`));
       const isOther = concerns("model", "baseUrl", "api", "mode");
-      return (isOther || concerns("server")) && void renewServer(session, !isOther);
+      return (isOther || concerns("server")) && void renewServer(conversations, !isOther);
     }),
   );
+  if (conversations.hadPending) {
+    void conversations.start(); // what waits for a review is marked, the chat open or not
+  }
 }
 
 export async function deactivate(): Promise<void> {
   await server?.dispose();
 }
 
-function setContext({ state }: Session): void {
+function setContext({ current: { state } }: Conversations): void {
   void commands.executeCommand("setContext", "tandem.running", state.phase === "running" || state.phase === "waiting");
   void commands.executeCommand("setContext", "tandem.waiting", state.phase === "waiting");
 }
 
 /** The server reads its environment when it starts; a running turn is not cut off for it. */
-async function renewServer(session: Session, goesOn: boolean): Promise<void> {
-  if (!session.isRunning) {
-    return session.restart(goesOn);
+async function renewServer(conversations: Conversations, goesOn: boolean): Promise<void> {
+  if (!conversations.isRunning) {
+    return conversations.restart(goesOn);
   }
-  const restart = "Restart Now";
-  const picked = await window.showInformationMessage("The new tandem settings apply when its server restarts.", restart);
+  const restart = l10n.t("Restart Now");
+  const picked = await window.showInformationMessage(l10n.t("The new tandem settings apply when its server restarts."), restart);
   if (picked === restart) {
-    await session.restart(goesOn);
+    await conversations.restart(goesOn);
   }
 }

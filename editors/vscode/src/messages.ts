@@ -1,6 +1,8 @@
 /** What the extension and its chat view say to each other. The extension owns all state; the view can be thrown away and drawn again. */
 import type { DiffView } from "./diff";
-import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus } from "./protocol";
+import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus, Usage } from "./protocol";
+
+import type { Finding, ModelInfo, ProviderInfo } from "./wire-types";
 
 export interface UserItem {
   readonly kind: "user";
@@ -53,6 +55,7 @@ export interface NoticeItem {
   readonly kind: "notice";
   readonly id: number;
   readonly text: string;
+  readonly remedies: readonly Remedy[];
 }
 
 /** What went wrong, in the server's words, and the ways out that fit. */
@@ -63,7 +66,7 @@ export interface ErrorItem {
   readonly remedies: readonly Remedy[];
 }
 
-export type Remedy = "retry" | "folder" | "apiKey" | "settings" | "walkthrough" | "log";
+export type Remedy = "retry" | "continue" | "folder" | "setup" | "program" | "settings" | "log";
 export type Item = UserItem | TextItem | ToolItem | PlanItem | NoticeItem | ErrorItem;
 
 export type Change =
@@ -95,11 +98,19 @@ export interface ChatState {
   readonly remedies: readonly Remedy[];
   readonly pickers: readonly Picker[];
   readonly commands: readonly Command[];
-  /** Tokens in the context, of how many. */
-  readonly usage?: { readonly used: number; readonly size: number };
+  readonly usage?: Usage;
   readonly attachments: readonly string[];
+  /** All that are open. */
+  readonly conversations: readonly ConversationLabel[];
   /** Messages that the running turn has not reached. */
   readonly waiting: readonly WaitingMessage[];
+}
+
+/** An open conversation. */
+export interface ConversationLabel {
+  readonly title: string;
+  readonly isCurrent: boolean;
+  readonly state: "idle" | "running" | "asks" | "done";
 }
 
 export interface WaitingMessage {
@@ -117,12 +128,27 @@ export interface Command {
   readonly takesMore: boolean;
 }
 
+/** What the setup form holds; an empty text is what was left out. */
+export interface Setup {
+  readonly provider: string;
+  readonly model: string;
+  readonly apiKey: string;
+  readonly baseUrl: string;
+}
+
+/** What can be done with a code block. */
+export type CodeAction = "copy" | "insert" | "apply" | "run";
+
 export type ToView =
   | { readonly type: "reset"; readonly items: readonly Item[]; readonly state: ChatState }
   /** Answered with "drawn", and nothing follows before. */
   | { readonly type: "changes"; readonly changes: readonly Change[] }
   | { readonly type: "state"; readonly state: ChatState }
   | { readonly type: "restore"; readonly text: string }
+  | { readonly type: "setup"; readonly providers: readonly ProviderInfo[] }
+  | { readonly type: "setupModels"; readonly request: number; readonly models: readonly ModelInfo[]; readonly problem?: string }
+  | { readonly type: "setupChecked"; readonly request: number; readonly findings: readonly Finding[]; readonly problem?: string }
+  | { readonly type: "setupDone" }
   | { readonly type: "completions"; readonly request: number; readonly items: readonly Completion[] }
   | { readonly type: "focus" };
 
@@ -141,5 +167,10 @@ export type FromView =
   | { readonly type: "open"; readonly location: Location }
   | { readonly type: "showDiff"; readonly id: number; readonly index: number }
   | { readonly type: "link"; readonly href: string }
-  | { readonly type: "copy"; readonly text: string }
-  | { readonly type: "remedy"; readonly remedy: Remedy };
+  /** The text of a code block. */
+  | { readonly type: "code"; readonly action: CodeAction; readonly text: string; readonly language: string }
+  /** Of the card with this id; of none, where the whole view says what is wrong. */
+  | { readonly type: "remedy"; readonly remedy: Remedy; readonly id?: number }
+  | { readonly type: "setup"; readonly what: "models" | "check" | "save"; readonly request: number; readonly values: Setup }
+  | { readonly type: "select"; readonly index: number }
+  | { readonly type: "close"; readonly index: number };

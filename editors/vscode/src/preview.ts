@@ -1,8 +1,8 @@
 /** The editor's own diff of a proposed edit, on read-only documents that live in the transcript. */
 import { basename } from "node:path";
-import { commands, type Disposable, EventEmitter, type TextDocumentContentProvider, Uri, workspace } from "vscode";
+import { commands, type Disposable, EventEmitter, l10n, type TextDocumentContentProvider, Uri, workspace } from "vscode";
 import type { DiffContent } from "./protocol";
-import type { Session } from "./session";
+import type { Conversations } from "./conversations";
 
 const SCHEME = "tandem-diff";
 
@@ -12,29 +12,29 @@ export class Preview implements TextDocumentContentProvider, Disposable {
   private readonly shown = new Map<string, Uri>();
   private readonly subscriptions: Disposable[];
 
-  constructor(private readonly session: Session) {
+  constructor(private readonly conversations: Conversations) {
     this.subscriptions = [
       workspace.registerTextDocumentContentProvider(SCHEME, this),
       workspace.onDidCloseTextDocument(({ uri }) => this.shown.delete(uri.toString())),
-      session.onGrow(() => this.shown.forEach((uri) => this.changed.fire(uri))),
+      conversations.onEvent(({ type }) => type === "grew" && this.shown.forEach((uri) => this.changed.fire(uri))),
     ];
   }
 
   /** Opens the diff beside the person's work, without taking the focus. */
   async show(id: number, index: number): Promise<void> {
-    const diff = this.session.transcript.diff(id, index);
+    const diff = this.conversations.current.transcript.diff(id, index);
     if (diff === undefined) {
       return;
     }
     const [before, after] = (["before", "after"] as const).map((side) => address(diff, id, index, side));
-    const title = `${basename(diff.path)} (proposed by tandem)`;
+    const title = l10n.t("{0} (proposed by tandem)", basename(diff.path));
     await commands.executeCommand("vscode.diff", before, after, title, { preserveFocus: true, preview: true });
   }
 
   provideTextDocumentContent(uri: Uri): string {
     this.shown.set(uri.toString(), uri);
     const [id, index, side] = uri.query.split("/");
-    const diff = this.session.transcript.diff(Number(id), Number(index));
+    const diff = this.conversations.current.transcript.diff(Number(id), Number(index));
     return (side === "before" ? diff?.oldText : diff?.newText) ?? "";
   }
 

@@ -4,6 +4,8 @@
  */
 import { type Diagnostic, NotificationType, RequestType, type Range } from "vscode-languageclient/node";
 
+import type * as wire from "./wire-types";
+
 export interface TextBlock {
   readonly type: "text";
   readonly text: string;
@@ -103,7 +105,15 @@ export type SessionUpdate =
   | { readonly sessionUpdate: "current_mode_update"; readonly currentModeId: string }
   | { readonly sessionUpdate: "config_option_update"; readonly configOptions: readonly ConfigOption[] }
   | { readonly sessionUpdate: "available_commands_update"; readonly availableCommands: readonly AvailableCommand[] }
-  | { readonly sessionUpdate: "usage_update"; readonly used: number; readonly size: number };
+  | ({ readonly sessionUpdate: "usage_update" } & Usage)
+  | { readonly sessionUpdate: "session_info_update"; readonly title?: string | null };
+
+/** Tokens in the context, of how many, and what the session cost so far. */
+export interface Usage {
+  readonly used: number;
+  readonly size: number;
+  readonly cost?: { readonly amount: number; readonly currency: string } | null;
+}
 
 export interface UpdateParams {
   readonly sessionId: string;
@@ -140,45 +150,10 @@ export interface StatusParams {
   readonly message?: string | null;
 }
 
-/** Some lines of a text, counted from 1. */
-export interface Lines {
-  readonly start: number;
-  readonly count: number;
-}
-
-export interface ReviewedHunk {
-  /** Stays the same while other hunks of the file are kept, rejected or typed around. */
-  readonly id: number;
-  readonly old: Lines;
-  readonly new: Lines;
-  /** The text of its `old` lines. */
-  readonly oldText: string;
-  readonly diff: string;
-}
-
-export interface ReviewedFile {
-  readonly path: string;
-  readonly created: boolean;
-  readonly hunks: readonly ReviewedHunk[];
-}
-
-export interface ReviewedTurn {
-  readonly turn: number;
-  readonly files: readonly ReviewedFile[];
-}
-
-/** What is pending now, and what was done. */
-export interface Reviewed {
-  readonly turns: readonly ReviewedTurn[];
-  readonly message?: string;
-}
-
-export interface ReviewParams {
-  readonly action: "list" | "keep" | "reject";
-  readonly turn?: number;
-  readonly path?: string;
-  readonly hunk?: number;
-}
+export type { ReviewedFile, ReviewedHunk, ReviewedTurn } from "./wire-types";
+/** An empty `left` is not sent. */
+export type Reviewed = Omit<wire.Reviewed, "left"> & Partial<Pick<wire.Reviewed, "left">>;
+export type ReviewParams = Omit<wire.Review, "sessionId">;
 
 export interface DiagnosticsParams {
   /** Empty: all the editor knows. */
@@ -208,8 +183,8 @@ interface Place {
   readonly mcpServers: never[];
 }
 
-/** A conversation that was kept. */
-export interface KeptSession {
+/** A saved conversation. */
+export interface SavedSession {
   readonly sessionId: string;
   readonly title?: string | null;
   readonly updatedAt?: string | null;
@@ -222,7 +197,8 @@ interface OfSession {
 export const newSession = new RequestType<Place, OfSession & OpenedSession, void>("session/new");
 export const resumeSession = new RequestType<OfSession & Place, OpenedSession, void>("session/resume");
 export const loadSession = new RequestType<OfSession & Place, OpenedSession, void>("session/load");
-export const listSessions = new RequestType<{ cwd: string }, { sessions: readonly KeptSession[] }, void>("session/list");
+export const listSessions = new RequestType<{ cwd: string }, { sessions: readonly SavedSession[] }, void>("session/list");
+export const deleteSession = new RequestType<OfSession, object, void>("session/delete");
 export const closeSession = new RequestType<OfSession, object, void>("session/close");
 export const prompt = new RequestType<OfSession & { prompt: readonly ContentBlock[] }, { stopReason: StopReason }, FailureData>(
   "session/prompt",
@@ -239,6 +215,10 @@ export const requestPermission = new RequestType<PermissionParams, PermissionRes
 
 export const review = new RequestType<OfSession & ReviewParams, Reviewed, void>("_tandem/review");
 export const diagnostics = new RequestType<DiagnosticsParams, DiagnosticsResult, void>("_tandem/diagnostics");
+
+export const providers = new RequestType<object, wire.Providers, void>("_tandem/providers");
+export const models = new RequestType<wire.ModelsParams, wire.Models, void>("_tandem/models");
+export const check = new RequestType<wire.CheckParams, wire.Checked, void>("_tandem/check");
 
 export const cancel = new NotificationType<OfSession>("session/cancel");
 export const update = new NotificationType<UpdateParams>("session/update");

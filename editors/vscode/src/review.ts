@@ -2,10 +2,12 @@
  * What the turns changed and nobody has kept or rejected yet. The server knows; this is its latest word, asked for again whenever a turn ends,
  * something is decided, or a changed file is typed in.
  */
-import { type Disposable, EventEmitter, Uri, window, workspace } from "vscode";
+import { basename } from "node:path";
+import { type Disposable, EventEmitter, l10n, Uri, window, workspace } from "vscode";
 import { failure } from "./failure";
 import type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, ReviewParams } from "./protocol";
-import type { Session } from "./session";
+import type { Conversations } from "./conversations";
+import type { SessionEvent } from "./session";
 
 /** So long after the last keystroke the server is asked where the hunks are now. */
 const REST_MS = 300;
@@ -24,18 +26,17 @@ export interface Hunk extends Part {
 
 export class Review implements Disposable {
   turns: readonly ReviewedTurn[] = [];
-  /** What was asked, by turn. */
-  private readonly titles = new Map<number, string>();
+  /** What was asked, by turn, of each conversation. */
+  private readonly titles = new WeakMap<object, Map<number, string>>();
   private readonly changed = new EventEmitter<void>();
   readonly onChange = this.changed.event;
   private timer: NodeJS.Timeout | undefined;
   private readonly subscriptions: Disposable[];
 
-  constructor(private readonly session: Session) {
+  constructor(private readonly conversations: Conversations) {
     this.subscriptions = [
-      session.onTurnEnd((question) => void this.refresh(question)),
-      session.onForget(() => this.forget()),
-      session.onTakeUp(() => void this.refresh()),
+      conversations.onEvent((event) => this.happened(event)),
+      conversations.onSwitch(() => void this.refresh()),
       workspace.onDidChangeTextDocument(({ document }) => this.of(document.uri).length > 0 && this.refreshSoon()),
     ];
   }
@@ -56,20 +57,21 @@ export class Review implements Disposable {
   }
 
   title(turn: ReviewedTurn): string {
-    return this.titles.get(turn.turn) ?? `Turn ${turn.turn}`;
+    return this.asked.get(turn.turn) ?? l10n.t("Turn {0}", turn.turn);
   }
 
   async refresh(question?: string): Promise<void> {
-    const reviewed = await this.session.review({ action: "list" }).catch(() => undefined);
-    if (reviewed === undefined) {
+    const session = this.conversations.current;
+    const reviewed = await session.review({ action: "list" }).catch(() => undefined);
+    if (session !== this.conversations.current) {
       return;
     }
-    for (const { turn } of reviewed.turns) {
-      if (question !== undefined && !this.titles.has(turn)) {
-        this.titles.set(turn, question);
+    for (const { turn } of reviewed?.turns ?? []) {
+      if (question !== undefined && !this.asked.has(turn)) {
+        this.asked.set(turn, question);
       }
     }
-    this.take(reviewed);
+    this.take(reviewed ?? { turns: [] });
   }
 
   async keep(part: Part): Promise<void> {
@@ -96,9 +98,14 @@ export class Review implements Disposable {
     }
   }
 
-  /** Takes back what was changed last, an undo included. */
+  /** Undoes everything the last turn changed, but lines that the person changed since. */
   async undo(): Promise<void> {
-    await this.decide({ action: "reject" });
+    await this.decide({ action: "undo" });
+  }
+
+  /** Brings back what the last undo took. */
+  async redo(): Promise<void> {
+    await this.decide({ action: "redo" });
   }
 
   dispose(): void {
@@ -112,13 +119,13 @@ export class Review implements Disposable {
   /** Says what came of it; `false` when nothing did. */
   private async decide(params: ReviewParams): Promise<boolean> {
     try {
-      const reviewed = await this.session.review(params);
+      const reviewed = await this.conversations.current.review(params);
       if (reviewed === undefined) {
-        void window.showInformationMessage("tandem has changed nothing yet.");
+        void window.showInformationMessage(l10n.t("tandem has not changed anything yet."));
         return false;
       }
       this.take(reviewed);
-      window.setStatusBarMessage(`tandem: ${reviewed.message ?? ""}`, 5000);
+      report(reviewed);
       return true;
     } catch (error) {
       void window.showWarningMessage(`tandem: ${failure(error).text}`);
@@ -127,20 +134,43 @@ export class Review implements Disposable {
     }
   }
 
+  private get asked(): Map<number, string> {
+    const { current } = this.conversations;
+    const titles = this.titles.get(current) ?? new Map<number, string>();
+    this.titles.set(current, titles);
+    return titles;
+  }
+
+  private happened(event: SessionEvent): void {
+    switch (event.type) {
+      case "ended":
+        return void this.refresh(event.message.text);
+      case "takenUp":
+        return void this.refresh();
+      case "forgotten":
+        return this.take({ turns: [] });
+    }
+  }
+
   private take({ turns }: Reviewed): void {
     this.turns = turns;
     this.changed.fire();
-  }
-
-  private forget(): void {
-    this.titles.clear();
-    this.take({ turns: [] });
   }
 
   private refreshSoon(): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.refresh(), REST_MS);
   }
+}
+
+/** Says what was done; and what was not, so that it is not overlooked. */
+function report({ message, left }: Reviewed): void {
+  if (left === undefined || left.length === 0) {
+    window.setStatusBarMessage(`tandem: ${message ?? ""}`, 5000);
+    return;
+  }
+  const kept = left.map(({ path, lines, reason }) => `${basename(path)}${lines == null ? "" : `:${lines.start}`} (${reason})`);
+  void window.showInformationMessage(l10n.t("tandem: {0} Left as is: {1}", message ?? "", kept.join(", ")));
 }
 
 function named({ turn, file, hunk }: Part): Pick<ReviewParams, "turn" | "path" | "hunk"> {

@@ -15,6 +15,7 @@ export function registerReviewCommands(review: Review, before: Before): Disposab
   };
   const handlers: Record<string, (...args: never[]) => unknown> = {
     undoLastTurn: () => review.undo(),
+    redo: () => review.redo(),
     reviewChanges: () => reviewChanges(review),
     keepChange: onPart((part) => review.keep(part)),
     rejectChange: onPart((part) => review.reject(part)),

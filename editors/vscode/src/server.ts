@@ -16,7 +16,9 @@ import { StartError } from "./failure";
 import { environment, findServer, type Settings } from "./launch";
 import * as protocol from "./protocol";
 
+/** Of any model, and of a provider's. */
 const KEY = "tandem.apiKey";
+const keyOf = (provider: string) => (provider === "" ? KEY : `${KEY}.${provider}`);
 
 export class Server implements Disposable {
   private client: Promise<LanguageClient> | undefined;
@@ -58,8 +60,15 @@ export class Server implements Disposable {
     await this.end;
   }
 
-  async setApiKey(key: string): Promise<void> {
-    await (key === "" ? this.secrets.delete(KEY) : this.secrets.store(KEY, key));
+  /** Under the provider's name; without one for whatever model is set. */
+  async setApiKey(provider: string, key: string): Promise<void> {
+    await (key === "" ? this.secrets.delete(keyOf(provider)) : this.secrets.store(keyOf(provider), key));
+  }
+
+  /** Of the provider of the model that is set, else the one of any model. */
+  private async apiKey({ model, baseUrl }: Settings): Promise<string | undefined> {
+    const provider = baseUrl === "" ? (model.split("/")[0] ?? "") : "custom";
+    return (await this.secrets.get(keyOf(provider))) ?? this.secrets.get(KEY);
   }
 
   async dispose(): Promise<void> {
@@ -90,7 +99,7 @@ export class Server implements Disposable {
     if ("problem" in found) {
       throw new StartError(found.problem);
     }
-    const env = environment(settings, await this.secrets.get(KEY), process.env);
+    const env = environment(settings, await this.apiKey(settings), process.env);
     const client = this.connect(found.program, env, settings, gone);
     try {
       await client.start();

@@ -4,7 +4,7 @@ import { counted } from "./hunks";
 import type { Phase, Picker } from "./messages";
 import type { Review } from "./review";
 import { visible } from "./safe";
-import type { Session } from "./session";
+import type { Conversations } from "./conversations";
 
 const looks: Record<Phase, { icon: string; says: string }> = {
   starting: { icon: "$(comment-discussion)", says: "starting" },
@@ -22,12 +22,12 @@ const choosers: Record<string, { command: string; title: string }> = {
   effort: { command: "tandem.setEffort", title: "Reasoning Effort" },
 };
 
-export function showStatus(session: Session, review: Review): Disposable {
+export function showStatus(conversations: Conversations, review: Review): Disposable {
   const item = window.createStatusBarItem("tandem.status", StatusBarAlignment.Right, 100);
   item.name = "tandem";
   item.command = "tandem.openChat";
   const draw = () => {
-    const { phase, message, pickers } = session.state;
+    const { phase, message, pickers } = conversations.current.state;
     const mode = pickers.find(({ id }) => id === "mode")?.current;
     const { icon, says } = looks[phase];
     const pending = review.count > 0 && `${counted(review.count)} to review`;
@@ -40,7 +40,11 @@ export function showStatus(session: Session, review: Review): Disposable {
   };
   draw();
   item.show();
-  const subscriptions = [session.onChange(draw), review.onChange(draw)];
+  const subscriptions = [
+    conversations.onEvent(({ type }) => type === "changed" && draw()),
+    conversations.onSwitch(draw),
+    review.onChange(draw),
+  ];
   return {
     dispose: () => {
       subscriptions.forEach((subscription) => void subscription.dispose());

@@ -2,6 +2,7 @@
  * The conversation as it is shown, built from session updates. Pure: no editor, no server. Owns every item; `takeChanges` hands out what changed
  * since the last call, so that a burst of updates costs the view one message and a long answer is never sent twice.
  */
+import { createTwoFilesPatch } from "diff";
 import { diffView } from "./diff";
 import type { Change, Item, Question, Remedy } from "./messages";
 import type { DiffContent, PermissionOption, PlanEntry, SessionUpdate, ToolCall, ToolCallUpdate } from "./protocol";
@@ -12,11 +13,19 @@ type Entry =
   | { kind: "answer" | "thought"; id: number; text: string; done: boolean }
   | { kind: "tool"; id: number; call: ToolCall; options?: readonly PermissionOption[] }
   | { kind: "plan"; id: number; entries: readonly PlanEntry[] }
-  | { kind: "notice"; id: number; text: string }
+  | { kind: "notice"; id: number; text: string; remedies: readonly Remedy[] }
   | { kind: "error"; id: number; text: string; remedies: readonly Remedy[] };
 type TextEntry = Extract<Entry, { kind: "answer" | "thought" }>;
 type ToolEntry = Extract<Entry, { kind: "tool" }>;
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
+
+/** Where the next id comes from. One for all conversations, so that a late click or an open diff of the one never means another's. */
+export interface Ids {
+  next: number;
+}
+
+/** What a working setup settles. */
+const SETUP: readonly Remedy[] = ["setup", "program", "settings", "folder"];
 
 export class Transcript {
   private readonly entries = new Map<number, Entry>();
@@ -27,42 +36,54 @@ export class Transcript {
   private readonly changed = new Map<number, "whole" | { shown: number }>();
   private readonly removed: number[] = [];
 
-  /** Ids go on from one conversation to the next, so that a late click or an open diff of the one never means the other's. */
-  constructor(private nextId = 1) {}
-
-  /** An empty one that takes this one's place. */
-  successor(): Transcript {
-    return new Transcript(this.nextId);
-  }
+  constructor(private readonly ids: Ids = { next: 1 }) {}
 
   get isEmpty(): boolean {
     return this.entries.size === 0;
   }
 
-  /** The person's message; a new turn begins with it. */
+  /** The person's message; a new turn begins with it, and the buttons of those before are stale. */
   ask(text: string, context: readonly string[]): void {
     this.plan = undefined;
+    for (const entry of this.entries.values()) {
+      if ("remedies" in entry && entry.remedies.length > 0) {
+        entry.remedies = [];
+        this.touch(entry);
+      }
+    }
     this.push({ kind: "user", text, context });
   }
 
-  notice(text: string): void {
-    this.push({ kind: "notice", text });
+  notice(text: string, remedies: readonly Remedy[] = []): void {
+    this.push({ kind: "notice", text, remedies });
   }
 
-  fail(text: string, remedies: readonly Remedy[]): void {
-    this.push({ kind: "error", text, remedies });
+  /** Returns the id of its card. */
+  fail(text: string, remedies: readonly Remedy[]): number {
+    return this.push({ kind: "error", text, remedies }).id;
   }
 
-  /** Takes back the error card, for the next try. */
-  dropError(): void {
-    const error = this.last;
-    if (error?.kind !== "error") {
-      return;
-    }
-    this.entries.delete(error.id);
-    this.changed.delete(error.id);
-    this.removed.push(error.id);
+  /** Whether a card has this button, still. */
+  offers(id: number, remedy: Remedy): boolean {
+    const entry = this.entries.get(id);
+    return entry !== undefined && "remedies" in entry && entry.remedies.includes(remedy);
+  }
+
+  drop(id: number): void {
+    this.entries.delete(id);
+    this.changed.delete(id);
+    this.removed.push(id);
     this.last = [...this.entries.values()].at(-1);
+  }
+
+  /** There is a working model now: the cards that asked for one are done with. What failed for it can be tried again. */
+  settleSetup(): void {
+    for (const entry of this.entries.values()) {
+      if (entry.kind === "error" && entry.remedies.some((remedy) => SETUP.includes(remedy))) {
+        entry.remedies = entry.remedies.filter((remedy) => remedy === "retry");
+        this.touch(entry);
+      }
+    }
   }
 
   /** The turn is over: nothing streams and no question stays open. */
@@ -112,6 +133,11 @@ export class Transcript {
       delete entry.options;
       this.touch(entry);
     }
+  }
+
+  /** The conversation as a text of its own. */
+  markdown(): string {
+    return [...this.entries.values()].map(asMarkdown).filter(Boolean).join("\n\n").concat("\n");
   }
 
   diff(id: number, index: number): DiffContent | undefined {
@@ -176,7 +202,7 @@ export class Transcript {
 
   private push<T extends WithoutId<Entry>>(fields: T): T & { id: number } {
     this.settle();
-    const entry = { ...fields, id: this.nextId++ };
+    const entry = { ...fields, id: this.ids.next++ };
     this.entries.set(entry.id, entry as Entry);
     this.last = entry as Entry;
     this.touch(this.last);
@@ -231,4 +257,35 @@ function diffs(call: ToolCall): DiffContent[] {
 function output(call: ToolCall): string {
   const texts = (call.content ?? []).map((content) => (content.type === "content" ? (content.content.text ?? "") : ""));
   return texts.filter((text) => text !== "").join("\n");
+}
+
+function asMarkdown(entry: Entry): string {
+  switch (entry.kind) {
+    case "user":
+      return `## You\n\n${[...entry.context.map((label) => `*${label}*`), entry.text].join("\n\n")}`;
+    case "answer":
+      return `## tandem\n\n${entry.text}`;
+    case "tool":
+      return toolMarkdown(entry.call);
+    case "plan":
+      return entry.entries.map(({ content, status }) => `- [${status === "completed" ? "x" : " "}] ${content}`).join("\n");
+    case "notice":
+    case "error":
+      return `> ${entry.text.replaceAll("\n", "\n> ")}`;
+    case "thought":
+      return "";
+  }
+}
+
+function toolMarkdown(call: ToolCall): string {
+  const changed = diffs(call).map(({ path, oldText, newText }) => fenced(createTwoFilesPatch(path, path, oldText ?? "", newText), "diff"));
+  const said = output(call);
+  return [`**${call.title}** (${call.status ?? "pending"})`, ...changed, ...(said === "" ? [] : [fenced(said, "")])].join("\n\n");
+}
+
+/** In a fence that is longer than any in the text. */
+function fenced(text: string, language: string): string {
+  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${text.trimEnd()}\n${fence}`;
 }

@@ -676,6 +676,8 @@ export interface Reviewed {
   readonly message?: string | null;
   /** What `undo`, `redo` or `restore` could not change. */
   readonly left: readonly Left[];
+  /** The first turn that `restore` cut off the conversation: `undo` brings it back until the next prompt. */
+  readonly cutFrom?: number | null;
 }
 
 /** What is still there of a turn's changes of a file. */

@@ -4,24 +4,22 @@ import { EventEmitter, Uri, type WebviewView } from "vscode";
 import { ChatView } from "../src/chat";
 import type { FromView, ToView } from "../src/messages";
 import type { Preview } from "../src/preview";
-import type { Session } from "../src/session";
+import type { Conversations } from "../src/conversations";
+import type { Server } from "../src/server";
+import type { SessionEvent } from "../src/session";
 import { Transcript } from "../src/transcript";
-import type { Message } from "../src/turns";
 
-/** A session that the test speaks for. */
-class Conversation {
-  transcript = new Transcript();
-  state = { phase: "ready" };
-  readonly changed = new EventEmitter<void>();
-  readonly returned = new EventEmitter<Message>();
-  private readonly never = new EventEmitter<never>().event;
-  readonly onChange = this.changed.event;
-  readonly onReturn = this.returned.event;
-  readonly grew = new EventEmitter<void>();
-  readonly onGrow = this.grew.event;
-  readonly onReplace = this.never;
-  readonly onQuestion = this.never;
-  async open() {}
+/** Conversations that the test speaks for. */
+class Stage {
+  current = { transcript: new Transcript(), state: { phase: "ready" } };
+  asking = 0;
+  labels = [];
+  private readonly happened = new EventEmitter<SessionEvent>();
+  readonly onEvent = this.happened.event;
+  readonly onElsewhere = new EventEmitter<never>().event;
+  readonly onSwitch = new EventEmitter<never>().event;
+  fire = (event: SessionEvent) => this.happened.fire(event);
+  async start() {}
 }
 
 /** A view whose page the test is: what is posted while there is none is lost, as in the editor. */
@@ -67,8 +65,8 @@ class Pane {
 }
 
 function opened() {
-  const session = new Conversation();
-  const chat = new ChatView(Uri.file("/extension"), session as unknown as Session, {} as Preview);
+  const session = new Stage();
+  const chat = new ChatView(Uri.file("/extension"), session as unknown as Conversations, {} as Preview, {} as Server);
   const pane = new Pane();
   chat.resolveWebviewView(pane as unknown as WebviewView);
   pane.show()();
@@ -78,7 +76,7 @@ function opened() {
 test("what comes back while the chat is hidden is in the input when it is shown", () => {
   const { session, chat, pane } = opened();
   pane.hide();
-  session.returned.fire({ text: "not sent", attachments: [] });
+  session.fire({ type: "returned", message: { text: "not sent", attachments: [] } });
   const run = pane.show();
   assert.deepEqual(pane.types(), []);
   run();
@@ -98,11 +96,11 @@ test("a hidden chat that is asked for has the focus once its page runs", async (
 test("a question is on the badge, hidden or not", () => {
   const { session, chat, pane } = opened();
   pane.hide();
-  session.state = { phase: "waiting" };
-  session.changed.fire();
+  session.asking = 1;
+  session.fire({ type: "changed" });
   assert.equal(pane.badge?.value, 1);
-  session.state = { phase: "running" };
-  session.changed.fire();
+  session.asking = 0;
+  session.fire({ type: "changed" });
   assert.equal(pane.badge, undefined);
   chat.dispose();
 });
@@ -118,9 +116,9 @@ test("the end of a view that was replaced is not the end of the one that is show
   chat.dispose();
 });
 
-const says = (session: Conversation, text: string) => {
-  session.transcript.apply({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
-  session.grew.fire();
+const says = (session: Stage, text: string) => {
+  session.current.transcript.apply({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+  session.fire({ type: "grew" });
 };
 
 test("text waits until the view has drawn what was sent before, and is merged; the state overtakes it", (context) => {
@@ -134,8 +132,7 @@ test("text waits until the view has drawn what was sent before, and is merged; t
     says(session, text);
     context.mock.timers.tick(20);
   }
-  session.state = { phase: "waiting" };
-  session.changed.fire();
+  session.fire({ type: "changed" });
   context.mock.timers.tick(20);
   assert.deepEqual(pane.types(), ["changes", "state"]);
   pane.drawn();

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EventEmitter } from "vscode";
+import { EventEmitter, type Memento } from "vscode";
 import { ResponseError, type RequestType } from "vscode-languageclient/node";
 import * as protocol from "../src/protocol";
 import type { Server } from "../src/server";
-import { Session } from "../src/session";
+import { Conversations } from "../src/conversations";
 
 interface Asked {
   readonly params: { readonly sessionId?: string };
@@ -49,91 +49,213 @@ class Stage {
   }
 }
 
+/** What a window remembers, as JSON. */
+class Memory {
+  private readonly values = new Map<string, string>();
+  get<T>(key: string, otherwise: T): T {
+    const value = this.values.get(key);
+    return value === undefined ? otherwise : JSON.parse(value);
+  }
+  async update(key: string, value: unknown): Promise<void> {
+    this.values.set(key, JSON.stringify(value));
+  }
+  keys = () => [...this.values.keys()];
+}
+
+function open(stage: Stage, memory = new Memory()) {
+  const conversations = new Conversations(stage as unknown as Server, memory as unknown as Memento);
+  const texts = () => conversations.current.transcript.all().map((item) => ("text" in item ? item.text : item.kind));
+  return { stage, memory, conversations, texts };
+}
+
 /** A conversation in which something was said. */
 async function conversation() {
-  const stage = new Stage();
-  const session = new Session(stage as unknown as Server);
-  const turn = session.prompt({ text: "old question", attachments: [] });
+  const opened = open(new Stage());
+  const { stage, conversations } = opened;
+  const turn = conversations.current.prompt({ text: "old question", attachments: [] });
   (await stage.take("session/new")).resolve({ sessionId: "old" });
   const prompt = await stage.take("session/prompt");
   stage.says("old", "agent_message_chunk", "old answer");
   prompt.resolve({ stopReason: "end_turn" });
   await turn;
-  const texts = () => session.transcript.all().map((item) => ("text" in item ? item.text : item.kind));
-  return { stage, session, texts };
+  return opened;
 }
 
 test("a session that cannot be loaded leaves the one that is shown, which goes on", async () => {
-  const { stage, session, texts } = await conversation();
-  const loaded = session.load("held");
+  const { stage, conversations, texts } = await conversation();
+  const loaded = conversations.load("held");
   (await stage.take("session/load")).reject(new ResponseError(-32603, "it is open in another tandem"));
   await loaded;
-  assert.deepEqual(texts(), ["old question", "old answer", "That session was not opened: it is open in another tandem"]);
+  assert.deepEqual(texts(), ["old question", "old answer", "The session could not be opened: It is open in another tandem."]);
   assert.equal(stage.hasAsked("session/close"), false);
-  void session.prompt({ text: "go on", attachments: [] });
+  void conversations.current.prompt({ text: "go on", attachments: [] });
   assert.equal((await stage.take("session/prompt")).params.sessionId, "old");
 });
 
-test("a session that is loaded takes the place of the one that is shown, and what is said meanwhile is said to it", async () => {
-  const { stage, session, texts } = await conversation();
-  const loaded = session.load("kept");
+test("a session that is loaded is shown, and the other one stays open", async () => {
+  const { stage, conversations, texts } = await conversation();
+  const loaded = conversations.load("saved");
   const load = await stage.take("session/load");
-  stage.says("kept", "user_message_chunk", "kept question");
-  stage.says("kept", "agent_message_chunk", "kept answer");
-  stage.status.fire({ sessionId: "kept", state: "no_model", message: "its model is gone" });
-  void session.prompt({ text: "go on", attachments: [] });
+  stage.says("saved", "user_message_chunk", "saved question");
+  stage.says("saved", "agent_message_chunk", "saved answer");
+  stage.status.fire({ sessionId: "saved", state: "no_model", message: "its model is gone" });
   assert.deepEqual(texts(), ["old question", "old answer"]);
   load.resolve({});
-  const close = await stage.take("session/close");
-  assert.equal(close.params.sessionId, "old");
-  close.resolve(null);
   await loaded;
-  assert.equal(session.state.message, "its model is gone");
-  assert.equal((await stage.take("session/prompt")).params.sessionId, "kept");
-  assert.deepEqual(texts(), ["kept question", "kept answer", "go on"]);
+  assert.deepEqual(texts(), ["saved question", "saved answer"]);
+  assert.equal(conversations.current.state.message, "its model is gone");
+  assert.equal(stage.hasAsked("session/close"), false);
+  assert.deepEqual(
+    conversations.labels.map(({ title, isCurrent }) => [title, isCurrent]),
+    [
+      ["old question", false],
+      ["saved question", true],
+    ],
+  );
+  await conversations.select(0);
+  assert.deepEqual(texts(), ["old question", "old answer"]);
+});
+
+test("a conversation that runs goes on while another is shown, and its state is seen", async () => {
+  const { stage, conversations } = await conversation();
+  void conversations.current.prompt({ text: "work", attachments: [] });
+  const work = await stage.take("session/prompt");
+  const begun = conversations.renew();
+  (await stage.take("session/new")).resolve({ sessionId: "second" });
+  await begun;
+  const states = () => conversations.labels.map(({ state }) => state);
+  assert.deepEqual(states(), ["running", "idle"]);
+  stage.says("old", "agent_message_chunk", "at work");
+  assert.deepEqual(conversations.current.transcript.all(), [], "it is not shown in the other one");
+  work.resolve({ stopReason: "end_turn" });
+  await settled();
+  assert.deepEqual(states(), ["done", "idle"]);
+  await conversations.select(0);
+  assert.deepEqual(states(), ["idle"], "seen; the empty one is gone");
+});
+
+test("what was open is open again after the window was loaded, the rest when it is asked for", async () => {
+  const { stage, memory, conversations } = await conversation();
+  const begun = conversations.renew();
+  (await stage.take("session/new")).resolve({ sessionId: "second" });
+  await begun;
+  void conversations.current.prompt({ text: "second question", attachments: [] });
+  (await stage.take("session/prompt")).resolve({ stopReason: "end_turn" });
+  await settled();
+  conversations.dispose();
+
+  const again = open(new Stage(), memory);
+  const started = again.conversations.start();
+  const load = await again.stage.take("session/load");
+  assert.equal(load.params.sessionId, "second");
+  again.stage.says("second", "user_message_chunk", "second question");
+  load.resolve({});
+  await started;
+  assert.deepEqual(again.texts(), ["second question"]);
+  assert.deepEqual(
+    again.conversations.labels.map(({ title }) => title),
+    ["old question", "second question"],
+  );
+  void again.conversations.select(0);
+  assert.equal((await again.stage.take("session/load")).params.sessionId, "old");
+});
+
+test("a session that another window holds gives way to a new one after a reload", async () => {
+  const { memory, conversations } = await conversation();
+  conversations.dispose();
+  const again = open(new Stage(), memory);
+  const started = again.conversations.start();
+  (await again.stage.take("session/load")).reject(new ResponseError(-32603, "it is open in another tandem"));
+  (await again.stage.take("session/new")).resolve({ sessionId: "new" });
+  await started;
+  assert.equal(again.conversations.current.state.phase, "ready");
+});
+
+test("Try Again belongs to the turn that failed, and is gone when another began", async () => {
+  const { stage, conversations } = await conversation();
+  const { current } = conversations;
+  const fails = async (text: string) => {
+    const turn = current.prompt({ text, attachments: [] });
+    (await stage.take("session/prompt")).reject(new ResponseError(-32000, "the key was refused", { code: "auth" }));
+    await turn;
+    const card = current.transcript.all().at(-1);
+    assert.ok(card?.kind === "error" && card.remedies.includes("retry"));
+    return card.id;
+  };
+  const first = await fails("one");
+  const second = current.prompt({ text: "delete the old branch", attachments: [] });
+  (await stage.take("session/prompt")).resolve({ stopReason: "end_turn" });
+  await second;
+  const card = current.transcript.all().find(({ id }) => id === first);
+  assert.deepEqual(card?.kind === "error" && card.remedies, [], "its buttons are stale");
+  await current.remedy(first, "retry");
+  assert.equal(stage.hasAsked("session/prompt"), false, "a late click does nothing");
+  const third = await fails("three");
+  void current.remedy(third, "retry");
+  const again = await stage.take("session/prompt");
+  assert.match(JSON.stringify(again.params), /"three"/);
+  assert.equal(current.transcript.all().filter((item) => item.kind === "user" && item.text === "three").length, 1);
+});
+
+test("an answer that was cut off has one button, which goes on with it", async () => {
+  const { stage, conversations } = await conversation();
+  const { current } = conversations;
+  const turn = current.prompt({ text: "a long story", attachments: [] });
+  (await stage.take("session/prompt")).resolve({ stopReason: "max_tokens" });
+  await turn;
+  const cut = current.transcript.all().at(-1);
+  assert.ok(cut?.kind === "notice");
+  assert.deepEqual(cut.remedies, ["continue"]);
+  void current.remedy(cut.id, "continue");
+  assert.match(JSON.stringify((await stage.take("session/prompt")).params), /Continue\./);
+});
+
+test("cards that ask for a setup are settled by one that works", async () => {
+  const { stage, conversations } = await conversation();
+  const { current } = conversations;
+  const turn = current.prompt({ text: "hello", attachments: [] });
+  (await stage.take("session/prompt")).reject(new ResponseError(-32000, "no model is configured", { code: "no_model" }));
+  await turn;
+  await current.reopen(true);
+  const card = current.transcript.all().at(-1);
+  assert.deepEqual(card?.kind === "error" && card.remedies, ["retry"]);
 });
 
 test("ids of one conversation mean nothing in the next", async () => {
-  const { stage, session } = await conversation();
-  const before = session.transcript.all().map(({ id }) => id);
-  void session.renew();
-  (await stage.take("session/close")).resolve(null);
-  void session.prompt({ text: "new question", attachments: [] });
-  const after = session.transcript.all().map(({ id }) => id);
+  const { stage, conversations } = await conversation();
+  const before = conversations.current.transcript.all().map(({ id }) => id);
+  void conversations.renew();
+  (await stage.take("session/new")).resolve({ sessionId: "new" });
+  void conversations.current.prompt({ text: "new question", attachments: [] });
+  const after = conversations.current.transcript.all().map(({ id }) => id);
   assert.equal(Math.min(...after) > Math.max(...before), true);
 });
 
-test("what is to be reviewed in a conversation that was left is not shown in the next", async () => {
-  const { stage, session } = await conversation();
-  const reviewed = session.review({ action: "list" });
-  const review = await stage.take("_tandem/review");
-  void session.renew();
-  await stage.take("session/close");
-  review.resolve({ turns: [{ turn: 1, files: [] }] });
-  assert.equal(await reviewed, undefined);
-});
-
-test("the state of a session that was left is not shown", async () => {
-  const { stage, session } = await conversation();
+test("the state of another session is not shown", async () => {
+  const { stage, conversations } = await conversation();
   stage.status.fire({ sessionId: "left", state: "running", message: "retrying in 4 s" });
-  assert.equal(session.state.message, "");
+  assert.equal(conversations.current.state.message, "");
   stage.status.fire({ sessionId: "old", state: "running", message: "retrying in 4 s" });
-  assert.equal(session.state.message, "retrying in 4 s");
+  assert.equal(conversations.current.state.message, "retrying in 4 s");
 });
 
 test("a message that is taken back before there is a session is not sent", async () => {
-  const stage = new Stage();
-  const session = new Session(stage as unknown as Server);
+  const { stage, conversations } = open(new Stage());
+  const { current } = conversations;
   const returned: string[] = [];
-  session.onReturn(({ text }) => returned.push(text));
-  const first = session.prompt({ text: "first", attachments: [] });
+  current.onEvent((event) => event.type === "returned" && returned.push(event.message.text));
+  const first = current.prompt({ text: "first", attachments: [] });
   const opening = await stage.take("session/new");
-  const second = session.prompt({ text: "second", attachments: [] });
+  const second = current.prompt({ text: "second", attachments: [] });
   await Promise.resolve();
-  session.takeBack(0);
+  current.takeBack(0);
   opening.resolve({ sessionId: "new" });
   await second;
   assert.deepEqual(returned, ["second"]);
   (await stage.take("session/prompt")).resolve({ stopReason: "end_turn" });
   await first;
 });
+
+async function settled(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+}

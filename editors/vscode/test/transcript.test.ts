@@ -59,6 +59,7 @@ test("a burst costs the view one append with only the new text", () => {
 });
 
 test("a view that draws the changes has what a view that starts afresh has", () => {
+  let card = 0;
   const made = new Transcript();
   const view = new Map<number, Item>();
   const steps: (() => void)[] = [
@@ -71,8 +72,8 @@ test("a view that draws the changes has what a view that starts afresh has", () 
     () => made.apply({ sessionUpdate: "plan", entries: [{ content: "x", status: "pending" }] }),
     () => made.apply({ sessionUpdate: "plan", entries: [{ content: "x", status: "completed" }] }),
     () => made.closeQuestion(made.openQuestion({ toolCallId: "c" }, options)),
-    () => made.fail("broken", ["retry"]),
-    () => made.dropError(),
+    () => (card = made.fail("broken", ["retry"])),
+    () => made.drop(card),
     () => made.apply(say("again")),
     () => made.finish(),
   ];

@@ -15,8 +15,12 @@ class Range {}
 export { Position, Range, Uri };
 
 const nothing = () => ({ dispose: () => undefined });
+export const ConfigurationTarget = { Global: 1 };
 export const commands = { executeCommand: async () => undefined };
-export const env = {};
+export const env = { language: "en" };
+export const l10n = {
+  t: (text: string, ...values: unknown[]) => text.replace(/\{(\d+)\}/g, (_, index: string) => String(values[Number(index)])),
+};
 export const languages = { onDidChangeDiagnostics: Event.None };
 export const window = { registerWebviewViewProvider: nothing, showInformationMessage: async () => undefined };
 export const workspace = { workspaceFolders: [{ uri: { fsPath: "/project" } }] };

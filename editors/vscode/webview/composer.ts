@@ -6,6 +6,7 @@ import { h, Slot } from "./dom";
 import { icon } from "./icons";
 import { iconButton, type Send } from "./items";
 import { Suggestions } from "./suggestions";
+import { t } from "./words";
 
 /** The options that stand below the input; others are in the command palette. */
 const PICKERS = ["mode", "model"];
@@ -23,6 +24,11 @@ export class Composer {
   private readonly usage = new Slot("usage");
   private readonly action = new Slot("action");
   private readonly suggestions: Suggestions;
+  /** What was asked in this conversation, the latest last. */
+  prompts: readonly string[] = [];
+  /** How far back the prompt is that stands in the input; 0 is the draft, which `kept` holds meanwhile. */
+  private recalled = 0;
+  private kept = "";
   /** A turn runs: there is something to stop. */
   isBusy = false;
 
@@ -32,13 +38,13 @@ export class Composer {
   ) {
     this.input = h("textarea", {
       rows: "1",
-      "aria-label": "Message to tandem",
+      "aria-label": t("Message to tandem"),
       input: () => this.edited(true),
       blur: () => this.suggestions.close(),
       keydown: (event) => this.key(event as KeyboardEvent),
     });
     this.input.value = draft.get();
-    const attach = iconButton("add", "Add the selection or the open file", () => send({ type: "attach" }));
+    const attach = iconButton("add", t("Add the selection or the open file"), () => send({ type: "attach" }));
     const bar = h("div", { class: "bar" }, attach, this.pickers.element, this.usage.element, this.action.element);
     const complete = (request: number, query: string) => send({ type: "complete", request, query });
     this.suggestions = new Suggestions(this.input, complete, () => this.edited());
@@ -69,7 +75,7 @@ export class Composer {
   draw({ phase, attachments, pickers, commands, usage }: ChatState): void {
     this.isBusy = phase === "running" || phase === "waiting";
     this.suggestions.commands = commands;
-    this.input.placeholder = this.isBusy ? "What comes next… (Alt+Enter: now)" : "Ask tandem… (@ file, / command)";
+    this.input.placeholder = this.isBusy ? t("Queue a follow-up (Alt+Enter: send now)") : t("Ask tandem… (@ file, / command)");
     this.chips.set(attachments, () => attachments.map((label, index) => this.chip(label, index)));
     const offered = pickers.filter(({ id }) => PICKERS.includes(id));
     this.pickers.set(offered, () => offered.map((picker) => this.picker(picker)));
@@ -78,7 +84,7 @@ export class Composer {
   }
 
   private chip(label: string, index: number): HTMLElement {
-    const remove = iconButton("close", `Remove ${visible(label)}`, () => this.send({ type: "detach", index }));
+    const remove = iconButton("close", t("Remove {0}", visible(label)), () => this.send({ type: "detach", index }));
     return h("span", { class: "chip" }, visible(label), remove);
   }
 
@@ -98,19 +104,19 @@ export class Composer {
   private sendButton(): HTMLElement {
     return h(
       "button",
-      { type: "button", class: "send", title: "Send (Enter)", "aria-label": "Send", click: () => this.submit() },
+      { type: "button", class: "send", title: t("Send (Enter)"), "aria-label": t("Send"), click: () => this.submit() },
       icon("arrowUp"),
     );
   }
 
   private nowButton(): HTMLElement {
-    return iconButton("send", "Send now, to the running turn (Alt+Enter)", () => this.submit(true));
+    return iconButton("send", t("Send now, to the running turn (Alt+Enter)"), () => this.submit(true));
   }
 
   private stopButton(): HTMLElement {
     return h(
       "button",
-      { type: "button", class: "send stop", title: "Stop (Escape)", "aria-label": "Stop", click: () => this.send({ type: "stop" }) },
+      { type: "button", class: "send stop", title: t("Stop (Escape)"), "aria-label": t("Stop"), click: () => this.send({ type: "stop" }) },
       icon("stop"),
     );
   }
@@ -129,10 +135,30 @@ export class Composer {
     if (this.suggestions.key(event)) {
       event.preventDefault();
       event.stopPropagation(); // Escape stops no turn while it closes the suggestions
+    } else if ((event.key === "ArrowUp" || event.key === "ArrowDown") && this.recall(event.key === "ArrowUp" ? 1 : -1)) {
+      event.preventDefault();
     } else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       this.submit(event.altKey && this.isBusy);
     }
+  }
+
+  /** Shows an earlier prompt in place of the draft, which comes back below the latest; `false` where the key moves the cursor. */
+  private recall(step: 1 | -1): boolean {
+    const { input, prompts } = this;
+    const isUntouched =
+      this.recalled > 0 ? input.value === prompts[prompts.length - this.recalled] : step === 1 && input.selectionEnd === 0;
+    const next = this.recalled + step;
+    if (!isUntouched || next < 0 || next > prompts.length) {
+      return false;
+    }
+    if (this.recalled === 0) {
+      this.kept = input.value;
+    }
+    this.recalled = next;
+    input.value = next === 0 ? this.kept : (prompts[prompts.length - next] ?? "");
+    this.draft.set(input.value);
+    return true;
   }
 
   private submit(now = false): void {
@@ -141,6 +167,7 @@ export class Composer {
       return;
     }
     this.input.value = "";
+    this.recalled = 0;
     this.suggestions.close();
     this.edited();
     this.send({ type: "send", text, now });
@@ -148,5 +175,5 @@ export class Composer {
 }
 
 function share({ used, size }: NonNullable<ChatState["usage"]>): HTMLElement {
-  return h("span", { title: `${used} of ${size} tokens of context` }, `${Math.round((100 * used) / size)} %`);
+  return h("span", { title: t("{0} of {1} tokens of context", used, size) }, `${Math.round((100 * used) / size)} %`);
 }

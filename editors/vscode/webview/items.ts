@@ -17,6 +17,7 @@ import { visible } from "../src/safe";
 import { type Child, h, Slot } from "./dom";
 import { icon, type IconName, kindIcons } from "./icons";
 import { TextView } from "./text";
+import { t } from "./words";
 
 export type Send = (message: FromView) => void;
 
@@ -38,9 +39,9 @@ export function viewOf(item: Item, send: Send): ItemView {
     case "plan":
       return new PlanView(item);
     case "notice":
-      return new Fixed(notice(item));
+      return new CardView(item, (one) => notice(one as NoticeItem, send));
     case "error":
-      return new Fixed(errorCard(item, send));
+      return new CardView(item, (one) => errorCard(one as ErrorItem, send));
   }
 }
 
@@ -51,50 +52,73 @@ class Fixed implements ItemView {
   append(): void {}
 }
 
+/** A card whose buttons can go. */
+class CardView implements ItemView {
+  readonly element = h("div", { class: "contents" });
+
+  constructor(
+    item: Item,
+    private readonly render: (item: Item) => HTMLElement,
+  ) {
+    this.put(item);
+  }
+
+  put(item: Item): void {
+    this.element.replaceChildren(this.render(item));
+  }
+
+  append(): void {}
+}
+
 function userMessage({ text, context }: Pick<UserItem, "text" | "context">, ...more: Child[]): HTMLElement {
   const chips = context.map((label) => h("span", { class: "chip" }, visible(label)));
   return h(
     "article",
-    { class: "user", "aria-label": "You" },
+    { class: "user", "aria-label": t("You") },
     chips.length > 0 && h("div", { class: "chips" }, ...chips),
     h("div", { class: "user-text" }, visible(text)),
     ...more,
   );
 }
 
-/** What was said and the turn has not reached. One that waits for its turn can be taken back into the input. */
+/** A message that the model has not got yet. It can be taken back into the input. */
 export function waitingMessage(message: WaitingMessage, index: number, send: Send): HTMLElement {
-  const says = message.joins ? "is heard after the running step" : "waits for the end of this turn";
-  const back = !message.joins && iconButton("close", "Take back into the input", () => send({ type: "takeBack", index }));
+  const says = message.joins ? t("Will be read after the current step") : t("Queued");
+  const back = iconButton("edit", t("Edit"), () => send({ type: "takeBack", index }));
   return userMessage(message, h("div", { class: "waits" }, h("span", {}, says), back));
 }
 
-function notice({ text }: NoticeItem): HTMLElement {
-  return h("p", { class: "notice" }, visible(text));
+function notice({ id, text, remedies }: NoticeItem, send: Send): HTMLElement {
+  return h("div", { class: "notice" }, h("p", {}, visible(text)), remedyButtons(remedies, send, id));
 }
 
 const remedyNames: Record<Remedy, string> = {
-  retry: "Try Again",
-  folder: "Open Folder",
-  apiKey: "Set API Key",
-  settings: "Open Settings",
-  walkthrough: "Get Started",
-  log: "Show Log",
+  retry: t("Try Again"),
+  continue: t("Continue"),
+  folder: t("Open Folder"),
+  setup: t("Set Up Model"),
+  program: t("Choose Program…"),
+  settings: t("Open Settings"),
+  log: t("Show Log"),
 };
 
-export function errorCard({ text, remedies }: Pick<ErrorItem, "text" | "remedies">, send: Send): HTMLElement {
-  const buttons = remedies.map((remedy) =>
-    h("button", { type: "button", class: "button", click: () => send({ type: "remedy", remedy }) }, remedyNames[remedy]),
-  );
+/** Without an id: the view itself says what is wrong. */
+export function errorCard({ text, remedies, id }: Pick<ErrorItem, "text" | "remedies"> & { id?: number }, send: Send): HTMLElement {
   const words = h("div", { class: "error-text" }, visible(text));
-  return h("section", { class: "error", role: "alert" }, icon("error"), h("div", {}, words, h("div", { class: "buttons" }, ...buttons)));
+  return h("section", { class: "error" }, icon("error"), h("div", {}, words, remedyButtons(remedies, send, id)));
+}
+
+function remedyButtons(remedies: readonly Remedy[], send: Send, id: number | undefined): Child {
+  const click = (remedy: Remedy) => () => send({ type: "remedy", remedy, ...(id !== undefined && { id }) });
+  const buttons = remedies.map((remedy) => h("button", { type: "button", class: "button", click: click(remedy) }, remedyNames[remedy]));
+  return buttons.length > 0 && h("div", { class: "buttons" }, ...buttons);
 }
 
 const statusIcons: Record<ToolStatus, { name: IconName; says: string }> = {
-  pending: { name: "circle", says: "pending" },
-  in_progress: { name: "loading", says: "running" },
-  completed: { name: "check", says: "done" },
-  failed: { name: "close", says: "failed" },
+  pending: { name: "circle", says: t("pending") },
+  in_progress: { name: "loading", says: t("running") },
+  completed: { name: "check", says: t("done") },
+  failed: { name: "close", says: t("failed") },
 };
 
 /** As much of a running command's output is shown. */
@@ -157,7 +181,8 @@ class ToolView implements ItemView {
   private drawHead({ added, removed }: { added: number; removed: number }): Child[] {
     const { id, title, location, toolKind, status, diffs, question } = this.item;
     const words = visible(title);
-    const { name, says } = question === undefined ? statusIcons[status] : ({ name: "question", says: "waiting for your answer" } as const);
+    const { name, says } =
+      question === undefined ? statusIcons[status] : ({ name: "question", says: t("waiting for your answer") } as const);
     return [
       icon(kindIcons[toolKind], "kind"),
       location === undefined
@@ -169,7 +194,7 @@ class ToolView implements ItemView {
           ),
       added + removed > 0 &&
         h("span", { class: "counts" }, h("span", { class: "added" }, `+${added}`), h("span", { class: "removed" }, `−${removed}`)),
-      diffs.length > 0 && iconButton("diff", "Open diff in the editor", () => this.send({ type: "showDiff", id, index: 0 })),
+      diffs.length > 0 && iconButton("diff", t("Open diff in the editor"), () => this.send({ type: "showDiff", id, index: 0 })),
       this.hasBody() && this.drawFold(),
       h("span", { class: "status", title: says }, icon(name, name === "loading" ? "spin" : ""), h("span", { class: "hidden-text" }, says)),
     ];
@@ -178,12 +203,12 @@ class ToolView implements ItemView {
   /** Names one of several diffs, and opens it. */
   private drawPath({ path }: DiffView, index: number): HTMLElement {
     const click = () => this.send({ type: "showDiff", id: this.item.id, index });
-    return h("button", { type: "button", class: "diff-path link", title: "Open diff in the editor", click }, visible(path));
+    return h("button", { type: "button", class: "diff-path link", title: t("Open diff in the editor"), click }, visible(path));
   }
 
   private drawFold(): HTMLElement {
     const open = this.isOpen();
-    const button = iconButton("chevron", open ? "Fold" : "Unfold", () => {
+    const button = iconButton("chevron", open ? t("Fold") : t("Unfold"), () => {
       this.folded = open;
       this.put(this.item);
       this.head.element.querySelector<HTMLElement>(".fold")?.focus();
@@ -195,7 +220,7 @@ class ToolView implements ItemView {
 
   private drawQuestion({ options, mixed }: Question): Child[] {
     const { id } = this.item;
-    const warning = `Look twice: ${mixed.map((word) => `“${word}”`).join(", ")} mixes letters of different scripts.`;
+    const warning = t("Check carefully: {0} mixes letters of different scripts.", mixed.map((word) => `“${word}”`).join(", "));
     const button = (option: PermissionOption) =>
       h(
         "button",
@@ -204,7 +229,7 @@ class ToolView implements ItemView {
       );
     return [
       mixed.length > 0 && h("p", { class: "warning" }, icon("warning"), warning),
-      h("div", { class: "buttons", role: "group", "aria-label": "tandem asks for permission" }, ...options.map(button)),
+      h("div", { class: "buttons", role: "group", "aria-label": t("tandem asks for permission") }, ...options.map(button)),
     ];
   }
 }
@@ -222,16 +247,16 @@ export function iconButton(name: IconName, label: string, click: () => void): HT
   return h("button", { type: "button", class: "icon-button", title: label, "aria-label": label, click }, icon(name));
 }
 
-const signNames = { "+": "added: ", "-": "removed: ", " ": "" };
+const signNames = { "+": t("added: "), "-": t("removed: "), " ": "" };
 
 function diffTable({ path, hunks, hiddenLines }: DiffView, head: Child): HTMLElement {
   const lines = hunks.flatMap((hunk, index) => [index > 0 && h("div", { class: "gap" }, "⋯"), ...hunk.map(diffRow)]);
   return h(
     "div",
-    { class: "diff", tabindex: "0", role: "region", "aria-label": `Diff of ${visible(path)}` },
+    { class: "diff", tabindex: "0", role: "region", "aria-label": t("Diff of {0}", visible(path)) },
     head,
     h("div", { class: "diff-lines" }, ...lines),
-    hiddenLines > 0 && h("div", { class: "gap" }, `${hiddenLines} more lines: open the diff to see them`),
+    hiddenLines > 0 && h("div", { class: "gap" }, t("{0} more lines: open the diff to see them", hiddenLines)),
   );
 }
 
@@ -253,14 +278,14 @@ class PlanView implements ItemView {
   private readonly slot = new Slot("contents");
 
   constructor(item: PlanItem) {
-    this.element = h("section", { class: "plan card", "aria-label": "Plan" }, this.slot.element);
+    this.element = h("section", { class: "plan card", "aria-label": t("Plan") }, this.slot.element);
     this.put(item);
   }
 
   put({ entries }: PlanItem): void {
     const done = entries.filter(({ status }) => status === "completed").length;
     this.slot.set(entries, () => [
-      h("div", { class: "plan-head" }, "Plan", h("span", { class: "counts" }, `${done} of ${entries.length}`)),
+      h("div", { class: "plan-head" }, t("Plan"), h("span", { class: "counts" }, t("{0} of {1}", done, entries.length))),
       h("ol", {}, ...entries.map(planRow)),
     ]);
   }

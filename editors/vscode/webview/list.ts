@@ -3,6 +3,7 @@
  * however long the conversation is; one that was never near is not even drawn.
  */
 import type { Change, Item } from "../src/messages";
+import { announce } from "./announce";
 import { h } from "./dom";
 import { type ItemView, type Send, viewOf } from "./items";
 
@@ -47,6 +48,11 @@ export class List {
     return this.entries.size === 0;
   }
 
+  /** What the person said, in order. */
+  get prompts(): string[] {
+    return [...this.entries.values()].flatMap(({ item }) => (item.kind === "user" ? item.text : []));
+  }
+
   reset(items: readonly Item[]): void {
     this.entries.clear();
     this.groups.splice(0).forEach(({ element }) => this.near.unobserve(element));
@@ -69,6 +75,7 @@ export class List {
 
   private put(item: Item): void {
     const entry = this.entries.get(item.id);
+    announce(item, entry?.item);
     if (entry === undefined) {
       this.add(item, true);
       return;

@@ -4,11 +4,16 @@
  */
 import type { ChatState, FromView, ToView } from "../src/messages";
 import { visible } from "../src/safe";
+import { announcements } from "./announce";
+import { codeClicked } from "./code";
 import { Composer } from "./composer";
 import { h, Slot } from "./dom";
 import { icon } from "./icons";
 import { errorCard, waitingMessage } from "./items";
 import { List } from "./list";
+import { SetupForm } from "./setup";
+import { Tabs } from "./tabs";
+import { t } from "./words";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: FromView): void;
@@ -28,22 +33,24 @@ const activity = new Slot("activity");
 activity.element.role = "status";
 const waiting = new Slot("waiting");
 waiting.element.role = "group";
-waiting.element.ariaLabel = "Not heard yet";
+waiting.element.ariaLabel = t("Queued messages");
 const content = h("div", { class: "content" }, welcome.element, list.element, activity.element, waiting.element);
 scroller.append(content);
 const jump = h(
   "button",
-  { type: "button", class: "jump", title: "To the end", "aria-label": "To the end", click: () => toEnd() },
+  { type: "button", class: "jump", title: t("Scroll to the end"), "aria-label": t("Scroll to the end"), click: () => toEnd() },
   icon("arrowDown"),
 );
 const composer = new Composer(send, {
   get: () => vscode.getState()?.draft ?? "",
   set: (draft) => vscode.setState({ draft }),
 });
+const setup = new SetupForm(send, () => composer.focus());
+const tabs = new Tabs(send);
 let following = true;
 /** Where the window was, and what it showed of how much, when it was last looked at. */
 let last = { top: 0, height: 0, shown: 0 };
-document.body.append(scroller, jump, composer.element);
+document.body.append(announcements, tabs.element, scroller, setup.element, jump, composer.element);
 const resized = new ResizeObserver(() => (following ? toEnd() : scrolled()));
 resized.observe(content);
 resized.observe(scroller);
@@ -80,6 +87,12 @@ function receive(message: ToView): void {
       return drawState(message.state);
     case "restore":
       return composer.restore(message.text);
+    case "setup":
+    case "setupModels":
+    case "setupChecked":
+      return setup.take(message);
+    case "setupDone":
+      return setup.close();
     case "completions":
       return composer.offer(message.request, message.items);
     case "focus":
@@ -88,10 +101,12 @@ function receive(message: ToView): void {
 }
 
 function drawState(state: ChatState): void {
+  composer.prompts = list.prompts;
   composer.draw(state);
+  tabs.draw(state.conversations);
   const { phase, message } = state;
   document.body.dataset["phase"] = phase;
-  const words = { running: message || "Working…", waiting: "Waiting for your answer" }[phase as string] ?? "";
+  const words = { running: message || t("Working…"), waiting: t("Waiting for your answer") }[phase as string] ?? "";
   activity.set(words, () =>
     words === "" ? [] : [icon(phase === "waiting" ? "question" : "loading", phase === "waiting" ? "" : "spin"), visible(words)],
   );
@@ -103,9 +118,8 @@ function drawState(state: ChatState): void {
 function greeting({ phase, message, remedies }: ChatState): Node[] {
   const head = [icon("tandem", "logo"), h("h1", {}, "tandem")];
   if (phase === "no_model") {
-    const text =
-      message || "No model is configured yet. Start a local server such as Ollama, set an API key, or name an endpoint in the settings.";
-    return [...head, errorCard({ text, remedies: ["walkthrough", "apiKey", "settings"] }, send)];
+    const text = message || t("No model is set up yet.");
+    return [...head, errorCard({ text, remedies: ["setup", "settings"] }, send)];
   }
   if (phase === "stopped") {
     return [...head, errorCard({ text: message, remedies }, send)];
@@ -114,13 +128,13 @@ function greeting({ phase, message, remedies }: ChatState): Node[] {
   const keys = (key: string) => h("span", { class: "keys" }, h("kbd", {}, chord), h("kbd", {}, key));
   return [
     ...head,
-    h("p", {}, "Edits land in the open buffer, unsaved text included. Undo takes them back."),
+    h("p", {}, t("tandem edits your open files, unsaved changes included. Ctrl+Z undoes.")),
     h(
       "ul",
       {},
-      h("li", {}, "Ask about the selection", keys("A")),
-      h("li", {}, "Edit the selection", keys("Y")),
-      h("li", {}, "Come back to this chat", keys("T")),
+      h("li", {}, t("Ask about the selection"), keys("A")),
+      h("li", {}, t("Edit the selection"), keys("Y")),
+      h("li", {}, t("Focus the chat"), keys("T")),
     ),
   ];
 }
@@ -132,11 +146,8 @@ function follow(event: Event): void {
   if (href !== undefined) {
     send({ type: "link", href });
   }
-  const copy = event.type === "click" ? target.closest<HTMLElement>("[data-copy]") : null;
-  const text = copy?.closest(".code")?.querySelector("code")?.textContent;
-  if (copy && text != null) {
-    send({ type: "copy", text });
-    copy.textContent = "Copied";
+  if (event.type === "click") {
+    codeClicked(target, send);
   }
 }
 

@@ -3,6 +3,7 @@
  */
 import MarkdownIt, { type Token } from "markdown-it";
 import { linkWords } from "./references";
+import { t } from "./words";
 
 /** A block of the top level. */
 export interface Block {
@@ -142,12 +143,19 @@ function link(address: string): string {
   return `<a role="link" tabindex="0" data-href="${escape(address)}" title="${escape(address)}">`;
 }
 
+/** What a block in these languages is for is a terminal. */
+const SHELLS = new Set(["sh", "bash", "zsh", "fish", "shell", "console", "powershell", "pwsh", "ps1", "cmd", "bat"]);
+const names: Record<string, string> = { copy: t("Copy"), insert: t("Insert"), apply: t("Apply to File"), run: t("Run in Terminal") };
+
 /** Lines in one box: a long block is laid out and painted by these. */
 const LINES = 50;
 
 function codeBlock(code: string, info: string): string {
   const language = escape(info.trim().split(/\s/)[0] ?? "");
-  return `<div class="code" data-language="${language}"><pre tabindex="0"><code>${boxes(escape(code))}</code></pre></div>`;
+  const actions = SHELLS.has(language.toLowerCase()) ? ["copy", "insert", "run"] : ["copy", "insert", "apply"];
+  const buttons = actions.map((action) => `<button type="button" data-code="${action}">${escape(names[action] ?? "")}</button>`).join("");
+  const bar = `<div class="code-bar"><span class="language">${language}</span><span class="code-actions">${buttons}</span></div>`;
+  return `<div class="code" data-language="${language}">${bar}<pre tabindex="0"><code>${boxes(escape(code))}</code></pre></div>`;
 }
 
 /** Markup of code, whose elements end with their line, in boxes of some lines each. */

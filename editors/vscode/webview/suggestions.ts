@@ -7,6 +7,7 @@ import type { Completion } from "../src/protocol";
 import { visible } from "../src/safe";
 import { h } from "./dom";
 import { icon, type IconName } from "./icons";
+import { t } from "./words";
 import { wordAt } from "./word";
 
 interface Suggestion {
@@ -29,7 +30,7 @@ const kindIcons: Record<Completion["kind"], IconName> = {
 const ID = "suggestions";
 
 export class Suggestions {
-  readonly element = h("div", { class: "suggestions", role: "listbox", id: ID, "aria-label": "Suggestions", hidden: true });
+  readonly element = h("div", { class: "suggestions", role: "listbox", id: ID, "aria-label": t("Suggestions"), hidden: true });
   /** Tells those who hear the screen that there are some. */
   readonly status = h("span", { class: "hidden-text", role: "status" });
   commands: readonly Command[] = [];
@@ -110,7 +111,7 @@ export class Suggestions {
     this.suggestions = suggestions;
     this.element.hidden = suggestions.length === 0;
     this.element.replaceChildren(...suggestions.map((one, index) => this.option(one, index)));
-    this.status.textContent = suggestions.length === 0 ? "" : `${suggestions.length} suggestions, Tab takes one`;
+    this.status.textContent = suggestions.length === 0 ? "" : t("{0} suggestions, Tab takes one", suggestions.length);
     this.activate(0);
   }
 

@@ -1,9 +1,11 @@
 /** An answer, or reasoning folded away: Markdown that grows. */
 import type { TextItem } from "../src/messages";
+import { finishCode } from "./code";
 import { h } from "./dom";
 import { icon } from "./icons";
 import type { ItemView } from "./items";
 import { MarkdownStream, type Step } from "./stream";
+import { t } from "./words";
 
 /** Blocks in one box: what is off the screen of a long answer is skipped by these. */
 const BLOCKS = 24;
@@ -46,7 +48,7 @@ export class TextView implements ItemView {
       this.stream.end().forEach((step) => this.draw(step));
     }
     this.element.classList.toggle("streaming", !done);
-    this.title?.replaceChildren(done ? "Thought" : "Thinking…");
+    this.title?.replaceChildren(done ? t("Thought") : t("Thinking…"));
   }
 
   append(text: string): void {
@@ -59,7 +61,7 @@ export class TextView implements ItemView {
   private draw(step: Step): void {
     switch (step.op) {
       case "settle":
-        return this.box().insertAdjacentHTML("beforeend", step.html);
+        return this.settle(step.html);
       case "grow":
         return open(this.settled.lastElementChild?.lastElementChild)?.insertAdjacentHTML("beforeend", step.html);
       case "tail":
@@ -68,6 +70,12 @@ export class TextView implements ItemView {
       case "text":
         return write(step.text, this.tail);
     }
+  }
+
+  private settle(html: string): void {
+    const box = this.box();
+    box.insertAdjacentHTML("beforeend", html);
+    finishCode(box);
   }
 
   /** The box for what settles next. */

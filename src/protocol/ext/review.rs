@@ -61,8 +61,10 @@ pub struct Reviewed {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// What `undo`, `redo` or `restore` could not change.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Left>,
+    /// The first turn that `restore` cut off the conversation: `undo` brings it back until the next prompt.
+    #[serde(rename = "cutFrom", skip_serializing_if = "Option::is_none")]
+    pub cut_from: Option<u64>,
 }
 
 /// Lines that stayed as they are.

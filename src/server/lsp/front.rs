@@ -128,7 +128,7 @@ impl FrontEnd for ChatFront {
     fn event(&mut self, event: AgentEvent) {
         let Some(turn) = &mut self.turn else { return };
         match event {
-            AgentEvent::TextDelta { content } => turn.chat.prose(&display::escape(&content)),
+            AgentEvent::TextDelta { content } => turn.chat.prose(&display::escape_piece(&content)),
             AgentEvent::ToolPreview { call_id, preview, .. } => {
                 turn.titles.insert(call_id, display::escape_line(&preview.title).into_owned());
             }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::change::{Change, File};
-use super::reviewed::{ReviewError, Reviewed, ReviewedFile, ReviewedTurn, display, names, nothing, refused, stayed};
+use super::reviewed::{ReviewError, Reviewed, ReviewedFile, ReviewedTurn, display, named, nothing, refused, stayed};
 use super::{Checkpoints, Entry};
-use crate::workspace::review::{PendingHunk, pending, settled};
+use crate::workspace::review::{PendingHunk, pending};
 use crate::workspace::{Workspace, blocking};
 
 /// As much of a rejected hunk is told to the model, in bytes.
@@ -24,6 +24,8 @@ pub enum Review {
     Undo(Option<u64>),
     /// Redoes a turn that was undone; `None`: the one that was undone last.
     Redo(Option<u64>),
+    /// Takes files and conversation back to before this turn.
+    Restore(u64),
 }
 
 /// Which changes.
@@ -44,7 +46,8 @@ impl Checkpoints {
     /// When there is no such change, or nothing of it could be undone; nothing was changed then.
     pub async fn review(&mut self, workspace: &Workspace, review: Review) -> Result<Reviewed, ReviewError> {
         let mut reviewed = match review {
-            Review::List => Reviewed::default(),
+            // The conversation is the session's.
+            Review::List | Review::Restore(_) => Reviewed::default(),
             Review::Keep(selection) => self.keep(workspace, &selection).await?,
             Review::Reject(selection) => self.reject(workspace, &selection).await?,
             Review::Undo(turn) => self.undo(workspace, turn).await?,
@@ -85,10 +88,10 @@ impl Checkpoints {
                 (Some(path), Some(id)) => {
                     let change = entry.change(path)?;
                     let hunk = hunk(workspace, change, id).await?;
-                    change.before = hunk.settled;
+                    change.settle(hunk.settled);
                 }
                 (Some(path), None) => entry.changes.retain(|change| change.path != *path),
-                (None, _) => entry.changes.clear(),
+                (None, _) => (entry.changes, entry.git) = (Vec::new(), Vec::new()),
             }
             "kept"
         };
@@ -99,8 +102,22 @@ impl Checkpoints {
     async fn reject(&mut self, workspace: &Workspace, selection: &Selection) -> Result<Reviewed, ReviewError> {
         let entry = self.find(selection)?;
         let reviewed = match (&selection.path, selection.hunk) {
-            (Some(path), Some(id)) => entry.reject_hunk(workspace, path, id).await?,
-            (path, _) => entry.reject(workspace, path.as_deref()).await?,
+            // The only hunk of a file that was removed is the file.
+            (Some(path), Some(id)) if !entry.change(path)?.after.is_empty() => {
+                entry.reject_hunk(workspace, path, id).await?
+            }
+            (path, _) => {
+                let turn = entry.turn;
+                let (undone, left) = self.undo_turn(workspace, turn, path.as_deref()).await;
+                let Some(undone) = undone else { return Err(refused(workspace, "rejected", &left)) };
+                let paths = named(workspace, &undone.paths);
+                Reviewed {
+                    message: Some(format!("rejected: {paths}{}", stayed(workspace, &left))),
+                    remark: Some(format!("(the user rejected these changes of yours: {paths})")),
+                    left,
+                    ..Reviewed::default()
+                }
+            }
         };
         self.forget_settled();
         Ok(reviewed)
@@ -108,9 +125,9 @@ impl Checkpoints {
 
     fn forget_settled(&mut self) {
         for entry in &mut self.entries {
-            entry.changes.retain(|change| change.before != change.after);
+            entry.changes.retain(|change| !change.is_settled());
         }
-        self.entries.retain(|entry| !entry.changes.is_empty());
+        self.entries.retain(|entry| !entry.is_empty());
     }
 
     /// The turn that is meant.
@@ -137,39 +154,13 @@ impl Entry {
         let file = File::look(workspace, path).await.map_err(|left| ReviewError(left.reason))?;
         let target = (!change.created || !hunk.rejected.is_empty()).then(|| hunk.rejected.clone());
         file.give(workspace, target).await.map_err(|left| ReviewError(left.reason))?;
-        change.before = hunk.settled;
+        change.settle(hunk.settled);
         let path = display(workspace, path);
         let diff = hunk.diff.get(..hunk.diff.floor_char_boundary(TOLD)).unwrap_or_default();
         Ok(Reviewed {
             message: Some(format!("rejected in {path}")),
             remark: Some(format!("(the user rejected this change of yours in {path}:\n{diff})")),
             ..Reviewed::default()
-        })
-    }
-
-    /// Undoes and settles what still stands of the changes, or of those of one file.
-    async fn reject(&mut self, workspace: &Workspace, only: Option<&Path>) -> Result<Reviewed, ReviewError> {
-        let (mut rejected, mut left) = (Vec::new(), Vec::new());
-        for change in self.changes.iter_mut().filter(|change| only.is_none_or(|path| change.path == *path)) {
-            let now = File::look(workspace, &change.path).await.ok().and_then(|file| file.now);
-            match change.undo(workspace, &mut left).await {
-                Ok(None) => {}
-                Ok(Some(_)) => {
-                    rejected.push(display(workspace, &change.path));
-                    change.before = settled(&change.before, &change.after, &now.unwrap_or_default());
-                }
-                Err(why) => left.push(why),
-            }
-        }
-        if rejected.is_empty() {
-            return Err(refused(workspace, "rejected", &left));
-        }
-        let paths = names(&rejected);
-        Ok(Reviewed {
-            message: Some(format!("rejected: {paths}{}", stayed(workspace, &left))),
-            remark: Some(format!("(the user rejected these changes of yours: {paths})")),
-            left,
-            turns: Vec::new(),
         })
     }
 }

@@ -18,6 +18,8 @@ pub struct Reviewed {
     pub message: Option<String>,
     /// What was not undone or redone.
     pub left: Vec<Left>,
+    /// The first turn that is cut off the conversation: undo brings it back until the next prompt.
+    pub cut_from: Option<u64>,
     /// What was done, for the model.
     pub(in crate::session) remark: Option<String>,
 }
@@ -29,6 +31,8 @@ pub struct Left {
     pub path: PathBuf,
     /// Its lines as it is now, counted from 0; `None`: the whole file.
     pub lines: Option<Range<usize>>,
+    /// Whether somebody changed it since; else it was the system that refused.
+    pub is_changed: bool,
     /// Why, in words for the person.
     pub reason: String,
 }
@@ -66,8 +70,13 @@ pub(super) fn display(workspace: &Workspace, path: &Path) -> String {
     workspace.resolve_path(path).map_or_else(|_| path.display().to_string(), |path| path.display())
 }
 
+/// The first of the files, and how many more there are.
+pub(super) fn named(workspace: &Workspace, paths: &[PathBuf]) -> String {
+    names(&paths.iter().map(|path| display(workspace, path)).collect::<Vec<_>>())
+}
+
 /// The first of the names, and how many more there are.
-pub(super) fn names(all: &[String]) -> String {
+fn names(all: &[String]) -> String {
     let named = all.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     match all.len().saturating_sub(NAMED) {
         0 => named,

@@ -4,20 +4,13 @@
 //! text was whose.
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::session::store::Change;
+use crate::session::texts::{RETENTION, StoredChange, Texts};
 use crate::tools::FileDiff;
-use crate::workspace::state::Retention;
 use crate::workspace::{StateFolder, blocking};
-
-/// What stays when a conversation begins to store.
-const RETENTION: Retention = Retention { age: Duration::from_hours(30 * 24), bytes: 256 * 1024 * 1024 };
 
 /// Where before-images go.
 #[derive(Debug)]
@@ -39,12 +32,7 @@ pub(super) struct Images {
     /// The last turn that changed something, counted from 1.
     turn: u64,
     /// What it changed.
-    files: Vec<Change>,
-}
-
-/// Where the texts are.
-pub(in crate::session) fn folder(state: &Path) -> PathBuf {
-    state.join("checkpoints")
+    files: Vec<StoredChange>,
 }
 
 impl Store {
@@ -67,7 +55,7 @@ impl Store {
 
     /// The texts, to be read.
     pub async fn texts(&mut self) -> Texts {
-        Texts(self.images().await.ok().flatten().map(|images| images.folder.clone()))
+        Texts::in_folder(self.images().await.ok().flatten().map(|images| images.folder.clone()))
     }
 
     async fn images(&mut self) -> std::io::Result<Option<&mut Images>> {
@@ -80,27 +68,11 @@ impl Store {
     }
 }
 
-/// The texts that are kept, to be read.
-#[derive(Debug)]
-pub(in crate::session) struct Texts(Option<StateFolder>);
-
-impl Texts {
-    /// Those of the state folder `state`.
-    pub async fn of(state: &Path) -> Self {
-        Self(StateFolder::existing(folder(state)).await.ok())
-    }
-
-    /// The text of this address, if it is still there.
-    pub async fn get(&self, address: &str) -> Option<Arc<str>> {
-        Some(self.0.as_ref()?.beginning(address, RETENTION.bytes).await.ok()?.into())
-    }
-}
-
 impl Images {
     /// Only these texts are hashed, not those of the turn's changes before.
     async fn save(&mut self, session: &str, turn: u64, diffs: &[FileDiff]) -> std::io::Result<()> {
         let new = diffs.to_vec();
-        let changes: Vec<Change> = blocking(move || new.iter().map(Change::of).collect()).await;
+        let changes: Vec<StoredChange> = blocking(move || new.iter().map(StoredChange::of).collect()).await;
         if self.turn != turn {
             (self.turn, self.files) = (turn, Vec::new());
         }
@@ -116,7 +88,7 @@ impl Images {
     }
 
     /// Lists a change; it becomes one with the change of the file that it goes on from.
-    fn list(&mut self, change: Change) {
+    fn list(&mut self, change: StoredChange) {
         let earlier = self.files.iter_mut().rev().find(|earlier| earlier.path == change.path);
         match earlier.filter(|earlier| change.before.as_ref() == Some(&earlier.after)) {
             Some(earlier) => earlier.after = change.after,
@@ -132,13 +104,4 @@ impl Images {
         }
         Ok(())
     }
-}
-
-/// What a text is called.
-pub(in crate::session) fn address(text: &str) -> String {
-    let mut address = String::with_capacity(64);
-    for byte in ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref() {
-        write!(address, "{byte:02x}").expect("writing to a string cannot fail");
-    }
-    address
 }

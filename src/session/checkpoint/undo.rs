@@ -1,20 +1,47 @@
 //! Undoing and redoing turns, file by file and around the lines somebody changed since.
 
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::Checkpoints;
 use super::change::Change;
-use super::reviewed::{Left, ReviewError, Reviewed, display, names, refused, stayed};
+use super::reviewed::{Left, ReviewError, Reviewed, named, refused, stayed};
 use crate::tools::FileDiff;
-use crate::workspace::Workspace;
+use crate::workspace::change_set::EntryChange;
+use crate::workspace::revert::Reason;
+use crate::workspace::{ChangeSet, Workspace};
 
 /// A turn that was undone.
 pub(super) struct Undone {
-    turn: u64,
+    pub turn: u64,
     /// When.
     pub since: Instant,
-    /// What the turn had changed, and what undoing that changed, if it still stood.
-    files: Vec<(Change, Option<FileDiff>)>,
+    /// The files.
+    pub paths: Vec<PathBuf>,
+    /// What the turn had changed.
+    changes: Vec<Change>,
+    git: Vec<EntryChange>,
+    /// How that was undone, in order.
+    steps: Vec<Step>,
+}
+
+/// Something that was done to undo a turn.
+enum Step {
+    /// A text was changed.
+    Text(FileDiff),
+    /// What commands did was reverted.
+    Commands(ChangeSet),
+}
+
+/// Undoing or redoing under way.
+struct Work<'a> {
+    workspace: &'a Workspace,
+    images: Option<PathBuf>,
+    /// The files that were changed.
+    paths: Vec<PathBuf>,
+    left: Vec<Left>,
+    steps: Vec<Step>,
 }
 
 impl Checkpoints {
@@ -23,86 +50,230 @@ impl Checkpoints {
         let mut overwritten = Vec::new();
         let turns: Vec<u64> = self.entries.iter().rev().map(|entry| entry.turn).collect();
         for turn in turns.into_iter().filter(|its| turn.is_none_or(|turn| turn == *its)) {
-            let (paths, left) = self.undo_turn(workspace, turn).await?;
-            if paths.is_empty() {
-                overwritten.extend(left);
-                continue;
+            let (undone, left) = self.undo_turn(workspace, turn, None).await;
+            if let Some(undone) = undone {
+                let paths = named(workspace, &undone.paths);
+                self.undone.push(undone);
+                return Ok(Reviewed {
+                    message: Some(format!("undid turn {turn}: {paths}{}", stayed(workspace, &left))),
+                    remark: Some(format!("(the user undid these changes of yours: {paths})")),
+                    left,
+                    ..Reviewed::default()
+                });
             }
-            let paths = names(&paths);
-            return Ok(Reviewed {
-                message: Some(format!("undid turn {turn}: {paths}{}", stayed(workspace, &left))),
-                remark: Some(format!("(the user undid these changes of yours: {paths})")),
-                left,
-                turns: Vec::new(),
-            });
+            let is_overwritten = left.iter().all(|left| left.is_changed);
+            overwritten.extend(left);
+            // What the system refuses now can be tried again: no earlier turn is undone in its place.
+            if !is_overwritten {
+                break;
+            }
         }
         Err(refused(workspace, "undone", &overwritten))
     }
 
-    /// Undoes what can be of a turn; gives the files and what stayed. What failed stays with the turn, to be tried again.
-    async fn undo_turn(&mut self, workspace: &Workspace, turn: u64) -> Result<(Vec<String>, Vec<Left>), ReviewError> {
-        let mut left = Vec::new();
-        let (mut files, mut paths, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-        let Some(index) = self.entries.iter().position(|entry| entry.turn == turn) else { return Ok((paths, left)) };
-        for change in self.entries.get(index).map(|entry| entry.changes.clone()).unwrap_or_default() {
-            match change.undo(workspace, &mut left).await {
-                Ok(diff) => {
-                    paths.extend(diff.as_ref().map(|diff| display(workspace, &diff.path)));
-                    files.push((change, diff));
-                }
-                Err(why) => {
-                    left.push(why);
-                    failed.push(change);
-                }
+    /// Undoes what can be of a turn, or of what it did to one file; `None`: nothing. What the system refused stays with
+    /// the turn, to be tried again.
+    pub(super) async fn undo_turn(
+        &mut self,
+        workspace: &Workspace,
+        turn: u64,
+        only: Option<&Path>,
+    ) -> (Option<Undone>, Vec<Left>) {
+        let mut work = Work::new(workspace, self.images.clone());
+        let Some(entry) = self.entries.iter_mut().find(|entry| entry.turn == turn) else { return (None, work.left) };
+        let is_meant = |change: &Change| only.is_none_or(|path| change.path == *path);
+        let changes: Vec<_> = entry.changes.iter().filter(|change| is_meant(change)).cloned().collect();
+        let git = if only.is_none() { entry.git.clone() } else { Vec::new() };
+        let failed = work.undo(&changes, &git).await;
+        let Work { paths, left, steps, .. } = work;
+        if paths.is_empty() {
+            return (None, left);
+        }
+        entry.changes.retain(|change| !is_meant(change) || failed.contains(&change.path));
+        if only.is_none() {
+            entry.git.clear();
+        }
+        self.entries.retain(|entry| !entry.is_empty());
+        let changes = changes.into_iter().filter(|change| !failed.contains(&change.path)).collect();
+        (Some(Undone { turn, since: Instant::now(), paths, changes, git, steps }), left)
+    }
+
+    /// Undoes all turns from `first` on; gives how many were.
+    pub async fn undo_from(&mut self, workspace: &Workspace, first: u64) -> (usize, Reviewed) {
+        let turns: Vec<u64> = self.entries.iter().rev().map(|entry| entry.turn).filter(|turn| *turn >= first).collect();
+        let (mut count, mut paths, mut left) = (0, Vec::new(), Vec::new());
+        for turn in turns {
+            let (undone, stays) = self.undo_turn(workspace, turn, None).await;
+            left.extend(stays);
+            if let Some(undone) = undone {
+                count += 1;
+                paths.extend(undone.paths.iter().filter(|path| !paths.contains(*path)).cloned().collect::<Vec<_>>());
+                self.undone.push(undone);
             }
         }
-        if paths.is_empty() {
-            return if failed.is_empty() { Ok((paths, left)) } else { Err(refused(workspace, "undone", &left)) };
+        let files = if paths.is_empty() { String::new() } else { format!(": {}", named(workspace, &paths)) };
+        let message = Some(format!("restored to before turn {first}{files}{}", stayed(workspace, &left)));
+        (count, Reviewed { message, left, ..Reviewed::default() })
+    }
+
+    /// Redoes the last `count` turns that were undone to go back to before turn `first`.
+    pub async fn redo_last(&mut self, workspace: &Workspace, count: usize, first: u64) -> Reviewed {
+        let mut left = Vec::new();
+        for _ in 0..count {
+            match self.redo(workspace, None).await {
+                Ok(redone) => left.extend(redone.left),
+                Err(error) => tracing::debug!("a turn could not be redone: {error}"),
+            }
         }
-        if failed.is_empty() {
-            self.entries.remove(index);
-        } else if let Some(entry) = self.entries.get_mut(index) {
-            entry.changes = failed;
-        }
-        self.undone.push(Undone { turn, since: Instant::now(), files });
-        Ok((paths, left))
+        let message = Some(format!("brought turn {first} and what followed back{}", stayed(workspace, &left)));
+        Reviewed { message, left, ..Reviewed::default() }
     }
 
     /// Redoes a turn that was undone, or the one that was undone last.
     pub(super) async fn redo(&mut self, workspace: &Workspace, turn: Option<u64>) -> Result<Reviewed, ReviewError> {
         let index = self.undone.iter().rposition(|undone| turn.is_none_or(|turn| turn == undone.turn));
         let Some(index) = index else { return Err(ReviewError("there is nothing to redo".to_owned())) };
-        let Undone { turn, since, files } = self.undone.remove(index);
-        let (mut redone, mut paths, mut failed, mut left) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for (change, diff) in files {
-            let Some(diff) = diff else {
-                redone.push(change);
-                continue;
-            };
-            match Change::of(&diff).undo(workspace, &mut left).await {
-                Ok(did) => {
-                    paths.extend(did.map(|diff| display(workspace, &diff.path)));
-                    redone.push(change);
-                }
-                Err(why) => {
-                    left.push(why);
-                    failed.push((change, Some(diff)));
-                }
-            }
-        }
+        let Undone { turn, since, changes, git, steps, .. } = self.undone.remove(index);
+        let mut work = Work::new(workspace, self.images.clone());
+        let failed = work.redo(steps, &changes).await;
         if !failed.is_empty() {
-            self.undone.insert(index, Undone { turn, since, files: failed });
+            let (paths, changes, git) = (Vec::new(), Vec::new(), Vec::new());
+            self.undone.insert(index, Undone { turn, since, paths, changes, git, steps: failed });
         }
-        self.add(turn, redone);
+        let Work { paths, left, .. } = work;
+        self.add(turn, changes, git);
         if paths.is_empty() {
             return Err(refused(workspace, "redone", &left));
         }
-        let paths = names(&paths);
+        let paths = named(workspace, &paths);
         Ok(Reviewed {
             message: Some(format!("redid turn {turn}: {paths}{}", stayed(workspace, &left))),
             remark: Some(format!("(the user redid these changes of yours: {paths})")),
             left,
-            turns: Vec::new(),
+            ..Reviewed::default()
         })
     }
+}
+
+impl<'a> Work<'a> {
+    fn new(workspace: &'a Workspace, images: Option<PathBuf>) -> Self {
+        Self { workspace, images, paths: Vec::new(), left: Vec::new(), steps: Vec::new() }
+    }
+
+    /// Undoes the changes of a turn, the last one first: what was edited after the last command, what commands did, what
+    /// was edited before the first one. Gives the paths the system refused to change.
+    async fn undo(&mut self, changes: &[Change], git: &[EntryChange]) -> Vec<PathBuf> {
+        let mut failed = Vec::new();
+        let is_last_edited = |change: &&Change| change.command.as_ref().is_none_or(|command| command.edited);
+        for change in changes.iter().filter(is_last_edited) {
+            failed.extend(self.undo_text(change).await);
+        }
+        let by_command: Vec<_> = changes.iter().filter(|change| !is_last_edited(change)).collect();
+        let files = by_command.iter().filter_map(|change| Some(change.command.as_ref()?.change.clone())).collect();
+        let refused = self.revert(ChangeSet { files, git: git.to_vec() }).await;
+        for change in by_command {
+            let path = change.command.as_ref().map_or(&change.path, |command| &command.change.path);
+            match refused.get(path) {
+                None => {
+                    self.paths.push(change.path.clone());
+                    if let Some(earlier) = change.before_commands() {
+                        failed.extend(self.undo_text(&earlier).await);
+                    }
+                }
+                Some(reason) => failed.extend(self.refused(change, reason).await),
+            }
+        }
+        failed
+    }
+
+    /// Undoes as much of a text as still stands; gives the path if the system refused.
+    async fn undo_text(&mut self, change: &Change) -> Option<PathBuf> {
+        match change.undo(self.workspace, &mut self.left).await {
+            Ok(None) => None,
+            Ok(Some(diff)) => {
+                if !self.paths.contains(&diff.path) {
+                    self.paths.push(diff.path.clone());
+                }
+                self.steps.push(Step::Text(diff));
+                None
+            }
+            Err(why) => {
+                self.left.push(why);
+                Some(change.path.clone())
+            }
+        }
+    }
+
+    /// Reverts what commands did; gives why not, by path.
+    async fn revert(&mut self, changes: ChangeSet) -> HashMap<PathBuf, Reason> {
+        if changes.is_empty() {
+            return HashMap::new();
+        }
+        let Some(images) = self.images.clone() else {
+            let none = |change: EntryChange| (change.path, Reason::Io("there is no state folder".to_owned()));
+            return changes.files.into_iter().chain(changes.git).map(none).collect();
+        };
+        let has_git = !changes.git.is_empty();
+        let reverted = self.workspace.revert(changes, images).await;
+        if !reverted.done.is_empty() {
+            if has_git && reverted.done.files.is_empty() {
+                self.paths.extend(reverted.done.git.first().map(|change| change.path.clone()));
+            }
+            self.steps.push(Step::Commands(reverted.done));
+        }
+        let git = reverted.left.iter().find(|left| left.reason == Reason::GitMoved);
+        self.left.extend(git.map(|left| whole(&left.path, &left.reason)));
+        reverted.left.into_iter().map(|left| (left.path, left.reason)).collect()
+    }
+
+    /// A path is not as the commands left it: its text is undone around what changed, else it stays.
+    async fn refused(&mut self, change: &Change, reason: &Reason) -> Option<PathBuf> {
+        let is_text = change.command.as_ref().is_some_and(|command| command.is_text);
+        if is_text && matches!(reason, Reason::Changed | Reason::Open) {
+            return self.undo_text(change).await;
+        }
+        self.left.push(whole(&change.path, reason));
+        matches!(reason, Reason::Io(_) | Reason::NotEmpty).then(|| change.path.clone())
+    }
+
+    /// A path is not as undoing left it: its text is redone around what changed, else it stays.
+    async fn redo_refused(&mut self, path: &Path, reason: &Reason, changes: &[Change]) {
+        let is_text = |change: &&Change| change.path == *path && change.command.as_ref().is_some_and(|by| by.is_text);
+        match changes.iter().find(is_text).filter(|change| !change.created) {
+            Some(change) if matches!(reason, Reason::Changed | Reason::Open) => {
+                let _refused = self.undo_text(&change.reversed()).await;
+            }
+            _ => self.left.push(whole(path, reason)),
+        }
+    }
+
+    /// Takes the steps back, the last one first; gives those the system refused.
+    async fn redo(&mut self, steps: Vec<Step>, changes: &[Change]) -> Vec<Step> {
+        let mut failed = Vec::new();
+        for step in steps.into_iter().rev() {
+            match step {
+                Step::Text(diff) => {
+                    if self.undo_text(&Change::of(&diff)).await.is_some() {
+                        failed.insert(0, Step::Text(diff));
+                    }
+                }
+                Step::Commands(set) => {
+                    let files: Vec<_> = set.files.iter().map(|change| change.path.clone()).collect();
+                    let refused = self.revert(set).await;
+                    for path in files {
+                        match refused.get(&path) {
+                            None => self.paths.push(path),
+                            Some(reason) => self.redo_refused(&path, reason, changes).await,
+                        }
+                    }
+                }
+            }
+        }
+        failed
+    }
+}
+
+fn whole(path: &Path, reason: &Reason) -> Left {
+    let is_changed = matches!(reason, Reason::Changed | Reason::GitMoved);
+    Left { path: path.to_owned(), lines: None, is_changed, reason: reason.to_string() }
 }

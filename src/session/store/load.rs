@@ -53,6 +53,19 @@ pub(super) fn load(text: &str) -> Result<Kept, TooNew> {
     Ok(kept)
 }
 
+/// What the model knew before a turn; `None`: there is no such turn.
+pub(super) fn before(text: &str, turn: u64) -> Option<Vec<Message>> {
+    let mut kept = Kept::default();
+    for record in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        if matches!(record, Record::Prompt { .. }) && kept.turns + 1 == turn {
+            kept.close();
+            return Some(kept.messages);
+        }
+        kept.take(record);
+    }
+    None
+}
+
 impl Kept {
     fn take(&mut self, record: Record) {
         match &record {
@@ -66,7 +79,9 @@ impl Kept {
                 self.spent.iterations += u64::from(matches!(message, Message::Assistant(_)));
                 self.push(message.clone());
             }
-            Record::Compacted { messages } => self.messages.clone_from(messages),
+            Record::Compacted { messages } | Record::Restored { messages, .. } | Record::Unrestored { messages } => {
+                self.messages.clone_from(messages);
+            }
             Record::Mode { mode } => self.mode = Some(*mode),
             Record::Queue { prompts } => self.queued.clone_from(prompts),
             Record::Model(held) => self.held = Some(held.clone()),

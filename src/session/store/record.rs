@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Entry;
 use crate::config::Mode;
 use crate::model::{Effort, Message, Usage};
-use crate::session::checkpoint::address;
+use crate::session::texts::StoredChange;
 use crate::tools::{FileDiff, Location, PlanEntry, ToolKind};
+use crate::workspace::ChangeSet;
 
 /// The version this program writes, and the highest it reads.
 pub(super) const VERSION: u32 = 1;
@@ -46,6 +47,18 @@ pub(in crate::session) enum Record {
     /// The conversation was made shorter: the model knows this instead of everything before.
     Compacted {
         /// All of it.
+        messages: Vec<Message>,
+    },
+    /// The conversation went back to before a turn.
+    Restored {
+        /// The turn, counted in prompts.
+        turn: u64,
+        /// All the model knows from here on.
+        messages: Vec<Message>,
+    },
+    /// The last restore was taken back.
+    Unrestored {
+        /// All the model knows from here on.
         messages: Vec<Message>,
     },
     /// A call ended.
@@ -123,25 +136,10 @@ pub(in crate::session) struct Call {
     pub locations: Vec<Location>,
     /// What it changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
-}
-
-/// A change of a file; the texts are kept beside the journals, by their address.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in crate::session) struct Change {
-    /// Absolute.
-    pub path: PathBuf,
-    /// `None` for a file that did not exist.
-    pub before: Option<String>,
-    /// The text afterwards.
-    pub after: String,
-}
-
-impl Change {
-    /// Takes a while where the texts are large.
-    pub fn of(diff: &FileDiff) -> Self {
-        Self { path: diff.path.clone(), before: diff.old_text.as_deref().map(address), after: address(&diff.new_text) }
-    }
+    pub changes: Vec<StoredChange>,
+    /// All that a command changed; the contents are stored with the texts, by their address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Arc<ChangeSet>>,
 }
 
 /// A record that waits to be written. What is long is shared with the conversation, not copied.
@@ -181,7 +179,7 @@ impl Pending {
             }
             Self::Message(entry) => serde_json::to_writer(&mut *out, &Line::Message { message: &entry.message() }),
             Self::Call(call, diffs) => {
-                let call = Call { changes: diffs.iter().map(Change::of).collect(), ..call.clone() };
+                let call = Call { changes: diffs.iter().map(StoredChange::of).collect(), ..call.clone() };
                 serde_json::to_writer(&mut *out, &Record::Call(call))
             }
         }?;

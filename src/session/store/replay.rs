@@ -1,14 +1,16 @@
 //! A conversation that was kept, as the events it was made of: who shows events can show it again.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::record::{Call, Record};
 use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult, FileDiff, Preview, ToolKind};
 use crate::model::{Arguments, AssistantMessage, Message, Part, ToolResult};
-use crate::session::checkpoint::Texts;
+use crate::session::texts::Texts;
+use crate::workspace::ChangeSet;
 
-/// The changes of a turn, by the turn's number.
-pub(in crate::session) type Changed = Vec<(u64, Vec<FileDiff>)>;
+/// The changes of calls: the turn's number, the texts, and all that a command did.
+pub(in crate::session) type Changed = Vec<(u64, Vec<FileDiff>, Option<Arc<ChangeSet>>)>;
 
 /// What each turn changed, as far as the texts are still there.
 pub(in crate::session) async fn changes(records: &[Record], texts: &Texts) -> Changed {
@@ -16,7 +18,9 @@ pub(in crate::session) async fn changes(records: &[Record], texts: &Texts) -> Ch
     for record in records {
         match record {
             Record::Prompt { .. } => turn += 1,
-            Record::Call(call) if !call.changes.is_empty() => changed.push((turn, diffs(call, texts).await)),
+            Record::Call(call) if !call.changes.is_empty() || call.command.is_some() => {
+                changed.push((turn, diffs(call, texts).await, call.command.clone()));
+            }
             _ => {}
         }
     }
@@ -30,9 +34,20 @@ pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> V
         _ => None,
     });
     let mut replay = Replay { calls: calls.collect(), names: HashMap::new(), begun: false, events: Vec::new() };
+    // Where each turn begins, and what restores have cut off.
+    let (mut turns, mut cut) = (Vec::new(), Vec::new());
     for record in records {
         match record {
-            Record::Prompt { text, .. } => replay.events.push(AgentEvent::UserMessage { content: text, prompt: None }),
+            Record::Prompt { text, .. } => {
+                turns.push(replay.events.len());
+                replay.events.push(AgentEvent::UserMessage { content: text, prompt: None });
+            }
+            Record::Restored { turn, .. } => {
+                let begin = usize::try_from(turn.saturating_sub(1)).ok().and_then(|turn| turns.get(turn));
+                let begin = begin.copied().unwrap_or(usize::MAX).min(replay.events.len());
+                cut.push(replay.events.split_off(begin));
+            }
+            Record::Unrestored { .. } => replay.events.extend(cut.pop().into_iter().flatten()),
             Record::Thought { text } => {
                 replay.begin();
                 replay.events.push(AgentEvent::ReasoningDelta { content: text });

@@ -8,7 +8,8 @@ use crate::agent::event::{ExecutionResult, FileDiff, Termination, Usage};
 use crate::model::rehearsal::Script;
 use crate::model::{Arguments, AssistantMessage, Effort, Part, Provider, ToolCall, ToolResult};
 use crate::session::Undoable;
-use crate::session::checkpoint::{Checkpoints, address};
+use crate::session::checkpoint::Checkpoints;
+use crate::workspace::state::address;
 
 fn entry(message: Message) -> Arc<Entry> {
     Entry::new(message, &Provider::scripted(Script::new()))
@@ -102,7 +103,7 @@ async fn what_was_typed_between_two_changes_is_kept_with_them() {
     let mut journal = journal(home.path(), "s");
     journal.prompt("do it", &entry(user("do it")), held());
     for (id, diff) in ["a", "b", "c"].into_iter().zip(&diffs) {
-        checkpoints.record("s", 1, std::slice::from_ref(diff)).await;
+        checkpoints.record("s", 1, std::slice::from_ref(diff), None).await;
         let preview = Preview { title: "Edit a".to_owned(), ..Preview::default() };
         journal.event(&AgentEvent::ToolPreview { call_id: id.to_owned(), kind: ToolKind::Edit, preview });
         journal.event(&ended(id, vec![diff.clone()]));
@@ -111,11 +112,10 @@ async fn what_was_typed_between_two_changes_is_kept_with_them() {
     drop(journal);
     let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
     let again = changes(&kept.records, &checkpoints.texts().await).await;
-    assert_eq!(again, diffs.map(|diff| (1, vec![diff])));
+    assert_eq!(again, diffs.map(|diff| (1, vec![diff], None)));
     let list = std::fs::read(folder_of_texts.join("s-1.json")).unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
-    let change =
-        |before: &str, after: &str| json!({ "path": "/w/a", "before": address(before), "after": address(after) });
+    let change = |before: &str, after: &str| json!({ "path": "/w/a", "before": address(before.as_bytes()), "after": address(after.as_bytes()) });
     assert_eq!(list["files"], json!([change("1\n", "3\n"), change("3\nmine\n", "4\nmine\n")]));
 }
 
@@ -125,7 +125,7 @@ async fn what_is_shown_again_is_what_was_shown() {
     let mut checkpoints =
         Checkpoints::new(Some(home.path().join("checkpoints")), tokio::sync::watch::channel(Undoable::default()).0);
     let diff = FileDiff { path: "/w/a".into(), old_text: Some("1".into()), new_text: "2".into() };
-    checkpoints.record("s", 1, std::slice::from_ref(&diff)).await;
+    checkpoints.record("s", 1, std::slice::from_ref(&diff), None).await;
     let mut journal = journal(home.path(), "s");
     journal.prompt("do it", &entry(user("do it")), held());
     journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
@@ -138,7 +138,7 @@ async fn what_is_shown_again_is_what_was_shown() {
     drop(journal);
     let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
     let texts = checkpoints.texts().await;
-    assert_eq!(changes(&kept.records, &texts).await, [(1, vec![diff])]);
+    assert_eq!(changes(&kept.records, &texts).await, [(1, vec![diff], None)]);
     let events = events(kept.records, &texts).await;
     let events: Vec<_> = events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
     let kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
@@ -213,6 +213,7 @@ fn a_call_that_ended_is_told_from_one_that_may_not_have() {
         kind: ToolKind::Edit,
         locations: Vec::new(),
         changes: Vec::new(),
+        command: None,
     };
     let mut lines = Vec::new();
     Pending::from(Record::Message { message: answer(&["a", "b"]) }).write(&mut lines).unwrap();
@@ -291,14 +292,20 @@ async fn lists_come_in_pages_the_last_used_first() {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_written_is_told_once() {
+async fn a_folder_that_cannot_be_written_is_reported_once_and_tried_again() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("sessions"), "a file").unwrap();
     let mut journal = journal(home.path(), "s");
     journal.prompt("x", &entry(user("x")), held());
-    assert!(journal.flush().await.unwrap_err().contains("cannot be kept"));
+    assert!(journal.flush().await.unwrap_err().contains("cannot be saved"));
     journal.message(&entry(answer(&[])));
     assert_eq!(journal.flush().await, Ok(()));
+    std::fs::remove_file(home.path().join("sessions")).unwrap();
+    journal.prompt("y", &entry(user("y")), held());
+    assert_eq!(journal.flush().await, Ok(()));
+    drop(journal);
+    let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
+    assert_eq!((kept.messages.len(), kept.turns, kept.unreadable), (3, 2, 0), "nothing of it is lost");
 }
 
 #[test]

@@ -2,13 +2,14 @@
 //!
 //! What the editor answers is not believed: some apply nothing and say they did. The document that comes back decides.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::{ATTEMPTS, Attempt};
-use crate::text::{Hunk, Range, hunks};
+use crate::text::{self, Hunk, common, hunks};
 use crate::workspace::documents::Document;
 use crate::workspace::edit::Outcome;
 use crate::workspace::editor::{self, Applied, DocumentEdit};
@@ -41,24 +42,18 @@ pub(super) async fn apply(
         None => return Err(FileError::Editor(path.display(), editor::silent())),
     };
     let mut version = document.version;
-    let mut wait = if applied == Applied::Yes { REPORT } else { SETTLE };
+    // Somebody who types all the time does not make this last longer.
+    let mut end = Instant::now() + if applied == Applied::Yes { REPORT } else { SETTLE };
     loop {
         if expectation.is_met() {
             return Ok(Attempt::Done(None));
         }
-        match timeout(wait, documents.changed(&document.uri, version)).await {
-            Ok(Some(now)) if applied == Applied::Yes => {
-                match nearer(&document.text, &outcome.new_text, &now.text).await {
-                    Nearer::New if !expectation.is_met() => {
-                        return Ok(Attempt::Done(Some(
-                            "someone typed in the file at the same time; read it before the next edit",
-                        )));
-                    }
-                    _ => (version, wait) = (now.version, SETTLE),
-                }
-            }
-            _ => break,
+        let Ok(Some(now)) = timeout_at(end, documents.changed(&document.uri, version)).await else { break };
+        if applied == Applied::Yes && is_made(document, outcome, &now.text).await {
+            let note = "someone typed in the file at the same time; read it before the next edit";
+            return Ok(Attempt::Done((!expectation.is_met()).then_some(note)));
         }
+        (version, end) = (now.version, end.min(Instant::now() + SETTLE));
     }
     Ok(Attempt::Again(match applied {
         Applied::Refused(reason) => format!("it refused ({reason}), though asked {ATTEMPTS} times"),
@@ -66,29 +61,53 @@ pub(super) async fn apply(
     }))
 }
 
-/// Which of two texts another one was made from.
-#[derive(Debug, PartialEq, Eq)]
-enum Nearer {
-    Old,
-    New,
+/// Whether `now`, in which somebody else may have typed, shows the edit: at each place of it the new text stands, and the
+/// old one is gone.
+async fn is_made(document: &Document, outcome: &Outcome, now: &Arc<str>) -> bool {
+    let (old, new, now) = (Arc::clone(&document.text), Arc::clone(&outcome.new_text), Arc::clone(now));
+    let places = hunks_of(&old, outcome);
+    blocking(move || made(&old, &new, &now, &places)).await
 }
 
-/// Whether `now` came of `new`, by someone else typing, or of `old`. What takes less is what happened.
-async fn nearer(old: &Arc<str>, new: &Arc<str>, now: &Arc<str>) -> Nearer {
-    let (old, new, now) = (Arc::clone(old), Arc::clone(new), Arc::clone(now));
-    let distance = |from: &str, to: &str| -> usize {
-        hunks(from, to).iter().map(|hunk| hunk.range.len() + hunk.new_text.len()).sum()
+/// What became of each replaced region decides, not how alike the texts are: one that removes much leaves a text that is
+/// nearer to the old one when somebody typed a little.
+fn made(old: &str, new: &str, now: &str, places: &[Hunk]) -> bool {
+    let (old, new) = (common(old, now), common(new, now));
+    let still = |common: &[Range<usize>], place: &Range<usize>| -> usize {
+        let first = common.partition_point(|range| range.end <= place.start);
+        let inside = common.iter().skip(first).take_while(|range| range.start < place.end);
+        inside.map(|range| range.end.min(place.end).saturating_sub(range.start.max(place.start))).sum()
     };
-    let is_new = blocking(move || distance(&new, &now) < distance(&old, &now)).await;
-    if is_new { Nearer::New } else { Nearer::Old }
+    let (mut grown, mut shrunk) = (0, 0);
+    // Of what was removed and of what was inserted: the bytes, and those that stand in the text now.
+    let (mut removed, mut kept, mut inserted, mut there) = (0, 0, 0, 0);
+    for place in places {
+        let start = place.range.start + grown - shrunk;
+        grown += place.new_text.len();
+        shrunk += place.range.len();
+        removed += place.range.len();
+        kept += still(&old, &place.range);
+        inserted += place.new_text.len();
+        there += still(&new, &(start..start + place.new_text.len()));
+    }
+    match (removed, inserted) {
+        (_, 0) => 2 * kept < removed,
+        (0, _) => 2 * there > inserted,
+        // As shares of the whole.
+        _ => there * removed > kept * inserted,
+    }
 }
 
 /// The smallest hunks of `outcome`, as the editor counts.
-fn editor_hunks(workspace: &Workspace, document: &Document, outcome: &Outcome) -> Vec<(Range, String)> {
+fn editor_hunks(workspace: &Workspace, document: &Document, outcome: &Outcome) -> Vec<(text::Range, String)> {
     let encoding = workspace.0.documents.encoding();
     let text = &document.text;
     let range = |hunk: Hunk| (document.lines.range(text, &hunk.range, encoding), hunk.new_text);
-    outcome.places.iter().flat_map(|place| small(text, place)).map(range).collect()
+    hunks_of(text, outcome).into_iter().map(range).collect()
+}
+
+fn hunks_of(text: &str, outcome: &Outcome) -> Vec<Hunk> {
+    outcome.places.iter().flat_map(|place| small(text, place)).collect()
 }
 
 /// `place` as small hunks.
@@ -96,4 +115,26 @@ fn small(text: &str, place: &Hunk) -> Vec<Hunk> {
     let (start, old) = (place.range.start, text.get(place.range.clone()).unwrap_or_default());
     let moved = |hunk: Hunk| Hunk { range: hunk.range.start + start..hunk.range.end + start, ..hunk };
     hunks(old, &place.new_text).into_iter().map(moved).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_replaced_region_says_whether_an_edit_was_made() {
+        let check = |old: &str, new: &str, now: &str, expected: bool| {
+            assert_eq!(made(old, new, now, &hunks(old, new)), expected, "{old:?} {new:?} {now:?}");
+        };
+        // A word is removed from a line while somebody types at both of its ends.
+        let (old, new) = ("aaaa bbbbbbbbbbbb cccc\n", "aaaa cccc\n");
+        check(old, new, "Xaaaa bbbbbbbbbbbb ccccX\n", false);
+        check(old, new, "Xaaaa ccccX\n", true);
+        let (old, new) = ("one\ntwo\nthree\n", "one\n2\nthree\n");
+        check(old, new, "zero\none\ntwo\nthree\n", false);
+        check(old, new, "zero\none\n2\nthree\n", true);
+        check(old, new, "one\nt, typed, wo\nthree\n", false);
+        check("f(a)\n", "f(a, b)\n", "f(a, b!)\n", true);
+        check("f(a)\n", "f(a, b)\n", "f(a!)\n", false);
+    }
 }

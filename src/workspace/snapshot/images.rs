@@ -1,6 +1,5 @@
 //! Copies of files, each named by the SHA-256 of its bytes.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -10,6 +9,7 @@ use cap_std::fs::Dir;
 
 use crate::workspace::change_set::{ChangeSet, Entry};
 use crate::workspace::disk;
+use crate::workspace::state::address;
 
 /// A folder of images.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Images {
         if size > limit {
             return Err(io::Error::other("it has grown too large"));
         }
-        let name = name(&bytes);
+        let name = address(&bytes);
         let is_new = !self.0.exists(&name);
         if is_new {
             disk::write_private(&self.0, name.as_ref(), &bytes)?;
@@ -58,13 +58,4 @@ impl Images {
         }
         Ok(())
     }
-}
-
-/// The name of the image of these bytes.
-pub(super) fn name(bytes: &[u8]) -> String {
-    let mut name = String::with_capacity(64);
-    for byte in ring::digest::digest(&ring::digest::SHA256, bytes).as_ref() {
-        write!(name, "{byte:02x}").expect("writing to a string cannot fail");
-    }
-    name
 }

@@ -44,7 +44,8 @@ pub enum LogError {
 }
 
 impl Log {
-    /// Writes the whole lines that `write` makes: in one piece, and long ones without holding them all.
+    /// Writes the whole lines that `write` makes: in one piece, and long ones without holding them all. What could be written
+    /// before a failure is taken back.
     ///
     /// # Errors
     /// When the system would not do it.
@@ -54,9 +55,15 @@ impl Log {
     {
         let file = Arc::clone(&self.0);
         blocking(move || {
+            let before = file.metadata()?.len();
             let mut out = BufWriter::with_capacity(PIECE, &*file);
-            write(&mut out)?;
-            out.flush()
+            let written = write(&mut out).and_then(|()| out.flush());
+            if written.is_err() {
+                // What is left in the buffer is not tried again, and half a record is not left behind.
+                let _dropped = out.into_parts();
+                file.set_len(before)?;
+            }
+            written
         })
         .await
     }

@@ -212,6 +212,38 @@ async fn typing_over_the_place_of_an_edit_wins() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_shrinks_a_line_somebody_types_in_happens_or_is_refused() {
+    for manner in [Manner::RefusesStale, Manner::SkipsStale, Manner::Slow] {
+        let fixture = Fixture::new();
+        let (editor, workspace) = Fake::open(&fixture, "a.txt", "aaaa bbbbbbbbbbbb cccc\n", manner);
+        editor.will_type(0, "X");
+        editor.will_type(23, "X");
+        commit(&workspace, "a.txt", &edit(" bbbbbbbbbbbb", "")).await.unwrap();
+        assert_eq!(editor.text(), "Xaaaa ccccX\n", "{manner:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn somebody_who_types_all_the_time_does_not_hold_an_edit_up() {
+    let fixture = Fixture::new();
+    let (editor, workspace) = Fake::open(&fixture, "a.txt", "one\ntwo\n", Manner::SkipsStale);
+    editor.will_type(0, "x");
+    let typist = editor.clone();
+    let typing = tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            typist.will_type(0, "x");
+            typist.report(typist.type_out(&typist.typing));
+        }
+    });
+    let begun = tokio::time::Instant::now();
+    commit(&workspace, "a.txt", &edit("two", "2")).await.unwrap();
+    typing.abort();
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(editor.text().ends_with("one\n2\n"), "{}", editor.text());
+}
+
 /// Something a person types while edits are made: where, and whether just before or just after one.
 #[derive(Debug, Clone)]
 struct Typing {
@@ -340,6 +372,38 @@ async fn an_acp_client_is_the_buffer() {
         ("edited", "made")
     );
     assert_eq!(fixture.bytes("a.txt"), b"saved");
+}
+
+/// An ACP client that saves what it is given as UTF-8, whatever the file was.
+struct Utf8Client;
+
+impl Editor for Utf8Client {
+    fn apply(&self, _: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
+        async { Ok(Applied::Refused("not here".to_owned())) }.boxed()
+    }
+
+    fn write<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
+        std::fs::write(path, text).unwrap();
+        async { Some(Ok(())) }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn encodings_survive_an_acp_client_that_knows_only_utf8() {
+    let fixture = Fixture::new();
+    fixture.write("utf16", b"\xff\xfea\0\n\0");
+    fixture.write("latin1", b"\xe9\n");
+    fixture.write("bom", b"\xef\xbb\xbfa\n");
+    let workspace = fixture.edited(Documents::new(Encoding::Utf16), Arc::new(Utf8Client));
+    commit(&workspace, "utf16", &edit("a", "b")).await.unwrap();
+    commit(&workspace, "latin1", &edit("é", "éé")).await.unwrap();
+    commit(&workspace, "bom", &edit("a", "b")).await.unwrap();
+    assert_eq!(fixture.bytes("utf16"), b"\xff\xfeb\0\n\0");
+    assert_eq!(fixture.bytes("latin1"), b"\xe9\xe9\n");
+    assert_eq!(fixture.bytes("bom"), b"\xef\xbb\xbfb\n");
+    let error = commit(&workspace, "latin1", &edit("éé", "漢")).await.unwrap_err();
+    assert!(matches!(error, FileError::Unencodable(..)), "{error}");
+    assert_eq!(fixture.bytes("latin1"), b"\xe9\xe9\n");
 }
 
 #[test]

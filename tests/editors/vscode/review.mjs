@@ -160,13 +160,15 @@ export function reviewChecks({ bench, model, picture }) {
     await ask({ call: { id: "call_u1", name: "edit_file", arguments: edit } }, turn[2]);
     await bench.editor.locator(".view-line", { hasText: "length < 1" }).waitFor();
     assert.ok(existsSync(join(bench.project, "src/cart.test.ts")));
-    await bench.command("tandem: Undo Last Turn");
+    await bench.goToEndOf("length < 1");
+    await bench.command("tandem: Reject Change");
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
-    await view().waitFor({ state: "detached" });
-    assert.ok(!existsSync(join(bench.project, "src/cart.test.ts")));
     await bench.command("tandem: Undo Last Turn");
+    await view().waitFor({ state: "detached" });
+    await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
+    assert.ok(!existsSync(join(bench.project, "src/cart.test.ts")));
+    await bench.command("tandem: Redo Undone Turn");
     await row("cart.test.ts").waitFor();
-    await bench.editor.locator(".view-line", { hasText: "length < 1" }).waitFor();
     await bench.command("tandem: Reject All");
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
     await view().waitFor({ state: "detached" });
@@ -196,7 +198,7 @@ export function reviewChecks({ bench, model, picture }) {
     ["review: the hunk at the cursor is rejected, what was typed stays, and the model is told", rejectHunk],
     ["review: a hunk is kept by the line above it", keepHunk],
     ["review: a created file is rejected in the view, and goes", rejectFile],
-    ["review: a whole turn is undone, brought back, and rejected", undoTurn],
+    ["review: a turn is undone after a hunk of it was rejected, redone, and rejected", undoTurn],
     ["problems that the editor shows: told after the edit that brought them, and on request", problems],
   ];
 }

@@ -37,7 +37,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     await model.state("gate:queue");
     await bench.say("Two.");
     await bench.say("Three.");
-    await waiting("Two.").getByText("waits for the end of this turn").waitFor();
+    await waiting("Two.").getByText("Queued").waitFor();
     await waiting("Three.").waitFor();
     assert.equal(await said("Two.").count(), 0);
     await model.open("queue");
@@ -63,7 +63,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     await box.fill("The second line, too.");
     await chat.getByRole("button", { name: /Send now/ }).click();
     await sayNow("And be short.");
-    await waiting("The second line, too.").getByText("is heard after the running step").waitFor();
+    await waiting("The second line, too.").getByText("Will be read after the current step").waitFor();
     await picture("steer");
     await serverIsUpToDate();
     await model.open("steer");
@@ -88,11 +88,9 @@ export function turnChecks({ bench, model, picture, typed }) {
     await sayNow("Joins.");
     await bench.say("Follows again.");
     await box.fill("A draft.");
-    await waiting("Follows again.").getByRole("button", { name: "Take back into the input" }).click();
-    await chat.locator(".notice", { hasText: "Not sent, and back in the input: Follows again." }).waitFor();
+    await waiting("Follows again.").getByRole("button", { name: "Edit" }).click();
+    await waiting("Follows again.").waitFor({ state: "detached" });
     await chat.getByRole("button", { name: "Stop" }).click();
-    await chat.locator(".notice", { hasText: "back in the input: Follows." }).waitFor();
-    await chat.locator(".notice", { hasText: "back in the input: Joins." }).waitFor();
     await bench.idle();
     const [draft, ...back] = (await box.inputValue()).split("\n\n");
     assert.equal(draft, "A draft.");

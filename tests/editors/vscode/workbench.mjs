@@ -135,12 +135,11 @@ export class Workbench {
     await keyboard.press(key);
     try {
       await this.page.locator(".quick-input-widget input[type=text]").fill(typed, { timeout: TRY_MS });
-      await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: expected }).first().waitFor({ timeout: TRY_MS });
+      await this.page.locator(".quick-input-list .monaco-list-row", { hasText: expected }).first().click({ timeout: TRY_MS });
     } catch (error) {
       await keyboard.press("Escape");
       throw error;
     }
-    await keyboard.press("Enter");
   }
 
   /** Drags the side bar's edge, for pictures one can read. */

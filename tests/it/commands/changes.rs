@@ -146,3 +146,41 @@ fn what_is_set_aside_is_numbered_and_the_person_is_told() {
     assert!(!stage.world.path().join("AGENTS.md").exists());
     assert!(stage.told()[0].contains("that is now AGENTS.md.held-2"), "{:?}", stage.told());
 }
+
+#[cfg(unix)]
+#[test]
+fn what_a_command_changed_is_undone_and_redone_also_after_a_restart() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let stage = Stage::new(Level::Best, &[run("rm -rf *; echo new > c; chmod 600 .hidden")]);
+    let path = stage.world.path();
+    stage.world.write("a", "one\n");
+    stage.world.write("dir/b", "two\n");
+    stage.world.write(".hidden", "x");
+    std::fs::write(path.join("bytes"), b"\0\xff").unwrap();
+    std::fs::set_permissions(path.join("dir/b"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mode = |name: &str| path.join(name).metadata().unwrap().permissions().mode() & 0o777;
+    let hidden = mode(".hidden");
+    let is_undone = |world: &World| {
+        assert_eq!((world.read("a"), world.read("dir/b"), mode("dir/b")), ("one\n".into(), "two\n".into(), 0o755));
+        assert_eq!((std::fs::read(path.join("bytes")).unwrap(), mode(".hidden")), (b"\0\xff".to_vec(), hidden));
+        assert!(!path.join("c").exists());
+    };
+    let mut client = stage.client();
+    let session = automatic(&mut client, &stage);
+    let prompt = client.prompt(&session, "go");
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    assert!(!path.join("dir").exists() && path.join("c").exists());
+    let review = |client: &mut Client, action: &str| {
+        let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": action }));
+        assert_eq!(answer["result"]["left"], json!([]), "{answer}");
+    };
+    review(&mut client, "undo");
+    is_undone(&stage.world);
+    review(&mut client, "redo");
+    assert!(!path.join("dir").exists() && !path.join("bytes").exists() && path.join("c").exists());
+    client.end();
+    let mut client = stage.client();
+    client.call("session/load", json!({ "sessionId": session, "cwd": path, "mcpServers": [] }));
+    review(&mut client, "undo");
+    is_undone(&stage.world);
+}

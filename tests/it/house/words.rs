@@ -5,10 +5,11 @@ use std::path::Path;
 /// A retired term where it still stands: `file:line: term`.
 pub fn retired(file: &str, text: &str, terms: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
+    let terms: Vec<_> = terms.iter().map(|term| (term, format!(" {term} "))).collect();
     for (index, line) in text.lines().enumerate() {
         let line = words(line);
-        for term in terms {
-            if line.contains(&format!(" {term} ")) {
+        for (term, word) in &terms {
+            if line.contains(word.as_str()) {
                 found.push(format!("{file}:{}: {term}", index + 1));
             }
         }

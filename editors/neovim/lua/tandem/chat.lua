@@ -275,6 +275,13 @@ function Chat:hide(row)
   api.nvim_buf_set_extmark(self.buf, decor, row, 0, options)
 end
 
+--- The cells of a line, where the chat is shown.
+---@return integer?
+function Chat:width()
+  local win = vim.fn.win_findbuf(self.buf)[1]
+  return win and api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff
+end
+
 ---@param drawn tandem.DrawnTool
 function Chat:draw_tool(drawn)
   local question = self.question
@@ -286,7 +293,7 @@ function Chat:draw_tool(drawn)
     drawn.block = self.text:add({ '' }, { gap = not self.after_tool })
     self.after_tool = true
   end
-  local rendered = render.tool(drawn.call, asked and question.options or nil)
+  local rendered = render.tool(drawn.call, asked and question.options or nil, self:width())
   rendered.marks[1].status = drawn.call.status or 'pending'
   self:draw(drawn.block, rendered)
 end

@@ -3,7 +3,7 @@
 local M = {}
 
 ---@class tandem.Config.Chat
----@field position 'right'|'left'|'bottom'|'top' where the chat window opens
+---@field position 'right'|'left'|'bottom'|'top'|'float'|'tab' where the chat window opens
 ---@field size number a share of the editor below 1, else columns or rows
 ---@field auto_open boolean open the chat window (never entering it) when a question is asked
 
@@ -82,7 +82,7 @@ local schema = {
   permission = { one_of('auto', 'chat') },
   chat = {
     keys = {
-      position = { one_of('right', 'left', 'bottom', 'top') },
+      position = { one_of('right', 'left', 'bottom', 'top', 'float', 'tab') },
       size = {
         'a number above 0',
         function(value)

@@ -172,16 +172,43 @@ local function add_question(out, options)
   end
 end
 
+---@param pieces { [1]: string }[]
+---@return integer cells
+local function width_of(pieces)
+  local width = 0
+  for _, piece in ipairs(pieces) do
+    width = width + vim.fn.strdisplaywidth(piece[1])
+  end
+  return width
+end
+
+---@param text string
+---@param cells integer
+---@return string
+local function cut(text, cells)
+  if vim.fn.strdisplaywidth(text) <= cells then
+    return text
+  end
+  while text ~= '' and vim.fn.strdisplaywidth(text) > cells - 1 do
+    text = vim.fn.strcharpart(text, 0, vim.fn.strchars(text) - 1)
+  end
+  return text .. '…'
+end
+
 --- A tool call: its title, then its diffs (folded once they are settled) or its output (folded, unless the call failed),
 --- then the question whether it may run.
 ---@param call tandem.ToolCall
 ---@param options? tandem.PermissionOption[] when it is being asked for
+---@param width? integer cells of a line: a closed fold shows one, which must not hide what stands behind the title
 ---@return tandem.Rendered
-function M.tool(call, options)
+function M.tool(call, options, width)
   local live = call.kind == 'execute' and call.status == 'in_progress'
   local body, summary = tool_body(call.content or {}, call.status, live, options ~= nil)
   local title = (call.title or call.kind or 'tool'):gsub('%s+', ' ')
   local out = { lines = {}, marks = {}, fold = body.fold } ---@type tandem.Rendered
+  if out.fold and width then
+    title = cut(title, width - width_of(summary))
+  end
   add_line(out, vim.list_extend({ { title, 'TandemTool' } }, summary))
   vim.list_extend(out.lines, body.lines)
   for _, mark in ipairs(body.marks) do

@@ -197,6 +197,18 @@ end
 ---@return vim.api.keyset.win_config
 local function placement()
   local chat = config.get().chat
+  if chat.position == 'float' then
+    local width = math.floor(chat.size < 1 and vim.o.columns * math.max(chat.size, 0.6) or chat.size)
+    local height = math.floor(vim.o.lines * 0.8)
+    return {
+      relative = 'editor',
+      width = math.min(width, vim.o.columns - 4),
+      height = height,
+      row = math.floor((vim.o.lines - height) / 2) - 1,
+      col = math.floor((vim.o.columns - math.min(width, vim.o.columns - 4)) / 2),
+      border = 'rounded',
+    }
+  end
   local beside = is_beside()
   local total = beside and vim.o.columns or vim.o.lines
   local size = math.floor(chat.size < 1 and total * chat.size or chat.size)
@@ -205,11 +217,28 @@ local function placement()
 end
 
 ---@param buf integer
----@return integer? win the window of this tab page that shows the buffer
+---@return integer? win the window that shows the buffer: of this tab page, unless the chat has one of its own
 function M.find(buf)
-  return vim.iter(api.nvim_tabpage_list_wins(0)):find(function(win)
+  local wins = config.get().chat.position == 'tab' and api.nvim_list_wins() or api.nvim_tabpage_list_wins(0)
+  return vim.iter(wins):find(function(win)
     return api.nvim_win_get_buf(win) == buf
   end)
+end
+
+--- A window where the settings want it; the cursor stays.
+---@param buf integer
+---@return integer win
+local function open_window(buf)
+  if config.get().chat.position ~= 'tab' then
+    return api.nvim_open_win(buf, false, placement())
+  end
+  local here = api.nvim_get_current_win()
+  vim.cmd('tab split')
+  local win = api.nvim_get_current_win()
+  vim.wo[win].winfixbuf = false
+  api.nvim_win_set_buf(win, buf)
+  api.nvim_set_current_win(here)
+  return win
 end
 
 --- Shows the chat.
@@ -220,7 +249,7 @@ function M.open(buf, focus)
   if not win and vim.fn.getcmdwintype() ~= '' then
     return -- no window can be opened from the command-line window
   elseif not win then
-    win = api.nvim_open_win(buf, false, placement())
+    win = open_window(buf)
     for option, value in pairs(window_options) do
       vim.wo[win][0][option] = value
     end

@@ -482,6 +482,7 @@
 ---@field turns wire.ReviewedTurn[] Turns of which something is still there, the oldest first.
 ---@field message? string What was done, for people.
 ---@field left wire.Left[] What `undo`, `redo` or `restore` could not change.
+---@field cutFrom? integer The first turn that `restore` cut off the conversation: `undo` brings it back until the next prompt.
 
 ---What is still there of a turn's changes of a file.
 ---@class wire.ReviewedFile

@@ -1,0 +1,69 @@
+/** What the buttons of a code block do. A model wrote the text, so nothing runs, and no file changes, without the person. */
+import { env, l10n, window } from "vscode";
+import { currentEditor, fileAttachment } from "./context";
+import type { CodeAction } from "./messages";
+import { visible } from "./safe";
+import type { Session } from "./session";
+
+interface Code {
+  readonly action: CodeAction;
+  readonly text: string;
+  readonly language: string;
+}
+
+export async function useCode({ action, text, language }: Code, session: Session): Promise<void> {
+  switch (action) {
+    case "copy":
+      return env.clipboard.writeText(text);
+    case "insert":
+      return insert(text);
+    case "apply":
+      return apply(text, language, session);
+    case "run":
+      return run(text);
+  }
+}
+
+/** In place of the selection; one undo step. */
+async function insert(text: string): Promise<void> {
+  const editor = currentEditor();
+  if (editor === undefined) {
+    void window.showInformationMessage(l10n.t("Open a file to insert the code into."));
+    return;
+  }
+  await editor.edit((edit) => edit.replace(editor.selection, text.replace(/\n$/, "")));
+  await window.showTextDocument(editor.document, editor.viewColumn);
+}
+
+/** The model puts it where it belongs, as an edit that is asked about and reviewed like any other. */
+async function apply(text: string, language: string, session: Session): Promise<void> {
+  const editor = currentEditor();
+  if (editor === undefined) {
+    void window.showInformationMessage(l10n.t("Open the file to apply the code to."));
+    return;
+  }
+  const attachment = fileAttachment(editor.document);
+  const fence = "`".repeat(Math.max(3, ...(text.match(/`+/g) ?? []).map(({ length }) => length + 1)));
+  const words = l10n.t("Apply this code to {0}, and change nothing else:", attachment.label);
+  await session.prompt({ text: `${words}\n\n${fence}${language}\n${text.trimEnd()}\n${fence}`, attachments: [attachment] });
+}
+
+/** One line is typed and waits for Enter; several would run one after the other, so they are shown first. */
+async function run(text: string): Promise<void> {
+  const command = text.trimEnd();
+  const isSeveral = command.includes("\n");
+  if (isSeveral || visible(command) !== command) {
+    const yes = l10n.t("Run");
+    const picked = await window.showWarningMessage(
+      l10n.t("Run these lines in the terminal?"),
+      { modal: true, detail: visible(command) },
+      yes,
+    );
+    if (picked !== yes) {
+      return;
+    }
+  }
+  const terminal = window.activeTerminal ?? window.createTerminal("tandem");
+  terminal.show();
+  terminal.sendText(command, isSeveral);
+}

@@ -1,0 +1,278 @@
+/**
+ * The conversations of this window: one is shown, others may run behind it. Which they are is remembered for the next time the window is loaded.
+ * Invariant: there is always one that is shown.
+ */
+import { type Disposable, EventEmitter, l10n, type Memento } from "vscode";
+import { failure } from "./failure";
+import type { ConversationLabel } from "./messages";
+import * as protocol from "./protocol";
+import { cancelled } from "./questions";
+import { folder, type Server } from "./server";
+import { Session, type SessionEvent } from "./session";
+import type { Ids } from "./transcript";
+
+const OPEN = "tandem.conversations";
+const NAMES = "tandem.names";
+/** So many stay open; the one not used the longest is closed then, and stays saved. */
+const MAX_OPEN = 8;
+
+interface Remembered {
+  readonly current?: string;
+  readonly open: readonly { readonly id: string; readonly title: string }[];
+  /** There was something to review. */
+  readonly pending?: boolean;
+}
+
+/** An open conversation; one of before the window was loaded has no session until it is shown. */
+interface Open {
+  session?: Session;
+  readonly id?: string;
+  readonly title: string;
+  /** Its turn ended while another one was shown. */
+  isNews: boolean;
+}
+
+export class Conversations implements Disposable {
+  current: Session;
+  /** In the order in which they were opened. */
+  private open: Open[];
+  private readonly ids: Ids = { next: 1 };
+  private readonly happened = new EventEmitter<SessionEvent>();
+  private readonly elsewhere = new EventEmitter<void>();
+  private readonly switched = new EventEmitter<void>();
+  /** Of the conversation that is shown. */
+  readonly onEvent = this.happened.event;
+  /** A conversation that is not shown changed its state. */
+  readonly onElsewhere = this.elsewhere.event;
+  /** Another conversation is shown. */
+  readonly onSwitch = this.switched.event;
+  private restored: Promise<void> | undefined;
+  private switching: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly server: Server,
+    private readonly memory: Memento,
+  ) {
+    this.current = this.begin();
+    this.open = [{ session: this.current, title: "", isNews: false }];
+    server.askPermission = (params, token) => this.find(params.sessionId)?.askPermission(params, token) ?? Promise.resolve(cancelled);
+  }
+
+  /** Whether the window was left with changes to review. */
+  get hadPending(): boolean {
+    return this.remembered().pending === true;
+  }
+
+  /** How many wait for an answer. */
+  get asking(): number {
+    return this.sessions().filter(({ questions }) => questions.areOpen).length;
+  }
+
+  get isRunning(): boolean {
+    return this.sessions().some((session) => session.isRunning);
+  }
+
+  get labels(): ConversationLabel[] {
+    return this.open.map(({ session, title, isNews }) => ({
+      title: this.nameOf(session?.current) ?? (session?.title || title),
+      isCurrent: session === this.current,
+      state: stateOf(session, isNews),
+    }));
+  }
+
+  /** The first time: what was open before the window was loaded. Then, and always: starts the server and the session. */
+  async start(): Promise<void> {
+    this.restored ??= this.restore();
+    await this.restored;
+    await this.current.open();
+  }
+
+  /** A fresh conversation; the others go on. */
+  async renew(): Promise<void> {
+    await this.switching;
+    if (!this.current.transcript.isEmpty) {
+      const session = this.begin();
+      this.open.push({ session, title: "", isNews: false });
+      this.show(session);
+    }
+    await this.current.open();
+  }
+
+  /** Shows an open conversation, by its place. */
+  async select(index: number): Promise<void> {
+    const one = this.open[index];
+    if (one?.session !== undefined) {
+      one.isNews = false;
+      this.show(one.session);
+    } else if (one?.id !== undefined) {
+      await this.load(one.id);
+    }
+  }
+
+  /** Shows a saved conversation and goes on with it; the one that is shown stays where the other cannot be had. */
+  async load(sessionId: string): Promise<void> {
+    this.switching = this.switching.then(() => this.replace(sessionId));
+    await this.switching;
+  }
+
+  async closeAt(index: number): Promise<void> {
+    const [one] = this.open.splice(index, 1);
+    if (one?.session === this.current) {
+      const session = this.sessions().at(-1) ?? this.begin();
+      if (!this.sessions().includes(session)) {
+        this.open.push({ session, title: "", isNews: false });
+      }
+      this.show(session);
+      void session.open();
+    }
+    await one?.session?.close();
+    this.remember();
+    this.elsewhere.fire();
+  }
+
+  /** The other conversations of this folder that were saved, the last used first. */
+  async saved(): Promise<readonly protocol.SavedSession[]> {
+    const { sessions } = await this.server.request(protocol.listSessions, { cwd: folder() });
+    return sessions.map((one) => ({ ...one, title: this.nameOf(one.sessionId) ?? one.title ?? null }));
+  }
+
+  /** Removes a saved conversation for good. */
+  async delete(sessionId: string): Promise<void> {
+    const index = this.open.findIndex(({ session, id }) => (session?.current ?? id) === sessionId);
+    if (index >= 0) {
+      await this.closeAt(index);
+    }
+    await this.server.request(protocol.deleteSession, { sessionId });
+    await this.rename(sessionId, "");
+  }
+
+  /** Gives a conversation a name of the person's own; an empty one takes it away. */
+  async rename(sessionId: string, name: string): Promise<void> {
+    const { [sessionId]: _, ...others } = this.memory.get<Record<string, string>>(NAMES, {});
+    await this.memory.update(NAMES, name === "" ? others : { ...others, [sessionId]: name });
+    this.elsewhere.fire();
+  }
+
+  /** The server starts afresh, with the settings as they are now. */
+  async restart(goesOn = true): Promise<void> {
+    await this.server.stop();
+    await Promise.all(
+      this.sessions().map((session) => (session === this.current || !session.transcript.isEmpty ? session.reopen(goesOn) : undefined)),
+    );
+  }
+
+  /** Remembers what is open, and whether there is something to review. */
+  remember(pending = this.remembered().pending ?? false): void {
+    const open = this.open.flatMap(({ session, id, title }) => {
+      const known = session === undefined ? id : session.transcript.isEmpty ? undefined : session.savedId;
+      return known === undefined ? [] : [{ id: known, title: (session?.title || title).slice(0, 200) }];
+    });
+    const current = this.current.transcript.isEmpty ? undefined : this.current.savedId;
+    void this.memory.update(OPEN, { open, pending, ...(current !== undefined && { current }) } satisfies Remembered);
+  }
+
+  dispose(): void {
+    this.sessions().forEach((session) => session.dispose());
+    this.happened.dispose();
+    this.elsewhere.dispose();
+    this.switched.dispose();
+  }
+
+  private async restore(): Promise<void> {
+    const { current, open } = this.remembered();
+    this.open.unshift(...open.map(({ id, title }) => ({ id, title, isNews: false })));
+    if (current !== undefined) {
+      await this.load(current);
+    }
+  }
+
+  private async replace(sessionId: string): Promise<void> {
+    const known = this.open.find(({ session, id }) => (session?.savedId ?? id) === sessionId);
+    if (known?.session !== undefined) {
+      this.show(known.session);
+      return;
+    }
+    const session = this.begin();
+    try {
+      await session.load(sessionId);
+    } catch (error) {
+      session.dispose();
+      this.open = this.open.filter((one) => one !== known);
+      this.current.transcript.notice(l10n.t("The session could not be opened: {0}", failure(error).text));
+      this.happened.fire({ type: "changed" });
+      return;
+    }
+    if (known !== undefined) {
+      known.session = session;
+    } else {
+      this.open.push({ session, title: "", isNews: false });
+    }
+    this.show(session);
+  }
+
+  private begin(): Session {
+    const session = new Session(this.server, this.ids);
+    session.onEvent((event) => this.hear(session, event));
+    return session;
+  }
+
+  private hear(session: Session, event: SessionEvent): void {
+    if (event.type === "ended" || event.type === "takenUp") {
+      this.remember();
+    }
+    if (session === this.current) {
+      this.happened.fire(event);
+      return;
+    }
+    const one = this.open.find((other) => other.session === session);
+    if (event.type === "ended" && one !== undefined) {
+      one.isNews = true;
+    }
+    if (event.type === "asked") {
+      this.happened.fire(event); // a request of any conversation is announced
+    }
+    if (event.type !== "grew") {
+      this.elsewhere.fire();
+    }
+  }
+
+  private show(session: Session): void {
+    const before = this.current;
+    this.current = session;
+    this.open = this.open.filter(({ session: other }) => other === session || other !== before || !before.transcript.isEmpty);
+    this.closeOldest();
+    this.remember();
+    this.switched.fire();
+  }
+
+  private closeOldest(): void {
+    const idle = this.open.find(({ session }) => session !== this.current && session?.isRunning !== true);
+    if (this.open.length > MAX_OPEN && idle !== undefined) {
+      this.open = this.open.filter((one) => one !== idle);
+      void idle.session?.close();
+    }
+  }
+
+  private find(sessionId: string): Session | undefined {
+    return this.sessions().find(({ current }) => current === sessionId);
+  }
+
+  private sessions(): Session[] {
+    return this.open.flatMap(({ session }) => session ?? []);
+  }
+
+  private nameOf(sessionId: string | undefined): string | undefined {
+    return sessionId === undefined ? undefined : this.memory.get<Record<string, string>>(NAMES, {})[sessionId];
+  }
+
+  private remembered(): Remembered {
+    return this.memory.get<Remembered>(OPEN, { open: [] });
+  }
+}
+
+function stateOf(session: Session | undefined, isNews: boolean): ConversationLabel["state"] {
+  if (session?.questions.areOpen === true) {
+    return "asks";
+  }
+  return session?.isRunning === true ? "running" : isNews ? "done" : "idle";
+}

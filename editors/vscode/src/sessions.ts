@@ -1,0 +1,75 @@
+/** The saved conversations of this folder: open, rename, delete; and the one that is shown, as a text to keep. */
+import { type Disposable, l10n, type QuickPick, type QuickPickItem, ThemeIcon, window, workspace } from "vscode";
+import type { ChatView } from "./chat";
+import type { Conversations } from "./conversations";
+import type { SavedSession } from "./protocol";
+
+interface Entry extends QuickPickItem {
+  readonly sessionId: string;
+}
+
+const rename = { iconPath: new ThemeIcon("edit"), tooltip: l10n.t("Rename") };
+const remove = { iconPath: new ThemeIcon("trash"), tooltip: l10n.t("Delete") };
+
+/** Lets the person choose a conversation to resume, whichever editor it began in. */
+export async function openSession(conversations: Conversations, chat: ChatView): Promise<void> {
+  const list = window.createQuickPick<Entry>();
+  list.title = l10n.t("tandem: Open Session");
+  list.placeholder = l10n.t("Resume a session");
+  list.matchOnDescription = true;
+  const subscriptions: Disposable[] = [
+    list,
+    list.onDidTriggerItemButton(
+      ({ item, button }) => void (button === rename ? renameSession(conversations, item) : deleteSession(conversations, item)),
+    ),
+    list.onDidHide(() => subscriptions.forEach((subscription) => void subscription.dispose())),
+    list.onDidAccept(() => {
+      const [picked] = list.selectedItems;
+      list.hide();
+      void (picked && show(conversations, chat, picked));
+    }),
+  ];
+  await fill(list, conversations);
+}
+
+async function fill(list: QuickPick<Entry>, conversations: Conversations): Promise<void> {
+  list.busy = true;
+  list.show();
+  await conversations.start();
+  const saved = await conversations.saved();
+  list.items = saved.map((one) => entry(one, one.sessionId === conversations.current.current));
+  list.busy = false;
+}
+
+function entry({ sessionId, title, updatedAt }: SavedSession, isCurrent: boolean): Entry {
+  const when = updatedAt == null ? "" : new Date(updatedAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  const description = isCurrent ? l10n.t("{0}, open", when) : when;
+  return { sessionId, label: title || sessionId, description, buttons: [rename, remove] };
+}
+
+async function show(conversations: Conversations, chat: ChatView, { sessionId }: Entry): Promise<void> {
+  await chat.reveal();
+  await conversations.load(sessionId);
+}
+
+async function renameSession(conversations: Conversations, { sessionId, label }: Entry): Promise<void> {
+  const name = await window.showInputBox({ title: l10n.t("tandem: Rename Session"), value: label });
+  if (name !== undefined) {
+    await conversations.rename(sessionId, name.trim());
+  }
+}
+
+async function deleteSession(conversations: Conversations, { sessionId, label }: Entry): Promise<void> {
+  const yes = l10n.t("Delete");
+  const detail = l10n.t("Its messages and what could be undone are deleted. This cannot be undone.");
+  const picked = await window.showWarningMessage(l10n.t("Delete the session \u201c{0}\u201d?", label), { modal: true, detail }, yes);
+  if (picked === yes) {
+    await conversations.delete(sessionId);
+  }
+}
+
+/** Opens the conversation as Markdown, to save or copy. */
+export async function exportSession({ current }: Conversations): Promise<void> {
+  const document = await workspace.openTextDocument({ language: "markdown", content: current.transcript.markdown() });
+  await window.showTextDocument(document);
+}

@@ -1,0 +1,54 @@
+/** What the setup form asks and saves. The key goes to the secret store under its provider's name, and nowhere else. */
+import { ConfigurationTarget, workspace } from "vscode";
+import { failure } from "./failure";
+import type { Setup, ToView } from "./messages";
+import * as protocol from "./protocol";
+import type { Server } from "./server";
+
+/** An endpoint that no provider of the table stands for. */
+const CUSTOM = "custom";
+
+export class SetUp {
+  constructor(
+    private readonly server: Server,
+    private readonly post: (message: ToView) => void,
+  ) {}
+
+  async open(): Promise<void> {
+    const { providers } = await this.server.request(protocol.providers, {});
+    this.post({ type: "setup", providers });
+  }
+
+  async models(request: number, { provider, apiKey, baseUrl }: Setup): Promise<void> {
+    try {
+      const { models } = await this.server.request(protocol.models, { provider, ...given({ apiKey, baseUrl }) });
+      this.post({ type: "setupModels", request, models });
+    } catch (error) {
+      this.post({ type: "setupModels", request, models: [], problem: failure(error).text });
+    }
+  }
+
+  async check(request: number, { provider, model, apiKey, baseUrl }: Setup): Promise<void> {
+    try {
+      const { findings } = await this.server.request(protocol.check, { provider, model, ...given({ apiKey, baseUrl }) });
+      this.post({ type: "setupChecked", request, findings });
+    } catch (error) {
+      this.post({ type: "setupChecked", request, findings: [], problem: failure(error).text });
+    }
+  }
+
+  /** The settings of the machine where the files are; changing them starts the server anew. */
+  async save({ provider, model, apiKey, baseUrl }: Setup): Promise<void> {
+    const settings = workspace.getConfiguration("tandem");
+    if (apiKey !== "") {
+      await this.server.setApiKey(provider, apiKey);
+    }
+    await settings.update("baseUrl", baseUrl, ConfigurationTarget.Global);
+    await settings.update("model", provider === CUSTOM ? model : `${provider}/${model}`, ConfigurationTarget.Global);
+  }
+}
+
+/** Without what was left empty. */
+function given(fields: { apiKey: string; baseUrl: string }): { apiKey?: string; baseUrl?: string } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
+}

@@ -1,0 +1,32 @@
+/** Tells those who hear the screen what is new, once a message: an answer when it is complete, what failed, and what is asked, at once. */
+import type { Item } from "../src/messages";
+import { visible } from "../src/safe";
+import { h } from "./dom";
+import { t } from "./words";
+
+/** More is for reading. */
+const MAX = 1500;
+
+const polite = h("div", { class: "hidden-text", role: "status" });
+const urgent = h("div", { class: "hidden-text", role: "alert" });
+export const announcements = h("div", {}, polite, urgent);
+
+/** `before` is what the item was, if it was there. */
+export function announce(item: Item, before: Item | undefined): void {
+  switch (item.kind) {
+    case "answer":
+      return item.done && !(before?.kind === "answer" && before.done) ? say(polite, item.text) : undefined;
+    case "notice":
+      return before === undefined ? say(polite, item.text) : undefined;
+    case "error":
+      return before === undefined ? say(urgent, item.text) : undefined;
+    case "tool": {
+      const isNew = item.question !== undefined && !(before?.kind === "tool" && before.question !== undefined);
+      return isNew ? say(urgent, t("tandem asks for permission: {0}", item.title)) : undefined;
+    }
+  }
+}
+
+function say(region: HTMLElement, text: string): void {
+  region.textContent = visible(text.length > MAX ? `${text.slice(0, MAX)}…` : text);
+}

@@ -1,0 +1,78 @@
+/** Code blocks of answers: they are colored when they are near the window, and their buttons do something with their text. */
+import type { CodeAction } from "../src/messages";
+import type { Send } from "./items";
+import { boxes } from "./markdown";
+import { t } from "./words";
+
+/** Beyond this a block stays plain: coloring it would be seen as a pause. */
+const MAX = 40_000;
+
+type Highlight = (code: string, language: string) => string | undefined;
+const page = globalThis as { highlightCode?: Highlight };
+const script = document.currentScript as HTMLScriptElement | null;
+let loading: Promise<Highlight | undefined> | undefined;
+
+const near = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) {
+        near.unobserve(target);
+        void color(target as HTMLElement);
+      }
+    }
+  },
+  { rootMargin: "50% 0px" },
+);
+
+/** Takes up the finished blocks in an element. */
+export function finishCode(within: Element): void {
+  for (const block of within.querySelectorAll<HTMLElement>(".code:not([data-finished])")) {
+    block.dataset["finished"] = "";
+    if (block.dataset["language"] !== "") {
+      near.observe(block);
+    }
+  }
+}
+
+/** Does what the button that was clicked is for. */
+export function codeClicked(target: HTMLElement, send: Send): void {
+  const button = target.closest<HTMLElement>("[data-code]");
+  const block = button?.closest<HTMLElement>(".code");
+  const text = block?.querySelector("code")?.textContent;
+  if (button == null || block == null || text == null) {
+    return;
+  }
+  const action = button.dataset["code"] as CodeAction;
+  send({ type: "code", action, text, language: block.dataset["language"] ?? "" });
+  if (action === "copy") {
+    button.textContent = t("Copied");
+    setTimeout(() => (button.textContent = t("Copy")), 1500);
+  }
+}
+
+async function color(block: HTMLElement): Promise<void> {
+  const code = block.querySelector("code");
+  const text = code?.textContent ?? "";
+  if (code === null || text.length > MAX) {
+    return;
+  }
+  loading ??= load();
+  const highlight = await loading;
+  requestIdleCallback(() => {
+    const markup = highlight?.(text, (block.dataset["language"] ?? "").toLowerCase());
+    if (markup !== undefined) {
+      code.innerHTML = boxes(markup);
+    }
+  });
+}
+
+function load(): Promise<Highlight | undefined> {
+  return new Promise((resolve) => {
+    const element = document.createElement("script");
+    element.nonce = script?.nonce ?? "";
+    element.src = (script?.src ?? "").replace("webview.js", "highlight.js");
+    element.onload = () => resolve(page.highlightCode);
+    element.onerror = () => resolve(undefined);
+    document.head.append(element);
+  });
+}

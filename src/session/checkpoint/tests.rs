@@ -1,0 +1,374 @@
+//! Undoing and redoing what tools and commands of turns did, with a person who types in between.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests play commands and a person, and look at the files themselves"
+)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::prelude::{Just, ProptestConfig, any, prop_oneof};
+use proptest::strategy::Strategy;
+use proptest::test_runner::TestRunner;
+
+use super::*;
+use crate::tools::FileDiff;
+use crate::workspace::change_set::Entry as State;
+use crate::workspace::snapshot::Snapshots;
+use crate::workspace::{Documents, NoEditor, Replacement, Root, Workspace};
+
+fn diff(old_text: Option<&str>, new_text: &str) -> FileDiff {
+    FileDiff { path: "/w/a".into(), old_text: old_text.map(Into::into), new_text: new_text.into() }
+}
+
+#[test]
+fn changes_of_a_file_become_one_without_what_was_typed_between() {
+    let check = |first: FileDiff, second: FileDiff, expected: Option<FileDiff>| {
+        assert_eq!(Change::of(&first).then(Change::of(&second)), expected.as_ref().map(Change::of));
+    };
+    check(diff(Some("a\n"), "b\n"), diff(Some("b\n"), "c\n"), Some(diff(Some("a\n"), "c\n")));
+    check(diff(Some("a\n"), "b\n"), diff(Some("b\n"), "a\n"), None);
+    check(diff(None, "b\n"), diff(Some("b\n"), "c\n"), Some(diff(None, "c\n")));
+    check(diff(Some("a\n"), ""), diff(None, "c\n"), Some(diff(Some("a\n"), "c\n")));
+    let (typed, then) = ("b\n1\nmine\n", "b\n2\nmine\n");
+    check(diff(Some("a\n1\n2\n"), "b\n1\n2\n"), diff(Some(typed), then), Some(diff(Some("a\n1\nmine\n"), then)));
+    check(diff(Some("a\n"), "b\n"), diff(Some("mine\n"), "c\n"), Some(diff(Some("mine\n"), "c\n")));
+    let created = Change { before: "mine\n".into(), ..Change::of(&diff(None, "c\nmine\n")) };
+    assert_eq!(Change::of(&diff(None, "b\n")).then(Change::of(&diff(Some("b\nmine\n"), "c\nmine\n"))), Some(created));
+}
+
+#[tokio::test]
+async fn a_turn_is_one_entry_and_nothing_is_none() {
+    let (undoable, watched) = watch::channel(Undoable::default());
+    let mut checkpoints = Checkpoints::new(None, undoable);
+    checkpoints.record("s", 1, &[diff(Some("a"), "a")], None).await;
+    assert_eq!(*watched.borrow(), Undoable::default());
+    checkpoints.record("s", 1, &[diff(Some("a"), "b")], None).await;
+    checkpoints.record("s", 1, &[diff(Some("b"), "c")], None).await;
+    checkpoints.record("s", 2, &[diff(Some("c"), "d")], None).await;
+    assert_eq!(checkpoints.entries.len(), 2);
+    assert_eq!(checkpoints.entries[0].changes, [Change::of(&diff(Some("a"), "c"))]);
+    assert!(watched.borrow().undo.is_some() && watched.borrow().redo.is_none());
+}
+
+/// A workspace with turns, tools and commands.
+struct Fixture {
+    folder: tempfile::TempDir,
+    workspace: Workspace,
+    snapshots: Snapshots,
+    checkpoints: Checkpoints,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        for name in ["ws", "copies"] {
+            std::fs::create_dir(path.join(name)).unwrap();
+        }
+        let root = Arc::new(Root::open(&path.join("ws")).unwrap());
+        let documents = Documents::new(crate::text::Encoding::Utf16);
+        let workspace = Workspace::new(vec![Arc::clone(&root)], documents, Arc::new(NoEditor));
+        let snapshots = Snapshots::new(vec![root], &path.join("copies"), &[]).unwrap();
+        let checkpoints = Checkpoints::new(Some(path.join("state")), watch::channel(Undoable::default()).0);
+        Self { folder, workspace, snapshots, checkpoints }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("ws").join(name)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        std::fs::write(self.path(name), bytes).unwrap();
+    }
+
+    /// A command of a turn, which does `what`.
+    async fn command(&mut self, turn: u64, what: impl FnOnce(&Self)) {
+        self.snapshots.look();
+        what(self);
+        let changes = self.snapshots.look();
+        self.snapshots.publish(&changes, &self.folder.path().join("state")).unwrap();
+        let text = |state: &State| match state {
+            State::Absent => Some(None),
+            state => self.snapshots.text(state, 1 << 20).map(Some),
+        };
+        let diff = |change: &EntryChange| {
+            let (old_text, new_text) = (text(&change.before)?, text(&change.after)?);
+            (old_text.is_some() || new_text.is_some()).then(|| FileDiff {
+                path: change.path.clone(),
+                old_text,
+                new_text: new_text.unwrap_or_default(),
+            })
+        };
+        let diffs: Vec<_> = changes.files.iter().filter_map(diff).collect();
+        assert_eq!(self.checkpoints.record("s", turn, &diffs, Some(&changes)).await, None);
+    }
+
+    /// A tool of a turn that writes a file.
+    async fn tool(&mut self, turn: u64, name: &str, change: crate::workspace::Change) -> bool {
+        let path = self.workspace.resolve(name).unwrap();
+        let _known = self.workspace.read(&path).await;
+        let Ok(done) = self.workspace.commit(&path, &change).await else { return false };
+        let diff = FileDiff { path: path.absolute(), old_text: done.old_text, new_text: done.new_text };
+        assert_eq!(self.checkpoints.record("s", turn, &[diff], None).await, None);
+        true
+    }
+
+    async fn undo(&mut self) -> Result<Reviewed, ReviewError> {
+        self.checkpoints.review(&self.workspace, Review::Undo(None)).await
+    }
+
+    async fn redo(&mut self) -> Result<Reviewed, ReviewError> {
+        self.checkpoints.review(&self.workspace, Review::Redo(None)).await
+    }
+
+    /// Everything in the workspace, byte for byte, with modes and links.
+    fn tree(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+        let mut tree = BTreeMap::new();
+        let mut folders = vec![self.path("")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let found = path.symlink_metadata().unwrap();
+                let bytes = if found.is_symlink() {
+                    path.read_link().unwrap().into_os_string().into_encoded_bytes()
+                } else if found.is_dir() {
+                    folders.push(path.clone());
+                    Vec::new()
+                } else {
+                    std::fs::read(&path).unwrap()
+                };
+                tree.insert(path, (mode(&found), bytes));
+            }
+        }
+        tree
+    }
+}
+
+#[cfg(unix)]
+fn mode(found: &std::fs::Metadata) -> u32 {
+    std::os::unix::fs::MetadataExt::mode(found)
+}
+
+#[cfg(not(unix))]
+fn mode(_: &std::fs::Metadata) -> u32 {
+    0
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn whole(text: &str) -> crate::workspace::Change {
+    crate::workspace::Change::Write(text.to_owned())
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_a_command_did_is_undone_byte_for_byte_and_redone() {
+    let mut fixture = Fixture::new();
+    fixture.write("a.txt", b"one\n");
+    fixture.write("b.bin", b"\0\xff");
+    fixture.write("utf16.txt", b"\xff\xfea\0\n\0");
+    fixture.write("dir/c.txt", b"c\n");
+    fixture.write("run.sh", b"#!/bin/sh\n");
+    std::os::unix::fs::symlink("a.txt", fixture.path("link")).unwrap();
+    let before = fixture.tree();
+    fixture
+        .command(1, |fixture| {
+            fixture.write("a.txt", b"two\n");
+            fixture.write("b.bin", b"\0\xfe\xfe");
+            std::fs::remove_file(fixture.path("utf16.txt")).unwrap();
+            std::fs::rename(fixture.path("dir"), fixture.path("moved")).unwrap();
+            set_mode(&fixture.path("run.sh"), 0o755);
+            std::fs::remove_file(fixture.path("link")).unwrap();
+            std::os::unix::fs::symlink("b.bin", fixture.path("link")).unwrap();
+            fixture.write("new/deep/file", b"\0new");
+        })
+        .await;
+    let after = fixture.tree();
+    let undone = fixture.undo().await.unwrap();
+    assert_eq!((fixture.tree(), undone.left), (before.clone(), Vec::new()));
+    let redone = fixture.redo().await.unwrap();
+    assert_eq!((fixture.tree(), redone.left), (after, Vec::new()));
+    fixture.undo().await.unwrap();
+    assert_eq!(fixture.tree(), before);
+}
+
+#[tokio::test]
+async fn tools_and_commands_of_a_turn_on_one_file_are_undone_together() {
+    let mut fixture = Fixture::new();
+    fixture.write("a.txt", b"\xff\xfea\0\n\0");
+    fixture.write("b.txt", b"one\ntwo\n");
+    let before = fixture.tree();
+    // Written, then removed.
+    assert!(fixture.tool(1, "a.txt", whole("b\n")).await);
+    assert!(fixture.tool(1, "made.txt", whole("made\n")).await);
+    // Edited, then formatted, then edited again.
+    let edit = |old: &str, new: &str| {
+        let edit = Replacement { old_text: old.to_owned(), new_text: new.to_owned(), replace_all: false };
+        crate::workspace::Change::Edits(vec![edit])
+    };
+    assert!(fixture.tool(1, "b.txt", edit("one", "1")).await);
+    fixture
+        .command(1, |fixture| {
+            std::fs::remove_file(fixture.path("a.txt")).unwrap();
+            std::fs::remove_file(fixture.path("made.txt")).unwrap();
+            fixture.write("b.txt", b"1;\ntwo;\n");
+            fixture.write("made by command.txt", b"x\n");
+        })
+        .await;
+    assert!(fixture.tool(1, "b.txt", edit("two;", "2;")).await);
+    assert!(fixture.tool(1, "made by command.txt", edit("x", "y")).await);
+    let after = fixture.tree();
+    let undone = fixture.undo().await.unwrap();
+    assert_eq!((fixture.tree(), undone.left), (before, Vec::new()));
+    let redone = fixture.redo().await.unwrap();
+    assert_eq!((fixture.tree(), redone.left), (after, Vec::new()));
+}
+
+#[tokio::test]
+async fn a_line_typed_after_a_command_stays_and_everything_else_is_undone() {
+    let mut fixture = Fixture::new();
+    fixture.write("a.txt", b"one\ntwo\n");
+    fixture.write("b.bin", b"\0");
+    fixture.write("c.txt", b"c\n");
+    fixture
+        .command(1, |fixture| {
+            fixture.write("a.txt", b"ONE\nTWO\n");
+            fixture.write("b.bin", b"\0\0");
+            std::fs::remove_file(fixture.path("c.txt")).unwrap();
+        })
+        .await;
+    fixture.write("a.txt", b"ONE\nmine\n");
+    fixture.write("b.bin", b"\0mine");
+    let undone = fixture.undo().await.unwrap();
+    let mut left: Vec<_> = undone.left.iter().map(|left| left.path.file_name().unwrap().to_str().unwrap()).collect();
+    left.sort_unstable();
+    assert_eq!(left, ["a.txt", "b.bin"]);
+    assert_eq!(std::fs::read(fixture.path("a.txt")).unwrap(), b"one\nmine\n");
+    assert_eq!(std::fs::read(fixture.path("b.bin")).unwrap(), b"\0mine");
+    assert_eq!(std::fs::read(fixture.path("c.txt")).unwrap(), b"c\n");
+}
+
+/// Something that happens in a turn, or between two.
+#[derive(Debug, Clone)]
+enum Deed {
+    /// A tool replaces a line of a file.
+    Edit(usize, usize),
+    /// A tool writes a whole file.
+    Write(usize, String),
+    /// A command does something to a file.
+    Command(usize, Command),
+    /// The next turn begins.
+    Turn,
+}
+
+#[derive(Debug, Clone)]
+enum Command {
+    Write(Vec<u8>),
+    Remove,
+    Move(usize),
+    Mode(u32),
+    Link,
+}
+
+const NAMES: [&str; 5] = ["a.txt", "b.txt", "dir/c.txt", "dir/d", "other/e.txt"];
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let file = 0..NAMES.len();
+    let text = vec(prop_oneof![Just("x\n"), Just("y\n"), Just("z\n")], 0..4).prop_map(|lines| lines.concat());
+    let command = prop_oneof![
+        text.clone().prop_map(|text| Command::Write(text.into_bytes())),
+        vec(any::<u8>(), 0..4).prop_map(Command::Write),
+        Just(Command::Remove),
+        file.clone().prop_map(Command::Move),
+        prop_oneof![Just(0o644_u32), Just(0o755), Just(0o600)].prop_map(Command::Mode),
+        Just(Command::Link),
+    ];
+    let deed = prop_oneof![
+        1 => (file.clone(), 0..9_usize).prop_map(|(file, line)| Deed::Edit(file, line)),
+        1 => (file.clone(), text).prop_map(|(file, text)| Deed::Write(file, text)),
+        4 => (file, command).prop_map(|(file, command)| Deed::Command(file, command)),
+        1 => Just(Deed::Turn),
+    ];
+    vec(deed, 1..12)
+}
+
+/// Does what is done; gives whether the turn changed anything.
+async fn play(fixture: &mut Fixture, turn: u64, deed: &Deed) {
+    match deed {
+        Deed::Turn => {}
+        Deed::Edit(file, line) => {
+            let Ok(text) = std::fs::read_to_string(fixture.path(NAMES[*file])) else { return };
+            let mut lines: Vec<_> = text.split_inclusive('\n').map(str::to_owned).collect();
+            if let Some(line) = lines.get_mut(*line) {
+                *line = format!("edited {line}");
+                fixture.tool(turn, NAMES[*file], whole(&lines.concat())).await;
+            }
+        }
+        Deed::Write(file, text) => _ = fixture.tool(turn, NAMES[*file], whole(text)).await,
+        Deed::Command(file, command) => fixture.command(turn, |fixture| run(fixture, NAMES[*file], command)).await,
+    }
+}
+
+fn run(fixture: &Fixture, name: &str, command: &Command) {
+    let path = fixture.path(name);
+    let exists = path.symlink_metadata().is_ok();
+    match command {
+        Command::Write(bytes) if !path.is_symlink() => fixture.write(name, bytes),
+        Command::Remove if exists => std::fs::remove_file(path).unwrap(),
+        Command::Move(to) if exists => {
+            std::fs::create_dir_all(fixture.path(NAMES[*to]).parent().unwrap()).unwrap();
+            std::fs::rename(path, fixture.path(NAMES[*to])).unwrap();
+        }
+        #[cfg(unix)]
+        Command::Mode(mode) if exists && !path.is_symlink() => set_mode(&path, *mode),
+        #[cfg(unix)]
+        Command::Link if !exists && path.parent().unwrap().is_dir() => {
+            std::os::unix::fs::symlink("nowhere", path).unwrap();
+        }
+        _ => {}
+    }
+}
+
+/// Whatever tools and commands did, undoing every turn leads back to the beginning, and redoing them to the end.
+#[test]
+fn all_turns_are_undone_to_the_beginning_and_redone_to_the_end() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let mut runner =
+        TestRunner::new(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() });
+    let run = |deeds: Vec<Deed>| {
+        runtime.block_on(async {
+            let mut fixture = Fixture::new();
+            for name in ["a.txt", "dir/c.txt", "dir/d", "other/kept"] {
+                fixture.write(name, b"x\ny\n");
+            }
+            let before = fixture.tree();
+            let mut turn = 1;
+            for deed in &deeds {
+                turn += u64::from(matches!(deed, Deed::Turn));
+                play(&mut fixture, turn, deed).await;
+            }
+            let after = fixture.tree();
+            let mut undone = 0;
+            while let Ok(reviewed) = fixture.undo().await {
+                assert_eq!(reviewed.left, Vec::new());
+                undone += 1;
+            }
+            assert_eq!(fixture.tree(), before, "undone");
+            for _ in 0..undone {
+                assert_eq!(fixture.redo().await.unwrap().left, Vec::new());
+            }
+            assert_eq!(fixture.tree(), after, "redone");
+        });
+        Ok(())
+    };
+    runner.run(&deeds(), run).unwrap();
+}

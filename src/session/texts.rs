@@ -1,0 +1,62 @@
+//! The texts before and after each change, in the state folder, each named by its address: the SHA-256 of its bytes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tools::FileDiff;
+use crate::workspace::StateFolder;
+use crate::workspace::state::{Retention, address};
+
+/// What is not pruned when a conversation begins to store.
+pub(super) const RETENTION: Retention = Retention { age: Duration::from_hours(30 * 24), bytes: 256 * 1024 * 1024 };
+
+/// Where the texts are.
+pub(super) fn folder(state: &Path) -> PathBuf {
+    state.join("checkpoints")
+}
+
+/// The stored texts, to be read.
+#[derive(Debug)]
+pub(super) struct Texts(Option<StateFolder>);
+
+impl Texts {
+    /// Those in `folder`; `None`: there are none.
+    pub fn in_folder(folder: Option<StateFolder>) -> Self {
+        Self(folder)
+    }
+
+    /// Those of the state folder `state`.
+    pub async fn of(state: &Path) -> Self {
+        Self(StateFolder::existing(folder(state)).await.ok())
+    }
+
+    /// The text of this address, if it is still there.
+    pub async fn get(&self, address: &str) -> Option<Arc<str>> {
+        Some(self.0.as_ref()?.beginning(address, RETENTION.bytes).await.ok()?.into())
+    }
+}
+
+/// A change of a file; the texts are stored beside the journals, by their address.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct StoredChange {
+    /// Absolute.
+    pub path: PathBuf,
+    /// `None` for a file that did not exist.
+    pub before: Option<String>,
+    /// The text afterwards.
+    pub after: String,
+}
+
+impl StoredChange {
+    /// Takes a while where the texts are large.
+    pub fn of(diff: &FileDiff) -> Self {
+        Self {
+            path: diff.path.clone(),
+            before: diff.old_text.as_ref().map(|text| address(text.as_bytes())),
+            after: address(diff.new_text.as_bytes()),
+        }
+    }
+}
