@@ -43,6 +43,8 @@ mod schema;
 mod sessions;
 mod skills;
 mod slash;
+#[cfg(target_os = "linux")]
+mod slips;
 mod streaming;
 #[cfg(unix)]
 mod survival;
