@@ -42,6 +42,8 @@ pub(super) struct Call {
 pub(super) struct Work {
     pub tool: Arc<dyn Tool>,
     pub arguments: Value,
+    /// What the model should know of how its call was understood.
+    pub note: Option<String>,
 }
 
 /// How a call ended.
@@ -258,13 +260,17 @@ async fn execute(
     };
     drop(place);
     let (mut result, plan) = match answer {
-        Ok(ToolOutput { content, diffs, changes, locations, plan, failed }) => {
-            (ExecutionResult { content, is_error: failed, diffs, changes, locations }, plan)
+        Ok(ToolOutput { content, diffs, changes, locations, plan, failed, images }) => {
+            (ExecutionResult { content, is_error: failed, diffs, changes, locations, images }, plan)
         }
         Err(ToolError(why)) => (ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() }, None),
     };
     if matches!(work.tool.kind(), ToolKind::Read | ToolKind::Edit) {
         advise(&mut result, &context.workspace, &guidance).await;
+    }
+    if let Some(note) = work.note {
+        let end = if result.content.is_empty() || result.content.ends_with('\n') { "" } else { "\n" };
+        writeln!(result.content, "{end}{note}").expect("writing to a string cannot fail");
     }
     context.secrets.clean(&mut result.content);
     Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }

@@ -70,7 +70,9 @@ impl Stage {
             return json!({ "say": summary });
         }
         let offers_calls = request["tools"].as_array().is_some_and(|tools| !tools.is_empty())
-            && !["none", "None"].iter().any(|none| request["tool_choice"] == *none || request["tool_choice"]["type"] == *none);
+            && !["none", "None"]
+                .iter()
+                .any(|none| request["tool_choice"] == *none || request["tool_choice"]["type"] == *none);
         while let Some(answer) = self.script.pop_front() {
             let is_there = answer["if_missing"].as_str().is_some_and(|file| self.workspace.join(file).exists());
             let is_late = answer["when"] == "summary" && !(for_summary && offers_calls);

@@ -63,7 +63,13 @@ fn check(field: &str, wanted: &Value, seen: &Seen) -> Vec<String> {
         "any" => {
             let ways = wanted.as_array().into_iter().flatten();
             let ways: Vec<Vec<String>> = ways
-                .map(|way| way.as_object().into_iter().flatten().flat_map(|(field, wanted)| check(field, wanted, seen)).collect())
+                .map(|way| {
+                    way.as_object()
+                        .into_iter()
+                        .flatten()
+                        .flat_map(|(field, wanted)| check(field, wanted, seen))
+                        .collect()
+                })
                 .collect();
             if ways.iter().any(Vec::is_empty) { vec![] } else { ways.concat() }
         }
@@ -78,7 +84,8 @@ fn range(wanted: &Value, found: u64) -> Vec<String> {
 
 fn files(wanted: &Value, folder: &Path) -> Vec<String> {
     let entries = wanted.as_object().into_iter().flatten();
-    let check = |(name, wanted): (&String, &Value)| compare(name, wanted, std::fs::read_to_string(folder.join(name)).ok());
+    let check =
+        |(name, wanted): (&String, &Value)| compare(name, wanted, std::fs::read_to_string(folder.join(name)).ok());
     entries.flat_map(check).collect()
 }
 
@@ -114,7 +121,9 @@ fn matches(pattern: &str, text: &str) -> bool {
 fn sent(wanted: &Value, requests: &[Value]) -> Vec<String> {
     let check = |(which, wanted): (&String, &Value)| {
         let request = which.parse::<usize>().map_or(requests.last(), |index| requests.get(index));
-        let words = request.map(|request| messages(request).iter().filter(|message| message["role"] != "system").map(words).collect::<String>());
+        let words = request.map(|request| {
+            messages(request).iter().filter(|message| message["role"] != "system").map(words).collect::<String>()
+        });
         text(wanted, &words.unwrap_or_default())
     };
     wanted.as_object().into_iter().flatten().flat_map(check).collect()
@@ -144,7 +153,8 @@ fn results(request: &Value) -> String {
         } else if message["type"] == "function_call_output" || message["type"] == "custom_tool_call_output" {
             found.push_str(&words(&message["output"]));
         }
-        for block in message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "tool_result") {
+        for block in message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "tool_result")
+        {
             found.push_str(&words(&block["content"]));
         }
     }
@@ -171,7 +181,8 @@ fn mistakes(request: &Value) -> Vec<String> {
         blocks.into_iter().filter(|block| block["type"] == kind).collect()
     };
     for message in messages(request) {
-        let mut answered: Vec<String> = blocks(message, "tool_result").iter().map(|block| id(&block["tool_use_id"])).collect();
+        let mut answered: Vec<String> =
+            blocks(message, "tool_result").iter().map(|block| id(&block["tool_use_id"])).collect();
         if message["role"] == "tool" {
             answered.push(id(&message["tool_call_id"]));
         }

@@ -74,9 +74,11 @@ fn filled(value: &Value, vars: &[(&str, &str)]) -> Value {
     match value {
         Value::String(value) => text(value).into(),
         Value::Array(items) => items.iter().map(|item| filled(item, vars)).collect(),
-        Value::Object(fields) => {
-            fields.iter().map(|(name, value)| (text(name), filled(value, vars))).collect::<serde_json::Map<_, _>>().into()
-        }
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| (text(name), filled(value, vars)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
         other => other.clone(),
     }
 }
@@ -178,7 +180,8 @@ impl Stage<'_> {
                 });
                 if message.get("method").is_none() {
                     let reason = &message["result"]["stopReason"];
-                    seen.done = if reason.is_null() { message["error"]["data"]["code"].clone() } else { reason.clone() };
+                    seen.done =
+                        if reason.is_null() { message["error"]["data"]["code"].clone() } else { reason.clone() };
                     break;
                 }
                 let answer = seen.react(&mut client, &root, &message, self.case["policy"].as_str().unwrap_or("allow"));

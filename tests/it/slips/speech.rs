@@ -88,7 +88,8 @@ impl Speech {
         }
         events.extend(self.deltas.iter().map(|delta| chunk(json!({ "content": delta }), Value::Null)));
         for (index, (id, name, arguments)) in self.calls.iter().enumerate() {
-            let call = json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": "" } });
+            let call =
+                json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": "" } });
             events.push(chunk(json!({ "tool_calls": [call] }), Value::Null));
             for piece in halves(arguments) {
                 let call = json!({ "index": index, "function": { "arguments": piece } });
@@ -105,7 +106,8 @@ impl Speech {
     }
 
     fn responses(&self) -> Vec<String> {
-        let mut events = vec![named(&json!({ "type": "response.created", "response": { "id": "r", "status": "in_progress" } }))];
+        let mut events =
+            vec![named(&json!({ "type": "response.created", "response": { "id": "r", "status": "in_progress" } }))];
         let mut output = Vec::new();
         if !self.think.is_empty() {
             let at = output.len();
@@ -129,14 +131,14 @@ impl Speech {
         }
         for (id, name, arguments) in &self.calls {
             let at = output.len();
-            let item = |arguments: &str| {
-                json!({ "type": "function_call", "id": format!("fc_{id}"), "call_id": id, "name": name, "arguments": arguments })
-            };
+            let item = |arguments: &str| json!({ "type": "function_call", "id": format!("fc_{id}"), "call_id": id, "name": name, "arguments": arguments });
             events.push(named(&json!({ "type": "response.output_item.added", "output_index": at, "item": item("") })));
             events.extend(halves(arguments).iter().map(|piece| {
                 named(&json!({ "type": "response.function_call_arguments.delta", "output_index": at, "item_id": format!("fc_{id}"), "delta": piece }))
             }));
-            events.push(named(&json!({ "type": "response.output_item.done", "output_index": at, "item": item(arguments) })));
+            events.push(named(
+                &json!({ "type": "response.output_item.done", "output_index": at, "item": item(arguments) }),
+            ));
             output.push(item(arguments));
         }
         let is_cut = self.finish.as_deref() == Some("length");
@@ -144,7 +146,8 @@ impl Speech {
         let usage = self.usage.map(|(input, output)| json!({ "input_tokens": input, "output_tokens": output }));
         let (kind, status) =
             if is_cut { ("response.incomplete", "incomplete") } else { ("response.completed", "completed") };
-        let response = json!({ "id": "r", "status": status, "output": output, "incomplete_details": details, "usage": usage });
+        let response =
+            json!({ "id": "r", "status": status, "output": output, "incomplete_details": details, "usage": usage });
         events.push(named(&json!({ "type": kind, "response": response })));
         events
     }
