@@ -19,6 +19,7 @@ pub mod prompt;
 mod schedule;
 mod steps;
 pub mod text;
+mod text_calls;
 mod turn;
 
 pub use entry::Entry;

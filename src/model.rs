@@ -33,12 +33,13 @@ mod learned;
 mod lenient;
 mod messages;
 mod provider;
-mod recover;
 pub mod rehearsal;
+pub mod repair;
 mod request;
 mod responses;
 mod silence;
 pub mod sse;
+mod think;
 mod thinking;
 mod whole;
 mod window;
@@ -85,6 +86,11 @@ pub enum Message {
 pub enum Part {
     /// Plain text.
     Text {
+        /// The text.
+        text: String,
+    },
+    /// What tandem says to the model, in nobody's name: encoded like text, and not shown as the person's words.
+    Note {
         /// The text.
         text: String,
     },
@@ -218,7 +224,7 @@ impl std::fmt::Display for Api {
 pub struct Preamble {
     /// The dialect's opening bytes: tools and system prompt, in a fixed order.
     pub bytes: Bytes,
-    /// The names of the tools: a call that a model wrote as text is known by them.
+    /// The names of the tools.
     pub tools: Arc<[String]>,
     /// What it was made of, to be made again in another dialect.
     pub instructions: Arc<Instructions>,
@@ -282,7 +288,7 @@ pub enum ModelEvent {
         /// What went wrong.
         reason: String,
     },
-    /// Something the person should know (such as a tool call recovered from text).
+    /// Something the person should know.
     Notice(String),
 }
 
@@ -320,6 +326,8 @@ pub enum Finish {
     Refusal,
     /// It pauses: the same request, with this answer at its end, lets it go on.
     Pause,
+    /// It made a call that the provider could not read.
+    Malformed,
     /// Anything else, in the provider's word.
     Other(String),
 }

@@ -13,13 +13,16 @@ mod edit_file;
 mod files;
 mod glob;
 mod grep;
+mod heredoc;
 mod list_files;
 mod live;
 pub mod mcp;
+mod names;
 pub mod partial;
 mod pattern;
 pub mod process;
 mod read_file;
+mod resolve;
 mod run_command;
 mod skill;
 mod typed;
@@ -40,6 +43,7 @@ pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
 pub use self::live::Live;
 use self::process::Shell;
+pub use self::resolve::{Resolved, accept, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
 pub use crate::text::Redactor;
@@ -330,12 +334,23 @@ pub struct ToolOutput {
     pub changes: Option<Arc<ChangeSet>>,
     /// Where it looked or wrote.
     pub locations: Vec<Location>,
+    /// What it shows to a model that sees.
+    pub images: Vec<Picture>,
     /// The plan, when the tool sets it.
     pub plan: Option<Vec<PlanEntry>>,
     /// What the person has to know besides.
     pub notices: Vec<String>,
     /// Whether the call failed although it changed something, such as a command that was killed.
     pub failed: bool,
+}
+
+/// An image as a model takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// Such as `image/png`.
+    pub mime_type: &'static str,
+    /// The bytes in base64.
+    pub data: String,
 }
 
 /// A step of the plan.

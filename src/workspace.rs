@@ -165,6 +165,16 @@ impl Workspace {
         Ok(FileText { changed, ..file })
     }
 
+    /// Whether the session knows the text that the file has, if it has any: what is not known is not overwritten.
+    pub async fn knows(&self, path: &WorkspacePath) -> bool {
+        match self.peek(path).await {
+            Ok(file) => {
+                file.text.is_empty() || matches!(self.0.seen.known(path, &file.text), Known::Same | Known::Changed)
+            }
+            Err(_) => true,
+        }
+    }
+
     /// The bytes of a file on the disk, for what is no text.
     ///
     /// # Errors

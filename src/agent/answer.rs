@@ -6,24 +6,27 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::event::{AgentEvent, CompleteCall};
 use super::live::Live;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
+use super::text_calls::{Held, TextCalls};
 use super::turn::Turn;
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
     Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ModelRequest, ToolCall, Usage,
 };
-use crate::tools::{Tool, ToolKind};
+use crate::tools::{self, Resolved, Tool, ToolKind};
 
 /// What the model answered, in whole or as far as it came.
 pub(super) struct Answer {
     pub message: AssistantMessage,
     pub usage: Option<Usage>,
     pub end: End,
+    /// Why what looks like a call in the text is none.
+    pub unusable: Option<String>,
 }
 
 /// How an answer ended.
@@ -34,6 +37,8 @@ pub(super) enum End {
     Length,
     Filtered,
     Refused,
+    /// With a call that the provider could not read.
+    Malformed,
     Failed(ModelError),
 }
 
@@ -46,8 +51,7 @@ pub(super) async fn listen(
     schedule: &mut Schedule,
     steps: &Steps,
 ) -> Answer {
-    let mut listener =
-        Listener { turn, steps, taken, collector: Collector::new(taken), open: HashMap::new(), handed: 0 };
+    let mut listener = Listener::new(turn, steps, taken);
     let mut stream = Some(turn.provider.stream(request));
     let cancel = &turn.context.cancel;
     let end = loop {
@@ -86,9 +90,12 @@ struct Listener<'a> {
     steps: &'a Steps,
     taken: &'a HashSet<String>,
     collector: Collector<'a>,
+    text_calls: TextCalls,
     open: HashMap<usize, Open>,
     /// Calls handed to the schedule so far; also the place of the next one.
     handed: usize,
+    /// The calls as they were understood, by their place.
+    understood: HashMap<usize, ToolCall>,
 }
 
 /// A call whose arguments still come.
@@ -99,13 +106,32 @@ struct Open {
     live: Option<(Work, Live)>,
 }
 
-impl Listener<'_> {
+impl<'a> Listener<'a> {
+    fn new(turn: &'a Turn, steps: &'a Steps, taken: &'a HashSet<String>) -> Self {
+        Self {
+            turn,
+            steps,
+            taken,
+            collector: Collector::new(taken),
+            text_calls: TextCalls::new(Arc::clone(&turn.tools)),
+            open: HashMap::new(),
+            handed: 0,
+            understood: HashMap::new(),
+        }
+    }
+
     async fn hear(&mut self, event: ModelEvent, schedule: &mut Schedule) {
+        if let ModelEvent::Text(text) = event {
+            let shown = self.text_calls.push(&text);
+            return self.say(shown).await;
+        }
+        if let ModelEvent::CallStart { .. } | ModelEvent::Refusal(_) = event {
+            let held = self.text_calls.release();
+            self.say(held).await;
+        }
         let complete = self.collector.push(&event);
         match event {
-            ModelEvent::Text(content) | ModelEvent::Refusal(content) => {
-                self.steps.event(AgentEvent::TextDelta { content }).await;
-            }
+            ModelEvent::Refusal(content) => self.steps.event(AgentEvent::TextDelta { content }).await,
             ModelEvent::Reasoning(content) => self.steps.event(AgentEvent::ReasoningDelta { content }).await,
             ModelEvent::CallStart { slot, id, name } => self.start(slot, id, name).await,
             ModelEvent::CallDelta { slot, json } => self.grow(slot, json).await,
@@ -118,11 +144,44 @@ impl Listener<'_> {
                 if let Some(call) = complete
                     && slot == self.handed
                 {
-                    self.hand_over(slot, call, schedule).await;
+                    let repaired = self.collector.is_repaired(slot);
+                    self.hand_over(slot, call, repaired, schedule).await;
                 }
             }
-            ModelEvent::ReasoningItem(_) | ModelEvent::Usage(_) | ModelEvent::Finish(_) => {}
+            ModelEvent::Text(_) | ModelEvent::ReasoningItem(_) | ModelEvent::Usage(_) | ModelEvent::Finish(_) => {}
         }
+    }
+
+    /// Text of the answer that is certain to be text.
+    async fn say(&mut self, content: String) {
+        if !content.is_empty() {
+            self.collector.push(&ModelEvent::Text(content.clone()));
+            self.steps.event(AgentEvent::TextDelta { content }).await;
+        }
+    }
+
+    /// The text is complete: what was held of it is a call, or text after all. Tells why it cannot be the call it looks
+    /// like.
+    async fn settle(&mut self, is_whole: bool) -> Option<String> {
+        let held = if is_whole { self.text_calls.settle() } else { Held::Text(self.text_calls.release()) };
+        match held {
+            Held::Text(text) => self.say(text).await,
+            Held::Unusable(text, why) => {
+                self.say(text).await;
+                return Some(why);
+            }
+            Held::Calls(words, calls) => {
+                self.say(words.trim_end().to_owned()).await;
+                let names = calls.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+                let message = format!("the model wrote a tool call as text; it was run: {names}");
+                self.steps.event(AgentEvent::Notice { message }).await;
+                for (slot, (name, json)) in calls.into_iter().enumerate() {
+                    self.collector.push(&ModelEvent::CallStart { slot, id: String::new(), name });
+                    self.collector.push(&ModelEvent::CallDelta { slot, json });
+                }
+            }
+        }
+        None
     }
 
     /// Announces a call once its id is certain; an id that is missing or taken is decided when the call is complete.
@@ -136,10 +195,11 @@ impl Listener<'_> {
             return;
         }
         let tool = self.tool(&name);
-        let kind = tool.map_or(ToolKind::Other, |tool| tool.kind());
+        let kind = tool.as_ref().map_or(ToolKind::Other, |tool| tool.kind());
+        let name = tool.as_ref().map_or(name, |tool| tool.name().to_owned());
         let live = tool
             .filter(|_| kind == ToolKind::Edit)
-            .map(|tool| (Work { tool: Arc::clone(tool), arguments: Value::Null }, Live::new()));
+            .map(|tool| (Work { tool, arguments: Value::Null, note: None }, Live::new()));
         self.open.insert(slot, Open { id: id.clone(), json: String::new(), live });
         self.steps.event(AgentEvent::ToolCallStart { index: slot, id, name, kind }).await;
     }
@@ -154,23 +214,38 @@ impl Listener<'_> {
         self.steps.event(AgentEvent::ToolCallDelta { index: slot, id, json_chunk }).await;
     }
 
-    /// A complete call: announced if it was not yet, told, and put on the schedule.
-    async fn hand_over(&mut self, slot: usize, call: ToolCall, schedule: &mut Schedule) {
+    /// A complete call: understood, announced if it was not yet, told, and put on the schedule.
+    async fn hand_over(&mut self, slot: usize, mut call: ToolCall, repaired: bool, schedule: &mut Schedule) {
         self.handed = slot + 1;
+        let (work, raw) = match std::mem::replace(&mut call.arguments, Arguments::Object(Map::new())) {
+            Arguments::Object(arguments) => {
+                let resolved = tools::resolve(&self.turn.tools, &call.name, Value::Object(arguments.clone()));
+                if let Ok(Resolved { tool, arguments: Value::Object(arguments), .. }) = &resolved {
+                    tool.name().clone_into(&mut call.name);
+                    call.arguments = Arguments::Object(arguments.clone());
+                } else {
+                    call.arguments = Arguments::Object(arguments);
+                }
+                (resolved.map(|resolved| work(resolved, repaired)), None)
+            }
+            Arguments::Unparsable(raw) => {
+                call.arguments = Arguments::Unparsable(raw.clone());
+                let known = tools::resolve(&self.turn.tools, &call.name, Value::Null);
+                if let Ok(known) = &known {
+                    known.tool.name().clone_into(&mut call.name);
+                }
+                (Err(known.err().unwrap_or_else(|| self.unreadable())), Some(raw))
+            }
+        };
         self.announce(slot, &call).await;
-        let (arguments, raw) = match &call.arguments {
-            Arguments::Object(object) => (Value::Object(object.clone()), None),
-            Arguments::Unparsable(raw) => (Value::Null, Some(raw.clone())),
+        let arguments = match &call.arguments {
+            Arguments::Object(arguments) => Value::Object(arguments.clone()),
+            Arguments::Unparsable(_) => Value::Null,
         };
-        let work = match (self.tool(&call.name), raw.is_some()) {
-            (None, _) => Err(self.unknown(&call.name)),
-            (Some(_), true) => Err(UNPARSABLE.to_owned()),
-            (Some(tool), false) => Ok(Work { tool: Arc::clone(tool), arguments: arguments.clone() }),
-        };
-        let ToolCall { id, name, .. } = call;
-        let call = CompleteCall { id: id.clone(), name: name.clone(), arguments, raw };
-        self.steps.event(AgentEvent::ToolCallComplete { call }).await;
-        schedule.add(Call { slot, id, name, work });
+        let complete = CompleteCall { id: call.id.clone(), name: call.name.clone(), arguments, raw };
+        self.steps.event(AgentEvent::ToolCallComplete { call: complete }).await;
+        schedule.add(Call { slot, id: call.id.clone(), name: call.name.clone(), work });
+        self.understood.insert(slot, call);
     }
 
     /// Whatever is told of a call comes after its beginning.
@@ -189,9 +264,11 @@ impl Listener<'_> {
     /// The stream is over, one way or another: what is left of the calls gets its place on the schedule.
     async fn close(mut self, end: Result<(), ModelError>, schedule: &mut Schedule) -> Answer {
         let cancelled = self.turn.context.cancel.is_cancelled();
+        let is_whole = end.is_ok() && !cancelled && self.collector.is_whole();
+        let unusable = self.settle(is_whole).await;
         let collector = std::mem::replace(&mut self.collector, Collector::new(self.taken));
         let cut = end.as_ref().err().cloned();
-        let Collected { message, usage, finish, outcome, .. } = collector.finish(end);
+        let Collected { mut message, usage, finish, outcome, repaired, .. } = collector.finish(end);
         let end = match outcome {
             _ if cancelled => End::Stop,
             Outcome::Error(error) => End::Failed(error),
@@ -204,6 +281,7 @@ impl Listener<'_> {
                 Some(Finish::Length) => End::Length,
                 Some(Finish::ContentFilter) => End::Filtered,
                 Some(Finish::Refusal) => End::Refused,
+                Some(Finish::Malformed) => End::Malformed,
                 _ if !message.refusal.is_empty() => End::Refused,
                 _ => End::Stop,
             },
@@ -212,10 +290,17 @@ impl Listener<'_> {
             if matches!(end, End::Failed(_)) {
                 self.refuse(slot, call, schedule).await;
             } else {
-                self.hand_over(slot, call.clone(), schedule).await;
+                let repaired = repaired.get(slot).is_some_and(|repaired| *repaired);
+                self.hand_over(slot, call.clone(), repaired, schedule).await;
             }
         }
-        Answer { message, usage, end }
+        // The conversation has the calls as they were carried out.
+        for (slot, call) in message.calls.iter_mut().enumerate() {
+            if let Some(understood) = self.understood.remove(&slot) {
+                *call = understood;
+            }
+        }
+        Answer { message, usage, end, unusable }
     }
 
     /// A call of an answer that failed in the middle: answered, never run.
@@ -225,18 +310,30 @@ impl Listener<'_> {
         schedule.add(Call { slot, id: call.id.clone(), name: call.name.clone(), work });
     }
 
-    fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.turn.tools.iter().find(|tool| tool.name() == name)
+    fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        tools::tool(&self.turn.tools, name)
     }
 
-    fn unknown(&self, name: &str) -> String {
-        let names: Vec<_> = self.turn.tools.iter().map(|tool| tool.name()).collect();
-        format!("there is no tool `{name}`; the tools are {}", names.join(", "))
+    /// What is said to arguments that are no JSON.
+    fn unreadable(&self) -> String {
+        let mut names = self.turn.tools.iter().map(|tool| tool.name());
+        let pieces = names.find(|name| ["edit_file", "apply_patch"].contains(name)).map(|edit| {
+            format!(". Long content comes in pieces: write_file the first part, then add to its last line with {edit}")
+        });
+        let pieces = pieces.unwrap_or_default();
+        format!(
+            "not run: the arguments are not a complete JSON object (the token limit may have cut them). Call again with \
+             valid JSON{pieces}"
+        )
     }
 }
 
-const UNPARSABLE: &str = "not run: the arguments are not a complete JSON object (they may have been cut by the token \
-                          limit). Call again with valid JSON; write long content in smaller pieces";
+/// What is carried out of a call.
+fn work(Resolved { tool, arguments, note }: Resolved, repaired: bool) -> Work {
+    let repaired = repaired.then(|| "[the arguments were not valid JSON and were repaired]".to_owned());
+    let notes: Vec<_> = note.into_iter().chain(repaired).collect();
+    Work { tool, arguments, note: (!notes.is_empty()).then(|| notes.join("\n")) }
+}
 
 fn truncated() -> ModelError {
     ModelError {

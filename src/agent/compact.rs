@@ -45,7 +45,7 @@ fn said(message: &Message) -> Vec<String> {
     let Message::User { parts } = message else { return Vec::new() };
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
-        Part::Image { .. } => None,
+        Part::Note { .. } | Part::Image { .. } => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n\n");
     let before = fenced_blocks(&text, SAID);
@@ -176,7 +176,7 @@ pub(super) fn without_images(entries: &[Arc<Entry>], provider: &Provider) -> Opt
 /// A part as what every model takes.
 fn in_words(part: &Part) -> Part {
     match part {
-        Part::Text { .. } => part.clone(),
+        Part::Text { .. } | Part::Note { .. } => part.clone(),
         Part::Image { mime_type, .. } => Part::Text { text: format!("(an image, {mime_type})") },
     }
 }
@@ -205,6 +205,7 @@ pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Ent
 fn short_part(part: &Part) -> Part {
     match part {
         Part::Text { text } => Part::Text { text: middle_out(text, LONG) },
+        Part::Note { .. } => part.clone(),
         Part::Image { .. } => in_words(part),
     }
 }

@@ -71,7 +71,7 @@ impl Entry {
         let parts: &[Part] = if let Message::User { parts } = &self.outline { parts } else { &[] };
         parts.iter().zip(&self.places).filter_map(|(part, place)| match part {
             Part::Image { data, .. } => Some(place.as_ref().map_or(data.len(), Range::len)),
-            Part::Text { .. } => None,
+            Part::Text { .. } | Part::Note { .. } => None,
         })
     }
 
@@ -92,7 +92,7 @@ fn texts(message: &mut Message) -> Vec<&mut String> {
 
 fn words(part: &mut Part) -> &mut String {
     match part {
-        Part::Text { text } => text,
+        Part::Text { text } | Part::Note { text } => text,
         Part::Image { data, .. } => data,
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 pub use crate::model::{Effort, ErrorCode, Usage};
-pub use crate::tools::{FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
+pub use crate::tools::{FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
 use crate::workspace::ChangeSet;
 
 /// One thing that happened. Consumers ignore the types they do not know.
@@ -266,6 +266,9 @@ pub struct ExecutionResult {
     /// Where.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
+    /// What it shows to a model that sees.
+    #[serde(skip)]
+    pub images: Vec<Picture>,
 }
 
 /// Stands in a question about a turn where one about a call has the name of its tool: a guard has stopped the turn,

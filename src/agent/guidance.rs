@@ -93,7 +93,7 @@ impl Guidance {
             match message.borrow() {
                 Message::Results { results } => results.iter().for_each(|result| known.extend(named(&result.content))),
                 Message::User { parts } => parts.iter().for_each(|part| match part {
-                    Part::Text { text } => known.extend(named(text)),
+                    Part::Text { text } | Part::Note { text } => known.extend(named(text)),
                     Part::Image { .. } => {}
                 }),
                 Message::Assistant(_) => {}

@@ -43,6 +43,8 @@ pub(super) struct Call {
 pub(super) struct Work {
     pub tool: Arc<dyn Tool>,
     pub arguments: Value,
+    /// What the model should know of how its call was understood.
+    pub note: Option<String>,
 }
 
 /// How a call ended.
@@ -307,16 +309,20 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     };
     drop(permit);
     let (mut result, plan) = match answer {
-        Ok(ToolOutput { content, diffs, changes, locations, plan, notices, failed }) => {
+        Ok(ToolOutput { content, diffs, changes, locations, plan, notices, failed, images }) => {
             for message in notices {
                 steps.event(AgentEvent::Notice { message }).await;
             }
-            (ExecutionResult { content, is_error: failed, diffs, changes, locations }, plan)
+            (ExecutionResult { content, is_error: failed, diffs, changes, locations, images }, plan)
         }
         Err(ToolError(why)) => (ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() }, None),
     };
     if matches!(work.tool.kind(), ToolKind::Read | ToolKind::Edit) {
         advise(&mut result, &context.workspace, &guidance).await;
+    }
+    if let Some(note) = work.note {
+        let end = if result.content.is_empty() || result.content.ends_with('\n') { "" } else { "\n" };
+        writeln!(result.content, "{end}{note}").expect("writing to a string cannot fail");
     }
     context.secrets.clean(&mut result.content);
     Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }

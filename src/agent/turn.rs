@@ -1,6 +1,7 @@
 //! One turn, from a person's message to the model's last word.
 
 mod limits;
+mod nudge;
 mod room;
 
 use std::collections::HashSet;
@@ -10,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 pub use self::limits::{Allowance, Limits, Spent};
+use self::nudge::Nudges;
 use self::room::Cause;
 use super::Entry;
 use super::answer::{Answer, End, listen};
@@ -20,7 +22,7 @@ use super::guidance::Guidance;
 use super::schedule::{Outcome, Permits, Schedule};
 use super::steps::{Step, Steps};
 use crate::model::{
-    ErrorCode, Message, ModelError, ModelRequest, Part, Preamble, Provider, ToolCall, ToolResult, Usage,
+    ErrorCode, Image, Message, ModelError, ModelRequest, Part, Preamble, Provider, ToolCall, ToolResult, Usage,
 };
 use crate::tools::{Tool, ToolContext};
 
@@ -89,6 +91,7 @@ pub async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
         counted: None,
         shortest: 0,
         recovered: false,
+        nudges: Nudges::default(),
         answer: None,
         learning: room::learning(&turn.provider),
         turn,
@@ -141,6 +144,7 @@ struct State {
     shortest: u64,
     /// An overflow was answered by making the conversation shorter; the next one is an error.
     recovered: bool,
+    nudges: Nudges,
     /// The model's last answer.
     answer: Option<Arc<Entry>>,
     /// The endpoint is being asked about its model.
@@ -235,11 +239,12 @@ impl State {
             self.steps.event(AgentEvent::Notice { message: format!("{limit} cannot be kept: {why}") }).await;
         }
         // What the model said is kept before what it wants is done: nothing happens that the conversation does not tell.
-        let Answer { message, end, .. } = answer;
+        let Answer { message, end, unusable, .. } = answer;
         let calls = message.calls.clone();
-        let is_empty = message.text.is_empty() && calls.is_empty() && message.refusal.is_empty();
+        let is_empty = message.text.trim().is_empty() && calls.is_empty() && message.refusal.is_empty();
         self.answer = if is_empty { None } else { Some(self.push(Message::Assistant(message)).await) };
         let outcomes = schedule.finish().await;
+        self.nudges.note(&outcomes);
         let circles = self.guard.note(words(self.answer.as_deref()), &calls, &outcomes);
         let tool_calls = outcomes.len();
         let tool_name = outcomes.last().map(|outcome| outcome.name.clone()).unwrap_or_default();
@@ -248,7 +253,12 @@ impl State {
         if self.turn.context.cancel.is_cancelled() {
             return Ok(Some(Termination::Cancelled));
         }
-        let next = self.next(end, tool_calls).await?;
+        let reason = nudge::reason(&end, is_empty, unusable);
+        let next = match self.next(end, tool_calls).await? {
+            Some(Termination::EndTurn) if !self.nudge(reason).await => Some(Termination::EndTurn),
+            Some(Termination::EndTurn) => None,
+            next => next,
+        };
         if let Some(circles) = circles.filter(|_| next.is_none()) {
             let action = format!("{circles}; the turn waits until you say whether it goes on");
             let (consecutive_count, why) = (circles.rounds, format!("because {circles}"));
@@ -264,7 +274,7 @@ impl State {
             End::Failed(error) => return Err(error),
             _ if tool_calls > 0 => return Ok(None),
             End::Pause => return Ok(None),
-            End::Stop => return Ok(Some(Termination::EndTurn)),
+            End::Stop | End::Malformed => return Ok(Some(Termination::EndTurn)),
             End::Length => {
                 (Termination::MaxTokens, "the answer was cut by the model's token limit; say \"go on\" to continue")
             }
@@ -309,10 +319,12 @@ impl State {
     /// Adds the results of an answer's calls to the conversation.
     async fn record(&mut self, calls: &[ToolCall], outcomes: Vec<Outcome>) {
         let result = |(call, outcome): (&ToolCall, Outcome)| {
-            let ExecutionResult { mut content, is_error, .. } = outcome.result;
+            let ExecutionResult { mut content, is_error, images, .. } = outcome.result;
             // It stays as long as the conversation, and does not grow.
             content.shrink_to_fit();
-            ToolResult { call_id: call.id.clone(), content, is_error, ..ToolResult::default() }
+            let images =
+                images.into_iter().map(|picture| Image { mime_type: picture.mime_type.to_owned(), data: picture.data });
+            ToolResult { call_id: call.id.clone(), content, is_error, images: images.collect() }
         };
         let results: Vec<_> = calls.iter().zip(outcomes).map(result).collect();
         if !results.is_empty() {

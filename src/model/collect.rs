@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use super::repair;
 use super::{Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ReasoningItem, ToolCall, Usage};
 
 /// Folds the events of one request.
@@ -29,6 +30,8 @@ struct Open {
     id: String,
     name: String,
     json: String,
+    /// The arguments were no JSON and have been made it.
+    repaired: bool,
     done: Option<ToolCall>,
 }
 
@@ -45,6 +48,8 @@ pub struct Collected {
     pub finish: Option<Finish>,
     /// Whether it ended well.
     pub outcome: Outcome,
+    /// For each call whether its arguments had to be repaired.
+    pub repaired: Vec<bool>,
 }
 
 /// How a request ended.
@@ -96,6 +101,18 @@ impl<'a> Collector<'a> {
         None
     }
 
+    /// Whether nothing has cut the answer so far.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        !matches!(self.finish, Some(Finish::Length | Finish::ContentFilter | Finish::Refusal))
+    }
+
+    /// Whether the arguments of this call had to be repaired.
+    #[must_use]
+    pub fn is_repaired(&self, slot: usize) -> bool {
+        self.calls.get(slot).is_some_and(|call| call.repaired)
+    }
+
     /// Ends with how the stream ended.
     #[must_use]
     pub fn finish(mut self, end: Result<(), ModelError>) -> Collected {
@@ -110,6 +127,7 @@ impl<'a> Collector<'a> {
             Err(error) if error.code == ErrorCode::Truncated => Outcome::Truncated,
             Err(error) => Outcome::Error(error),
         };
+        let repaired = self.calls.iter().map(|call| call.repaired).collect();
         let mut calls: Vec<ToolCall> = self.calls.into_iter().filter_map(|call| call.done).collect();
         // They stay as long as the conversation, and the place of open calls is larger.
         calls.shrink_to_fit();
@@ -119,6 +137,7 @@ impl<'a> Collector<'a> {
             usage: self.usage,
             finish: self.finish,
             outcome,
+            repaired,
         }
     }
 
@@ -134,7 +153,8 @@ impl<'a> Collector<'a> {
     /// Parses the arguments of a call whose end was announced; `None` when they are not complete (or were before).
     fn complete(&mut self, slot: usize) -> Option<ToolCall> {
         let call = self.calls.get(slot).filter(|call| call.done.is_none() && !call.name.is_empty())?;
-        let arguments = parse(&call.json, self.finish.as_ref())?;
+        let (arguments, repaired) = parse(&call.json, self.finish.as_ref())?;
+        self.calls[slot].repaired = repaired;
         Some(self.close(slot, Arguments::Object(arguments)))
     }
 
@@ -165,12 +185,12 @@ impl<'a> Collector<'a> {
 }
 
 /// The arguments as an object; blank ones are an empty object unless the token limit cut the call.
-fn parse(json: &str, finish: Option<&Finish>) -> Option<Map<String, Value>> {
+fn parse(json: &str, finish: Option<&Finish>) -> Option<(Map<String, Value>, bool)> {
     let json = json.trim();
-    if json.is_empty() || json == "null" {
-        return finish.is_some_and(|finish| *finish != Finish::Length).then(Map::new);
+    if matches!(json, "" | "null" | "None") {
+        return finish.is_some_and(|finish| *finish != Finish::Length).then(|| (Map::new(), false));
     }
-    serde_json::from_str(json).ok()
+    repair::object(json)
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ fn names(finish: &Finish) -> &[&str] {
         Finish::ContentFilter => &["content_filter", "incomplete"],
         Finish::Refusal => &["refusal"],
         Finish::Pause => &["pause_turn"],
-        Finish::Other(_) => &[],
+        Finish::Malformed | Finish::Other(_) => &[],
     }
 }
 

@@ -1,13 +1,11 @@
 //! Bytes of one answer to events, whatever the dialect. No network, no clock: `tandem replay` and the tests feed it files.
 
-use std::sync::Arc;
-
 use bytes::BytesMut;
 use tokio_util::codec::Decoder as _;
 
 use super::batch::Batch;
-use super::recover::Recovery;
 use super::sse::{Event, SseDecoder, SseError};
+use super::think::Thoughts;
 use super::{Api, ModelError, chat, fault, messages, responses};
 
 /// Decodes the stream of one answer.
@@ -16,7 +14,7 @@ pub struct StreamDecoder {
     sse: SseDecoder,
     buf: BytesMut,
     dialect: Dialect,
-    recovery: Recovery,
+    thoughts: Thoughts,
     begun: bool,
     failed: bool,
 }
@@ -41,17 +39,10 @@ impl StreamDecoder {
             sse: SseDecoder::default(),
             buf: BytesMut::new(),
             dialect,
-            recovery: Recovery::new(Arc::default()),
+            thoughts: Thoughts::new(),
             begun: false,
             failed: false,
         }
-    }
-
-    /// Takes calls of these tools that a model wrote as text for calls.
-    #[must_use]
-    pub fn with_tools(mut self, tools: Arc<[String]>) -> Self {
-        self.recovery = Recovery::new(tools);
-        self
     }
 
     /// Takes what one read brought.
@@ -61,12 +52,12 @@ impl StreamDecoder {
     pub fn feed(&mut self, bytes: &[u8], out: &mut Batch) -> Result<(), ModelError> {
         self.begun |= !bytes.trim_ascii().is_empty();
         self.buf.extend_from_slice(bytes);
-        if !self.recovery.is_watching() {
+        if !self.thoughts.is_watching() {
             return self.decode(out);
         }
         let mut events = Batch::default();
         let decoded = self.decode(&mut events);
-        self.recovery.pass(&mut events, out);
+        self.thoughts.pass(&mut events, out);
         decoded
     }
 
@@ -77,12 +68,8 @@ impl StreamDecoder {
     pub fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
         let mut events = Batch::default();
         let ended = self.decode_end(&mut events);
-        self.recovery.pass(&mut events, out);
-        if ended.is_ok() {
-            self.recovery.settle(out);
-        } else {
-            self.recovery.release(out);
-        }
+        self.thoughts.pass(&mut events, out);
+        self.thoughts.flush(out);
         ended
     }
 
@@ -161,8 +148,7 @@ mod tests {
 
     fn decode(api: Api, cuts: &[&[u8]]) -> Collected {
         let taken = HashSet::new();
-        let tools = ["f".to_owned()].into();
-        let (mut decoder, mut batch) = (StreamDecoder::new(api, "m").with_tools(tools), Batch::default());
+        let (mut decoder, mut batch) = (StreamDecoder::new(api, "m"), Batch::default());
         let mut result = Ok(());
         for cut in cuts {
             result = result.and_then(|()| decoder.feed(cut, &mut batch));
@@ -183,7 +169,7 @@ mod tests {
         "event: error\n",
         ": note\n",
         r#"{"choices":[{"delta":{"content":"é🦀"}}]}"#,
-        r#"{"choices":[{"delta":{"content":"<tool_call>{\"name\":\"f\",\"arguments\":{}}"}}]}"#,
+        r#"{"choices":[{"delta":{"content":"<think>a</thi"}}]}"#,
         r#"{"choices":[{"delta":{"tool_calls":[{"index":4294967295,"id":"a","function":{"name":"f","arguments":"{"}}]}}]}"#,
         r#"{"choices":[{"delta":{"tool_calls":[{"index":-1,"function":{"arguments":null}},{"id":"a"},{}]}}]}"#,
         r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","text":"a"},1]},"finish_reason":"length"}]}"#,

@@ -40,7 +40,6 @@ const GRACE: Duration = Duration::from_millis(25);
 pub(super) fn stream(provider: Arc<Inner>, body: Bytes, preamble: &Preamble) -> ModelStream {
     let request = Request {
         provider,
-        tools: Arc::clone(&preamble.tools),
         conversation: Arc::clone(&preamble.instructions.conversation),
         body,
         phase: Phase::Send,
@@ -62,8 +61,6 @@ pub(super) fn stream(provider: Arc<Inner>, body: Bytes, preamble: &Preamble) -> 
 
 struct Request {
     provider: Arc<Inner>,
-    /// The names of the tools in the request.
-    tools: Arc<[String]>,
     conversation: Arc<str>,
     body: Bytes,
     phase: Phase,
@@ -179,10 +176,7 @@ impl Request {
         };
         self.key = answer.key.take();
         if (200..300).contains(&answer.status) {
-            self.phase = Phase::Read(
-                answer,
-                StreamDecoder::new(endpoint.api, &endpoint.model).with_tools(Arc::clone(&self.tools)).into(),
-            );
+            self.phase = Phase::Read(answer, StreamDecoder::new(endpoint.api, &endpoint.model).into());
             return;
         }
         let status = answer.status;

@@ -1,43 +1,18 @@
 //! What a model may call a tool with: the schema it is told, and reading what it sent.
 //!
 //! Lenient in form, strict in meaning: a number sent as text, a list sent as JSON text, a name borrowed from another
-//! agent's tools are understood; an argument that would silently change what the call does is refused.
+//! agent's tools are understood ([`foreign`]); an argument that would silently change what the call does is refused.
+
+mod foreign;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use self::foreign::{find, find_word};
 use super::ToolError;
-
-/// Names (and words) models know from other tools, compared without case and separators, and ours for them.
-const ALIASES: &[(&str, &str)] = &[
-    ("filepath", "path"),
-    ("filename", "path"),
-    ("file", "path"),
-    ("directory", "path"),
-    ("dir", "path"),
-    ("folder", "path"),
-    ("oldstring", "old_text"),
-    ("oldstr", "old_text"),
-    ("newstring", "new_text"),
-    ("newstr", "new_text"),
-    ("filetext", "content"),
-    ("contents", "content"),
-    ("text", "content"),
-    ("step", "content"),
-    ("task", "content"),
-    ("regex", "pattern"),
-    ("query", "pattern"),
-    ("include", "glob"),
-    ("caseinsensitive", "ignore_case"),
-    ("maxdepth", "depth"),
-    ("input", "patch"),
-    ("plan", "entries"),
-    ("todos", "entries"),
-    ("done", "completed"),
-    ("todo", "pending"),
-];
+use super::names::squash;
 
 /// The JSON Schema of `A`, everything inline, without what only costs tokens.
 pub(super) fn schema<A: JsonSchema>() -> Value {
@@ -76,14 +51,72 @@ fn trim(schema: &mut Value) {
     }
 }
 
-/// Reads arguments; the error names the field, says what was expected and shows a correct call.
-pub(super) fn read<A: DeserializeOwned + JsonSchema>(arguments: &Value, example: &str) -> Result<A, ToolError> {
+/// What becomes of arguments that nobody knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unknown {
+    /// The call is refused: it might do something else than was meant.
+    Refused,
+    /// They are left out, which is told: the call changes nothing.
+    LeftOut,
+}
+
+/// Reads arguments; the error names the field, says what was expected and shows a correct call. With them comes what the
+/// model should know of how they were read.
+pub(super) fn read<A: DeserializeOwned + JsonSchema>(
+    arguments: &Value,
+    example: &str,
+    unknown: Unknown,
+) -> Result<(A, Option<String>), ToolError> {
     let schema = schema::<A>();
     let mut arguments = arguments.clone();
     coerce(&mut arguments, &schema);
-    check(&arguments, &schema, "")
+    let mut left_out = Vec::new();
+    if unknown == Unknown::LeftOut {
+        leave_out(&mut arguments, &schema, &mut left_out);
+    }
+    let arguments = check(&arguments, &schema, "")
         .and_then(|()| serde_json::from_value(arguments).map_err(|error| error.to_string()))
-        .map_err(|problem| ToolError(format!("wrong arguments: {problem}\nExample: {example}")))
+        .map_err(|problem| ToolError(format!("wrong arguments: {problem}\nExample: {example}")))?;
+    let note = (!left_out.is_empty()).then(|| format!("[not known here and ignored: {}]", left_out.join(", ")));
+    Ok((arguments, note))
+}
+
+/// Whether these arguments pass the schema as they are read.
+pub(super) fn fit(arguments: &Value, schema: &Value) -> Result<(), String> {
+    let mut arguments = arguments.clone();
+    coerce(&mut arguments, schema);
+    check(&arguments, schema, "")
+}
+
+/// The arguments as they are read.
+pub(super) fn coerced(arguments: &Value, schema: &Value) -> Value {
+    let mut arguments = arguments.clone();
+    coerce(&mut arguments, schema);
+    arguments
+}
+
+/// Takes out what the schema does not know.
+fn leave_out(value: &mut Value, schema: &Value, names: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+            fields.retain(|name, _| {
+                let is_known = properties.contains_key(name);
+                if !is_known {
+                    names.push(format!("`{name}`"));
+                }
+                is_known
+            });
+            for (name, value) in fields {
+                leave_out(value, &properties[name.as_str()], names);
+            }
+        }
+        Value::Array(items) => {
+            let of_item = schema.get("items").unwrap_or(&Value::Null);
+            items.iter_mut().for_each(|item| leave_out(item, of_item, names));
+        }
+        _ => {}
+    }
 }
 
 /// Reads as much as there is of arguments that still arrive, into a type whose fields are all optional.
@@ -123,13 +156,18 @@ fn whole(number: f64) -> Option<i64> {
 }
 
 fn coerce_string(value: &mut Value, schema: &Value) {
+    if let Value::Array(items) = &*value
+        && let [Value::String(only)] = items.as_slice()
+    {
+        *value = only.as_str().into();
+    }
     if value.is_i64() || value.is_u64() {
         *value = Value::String(value.to_string());
     }
     let Some(words) = schema.get("enum").and_then(Value::as_array) else {
         return;
     };
-    if let Some(word) = value.as_str().and_then(|word| find(word, words.iter().filter_map(Value::as_str))) {
+    if let Some(word) = value.as_str().and_then(|word| find_word(word, words.iter().filter_map(Value::as_str))) {
         *value = Value::String(word.to_owned());
     }
 }
@@ -143,7 +181,24 @@ fn coerce_array(value: &mut Value, schema: &Value) {
         *value = Value::Array(vec![value.take()]);
     }
     for item in value.as_array_mut().into_iter().flatten() {
+        as_step(item, items);
         coerce(item, items);
+    }
+}
+
+/// A step of a plan may be its words alone, and is open unless it says otherwise.
+fn as_step(item: &mut Value, schema: &Value) {
+    if !["content", "status"].iter().all(|name| is_required(name, schema)) {
+        return;
+    }
+    if let Value::String(words) = &*item
+        && !words.trim_start().starts_with('{')
+    {
+        *item = serde_json::json!({ "content": words });
+    }
+    let Some(fields) = item.as_object_mut() else { return };
+    if !fields.keys().any(|name| find(name, ["status"].into_iter()).is_some()) {
+        fields.insert("status".to_owned(), "pending".into());
     }
 }
 
@@ -152,13 +207,46 @@ fn coerce_object(value: &mut Value, schema: &Value) {
     let (Value::Object(fields), Some(Value::Object(properties))) = (value, schema.get("properties")) else {
         return;
     };
-    rename(fields, properties);
+    foreign::unwrap(fields, properties);
+    foreign::rename(fields, properties);
+    let is_unknown = |name: &str| !properties.contains_key(name);
     fields.retain(|name, value| !value.is_null() || is_required(name, schema));
+    blocks(fields, properties);
     fold_single_item(fields, properties);
+    fields.retain(|name, value| !is_unknown(name) || !foreign::is_comment(name) && !foreign::is_nothing(value));
+    if properties.contains_key("command") {
+        command(fields, properties);
+    }
     for (name, value) in fields {
         if let Some(schema) = properties.get(name) {
             coerce(value, schema);
         }
+    }
+}
+
+/// A command may be a list of words; a job without one is read.
+fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    match fields.get("command") {
+        Some(Value::Array(words)) => {
+            if let Some(line) = foreign::line(words) {
+                fields.insert("command".to_owned(), line.into());
+            }
+        }
+        None if properties.contains_key("job") && fields.contains_key("job") => {
+            fields.insert("command".to_owned(), "read".into());
+        }
+        _ => {}
+    }
+}
+
+/// `diff` with blocks of SEARCH and REPLACE, for a list of edits.
+fn blocks(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    if !properties.contains_key("edits") || fields.contains_key("edits") {
+        return;
+    }
+    if let Some(edits) = fields.get("diff").and_then(Value::as_str).and_then(foreign::blocks) {
+        fields.remove("diff");
+        fields.insert("edits".to_owned(), edits);
     }
 }
 
@@ -167,15 +255,6 @@ fn unpack(value: &mut Value) {
     let parsed = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
     if let Some(parsed) = parsed.filter(|parsed| parsed.is_object() || parsed.is_array()) {
         *value = parsed;
-    }
-}
-
-/// Gives fields our names, where those are not there already.
-fn rename(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
-    let renamed = std::mem::take(fields);
-    for (name, value) in renamed {
-        let ours = find(&name, properties.keys().map(String::as_str)).filter(|ours| !fields.contains_key(*ours));
-        fields.insert(ours.map_or(name, str::to_owned), value);
     }
 }
 
@@ -193,19 +272,6 @@ fn fold_single_item(fields: &mut Map<String, Value>, properties: &Map<String, Va
     if !item.is_empty() {
         fields.insert(list.clone(), Value::Array(vec![Value::Object(item)]));
     }
-}
-
-/// The one of `ours` that `name` means.
-fn find<'a>(name: &str, mut ours: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    let name = squash(name);
-    let alias =
-        || ALIASES.iter().filter(|(known, _)| *known == name).find_map(|(_, word)| ours.clone().find(|it| it == word));
-    let alias = alias();
-    ours.find(|it| squash(it) == name).or(alias)
-}
-
-fn squash(name: &str) -> String {
-    name.chars().filter(|it| !matches!(it, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
 fn is_required(name: &str, schema: &Value) -> bool {
@@ -294,7 +360,7 @@ mod tests {
     use serde::{Deserialize, Serialize};
     use serde_json::{Value, json};
 
-    use super::{read, schema};
+    use super::{Unknown, read, schema};
     use crate::tools::PlanStatus;
 
     /// For the tests alone.
@@ -345,7 +411,8 @@ mod tests {
         let plain =
             json!({"path": "a", "limit": 5, "all": true, "edits": [{"old_text": "x", "status": "in_progress"}]});
         let check = |slip: Value| {
-            let read = read::<Arguments>(&slip, "").unwrap();
+            let (read, note) = read::<Arguments>(&slip, "", Unknown::Refused).unwrap();
+            assert_eq!(note, None);
             assert_eq!(serde_json::to_value(read).unwrap(), plain, "{slip}");
         };
         let item = json!({"old_text": "x", "status": "in_progress"});
@@ -361,20 +428,21 @@ mod tests {
 
     #[test]
     fn null_is_absent_and_a_number_can_be_text() {
-        let read = read::<Arguments>(&json!({"path": 404, "limit": null, "all": null, "edits": []}), "").unwrap();
+        let arguments = json!({"path": 404, "limit": null, "all": null, "edits": []});
+        let (read, _) = read::<Arguments>(&arguments, "", Unknown::Refused).unwrap();
         assert_eq!(read, Arguments { path: "404".to_owned(), limit: None, all: false, edits: vec![] });
     }
 
     #[test]
     fn an_error_names_the_field_and_what_was_expected() {
         let check = |arguments: Value, expected: &str| {
-            let error = read::<Arguments>(&arguments, "{…}").unwrap_err();
+            let error = read::<Arguments>(&arguments, "{…}", Unknown::Refused).unwrap_err();
             assert_eq!(error.0, format!("wrong arguments: {expected}\nExample: {{…}}"));
         };
         check(Value::Null, "the arguments must be an object, not null");
         check(json!({"edits": []}), "`path` is missing, it must be a string");
         check(json!({"path": "a"}), "`edits` is missing, it must be a list of {old_text, status}");
-        check(json!({"path": ["a"], "edits": []}), "`path` must be a string, not a list");
+        check(json!({"path": ["a", "b"], "edits": []}), "`path` must be a string, not a list");
         check(json!({"path": "a", "limit": -1, "edits": []}), "`limit` must be a whole number, not negative, not -1");
         check(
             json!({"path": "a", "limit": "many", "edits": []}),

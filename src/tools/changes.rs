@@ -143,6 +143,7 @@ fn matched(strategy: Strategy) -> &'static str {
         Strategy::Unicode => "matched with other typographic characters",
         Strategy::InnerBlanks => "matched with other blanks inside lines",
         Strategy::Unescaped => "matched after undoing one level of backslash escapes on both sides",
+        Strategy::LineNumbers => "matched without the line numbers, which are no part of the file",
     }
 }
 

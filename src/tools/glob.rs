@@ -52,10 +52,26 @@ impl TypedTool for Glob {
             let inside = |start: &WorkspacePath| context.workspace.resolve_path(&start.absolute().join(&search.folder));
             starts = starts.iter().map(inside).collect::<Result<_, _>>()?;
         }
-        let found = blocking(context, move |workspace, cancel| find(workspace, &starts, &search, cancel)).await?;
+        let looser =
+            looser(&arguments.pattern).map(|looser| Search::new(&looser).map(|search| (looser, search))).transpose()?;
+        let (found, used) = blocking(context, move |workspace, cancel| {
+            let found = find(workspace, &starts, &search, cancel);
+            match looser {
+                Some((looser, search)) if found.total == 0 => (find(workspace, &starts, &search, cancel), Some(looser)),
+                _ => (found, None),
+            }
+        })
+        .await?;
+        let note = used.filter(|_| found.total > 0).map(|used| format!("[nothing is called so; these match {used}]\n"));
         let report = found.report(&context.workspace, &arguments.pattern);
-        Ok(ToolOutput { content: report, ..ToolOutput::default() })
+        Ok(ToolOutput { content: note.unwrap_or_default() + &report, ..ToolOutput::default() })
     }
+}
+
+/// A pattern for every name with this part in it, where a pattern is a plain name.
+fn looser(pattern: &str) -> Option<String> {
+    let is_plain = !pattern.trim().is_empty() && pattern.chars().all(|c| c.is_alphanumeric() || "._- ".contains(c));
+    is_plain.then(|| format!("**/*{}*", pattern.trim()))
 }
 
 /// A pattern that begins with the absolute path of a folder that is searched, without that path.

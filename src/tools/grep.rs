@@ -57,16 +57,21 @@ impl TypedTool for Grep {
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
         let glob = arguments.glob.as_deref().filter(|glob| !glob.trim().is_empty());
+        let (pattern, ignore_case) = (arguments.pattern.clone(), arguments.ignore_case);
+        let (matcher, note) = blocking(context, move |_, _| meant(&pattern, ignore_case)).await??;
         let search = Search {
             starts: starts(context, arguments.path.as_deref())?,
-            matcher: blocking(context, move |_, _| matcher(&arguments.pattern, arguments.ignore_case)).await??,
+            matcher,
             files: glob.map(PathPattern::new).transpose()?,
             context: arguments.context.unwrap_or(0).min(MAX_CONTEXT),
             limit: arguments.max_results.unwrap_or(RESULTS).clamp(1, MAX_RESULTS),
         };
         let starts = search.starts.clone();
         match blocking(context, move |workspace, cancel| search.run(workspace, cancel)).await? {
-            Ok(hits) => Ok(ToolOutput { content: hits.report(&context.workspace), ..ToolOutput::default() }),
+            Ok(hits) => {
+                let content = note.unwrap_or_default() + &hits.report(&context.workspace);
+                Ok(ToolOutput { content, ..ToolOutput::default() })
+            }
             Err((index, error)) => {
                 let name = shown(&context.workspace, &starts[index].absolute());
                 let hint = did_you_mean(context, &starts[index]).await;
@@ -76,6 +81,23 @@ impl TypedTool for Grep {
                 }))
             }
         }
+    }
+}
+
+/// A matcher for what a pattern means: as it is, where it is no regular expression; then the model is told.
+fn meant(pattern: &str, ignore_case: bool) -> Result<(RegexMatcher, Option<String>), ToolError> {
+    // JSON reads `\b` as a character that no source has.
+    let pattern = pattern.replace('\u{8}', r"\b");
+    let error = match matcher(&pattern, ignore_case) {
+        Ok(matcher) => return Ok((matcher, None)),
+        Err(error) => error,
+    };
+    let plain = pattern.lines().count() == 1 && !pattern.contains('\\');
+    match matcher(&escaped(&pattern), ignore_case) {
+        Ok(matcher) if plain => {
+            Ok((matcher, Some("[no valid regular expression: searched as plain text]\n".to_owned())))
+        }
+        _ => Err(error),
     }
 }
 

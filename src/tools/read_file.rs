@@ -2,14 +2,16 @@
 
 use std::fmt::Write as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::files::{blocking, did_you_mean, location, named, preview, shown, unless_cancelled};
-use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use super::{Picture, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::LineIndex;
 use crate::text::display::escape_line;
-use crate::workspace::{FileError, FileText, Format, Source};
+use crate::workspace::{FileError, FileText, Format, Source, WorkspacePath};
 
 const MAX_LINES: usize = 2000;
 const MAX_BYTES: usize = 60_000;
@@ -82,6 +84,7 @@ impl TypedTool for ReadFile {
                 let locations = vec![location(path.absolute(), Some(offset))];
                 return Ok(ToolOutput { content, locations, ..ToolOutput::default() });
             }
+            Err(FileError::Binary(..)) if picture(&path).is_some() => return show(context, &path).await,
             Err(error) => return Err(error.into()),
         };
         let head = head(&file);
@@ -93,6 +96,37 @@ impl TypedTool for ReadFile {
             ..ToolOutput::default()
         })
     }
+}
+
+/// Images that models take, by what their names end with and what they begin with.
+const PICTURES: &[(&str, &str, &[u8])] = &[
+    ("png", "image/png", b"\x89PNG"),
+    ("jpg", "image/jpeg", b"\xff\xd8\xff"),
+    ("jpeg", "image/jpeg", b"\xff\xd8\xff"),
+    ("gif", "image/gif", b"GIF8"),
+    ("webp", "image/webp", b"RIFF"),
+];
+/// No provider takes larger ones, in bytes.
+const LARGEST_PICTURE: usize = 3 << 20;
+
+fn picture(path: &WorkspacePath) -> Option<&'static (&'static str, &'static str, &'static [u8])> {
+    let extension = path.target().extension()?.to_str()?.to_ascii_lowercase();
+    PICTURES.iter().find(|(known, _, _)| *known == extension)
+}
+
+/// An image, for a model that sees.
+async fn show(context: &ToolContext, path: &WorkspacePath) -> Result<ToolOutput, ToolError> {
+    let name = shown(&context.workspace, &path.absolute());
+    let bytes = unless_cancelled(context, context.workspace.bytes(path)).await??;
+    let Some((_, mime_type, _)) = picture(path).filter(|(_, _, magic)| bytes.starts_with(magic)) else {
+        return Err(FileError::Binary(name, bytes.len() as u64).into());
+    };
+    if bytes.len() > LARGEST_PICTURE {
+        return Err(ToolError(format!("{name} is an image of {} bytes; the limit is {LARGEST_PICTURE}", bytes.len())));
+    }
+    let images = vec![Picture { mime_type, data: STANDARD.encode(&bytes) }];
+    let content = format!("[{name}: {mime_type}, {} bytes]\n", bytes.len());
+    Ok(ToolOutput { content, images, locations: vec![location(path.absolute(), None)], ..ToolOutput::default() })
 }
 
 /// Numbered lines of what a command said.

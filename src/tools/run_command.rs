@@ -179,7 +179,9 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
         Err(why) => (job.stop().await, format!("[{why}]\n")),
     };
     let mut output = report_changes(context, &job, &ended).await;
-    output.content = report + &line_end(job.output.take()) + &how + &output.content;
+    let said = line_end(job.output.take());
+    let hint = end.as_ref().map_or("", |ended| hint(&line, &said, ended.code() == Some(0)));
+    output.content = report + &said + &how + hint + &output.content;
     output.failed = end.is_err();
     Ok(output)
 }
@@ -189,6 +191,54 @@ fn too_slow(limit: Duration) -> String {
         "killed after {} s; pass a larger `timeout_s`, or `background` for what does not end by itself",
         limit.as_secs()
     )
+}
+
+/// What a resolver says that has no network.
+const NO_NETWORK: &[&str] = &[
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "getaddrinfo",
+    "EAI_AGAIN",
+    "ENOTFOUND",
+    "dns error",
+    "no such host",
+    "failed to lookup address",
+    "Network is unreachable",
+    "Could not resolve 'http",
+    "Temporary failure resolving",
+    "nodename nor servname",
+    "unable to resolve host",
+];
+
+/// How to go on after a command that could not do what it wanted here.
+fn hint(line: &CommandLine, said: &str, is_well: bool) -> &'static str {
+    if !is_well && !line.network && NO_NETWORK.iter().any(|words| said.contains(words)) {
+        return "[it has no network; call again with network: true, and the user is asked]\n";
+    }
+    if is_well && leaves_running(&line.command) {
+        return "[what it left running was ended with it; call with background: true to keep a server running]\n";
+    }
+    ""
+}
+
+/// Whether a command puts something into the background: an `&` that is no `&&`, no redirection, and not quoted.
+fn leaves_running(command: &str) -> bool {
+    let mut quote = None;
+    let mut before = ' ';
+    let mut letters = command.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (None, '\\') => _ = letters.next(),
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(open), _) if open == letter => quote = None,
+            (None, '&') if letters.peek() == Some(&'&') => _ = letters.next(),
+            (None, '&') if !"<>|".contains(before) && letters.peek() != Some(&'>') => return true,
+            _ => {}
+        }
+        before = letter;
+    }
+    false
 }
 
 /// Reads what is new of a job, or stops it.
@@ -256,4 +306,19 @@ fn line_end(mut text: String) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::leaves_running;
+
+    #[test]
+    fn an_ampersand_that_stands_alone_leaves_something_running() {
+        for command in ["sleep 20 & echo started", "nohup x >/dev/null 2>&1 &", "(serve &)"] {
+            assert!(leaves_running(command), "{command}");
+        }
+        for command in ["a && b", "a 2>&1", "a &> log", "echo 'a & b'", "echo \"&\"", r"echo \&", "a |& b", ""] {
+            assert!(!leaves_running(command), "{command}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::arguments::Unknown;
 use super::files::unless_cancelled;
 use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
 use crate::text::display::{escape_line, marked};
@@ -104,7 +105,7 @@ impl Tool for LoadSkill {
         arguments: &'a Value,
     ) -> BoxFuture<'a, Result<Preview, ToolError>> {
         async {
-            let Arguments { name, file } = arguments::read(arguments, EXAMPLE)?;
+            let (Arguments { name, file }, _) = arguments::read(arguments, EXAMPLE, Unknown::LeftOut)?;
             let skill = self.find(&name)?;
             let file = file.map(|file| format!(" ({})", escape_line(&file))).unwrap_or_default();
             Ok(Preview { title: format!("Load the skill {}{file}", skill.name), ..Preview::default() })
@@ -118,7 +119,7 @@ impl Tool for LoadSkill {
         arguments: &'a Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         async {
-            let Arguments { name, file } = arguments::read(arguments, EXAMPLE)?;
+            let (Arguments { name, file }, _) = arguments::read(arguments, EXAMPLE, Unknown::LeftOut)?;
             let loading = load_skill(&context.workspace, self.find(&name)?, file.as_deref());
             let content = unless_cancelled(context, loading).await??;
             Ok(ToolOutput { content, ..ToolOutput::default() })

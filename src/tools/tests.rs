@@ -420,6 +420,9 @@ async fn write_file_creates_and_replaces() {
     assert_eq!((sketch.title.as_str(), &*sketch.diffs[0].new_text), ("Create new/a.txt", "on"));
     place.check("write_file", json!({"path": "new/a.txt", "content": "one\n"}), "Created new/a.txt (1 lines).\n").await;
     assert_eq!(place.on_disk("new/a.txt"), "one\n");
+    let unread = place.answer("write_file", json!({"path": "old.txt", "content": ""})).await;
+    assert!(unread.contains("have not read it"), "{unread}");
+    place.run("read_file", json!({"path": "old.txt"})).await.unwrap();
     assert_eq!(
         place.preview("write_file", json!({"path": "old.txt", "content": ""})).await.unwrap().title,
         "Write old.txt"

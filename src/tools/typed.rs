@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::arguments::Unknown;
 use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
 
 /// A tool whose arguments are a type: their schema is derived from it and they are checked before the tool sees them.
@@ -65,7 +66,11 @@ impl<T: TypedTool> Tool for T {
         context: &'a ToolContext,
         arguments: &'a Value,
     ) -> BoxFuture<'a, Result<Preview, ToolError>> {
-        async { T::preview(context, arguments::read(arguments, T::EXAMPLE)?).await }.boxed()
+        async {
+            let (arguments, _) = arguments::read(arguments, T::EXAMPLE, unknown(T::KIND))?;
+            T::preview(context, arguments).await
+        }
+        .boxed()
     }
 
     fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>> {
@@ -77,6 +82,17 @@ impl<T: TypedTool> Tool for T {
         context: &'a ToolContext,
         arguments: &'a Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        async { T::run(context, arguments::read(arguments, T::EXAMPLE)?).await }.boxed()
+        async {
+            let (arguments, note) = arguments::read(arguments, T::EXAMPLE, unknown(T::KIND))?;
+            let mut output = T::run(context, arguments).await?;
+            output.content.extend(note.map(|note| format!("\n{note}")));
+            Ok(output)
+        }
+        .boxed()
     }
+}
+
+/// What nobody knows is ignored where nothing is changed by it.
+fn unknown(kind: ToolKind) -> Unknown {
+    if kind.is_read_only() { Unknown::LeftOut } else { Unknown::Refused }
 }

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::arguments::read_partial;
 use super::changes::{commit, propose, sketch};
+use super::files::unless_cancelled;
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
-use crate::workspace::Change;
+use crate::workspace::{Change, FileError};
 
 pub(super) struct WriteFile;
 
@@ -36,6 +37,7 @@ impl TypedTool for WriteFile {
     const EXAMPLE: &'static str = r#"{"path": "notes.md", "content": "Notes\n"}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
+        refuse_unread(context, &arguments.path).await?;
         propose(context, "Write", &arguments.path, Change::Write(arguments.content)).await
     }
 
@@ -45,6 +47,16 @@ impl TypedTool for WriteFile {
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+        refuse_unread(context, &arguments.path).await?;
         commit(context, &arguments.path, Change::Write(arguments.content)).await
     }
+}
+
+/// A text that the model never saw is not replaced, in the editor or on the disk.
+async fn refuse_unread(context: &ToolContext, name: &str) -> Result<(), ToolError> {
+    let path = context.resolve(name)?;
+    if unless_cancelled(context, context.workspace.knows(&path)).await? {
+        return Ok(());
+    }
+    Err(FileError::Unread(path.display()).into())
 }

@@ -4,6 +4,7 @@
 //! still holds the bytes the change was made for, and when either has moved on everything starts over.
 
 mod document;
+mod placeholder;
 
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ pub(super) async fn commit(
                     workspace.0.seen.approved(path, &plan.outcome.new_text);
                 }
                 // The session knows the new text if it knew the old one, or has written all of it.
-                if plan.known == Known::Same || matches!(change, Change::Write(_)) {
+                if plan.known == Known::Same || matches!(change, Change::Write(_)) || !now.exists() {
                     workspace.0.seen.read(path, &plan.outcome.new_text);
                 }
                 plan.change.notes.extend(note.map(str::to_owned));
@@ -88,6 +89,8 @@ struct Plan {
 impl Plan {
     async fn new(workspace: &Workspace, path: &WorkspacePath, change: &Change, now: &Now) -> Result<Self, FileError> {
         let known = workspace.0.seen.known(path, now.text());
+        let created = now.created_by(change);
+        let change = created.as_ref().unwrap_or(change);
         let mut notes = Vec::new();
         match (change, known) {
             (Change::Edits(_) | Change::Patch(_), _) if !now.exists() => {
@@ -99,9 +102,6 @@ impl Plan {
             (Change::Write(_), Known::Changed | Known::ChangedSinceShown) if now.exists() => {
                 return Err(FileError::Changed(path.display()));
             }
-            (Change::Write(_), Known::Unread) if now.exists() => {
-                notes.push("it replaces a file you have not read".to_owned());
-            }
             _ => {}
         }
         let (text, asked) = (now.text.clone(), change.clone());
@@ -110,6 +110,10 @@ impl Plan {
             error,
             changed: known == Known::Changed,
         })?;
+        let by_a_model = !matches!(change, Change::Revert { .. });
+        if let Some(line) = placeholder::added(&now.text, &outcome.new_text).filter(|_| by_a_model) {
+            return Err(FileError::Placeholder(path.display(), line.trim().to_owned()));
+        }
         let change = FileChange {
             old_text: now.exists().then(|| now.text.clone()),
             new_text: outcome.new_text.clone(),
@@ -172,6 +176,17 @@ impl Now {
 
     fn text(&self) -> &str {
         &self.text
+    }
+
+    /// What an edit of nothing does where there is no file: it makes one.
+    fn created_by(&self, change: &Change) -> Option<Change> {
+        match change {
+            Change::Edits(edits) if !self.exists() => match edits.as_slice() {
+                [edit] if edit.old_text.is_empty() => Some(Change::Write(edit.new_text.clone())),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     fn exists(&self) -> bool {

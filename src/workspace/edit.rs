@@ -8,6 +8,7 @@ mod chunks;
 #[cfg(test)]
 mod drift;
 mod explain;
+mod numbered;
 mod replacement;
 #[cfg(test)]
 mod tests;
@@ -70,6 +71,8 @@ pub enum Strategy {
     InnerBlanks,
     /// With one level of backslash escapes undone, then as [`Self::LineEndings`].
     Unescaped,
+    /// Without the line numbers in front of each line, then as any of those before.
+    LineNumbers,
 }
 
 impl Strategy {
@@ -99,6 +102,7 @@ impl std::fmt::Display for Strategy {
             Self::Unicode => "typography ignored",
             Self::InnerBlanks => "width of blanks ignored",
             Self::Unescaped => "escapes undone",
+            Self::LineNumbers => "line numbers left out",
         })
     }
 }
@@ -149,7 +153,24 @@ fn revert(text: &str, before: &str, after: &str) -> Result<Outcome, MatchError> 
     Ok(Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None })
 }
 
+/// All edits are looked for in the text as it is. Where that fails they may have been meant one after the other, each in
+/// what those before it leave; then every one of them has to be there once.
 fn replace(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError> {
+    let error = match side_by_side(text, edits) {
+        Err(error) if edits.len() > 1 => error,
+        outcome => return outcome,
+    };
+    let mut now = text.to_owned();
+    let mut strategy = Strategy::Exact;
+    for edit in edits {
+        let Ok(outcome) = side_by_side(&now, std::slice::from_ref(edit)) else { return Err(error) };
+        strategy = strategy.max(outcome.strategy.unwrap_or(Strategy::Exact));
+        now = outcome.new_text.to_string();
+    }
+    Ok(Outcome { places: hunks(text, &now), new_text: now.into(), strategy: Some(strategy) })
+}
+
+fn side_by_side(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError> {
     let mut strategy = Strategy::Exact;
     let mut places: Vec<(usize, Hunk)> = Vec::new();
     for (number, edit) in (1..).zip(edits) {
@@ -195,11 +216,28 @@ fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), Match
     if edit.old_text == edit.new_text {
         return Err(MatchError("old_text and new_text are the same: there is nothing to change".to_owned()));
     }
-    let found = first_pass(text, edit, |places, strategy| match places {
-        [_, _, ..] if !edit.replace_all => Err(explain::ambiguous(text, places, strategy)),
+    let choose = |places: &[Range<usize>], strategy| match places {
+        [_, _, ..] if !edit.replace_all => Err(explain::ambiguous(text, places, strategy, Asked::Replacement)),
         places => Ok(places.to_vec()),
-    })?;
-    found.ok_or_else(|| explain::absent(text, edit))
+    };
+    if let Some(found) = first_pass(text, edit, choose)? {
+        return Ok(found);
+    }
+    if let Some(plain) = numbered::plain(edit)
+        && let Some((_, hunks)) = first_pass(text, &plain, choose)?
+    {
+        return Ok((Strategy::LineNumbers, hunks));
+    }
+    Err(explain::absent(text, edit, Asked::Replacement))
+}
+
+/// What a text was quoted for, as the model called it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// `old_text` of a replacement.
+    Replacement,
+    /// Lines of a chunk of a patch.
+    Chunk,
 }
 
 /// The first pass with places of which `choose` leaves any.
@@ -236,7 +274,7 @@ fn is_possible(text: &str, sought: &str, strategy: Strategy) -> bool {
     };
     let is_plain = || text.is_ascii() && sought.is_ascii();
     match strategy {
-        Strategy::Exact | Strategy::LineEndings | Strategy::Unescaped => true,
+        Strategy::Exact | Strategy::LineEndings | Strategy::Unescaped | Strategy::LineNumbers => true,
         Strategy::TrailingBlanks | Strategy::Indentation => {
             has(&mut sought.split(['\n', '\r']).map(|line| line.trim_matches([' ', '\t'])))
         }

@@ -34,6 +34,16 @@ pub enum FileError {
     /// It changed since the model read it, and what was asked for would undo that.
     #[error("{0} has changed since you read it; read it again, then repeat the change on the new text")]
     Changed(String),
+    /// The model never read what it wants to replace.
+    #[error(
+        "{0} exists and you have not read it, so it is not overwritten; read it first, then change it or write it anew"
+    )]
+    Unread(String),
+    /// The new text has a line that stands for text left out.
+    #[error(
+        "{0} was not changed: the line {1:?} stands for text that was left out; write that text, or change only a part"
+    )]
+    Placeholder(String, String),
     /// It is protected, and nobody was shown what would be changed in it.
     #[error("{0} leads to {1}, which is protected, and no change of that was approved")]
     NotShown(String, String),

@@ -5,6 +5,8 @@
 //! resolved place, one component after the other and following no symlink any more: if something was swapped meanwhile
 //! the open fails, so that what was decided about a path holds for the file that is touched.
 
+mod meant;
+
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -137,6 +139,22 @@ impl WorkspacePath {
         if found.is_file() { cap_fs_ext::MetadataExt::nlink(&found).saturating_sub(1) } else { 0 }
     }
 
+    /// Whether there is anything of that name.
+    fn exists(&self) -> bool {
+        self.target.as_os_str().is_empty() || self.target_root.dir.symlink_metadata(&self.target).is_ok()
+    }
+
+    /// Whether the folder it is in is there.
+    fn has_folder(&self) -> bool {
+        let folder = self.target.parent().unwrap_or(Path::new(""));
+        folder.as_os_str().is_empty() || self.target_root.dir.metadata(folder).is_ok_and(|found| found.is_dir())
+    }
+
+    /// Whether it stands in no folder of its root.
+    fn is_at_top(&self) -> bool {
+        self.target.components().count() < 2
+    }
+
     /// When the file was written last; `None` where that is not known.
     pub(super) fn written(&self) -> Option<SystemTime> {
         let found = self.target_root.dir.symlink_metadata(&self.target).ok()?;
@@ -187,6 +205,9 @@ pub enum PathError {
     /// It holds a NUL character.
     #[error("the path {0:?} holds a NUL character")]
     Nul(String),
+    /// It has backslashes where folders are meant.
+    #[error("the path {0:?} has backslashes and names no file; write folders with /")]
+    Backslash(String),
     /// It is outside every root, or leads there.
     #[error("{path} is outside the workspace; only files in {roots} can be reached")]
     Outside {
@@ -205,12 +226,14 @@ pub enum PathError {
     },
 }
 
-/// The place in `roots` that `name` names: relative to the first, absolute in any, or a `file:` URI.
+/// The place in `roots` that `name` names: relative to the first, absolute in any, or a `file:` URI, or what is meant by
+/// it ([`meant`]).
 pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, PathError> {
-    if !name.starts_with("file:") {
-        return resolve_path(roots, Path::new(name));
+    let trimmed = name.trim();
+    if !trimmed.starts_with("file:") {
+        return meant::resolve(roots, name);
     }
-    let path = url::Url::parse(name).ok().and_then(|uri| uri.to_file_path().ok());
+    let path = url::Url::parse(trimmed).ok().and_then(|uri| uri.to_file_path().ok());
     resolve_path(roots, &path.ok_or_else(|| outside(roots, Path::new(name)))?)
 }
 

@@ -46,6 +46,8 @@ mod sessions;
 mod setup;
 mod skills;
 mod slash;
+#[cfg(target_os = "linux")]
+mod slips;
 mod streaming;
 #[cfg(unix)]
 mod survival;

@@ -249,6 +249,9 @@ fn flat(text: &Value) -> String {
     }
 }
 
+/// What providers call a call they could not read.
+const MALFORMED: [&str; 2] = ["malformed_function_call", "unexpected_tool_call"];
+
 fn finish(reason: &str) -> Finish {
     match reason.to_ascii_lowercase().as_str() {
         "stop" | "end_turn" | "eos" | "stop_sequence" => Finish::Stop,
@@ -256,6 +259,8 @@ fn finish(reason: &str) -> Finish {
         "length" | "max_tokens" | "model_length" => Finish::Length,
         "content_filter" | "safety" => Finish::ContentFilter,
         "refusal" => Finish::Refusal,
+        // Gemini's words, in front of which some gateways put their own.
+        reason if MALFORMED.iter().any(|malformed| reason.ends_with(malformed)) => Finish::Malformed,
         _ => Finish::Other(reason.to_owned()),
     }
 }

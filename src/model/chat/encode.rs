@@ -72,7 +72,7 @@ fn user(parts: &[Part]) -> Value {
     parts
         .iter()
         .map(|part| match part {
-            Part::Text { text } => json!({ "type": "text", "text": text }),
+            Part::Text { text } | Part::Note { text } => json!({ "type": "text", "text": text }),
             Part::Image { mime_type, data } => image(mime_type, data),
         })
         .collect()
@@ -99,7 +99,7 @@ fn pictures(results: &[ToolResult]) -> Option<Value> {
 
 fn text(part: &Part) -> Option<&str> {
     match part {
-        Part::Text { text } => Some(text),
+        Part::Text { text } | Part::Note { text } => Some(text),
         Part::Image { .. } => None,
     }
 }

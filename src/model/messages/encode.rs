@@ -69,7 +69,7 @@ pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u
 
 fn part(part: &Part) -> Option<Value> {
     match part {
-        Part::Text { text } => block(text),
+        Part::Text { text } | Part::Note { text } => block(text),
         Part::Image { mime_type, data } => Some(image(mime_type, data)),
     }
 }

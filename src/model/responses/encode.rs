@@ -62,7 +62,7 @@ pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u
 
 fn part(part: &Part) -> Value {
     match part {
-        Part::Text { text } => json!({ "type": "input_text", "text": text }),
+        Part::Text { text } | Part::Note { text } => json!({ "type": "input_text", "text": text }),
         Part::Image { mime_type, data } => image(mime_type, data),
     }
 }

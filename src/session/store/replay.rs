@@ -56,7 +56,7 @@ pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> V
             Record::Message { message: Message::User { parts } } => {
                 let texts = parts.into_iter().filter_map(|part| match part {
                     Part::Text { text } => Some(text),
-                    Part::Image { .. } => None,
+                    Part::Note { .. } | Part::Image { .. } => None,
                 });
                 replay.events.extend(texts.map(|content| AgentEvent::UserMessage { content, prompt: None }));
             }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::replacement::ended_lines;
-use super::{MatchError, Outcome, Replacement, Strategy, assembled, explain, first_pass, numbered};
+use super::{Asked, MatchError, Outcome, Replacement, Strategy, assembled, explain, first_pass, numbered};
 use crate::text::Hunk;
 use crate::workspace::content::LineEnding;
 use crate::workspace::patch::{Chunk, Line};
@@ -79,9 +79,10 @@ impl Context<'_> {
                 return Ok((strategy, hunk));
             }
         }
-        Err(readings
-            .first()
-            .map_or_else(|| MatchError("it has no lines".to_owned()), |first| explain::absent(self.text, first)))
+        Err(readings.first().map_or_else(
+            || MatchError("it has no lines".to_owned()),
+            |first| explain::absent(self.text, first, Asked::Chunk),
+        ))
     }
 
     /// Lines that come between others that are not named: after the anchor, else at the end of the file.
@@ -119,7 +120,7 @@ impl Context<'_> {
         let one = narrowed
             .iter()
             .find_map(|places| if let [place] = places.as_slice() { Some((*place).clone()) } else { None });
-        one.map(|place| vec![place]).ok_or_else(|| explain::ambiguous(self.text, &whole, strategy))
+        one.map(|place| vec![place]).ok_or_else(|| explain::ambiguous(self.text, &whole, strategy, Asked::Chunk))
     }
 
     /// The end of the line that the anchors lead to; `None` when that is not one line.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::ops::Range;
 
-use super::{MatchError, Replacement, Strategy};
+use super::{Asked, MatchError, Replacement, Strategy};
 use crate::text::display::escape_line;
 
 /// No more places or lines than this are quoted.
@@ -16,9 +16,29 @@ const SEARCHED: usize = 50_000;
 /// Below this share of common pairs of characters a line is not called similar.
 const SIMILAR: f32 = 0.6;
 
-pub(super) fn ambiguous(text: &str, places: &[Range<usize>], strategy: Strategy) -> MatchError {
+impl Asked {
+    /// What was looked for.
+    fn subject(self) -> &'static str {
+        match self {
+            Self::Replacement => "old_text was",
+            Self::Chunk => "the chunk's lines were",
+        }
+    }
+
+    fn way_out(self) -> &'static str {
+        match self {
+            Self::Replacement => "Quote more lines around the one you mean, or set replace_all to change every one.",
+            Self::Chunk => {
+                "Put a line such as `@@ def name():` that stands above the one you mean in front of the chunk, or give \
+                 more lines of context."
+            }
+        }
+    }
+}
+
+pub(super) fn ambiguous(text: &str, places: &[Range<usize>], strategy: Strategy, asked: Asked) -> MatchError {
     let how = if strategy == Strategy::Exact { String::new() } else { format!(" ({strategy})") };
-    let mut message = format!("old_text was found {} times{how}:\n", places.len());
+    let mut message = format!("{} found {} times{how}:\n", asked.subject(), places.len());
     let (mut line, mut counted) = (1, 0);
     for place in places.iter().take(QUOTED) {
         line += line_breaks(text.get(counted..place.start).unwrap_or_default());
@@ -34,7 +54,7 @@ pub(super) fn ambiguous(text: &str, places: &[Range<usize>], strategy: Strategy)
     if places.len() > QUOTED {
         writeln!(message, "and {} more", places.len() - QUOTED).expect("writing to a string cannot fail");
     }
-    message.push_str("Quote more lines around the one you mean, or set replace_all to change every one.");
+    message.push_str(asked.way_out());
     MatchError(message)
 }
 
@@ -45,21 +65,23 @@ pub(super) fn overlap(text: &str, first: usize, second: usize, at: usize) -> Mat
     MatchError(format!("{which} overlap at line {line}, so none was made; join them into one edit"))
 }
 
-pub(super) fn absent(text: &str, edit: &Replacement) -> MatchError {
+pub(super) fn absent(text: &str, edit: &Replacement, asked: Asked) -> MatchError {
+    let subject = asked.subject();
     if text.is_empty() {
-        return MatchError("old_text was not found: the file is empty".to_owned());
+        return MatchError(format!("{subject} not found: the file is empty"));
     }
-    let mut message = "old_text was not found.".to_owned();
+    let mut message = format!("{subject} not found.");
     if let Some(at) = text.find(&edit.new_text).filter(|_| !edit.new_text.trim().is_empty()) {
         let line = 1 + line_breaks(text.get(..at).unwrap_or_default());
-        write!(message, " But new_text is there, at line {line}: was this edit made already?")
+        let new = if asked == Asked::Replacement { "new_text is" } else { "what it becomes is" };
+        write!(message, " But {new} there, at line {line}: was this edit made already?")
             .expect("writing to a string cannot fail");
     }
     if edit.old_text.lines().all(is_numbered) {
         message.push_str(" It seems to begin with line numbers: leave them out.");
     }
     match nearest(text, &edit.old_text) {
-        Some(start) => message.push_str(&comparison(text, &edit.old_text, start)),
+        Some(start) => message.push_str(&comparison(text, &edit.old_text, start, asked)),
         None => message.push_str(" Nothing similar is in the file; read it again."),
     }
     MatchError(message)
@@ -72,7 +94,7 @@ fn is_numbered(line: &str) -> bool {
 }
 
 /// The lines from `start` on beside those that were searched, with blanks made visible.
-fn comparison(text: &str, sought: &str, start: usize) -> String {
+fn comparison(text: &str, sought: &str, start: usize, asked: Asked) -> String {
     let sought: Vec<&str> = sought.lines().collect();
     let found: Vec<&str> = text.lines().skip(start).take(sought.len()).collect();
     let mut message = format!(
@@ -85,8 +107,8 @@ fn comparison(text: &str, sought: &str, start: usize) -> String {
     }
     if let Some((found, sought)) = found.iter().zip(&sought).find(|(found, sought)| found != sought) {
         let case = if found.to_lowercase() == sought.to_lowercase() { " (upper and lower case differ)" } else { "" };
-        writeln!(message, "where old_text has{case}:\n  |{}", visible(sought))
-            .expect("writing to a string cannot fail");
+        let asked = if asked == Asked::Replacement { "old_text" } else { "the chunk" };
+        writeln!(message, "where {asked} has{case}:\n  |{}", visible(sought)).expect("writing to a string cannot fail");
     }
     message.push_str("Quote the file exactly as it is, with real spaces and tabs.");
     message

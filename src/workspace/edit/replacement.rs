@@ -1,13 +1,14 @@
 //! What stands where a text was found: the new text as the model wrote it, but indented and ended as the file is where
 //! the pass forgave the model that it did not.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Duration;
 
 use similar::{DiffOp, TextDiff};
 
-use super::view::View;
+use super::view::{View, is_blank, plain_punctuation};
 use super::{Replacement, Strategy};
 use crate::text::Hunk;
 use crate::workspace::content::LineEnding;
@@ -49,8 +50,9 @@ impl<'a> Search<'a> {
     /// like what it replaces, and each ends like the one it replaces or follows.
     fn by_lines(&self, place: &Range<usize>, line_ending: LineEnding) -> String {
         let found: Vec<(&str, &str)> = ended_lines(self.text.get(place.clone()).unwrap_or_default()).collect();
-        let old: Vec<&str> = lines(&self.edit.old_text).collect();
-        let new: Vec<&str> = lines(self.trimmed(place)).collect();
+        let [old_text, new_text] = [&self.edit.old_text, &self.edit.new_text].map(|text| self.typeset(place, text));
+        let old: Vec<&str> = lines(&old_text).collect();
+        let new: Vec<&str> = lines(self.trimmed(place, &new_text)).collect();
         let levels = self.levels(place, &old, &found, &new);
         let around = self.ending_around(place, line_ending);
         let mut text = String::with_capacity(self.edit.new_text.len() + new.len());
@@ -75,14 +77,36 @@ impl<'a> Search<'a> {
         text
     }
 
+    /// A text of the edit with the quotes, dashes and blanks that the file has, where the pass forgave others.
+    fn typeset<'t>(&self, place: &Range<usize>, text: &'t str) -> Cow<'t, str> {
+        if !matches!(self.strategy, Strategy::Unicode | Strategy::InnerBlanks) {
+            return text.into();
+        }
+        let theirs = self.text.get(place.clone()).unwrap_or_default();
+        let has = |character: char| theirs.contains(character);
+        let mut quotes = 0;
+        let typeset = |character: char| match character {
+            _ if has(character) => character,
+            '"' if has('“') && has('”') => {
+                quotes += 1;
+                if quotes % 2 == 1 { '“' } else { '”' }
+            }
+            '\'' if has('’') => '’',
+            _ if !character.is_ascii() && is_blank(character) && has(' ') => ' ',
+            _ if self.edit.old_text.contains(character) => plain_punctuation(character),
+            _ => character,
+        };
+        text.chars().map(typeset).collect::<String>().into()
+    }
+
     fn starts_line(&self, place: &Range<usize>) -> bool {
         let before = self.text.get(..place.start).unwrap_or_default();
         before.is_empty() || before.ends_with(['\n', '\r'])
     }
 
     /// The new text without blanks at its ends that were searched but are not in the file.
-    fn trimmed(&self, place: &Range<usize>) -> &str {
-        let (old, new) = (self.edit.old_text.as_str(), self.edit.new_text.as_str());
+    fn trimmed<'n>(&self, place: &Range<usize>, new: &'n str) -> &'n str {
+        let old = self.edit.old_text.as_str();
         if self.strategy.is_literal() {
             return new;
         }

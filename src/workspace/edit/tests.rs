@@ -122,7 +122,7 @@ fn refusals_help() {
         &["line 1", "→let beta = 2;"],
     );
     refused("UserID = 1", "USERID = 1", "x", &["upper and lower case differ", "UserID"]);
-    refused("one\ntwo\n", "1 | one\n2 | two", "x", &["line numbers"]);
+    refused("one\ntwo\n", "1 | one\n2 | three", "x", &["line numbers"]);
     refused("grid = 1", " id", " key", &["not found"]);
     refused("text", "\n", "x", &["not found"]);
 }

@@ -160,12 +160,12 @@ impl Normal {
     }
 }
 
-fn is_blank(character: char) -> bool {
+pub(super) fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }
 
 /// What a keyboard has for a typographic character, as far as NFKC leaves it.
-fn plain_punctuation(character: char) -> char {
+pub(super) fn plain_punctuation(character: char) -> char {
     match character {
         '\u{2018}'..='\u{201b}' | '\u{2032}' => '\'',
         '\u{201c}'..='\u{201f}' | '\u{2033}' => '"',

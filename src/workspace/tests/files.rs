@@ -121,8 +121,10 @@ async fn a_whole_text_never_undoes_what_the_session_has_not_seen() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "original\n");
     let workspace = fixture.workspace();
-    let unread = commit(&workspace, "a.txt", &write("first\n")).await.unwrap();
-    assert!(unread.notes[0].contains("not read"), "{:?}", unread.notes);
+    let path = workspace.resolve("a.txt").unwrap();
+    assert!(!workspace.knows(&path).await, "nobody read it");
+    commit(&workspace, "a.txt", &write("first\n")).await.unwrap();
+    assert!(workspace.knows(&path).await, "it was written by the session");
     fixture.write("a.txt", "user typed this\n");
     let error = commit(&workspace, "a.txt", &write("model version\n")).await.unwrap_err();
     assert!(error.to_string().contains("changed"), "{error}");

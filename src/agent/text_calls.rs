@@ -1,0 +1,379 @@
+//! Calls that a model wrote into the text of its answer: taken for calls when nothing speaks against it.
+//!
+//! Text is held back only while it can still turn out to be a call. What runs stands at the end of an answer that has no
+//! call of its own, outside of fences, quotes and code, and passes the schema of a tool. Everything else is text: an
+//! example is shown, not run. What looks like a call and cannot be one is told to the model.
+
+mod forms;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use self::forms::{TAGS, TOKENS, TextCall};
+use crate::tools::{self, Tool};
+
+/// Beginnings of the JSON of a call, without blanks.
+const JSON: &[&str] = &[
+    "{\"name\":",
+    "{\"tool\":",
+    "{\"tool_name\":",
+    "{\"function\":",
+    "{\"function_name\":",
+    "{\"action\":",
+    "{\"arguments\":",
+    "{\"parameters\":",
+    "{\"tool_calls\":[",
+    "{\"tool_call\":{",
+    "{\"function_call\":{",
+    "{\"type\":\"function\"",
+    "{\"id\":\"",
+];
+/// Languages of a fence that may hold a call.
+const LANGUAGES: &[&str] = &["json", "tool_call", "tool_code", "tool", "xml", ""];
+
+/// What the held text of a finished answer is.
+#[derive(Debug, PartialEq)]
+pub(super) enum Held {
+    /// Text after all.
+    Text(String),
+    /// Text that looks like a call and cannot be one, and why.
+    Unusable(String, String),
+    /// Words, and then calls with their arguments as JSON.
+    Calls(String, Vec<(String, String)>),
+}
+
+/// The text of one answer on its way out.
+pub(super) struct TextCalls {
+    tools: Arc<[Arc<dyn Tool>]>,
+    text: String,
+    /// How far it has left.
+    shown: usize,
+    /// Where a call seems to begin; from there on nothing leaves.
+    begun: Option<usize>,
+    /// A whole mark stands there.
+    is_certain: bool,
+    /// The beginning of the line that has no end yet.
+    line: usize,
+    /// The marks of the open fence of code.
+    fence: Option<String>,
+    is_over: bool,
+}
+
+impl TextCalls {
+    pub(super) fn new(tools: Arc<[Arc<dyn Tool>]>) -> Self {
+        let is_over = tools.is_empty();
+        Self { tools, text: String::new(), shown: 0, begun: None, is_certain: false, line: 0, fence: None, is_over }
+    }
+
+    /// Adds text; gives what may leave now.
+    pub(super) fn push(&mut self, more: &str) -> String {
+        if self.is_over {
+            return more.to_owned();
+        }
+        self.text.push_str(more);
+        if !self.is_certain {
+            self.begun = self.scan();
+        }
+        let until = self.begun.unwrap_or(self.text.len());
+        self.show(until)
+    }
+
+    /// The answer has calls of its own: what is held is text.
+    pub(super) fn release(&mut self) -> String {
+        self.is_over = true;
+        self.show(self.text.len())
+    }
+
+    /// The answer is complete.
+    pub(super) fn settle(&mut self) -> Held {
+        let begun = self.begun.unwrap_or(self.text.len());
+        let (before, tail) = self.text.split_at(begun);
+        let is_tool = |name: &str| tools::tool(&self.tools, name).is_some();
+        let held = match self.read(tail, &is_tool) {
+            Some(calls) => self.accepted(before.split_at(self.shown.min(begun)).1, &calls),
+            None => None,
+        };
+        let why = match held {
+            Some(Ok(calls)) => {
+                self.is_over = true;
+                return calls;
+            }
+            Some(Err(why)) => Some(why),
+            None => self.suspicious(tail, &is_tool),
+        };
+        let text = self.release();
+        match why {
+            Some(why) => Held::Unusable(text, why),
+            None => Held::Text(text),
+        }
+    }
+
+    fn show(&mut self, until: usize) -> String {
+        let from = self.shown;
+        self.shown = until.max(from);
+        self.text.get(from..until).unwrap_or_default().to_owned()
+    }
+
+    /// The calls that all of `tail` is.
+    fn read(&self, tail: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
+        match whole_fence(tail) {
+            Some((language, code)) => forms::fenced(language, code, is_tool),
+            None => forms::calls(tail, is_tool),
+        }
+    }
+
+    /// The calls, where each of them is beyond doubt; `None` where nobody can have meant one.
+    fn accepted(&self, words: &str, calls: &[TextCall]) -> Option<Result<Held, String>> {
+        let wrong = calls.iter().find_map(|call| {
+            let why = tools::accept(&self.tools, &call.name, &call.arguments).err()?;
+            Some((tools::tool(&self.tools, &call.name).is_some(), why))
+        });
+        // JSON that names something else is JSON.
+        let is_marked = !self.text.split_at(self.begun.unwrap_or_default()).1.trim_start().starts_with(['{', '[', '`']);
+        match wrong {
+            None => {
+                let json = |call: &TextCall| {
+                    (call.name.clone(), serde_json::Value::Object(call.arguments.clone()).to_string())
+                };
+                Some(Ok(Held::Calls(words.to_owned(), calls.iter().map(json).collect())))
+            }
+            Some((is_known, why)) => (is_known || is_marked).then_some(Err(why)),
+        }
+    }
+
+    /// Why text that did not become a call was still meant as one, if it was.
+    fn suspicious(&self, tail: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
+        if self.begun.is_some() && !tail.trim_start().starts_with(['{', '[', '`']) {
+            let (calls, rest) = forms::first_calls(tail, is_tool);
+            // Words behind it explain what they are about.
+            return calls.is_empty().then(|| "it cannot be read".to_owned()).filter(|_| !rest.is_empty());
+        }
+        let calls = self.example(is_tool)?;
+        let is_meant = calls.iter().all(|call| tools::accept(&self.tools, &call.name, &call.arguments).is_ok());
+        is_meant.then(|| "text before it makes it an example".to_owned())
+    }
+
+    /// The calls in a fence, or as JSON, behind the words of the answer.
+    fn example(&self, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
+        let text = self.text.trim_end();
+        if let Some(before) = text.strip_suffix("```") {
+            let begin = before.rfind("```")?;
+            let (language, code) = before.split_at(begin + 3).1.split_once('\n')?;
+            return forms::fenced(language.trim(), code, is_tool);
+        }
+        let begin = text
+            .rmatch_indices("\n{")
+            .map(|(at, _)| at)
+            .find(|at| text.split_at(*at).1.trim_start().starts_with('{') && text.ends_with('}'))?;
+        forms::calls(text.split_at(begin).1, is_tool)
+    }
+
+    /// Looks for the beginning of a call in what has come.
+    fn scan(&mut self) -> Option<usize> {
+        if may_be_whole(&self.text) {
+            return Some(0);
+        }
+        loop {
+            let end = self.text.get(self.line..).and_then(|rest| rest.find('\n'));
+            let line = self.line..end.map_or(self.text.len(), |end| self.line + end);
+            if let Some((at, is_certain)) = self.beginning(&line) {
+                self.is_certain = is_certain;
+                return Some(at);
+            }
+            end?;
+            self.turn_fence(&line);
+            self.line = line.end + 1;
+        }
+    }
+
+    /// Opens or closes a fence of code.
+    fn turn_fence(&mut self, line: &Range<usize>) {
+        let line = self.text.get(line.clone()).unwrap_or_default().trim();
+        let marks: String = line.chars().take_while(|c| *c == '`' || *c == '~').collect();
+        let rest = line.strip_prefix(marks.as_str()).unwrap_or_default();
+        match &self.fence {
+            None if marks.len() >= 3 => self.fence = Some(marks),
+            Some(open) if marks.starts_with(open.as_str()) && rest.is_empty() => self.fence = None,
+            _ => {}
+        }
+    }
+
+    /// Where in a line of prose a call begins, or may begin, and whether that is certain.
+    fn beginning(&self, line: &Range<usize>) -> Option<(usize, bool)> {
+        let text = self.text.get(line.clone())?;
+        if self.fence.is_some()
+            || text.trim_start().starts_with('>')
+            || text.starts_with("    ")
+            || text.starts_with('\t')
+        {
+            return None;
+        }
+        let starts = text.match_indices(['<', '[']).map(|(at, _)| at);
+        let free = starts.filter(|at| text.split_at(*at).0.matches('`').count() % 2 == 0);
+        let mut found = free.filter_map(|at| {
+            let (before, rest) = text.split_at(at);
+            let before = before.trim_end();
+            let is_apart = before.is_empty() || before.ends_with(['.', '!', '?', '…']);
+            let marks = || TOKENS.iter().chain(TAGS.iter().filter(|_| is_apart));
+            if marks().any(|mark| rest.starts_with(mark)) || before.is_empty() && self.is_tag(rest) {
+                return Some((line.start + at, true));
+            }
+            // The line may still be coming; then a beginning of a mark is one that may become it.
+            let is_last = line.end == self.text.len();
+            let may_be_tag = before.is_empty() && rest.len() < LONGEST_TAG && is_tag_name(rest);
+            (is_last && (marks().any(|mark| mark.starts_with(rest)) || may_be_tag)).then_some((line.start + at, false))
+        });
+        found.next()
+    }
+
+    /// Whether a text begins with the name of a tool as a tag.
+    fn is_tag(&self, rest: &str) -> bool {
+        let name = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')).map(|(name, _)| name);
+        name.is_some_and(|name| is_word(name) && tools::tool(&self.tools, name).is_some())
+    }
+}
+
+/// No name of a tool is longer as a tag.
+const LONGEST_TAG: usize = 40;
+
+fn is_tag_name(text: &str) -> bool {
+    text.strip_prefix('<').is_some_and(|name| name.is_empty() || is_word(name))
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether an answer that begins like this can still be nothing but a call.
+fn may_be_whole(text: &str) -> bool {
+    let text = text.trim();
+    if text.is_empty() {
+        return false;
+    }
+    if let Some(rest) = text.strip_prefix("```") {
+        let Some((language, code)) = rest.split_once('\n') else {
+            return LANGUAGES.iter().any(|language| language.starts_with(rest.trim()));
+        };
+        return match language.trim() {
+            "tool_code" => true,
+            language if LANGUAGES.contains(&language) => may_be_json(code) || may_be_mark(code.trim_start()),
+            _ => false,
+        };
+    }
+    "```".starts_with(text) || may_be_json(text) || may_be_list(text)
+}
+
+fn may_be_mark(text: &str) -> bool {
+    TAGS.iter().chain(TOKENS).any(|mark| text.starts_with(mark) || mark.starts_with(text))
+}
+
+/// `[{"name":` and `[f(`.
+fn may_be_list(text: &str) -> bool {
+    let Some(inside) = text.strip_prefix('[') else { return false };
+    let inside = inside.trim_start();
+    let name: String = inside.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_' || *c == '.').collect();
+    let rest = inside.strip_prefix(name.as_str()).unwrap_or_default();
+    inside.is_empty() || may_be_json(inside) || !name.is_empty() && (rest.is_empty() || rest.starts_with('('))
+}
+
+fn may_be_json(text: &str) -> bool {
+    let longest = JSON.iter().map(|json| json.len()).max().unwrap_or_default();
+    let begun: String = text.chars().filter(|c| !c.is_whitespace()).take(longest).collect();
+    let begun = begun.strip_prefix('[').unwrap_or(&begun);
+    JSON.iter().any(|json| begun.starts_with(json) || json.starts_with(begun))
+}
+
+/// The language and the code of a fence that is all of `text`.
+fn whole_fence(text: &str) -> Option<(&str, &str)> {
+    let inside = text.trim().strip_prefix("```")?.strip_suffix("```")?;
+    let (language, code) = inside.split_once('\n')?;
+    (!code.contains("```")).then(|| (language.trim(), code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::{Editing, all};
+
+    const CALL: &str = r#"{"name": "read_file", "arguments": {"path": "a.py"}}"#;
+
+    /// What leaves while the text comes letter by letter, and what it is at the end.
+    fn run(text: &str) -> (String, Held) {
+        let mut calls = TextCalls::new(all(Editing::Replacements));
+        let shown = text.chars().map(|letter| calls.push(letter.encode_utf8(&mut [0; 4]))).collect();
+        (shown, calls.settle())
+    }
+
+    #[track_caller]
+    fn is_call(text: &str, words: &str) {
+        let (shown, held) = run(text);
+        let Held::Calls(rest, calls) = held else { panic!("{text}: {held:?}") };
+        assert_eq!(format!("{shown}{rest}").trim(), words, "{text}");
+        assert_eq!(calls[0].0.trim_start_matches("functions."), "read_file", "{text}");
+    }
+
+    #[track_caller]
+    fn is_text(text: &str, told: bool) {
+        let (shown, held) = run(text);
+        let (rest, unusable) = match held {
+            Held::Text(rest) => (rest, false),
+            Held::Unusable(rest, _) => (rest, true),
+            Held::Calls(..) => panic!("{text}"),
+        };
+        assert_eq!((format!("{shown}{rest}").as_str(), unusable), (text, told));
+    }
+
+    #[test]
+    fn a_call_at_the_end_is_one() {
+        is_call(CALL, "");
+        is_call(&format!("```json\n{CALL}\n```"), "");
+        is_call(&format!("[{CALL}]"), "");
+        is_call("```tool_code\nprint(read_file(path=\"a.py\"))\n```", "");
+        is_call("[read_file(path=\"a.py\")]", "");
+        is_call(&format!("<tool_call>{CALL}</tool_call>"), "");
+        is_call(&format!("Reading.\n<tool_call>\n{CALL}\n</tool_call>\n"), "Reading.");
+        is_call(&format!("Reading. <tool_call>\n{CALL}\n</tool_call>"), "Reading.");
+        is_call(&format!("Reading[TOOL_CALLS][{CALL}]"), "Reading");
+        is_call("I read it.\n\n<read_file>\n<path>a.py</path>\n</read_file>", "I read it.");
+        is_call("<|channel|>commentary to=functions.read_file <|message|>{\"path\": \"a.py\"}", "");
+        is_call(&format!("See:\n```rust\nx\n```\n<tool_call>{CALL}</tool_call>"), "See:\n```rust\nx\n```");
+    }
+
+    #[test]
+    fn an_example_is_text() {
+        is_text(&format!("Like this:\n```\n<tool_call>{CALL}</tool_call>\n```\nThat is all."), false);
+        is_text(&format!("The tag is `<tool_call>{CALL}</tool_call>`."), false);
+        is_text(&format!("```json\n{CALL}\n```\n\nThis would read."), false);
+        is_text(&format!("> <tool_call>{CALL}</tool_call>"), false);
+        is_text(&format!("    <tool_call>{CALL}</tool_call>"), false);
+        is_text(&format!("<tool_call>{CALL}</tool_call> is the form."), false);
+        is_text(&format!("The form is <tool_call>{CALL}</tool_call>"), false);
+        is_text(&format!("````md\n```\n<tool_call>{CALL}</tool_call>\n```\n````"), false);
+        for text in [
+            "",
+            "{\"name\": \"demo\", \"version\": 1}",
+            "{\"name\": \"send_mail\", \"arguments\": {}}",
+            "[1, 2]",
+            "a < b [c]",
+        ] {
+            is_text(text, false);
+        }
+    }
+
+    #[test]
+    fn what_looks_like_a_call_and_is_none_is_told() {
+        is_text("<tool_call>{\"name\": \"send_mail\", \"arguments\": {}}</tool_call>", true);
+        is_text("<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>", true);
+        is_text("<tool_call>{\"name\": \"read_file\"</tool_call>", true);
+        is_text("{\"name\": \"read_file\", \"arguments\": {\"offset\": 1}}", true);
+        is_text(&format!("Let me read:\n```json\n{CALL}\n```"), true);
+        is_text(&format!("Let me read:\n{CALL}"), true);
+    }
+
+    #[test]
+    fn ordinary_text_is_not_held_back() {
+        for text in ["Hello", "<b>x", "```rust\nfn", "{\"version\"", "a [b", "x\n<div>", "> q"] {
+            assert_eq!(run(text).0, text);
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! The forms in which models write calls as text. Pure.
+//!
+//! What is read here is all of the text from a mark on, and nothing else may stand in it: a form that is nearly right is
+//! none.
+
+use serde_json::{Map, Value};
+
+use crate::model::repair;
+
+/// A call as it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TextCall {
+    pub name: String,
+    pub arguments: Map<String, Value>,
+}
+
+/// Tokens that no prose has: a call may follow them anywhere.
+pub(super) const TOKENS: &[&str] = &[
+    "[TOOL_CALLS]",
+    "<|python_tag|>",
+    "<|channel|>",
+    "<|start|>assistant",
+    "<|tool_calls_section_begin|>",
+    "<|tool_call_begin|>",
+    "<|tool_call|>",
+    "<|tool_calls|>",
+    "<|START_ACTION|>",
+    "<|action_start|>",
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜DSML｜",
+    "<antml:",
+];
+
+/// Tags that calls stand in; they count at the beginning of a line, or after a sentence.
+pub(super) const TAGS: &[&str] = &[
+    "<tool_call>",
+    "<tool_calls>",
+    "<toolcall>",
+    "<TOOLCALL>",
+    "<tool_use>",
+    "<function_call>",
+    "<function_calls>",
+    "<functioncall>",
+    "<function=",
+    "<invoke name=",
+    "<minimax:tool_call>",
+    "<seed:tool_call>",
+];
+
+/// What may stand around calls and says nothing.
+const NOISE: &[&str] = &[
+    "<tool_call>",
+    "</tool_call>",
+    "<tool_calls>",
+    "</tool_calls>",
+    "<toolcall>",
+    "</toolcall>",
+    "<TOOLCALL>",
+    "</TOOLCALL>",
+    "<tool_use>",
+    "</tool_use>",
+    "<function_call>",
+    "</function_call>",
+    "<function_calls>",
+    "</function_calls>",
+    "<functioncall>",
+    "</functioncall>",
+    "<minimax:tool_call>",
+    "</minimax:tool_call>",
+    "<seed:tool_call>",
+    "</seed:tool_call>",
+    "[TOOL_CALLS]",
+    "[/TOOL_CALLS]",
+    "<|python_tag|>",
+    "<|start|>assistant",
+    "<|tool_calls_section_begin|>",
+    "<|tool_calls_section_end|>",
+    "<|tool_call_begin|>",
+    "<|tool_call_end|>",
+    "<|tool_call|>",
+    "<|tool_calls|>",
+    "<|START_ACTION|>",
+    "<|END_ACTION|>",
+    "<|action_start|>",
+    "<|plugin|>",
+    "<|action_end|>",
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁calls▁end｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁call▁end｜>",
+    "<｜end▁of▁sentence｜>",
+    "<|call|>",
+    "<|end|>",
+    "<|eom_id|>",
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|endoftext|>",
+    "</s>",
+    ";",
+];
+
+const NAMES: &[&str] = &["name", "tool_name", "tool", "function", "function_name", "action", "recipient_name"];
+const ARGUMENTS: &[&str] =
+    &["arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "kwargs"];
+/// What else stands in the JSON of a call.
+const REST: &[&str] = &["type", "id", "index", "call_id", "tool_call_id"];
+
+/// The calls that `text` is made of; `is_tool` knows the names that may be tags.
+pub(super) fn calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
+    let (calls, rest) = first_calls(text, is_tool);
+    (!calls.is_empty() && rest.is_empty()).then_some(calls)
+}
+
+/// The calls that `text` begins with, and what follows them. One namespace of tags is as good as none.
+pub(super) fn first_calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> (Vec<TextCall>, String) {
+    let plain = ["antml:", "｜DSML｜"].iter().fold(text.to_owned(), |text, namespace| {
+        text.replace(&format!("<{namespace}"), "<").replace(&format!("</{namespace}"), "</")
+    });
+    let mut calls = Vec::new();
+    let mut rest = noise(&plain);
+    while !rest.is_empty() {
+        let Some((more, after)) = one(rest, is_tool) else { break };
+        calls.extend(more);
+        rest = noise(after);
+    }
+    (calls, rest.to_owned())
+}
+
+/// The calls in a fence of code, by its language.
+pub(super) fn fenced(language: &str, code: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
+    if matches!(language, "tool_code" | "python" | "py") {
+        let lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
+        return lines.map(|line| python(line).filter(|(_, rest)| rest.is_empty()).map(|(call, _)| call)).collect();
+    }
+    calls(code, is_tool)
+}
+
+fn noise(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some(after) = NOISE.iter().find_map(|noise| rest.strip_prefix(noise)) {
+        rest = after.trim_start();
+    }
+    rest
+}
+
+type Found<'a> = Option<(Vec<TextCall>, &'a str)>;
+
+fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
+    if let Some(rest) = text.strip_prefix("<function=") {
+        let (name, rest) = rest.split_once('>')?;
+        return function(name, rest, "</function>", &|text| parameter(text, "<parameter="));
+    }
+    if let Some(rest) = text.strip_prefix("<invoke name=") {
+        let (name, rest) = rest.split_once('>')?;
+        return function(name, rest, "</invoke>", &|text| parameter(text, "<parameter name="));
+    }
+    if let Some(rest) = text.strip_prefix("<|channel|>") {
+        let (head, rest) = rest.split_once("<|message|>")?;
+        let name = head.split("to=").nth(1)?.split([' ', '<']).next()?;
+        return with_json(name, rest);
+    }
+    if text.starts_with(['{', '[']) {
+        if let Some((value, rest)) = repair::first_value(text)
+            && let Some(calls) = of_json(&value)
+        {
+            return Some((calls, rest));
+        }
+        return python_list(text);
+    }
+    if let Some((name, rest)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>'))
+        && is_word(name)
+        && is_tool(name)
+    {
+        let (inside, rest) = rest.split_once(&format!("</{name}>"))?;
+        let (call, left) = function(name, inside, "", &element)?;
+        return left.trim().is_empty().then_some((call, rest));
+    }
+    named(text)
+}
+
+/// A name, and the arguments in one of many ways.
+fn named(text: &str) -> Found<'_> {
+    let end = text.find(|c: char| !c.is_alphanumeric() && !"_-.:/".contains(c)).unwrap_or(text.len());
+    let (name, rest) = text.split_at_checked(end).filter(|(name, _)| !name.is_empty())?;
+    if let Some(rest) = rest.strip_prefix("<|tool_call_argument_begin|>") {
+        return with_json(name, rest);
+    }
+    if let Some(rest) = rest.strip_prefix("<｜tool▁sep｜>") {
+        if name != "function" {
+            return with_json(name, rest);
+        }
+        let (name, rest) = rest.split_once('\n')?;
+        let (call, rest) = with_json(name.trim(), rest.trim_start().strip_prefix("```json")?)?;
+        return Some((call, rest.trim_start().strip_prefix("```")?));
+    }
+    let rest = match rest.strip_prefix("[CALL_ID]") {
+        Some(rest) => rest.split_at_checked(rest.find("[ARGS]")?)?.1,
+        None => rest,
+    };
+    let rest = rest.strip_prefix("[ARGS]").unwrap_or(rest);
+    if rest.trim_start().starts_with("<arg_key>") {
+        return function(name, rest, "", &pair);
+    }
+    if rest.starts_with('(') {
+        return python(text).map(|(call, rest)| (vec![call], rest));
+    }
+    with_json(name, rest)
+}
+
+fn with_json<'a>(name: &str, text: &'a str) -> Found<'a> {
+    let text = text.trim_start();
+    let (Value::Object(arguments), rest) = text.starts_with('{').then(|| repair::first_value(text))?? else {
+        return None;
+    };
+    Some((vec![TextCall { name: name.to_owned(), arguments }], rest))
+}
+
+/// Reads one argument from the beginning of a text.
+type Argument<'f> = &'f dyn for<'a> Fn(&'a str) -> Option<(&'a str, &'a str, &'a str)>;
+
+/// Arguments one after the other, or all as JSON, up to `end`, which may be missing where the text ends.
+fn function<'a>(name: &str, text: &'a str, end: &str, argument: Argument<'_>) -> Found<'a> {
+    let name = name.trim().trim_matches(['"', '\'']);
+    let close = |rest: &'a str| {
+        let rest = rest.trim_start();
+        rest.strip_prefix(end).unwrap_or(rest)
+    };
+    if text.trim_start().starts_with('{') {
+        let (calls, rest) = with_json(name, text)?;
+        return Some((calls, close(rest)));
+    }
+    let mut arguments = Map::new();
+    let mut rest = text.trim_start();
+    while let Some((key, value, after)) = argument(rest) {
+        arguments.insert(key.trim().trim_matches(['"', '\'']).to_owned(), unpadded(value).into());
+        rest = after.trim_start();
+    }
+    Some((vec![TextCall { name: name.to_owned(), arguments }], close(rest)))
+}
+
+/// `<parameter=KEY>VALUE</parameter>`, with attributes behind the key.
+fn parameter<'a>(text: &'a str, open: &str) -> Option<(&'a str, &'a str, &'a str)> {
+    let (key, rest) = text.strip_prefix(open)?.split_once('>')?;
+    let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
+    let (value, rest) = rest.split_once("</parameter>")?;
+    Some((key, value, rest))
+}
+
+/// `<KEY>VALUE</KEY>`.
+fn element(text: &str) -> Option<(&str, &str, &str)> {
+    let (key, rest) = text.strip_prefix('<')?.split_once('>').filter(|(key, _)| is_word(key))?;
+    let (value, rest) = rest.split_once(&format!("</{key}>"))?;
+    Some((key, value, rest))
+}
+
+/// `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`.
+fn pair(text: &str) -> Option<(&str, &str, &str)> {
+    let (key, rest) = text.strip_prefix("<arg_key>")?.split_once("</arg_key>")?;
+    let (value, rest) = rest.trim_start().strip_prefix("<arg_value>")?.split_once("</arg_value>")?;
+    Some((key, value, rest))
+}
+
+/// A value without the line breaks that set it apart from its tags.
+fn unpadded(value: &str) -> &str {
+    let value = value.strip_prefix("\r\n").or_else(|| value.strip_prefix('\n')).unwrap_or(value);
+    value.strip_suffix("\r\n").or_else(|| value.strip_suffix('\n')).unwrap_or(value)
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+/// A call, or a list of calls, as JSON: a name, arguments, and nothing that belongs to something else.
+fn of_json(value: &Value) -> Option<Vec<TextCall>> {
+    match value {
+        Value::Array(items) => {
+            let calls: Vec<TextCall> = items.iter().map(of_json).collect::<Option<Vec<_>>>()?.concat();
+            (!calls.is_empty()).then_some(calls)
+        }
+        Value::Object(fields) => {
+            for wrapper in ["tool_calls", "tool_call", "function_call"] {
+                if let (Some(inner), 1) = (fields.get(wrapper), fields.len()) {
+                    return of_json(inner);
+                }
+            }
+            if let Some(inner @ Value::Object(_)) = fields.get("function") {
+                let is_known = |name: &String| name == "function" || REST.contains(&name.as_str());
+                return fields.keys().all(is_known).then(|| of_json(inner))?;
+            }
+            let key = |keys: &[&str]| fields.keys().find(|name| keys.contains(&name.as_str()));
+            let (name, arguments) = (key(NAMES)?, key(ARGUMENTS)?);
+            let is_known = |it: &String| it == name || it == arguments || REST.contains(&it.as_str());
+            if !fields.keys().all(is_known) {
+                return None;
+            }
+            let arguments = match &fields[arguments] {
+                Value::Object(arguments) => arguments.clone(),
+                Value::String(text) => match repair::value(text)? {
+                    Value::Object(arguments) => arguments,
+                    _ => return None,
+                },
+                _ => return None,
+            };
+            Some(vec![TextCall { name: fields[name].as_str()?.to_owned(), arguments }])
+        }
+        _ => None,
+    }
+}
+
+/// `[f(a=1), g(b="x")]`.
+fn python_list(text: &str) -> Found<'_> {
+    let mut rest = text.strip_prefix('[')?.trim_start();
+    let mut calls = Vec::new();
+    loop {
+        let (call, after) = python(rest)?;
+        calls.push(call);
+        let after = after.trim_start();
+        if let Some(after) = after.strip_prefix(']') {
+            return Some((calls, after));
+        }
+        rest = after.strip_prefix(',')?.trim_start();
+    }
+}
+
+/// `f(a=1, b="x")`, printed or not.
+fn python(text: &str) -> Option<(TextCall, &str)> {
+    if let Some(inside) = text.strip_prefix("print(") {
+        let (call, rest) = python(inside.trim_start())?;
+        return Some((call, rest.trim_start().strip_prefix(')')?));
+    }
+    let (name, rest) = text.split_once('(')?;
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
+        return None;
+    }
+    let mut arguments = Map::new();
+    let mut rest = rest.trim_start();
+    while !rest.starts_with(')') {
+        let (key, value) = rest.split_once('=')?;
+        let value = value.trim_start();
+        let (value, after) = match ["\"\"\"", "'''"].iter().find_map(|quote| Some((quote, value.strip_prefix(quote)?)))
+        {
+            Some((quote, inside)) => inside.split_once(quote).map(|(text, after)| (text.into(), after))?,
+            None => repair::first_value(value)?,
+        };
+        if !is_word(key.trim()) {
+            return None;
+        }
+        arguments.insert(key.trim().to_owned(), value);
+        rest = after.trim_start();
+        rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
+    }
+    Some((TextCall { name: name.to_owned(), arguments }, rest.strip_prefix(')')?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(text: &str) -> Option<Vec<(String, Value)>> {
+        let found = calls(text, &|name| name == "read_file")?;
+        Some(found.into_iter().map(|call| (call.name, Value::Object(call.arguments))).collect())
+    }
+
+    #[track_caller]
+    fn check(text: &str, name: &str) {
+        assert_eq!(read(text), Some(vec![(name.to_owned(), json!({ "path": "a.py" }))]), "{text}");
+    }
+
+    #[test]
+    fn every_common_form_is_read() {
+        let json = r#"{"name": "read_file", "arguments": {"path": "a.py"}}"#;
+        check(json, "read_file");
+        check(&format!("<tool_call>\n{json}\n</tool_call>"), "read_file");
+        check(&format!("<tool_call>{json}"), "read_file");
+        check(&format!("[TOOL_CALLS][{json}]</s>"), "read_file");
+        check(&format!("<|python_tag|>{}<|eom_id|>", json.replace("arguments", "parameters")), "read_file");
+        check(
+            r#"{"type": "function", "function": {"name": "read_file", "arguments": "{\"path\": \"a.py\"}"}}"#,
+            "read_file",
+        );
+        check(
+            r#"{"tool_calls": [{"id": "1", "function": {"name": "read_file", "arguments": {"path": "a.py"}}}]}"#,
+            "read_file",
+        );
+        check(r#"[TOOL_CALLS]read_file[ARGS]{"path": "a.py"}"#, "read_file");
+        check(r#"[TOOL_CALLS]read_file[CALL_ID]x1[ARGS]{"path": "a.py"}"#, "read_file");
+        check("<function=read_file>\n<parameter=path>\na.py\n</parameter>\n</function>\n</tool_call>", "read_file");
+        check(r#"<function=read_file>{"path": "a.py"}</function>"#, "read_file");
+        check("<invoke name=\"read_file\">\n<parameter name=\"path\">a.py</parameter>\n</invoke>", "read_file");
+        check(
+            "<｜DSML｜function_calls><｜DSML｜invoke name=\"read_file\"><｜DSML｜parameter name=\"path\" string=\"true\">a.py</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>",
+            "read_file",
+        );
+        check("<read_file>\n<path>a.py</path>\n</read_file>", "read_file");
+        check("<tool_call>read_file\n<arg_key>path</arg_key>\n<arg_value>a.py</arg_value>\n</tool_call>", "read_file");
+        check(
+            r#"<|channel|>commentary to=functions.read_file <|constrain|>json<|message|>{"path": "a.py"}<|call|>"#,
+            "functions.read_file",
+        );
+        check(
+            r#"<|tool_calls_section_begin|><|tool_call_begin|>functions.read_file:0<|tool_call_argument_begin|>{"path": "a.py"}<|tool_call_end|><|tool_calls_section_end|>"#,
+            "functions.read_file:0",
+        );
+        check(
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read_file\n```json\n{\"path\": \"a.py\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+            "read_file",
+        );
+        check(
+            r#"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>read_file<｜tool▁sep｜>{"path": "a.py"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"#,
+            "read_file",
+        );
+        check(
+            r#"<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "read_file", "parameters": {"path": "a.py"}}]<|END_ACTION|>"#,
+            "read_file",
+        );
+        check(r#"[read_file(path="a.py")]"#, "read_file");
+        let code = fenced("tool_code", "print(default_api.read_file(path='a.py'))", &|_| false).unwrap();
+        assert_eq!(code[0].name, "default_api.read_file");
+        assert_eq!(read(&format!("<tool_call>{json}</tool_call>\n<tool_call>{json}</tool_call>")).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_is_nearly_a_call_is_none() {
+        for text in [
+            "",
+            "<tool_call></tool_call>",
+            r#"<tool_call>{"name": "read_file"}</tool_call>"#,
+            r#"{"name": "read_file", "arguments": {}, "version": 1}"#,
+            r#"{"name": "demo", "version": "1.0.0"}"#,
+            r#"<tool_call>{"name": "read_file", "arguments": {"path": "a"#,
+            r#"<tool_call>{"name": "read_file", "arguments": {}}</tool_call> That is all."#,
+            "<other>\n<path>a</path>\n</other>",
+            "<read_file>\n<path>a.py</path>",
+            "read_file(a.py)",
+            "[1, 2]",
+            "just words",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Nothing ends in silence: a model that stopped short is asked to go on, at most twice, and then the person is told.
+
+use std::fmt;
+
+use super::{Message, State, words};
+use crate::agent::answer::End;
+use crate::agent::event::AgentEvent;
+use crate::agent::schedule::Outcome;
+use crate::model::{AssistantMessage, Part};
+use crate::tools::{PlanEntry, PlanStatus};
+
+/// How often in a row the model is asked to go on.
+const TIMES: u32 = 2;
+/// Open steps of the plan that are named.
+const STEPS: usize = 3;
+/// What stands in the conversation for an answer of nothing: roles have to take turns.
+const NOTHING: &str = "(no text)";
+
+/// Why an answer is not the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Reason {
+    Empty,
+    Malformed,
+    /// What looks like a call in its text is none, for this reason.
+    Unusable(String),
+    /// The plan has these steps left.
+    OpenPlan(Vec<String>),
+}
+
+/// How often the model was asked to go on, and what it said it would do.
+#[derive(Debug, Default)]
+pub(super) struct Nudges {
+    in_a_row: u32,
+    /// The plan of this turn, as it is.
+    plan: Vec<PlanEntry>,
+}
+
+impl Nudges {
+    /// Calls that ended well are progress.
+    pub(super) fn note(&mut self, outcomes: &[Outcome]) {
+        if outcomes.iter().any(|outcome| !outcome.result.is_error) {
+            self.in_a_row = 0;
+        }
+        if let Some(plan) = outcomes.iter().rev().find_map(|outcome| outcome.plan.as_ref()) {
+            self.plan.clone_from(plan);
+        }
+    }
+
+    fn open_steps(&self) -> Option<Reason> {
+        let open = self.plan.iter().filter(|step| step.status != PlanStatus::Completed);
+        let open: Vec<String> = open.map(|step| step.content.clone()).collect();
+        // A plan of one step is a note, and what comes after it may well be all.
+        (!open.is_empty() && self.plan.len() > 1).then_some(Reason::OpenPlan(open))
+    }
+}
+
+/// What is wrong with an answer, as far as that shows in it.
+pub(super) fn reason(end: &End, is_empty: bool, unusable: Option<String>) -> Option<Reason> {
+    match end {
+        End::Malformed => Some(Reason::Malformed),
+        End::Stop if is_empty => Some(Reason::Empty),
+        End::Stop => unusable.map(Reason::Unusable),
+        End::Pause | End::Length | End::Filtered | End::Refused | End::Failed(_) => None,
+    }
+}
+
+/// What the model is told.
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => write!(f, "Your answer was empty. Call a tool, or give the final answer in words."),
+            Self::Malformed => {
+                write!(f, "Your tool call could not be read. Make it again with valid JSON, or give the final answer.")
+            }
+            Self::Unusable(why) => write!(
+                f,
+                "A tool call in the text of your answer was not run: {why}. Call the tool itself, or give the final \
+                 answer in words."
+            ),
+            Self::OpenPlan(steps) => {
+                let more = steps.len().saturating_sub(STEPS);
+                let named = steps.iter().take(STEPS).map(|step| format!("“{step}”")).collect::<Vec<_>>().join(", ");
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                write!(
+                    f,
+                    "Your plan has open steps: {named}{more}. Go on with the next call; if they are done or not needed, \
+                     close them with update_plan and give the final answer."
+                )
+            }
+        }
+    }
+}
+
+impl Reason {
+    /// What the person is told when it was of no use.
+    fn notice(&self) -> Option<String> {
+        let times = TIMES + 1;
+        Some(match self {
+            Self::Empty => {
+                format!("the model gave {times} empty answers in a row; prompt again, or choose another model")
+            }
+            Self::Malformed => {
+                format!("the model made {times} tool calls that the provider could not read; prompt again")
+            }
+            Self::Unusable(why) => format!("the model wrote a tool call as text, which was not run: {why}"),
+            Self::OpenPlan(steps) => format!("the model stopped with {} open steps in its plan", steps.len()),
+        })
+    }
+}
+
+impl State {
+    /// Asks the model to go on where its answer is not the end; tells whether it did.
+    pub(super) async fn nudge(&mut self, reason: Option<Reason>) -> bool {
+        let reason = reason.or_else(|| {
+            // Who asks something waits for an answer.
+            let asks = words(self.answer.as_deref()).trim_end().ends_with(['?', '？']);
+            self.nudges.open_steps().filter(|_| !asks)
+        });
+        let Some(reason) = reason else { return false };
+        if self.nudges.in_a_row >= TIMES {
+            if let Some(message) = reason.notice() {
+                self.steps.event(AgentEvent::Notice { message }).await;
+            }
+            return false;
+        }
+        self.nudges.in_a_row += 1;
+        if self.answer.is_none() {
+            let nothing = AssistantMessage { text: NOTHING.to_owned(), ..AssistantMessage::default() };
+            self.push(Message::Assistant(nothing)).await;
+        }
+        self.push(Message::User { parts: vec![Part::Note { text: reason.to_string() }] }).await;
+        true
+    }
+}

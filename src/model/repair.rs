@@ -1,0 +1,283 @@
+//! The arguments of a call as a model wrote them, where they are not quite JSON. Pure.
+//!
+//! Only what has one meaning is repaired: text encoded twice, a fence around it, line breaks inside strings, commas at
+//! the end, escapes that JSON does not know, the words of Python. What is not whole stays unreadable: it was cut, and
+//! what is missing is not invented.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+use serde_json::{Map, Number, Value};
+
+/// How deep values may stand in each other.
+const DEPTH: usize = 64;
+/// How often text may be encoded.
+const LAYERS: usize = 3;
+
+/// What a patch begins and ends with.
+const PATCH: (&str, &str) = ("*** Begin Patch", "*** End Patch");
+/// The argument that a patch is passed as.
+const PATCH_ARGUMENT: &str = "patch";
+
+/// The object in `text`, and whether it had to be repaired.
+pub(super) fn object(text: &str) -> Option<(Map<String, Value>, bool)> {
+    if let Ok(Value::Object(fields)) = serde_json::from_str(text) {
+        return Some((fields, false));
+    }
+    Some((layers(text, LAYERS)?, true))
+}
+
+fn layers(text: &str, left: usize) -> Option<Map<String, Value>> {
+    let text = unfenced(text.trim());
+    if text.starts_with(PATCH.0) {
+        let is_whole = text.trim_end().ends_with(PATCH.1);
+        return is_whole.then(|| Map::from_iter([(PATCH_ARGUMENT.to_owned(), text.into())]));
+    }
+    match value(text)? {
+        Value::Object(fields) => Some(fields),
+        Value::String(inner) if left > 0 => layers(&inner, left - 1),
+        Value::Array(items) => match <[Value; 1]>::try_from(items) {
+            Ok([Value::Object(fields)]) => Some(fields),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What stands in a fence that is all of `text`.
+fn unfenced(text: &str) -> &str {
+    let inside = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
+    inside.and_then(|inside| inside.split_once('\n')).map_or(text, |(_language, inside)| inside.trim())
+}
+
+/// The value that all of `text` is, read as leniently as it can be without guessing.
+pub fn value(text: &str) -> Option<Value> {
+    if let Ok(value) = serde_json::from_str(text) {
+        return Some(value);
+    }
+    let (value, rest) = first_value(text)?;
+    match value {
+        // Some servers begin with the empty object that a stream of arguments starts from.
+        Value::Object(fields) if fields.is_empty() && rest.trim_start().starts_with('{') => self::value(rest),
+        value => is_noise(rest).then_some(value),
+    }
+}
+
+/// The value that `text` begins with, and what follows it.
+pub fn first_value(text: &str) -> Option<(Value, &str)> {
+    let mut reader = Reader { rest: text.chars().peekable(), text };
+    let value = reader.value(0)?;
+    let after = reader.after();
+    Some((value, after))
+}
+
+/// Whether nothing but blanks, closing brackets too many and control tokens is left.
+fn is_noise(rest: &str) -> bool {
+    let rest = rest.trim().trim_matches(['}', ']', ';']).trim();
+    rest.is_empty() || (rest.starts_with("<|") && rest.ends_with("|>")) || rest == r"\n"
+}
+
+struct Reader<'a> {
+    rest: Peekable<Chars<'a>>,
+    text: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    fn after(&self) -> &'a str {
+        let left: usize = self.rest.clone().map(char::len_utf8).sum();
+        self.text.split_at(self.text.len() - left).1
+    }
+
+    /// Skips blanks, and escapes that were meant as such.
+    fn blanks(&mut self) {
+        loop {
+            match self.rest.peek() {
+                Some(character) if character.is_whitespace() => {
+                    self.rest.next();
+                }
+                Some('\\') => {
+                    let mut ahead = self.rest.clone();
+                    ahead.next();
+                    if !matches!(ahead.next(), Some('n' | 't' | 'r')) {
+                        return;
+                    }
+                    self.rest = ahead;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn eat(&mut self, wanted: char) -> Option<()> {
+        self.blanks();
+        self.rest.next_if_eq(&wanted).map(|_| ())
+    }
+
+    fn value(&mut self, depth: usize) -> Option<Value> {
+        self.blanks();
+        if depth > DEPTH {
+            return None;
+        }
+        match *self.rest.peek()? {
+            '{' => self.object(depth),
+            '[' => self.array(depth),
+            '"' | '\'' => self.string().map(Value::String),
+            _ => self.word(),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Option<Value> {
+        self.eat('{')?;
+        let mut fields = Map::new();
+        loop {
+            if self.eat('}').is_some() {
+                return Some(Value::Object(fields));
+            }
+            self.blanks();
+            let name = match self.rest.peek()? {
+                '"' | '\'' => self.string()?,
+                _ => self.bare_name()?,
+            };
+            self.eat(':')?;
+            fields.insert(name, self.value(depth + 1)?);
+            if self.eat(',').is_none() {
+                self.eat('}')?;
+                return Some(Value::Object(fields));
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Option<Value> {
+        self.eat('[')?;
+        let mut items = Vec::new();
+        loop {
+            if self.eat(']').is_some() {
+                return Some(Value::Array(items));
+            }
+            items.push(self.value(depth + 1)?);
+            if self.eat(',').is_none() {
+                self.eat(']')?;
+                return Some(Value::Array(items));
+            }
+        }
+    }
+
+    fn string(&mut self) -> Option<String> {
+        let quote = self.rest.next()?;
+        let mut text = String::new();
+        loop {
+            match self.rest.next()? {
+                '\\' => self.escape(&mut text)?,
+                character if character == quote => return Some(text),
+                character => text.push(character),
+            }
+        }
+    }
+
+    /// An escape; one that JSON does not know is what it looks like.
+    fn escape(&mut self, text: &mut String) -> Option<()> {
+        match self.rest.next()? {
+            'n' => text.push('\n'),
+            't' => text.push('\t'),
+            'r' => text.push('\r'),
+            plain @ ('"' | '\\' | '/' | '\'') => text.push(plain),
+            'u' => match self.code_point() {
+                Some(character) => text.push(character),
+                None => text.push_str("\\u"),
+            },
+            // Among them `\b` and `\f`: whoever writes those here means a pattern.
+            other => text.extend(['\\', other]),
+        }
+        Some(())
+    }
+
+    /// `XXXX`, or two of them for a character beyond the first plane.
+    fn code_point(&mut self) -> Option<char> {
+        let mut ahead = self.rest.clone();
+        let first = four_digits(&mut ahead)?;
+        let code = if (0xd800..0xdc00).contains(&first) {
+            let mut second = ahead.clone();
+            (second.next() == Some('\\') && second.next() == Some('u')).then_some(())?;
+            let low = four_digits(&mut second).filter(|low| (0xdc00..0xe000).contains(low))?;
+            ahead = second;
+            0x1_0000 + ((first - 0xd800) << 10) + (low - 0xdc00)
+        } else {
+            first
+        };
+        let character = char::from_u32(code)?;
+        self.rest = ahead;
+        Some(character)
+    }
+
+    fn bare_name(&mut self) -> Option<String> {
+        let name: String =
+            std::iter::from_fn(|| self.rest.next_if(|c| c.is_alphanumeric() || "_-$".contains(*c))).collect();
+        (!name.is_empty()).then_some(name)
+    }
+
+    fn word(&mut self) -> Option<Value> {
+        let is_part = |c: &char| c.is_ascii_alphanumeric() || "+-.".contains(*c);
+        let word: String = std::iter::from_fn(|| self.rest.next_if(is_part)).collect();
+        match word.as_str() {
+            "null" | "None" | "undefined" => Some(Value::Null),
+            "true" | "True" => Some(true.into()),
+            "false" | "False" => Some(false.into()),
+            number => serde_json::from_str::<Number>(number).ok().map(Value::Number),
+        }
+    }
+}
+
+fn four_digits(from: &mut Peekable<Chars<'_>>) -> Option<u32> {
+    (0..4).try_fold(0, |code, _| Some(code * 16 + from.next()?.to_digit(16)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(text: &str, expected: Value) {
+        let (fields, repaired) = object(text).unwrap_or_else(|| panic!("{text}"));
+        assert!(repaired, "{text}");
+        assert_eq!(Value::Object(fields), expected, "{text}");
+    }
+
+    #[test]
+    fn what_is_json_is_left_alone() {
+        assert_eq!(object(r#"{"a": "\u00e9\n"}"#), Some((Map::from_iter([("a".to_owned(), "é\n".into())]), false)));
+    }
+
+    #[test]
+    fn what_has_one_meaning_is_repaired() {
+        check(r#""{\"a\": 1}""#, json!({ "a": 1 }));
+        check(r#""\"{\\\"a\\\": 1}\"""#, json!({ "a": 1 }));
+        check("```json\n{\"a\": 1}\n```", json!({ "a": 1 }));
+        check("{\"a\": \"x\ny\t\"}", json!({ "a": "x\ny\t" }));
+        check(r#"{"a": [1, 2,], "b": {"c": 3,},}"#, json!({ "a": [1, 2], "b": { "c": 3 } }));
+        check(r#"{"a": "\d+\(\bx\"\n\u00e9\ud83e\udd80"}"#, json!({ "a": "\\d+\\(\\bx\"\n\u{e9}\u{1f980}" }));
+        check(
+            "{'a': True, 'b': None, 'c': False, d: 'it\\'s'}",
+            json!({ "a": true, "b": null, "c": false, "d": "it's" }),
+        );
+        check(r#"{"a": 1, "b": \n2\n}"#, json!({ "a": 1, "b": 2 }));
+        check(r#"{}{"a": 1}"#, json!({ "a": 1 }));
+        check(r#"{"a": 1}}"#, json!({ "a": 1 }));
+        check(r#"{"a": 1}<|call|>"#, json!({ "a": 1 }));
+        check(r#"[{"a": 1}]"#, json!({ "a": 1 }));
+        let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
+        check(patch, json!({ "patch": patch }));
+        check(&format!("```\n{patch}\n```"), json!({ "patch": patch }));
+        check(&serde_json::to_string(patch).unwrap(), json!({ "patch": patch }));
+    }
+
+    #[test]
+    fn what_is_not_whole_or_not_clear_stays_unreadable() {
+        let cases =
+            ["{", r#"{"a""#, r#"{"a": "x"#, r#"{"a": 1"#, r#"{"a": tru"#, r#"{"a": "say "hi" now"}"#, "[1]", "7"];
+        for text in cases.iter().chain(&["*** Begin Patch\n-x", "", "ls", r#"{"a": 1} {"a": 2}"#, r#""x""#]) {
+            assert_eq!(object(text), None, "{text}");
+        }
+        assert_eq!(object(&"[".repeat(100_000)), None);
+    }
+}

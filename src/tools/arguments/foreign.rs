@@ -1,0 +1,493 @@
+//! What other agents call their arguments, and what they mean in ours. Pure.
+//!
+//! An argument that only comments on the call is left out; one that changes what it does is translated, or stays and is
+//! refused later.
+
+use serde_json::{Map, Value};
+
+use super::super::names::squash;
+
+/// How a foreign value becomes ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    Same,
+    /// True is false.
+    Not,
+    /// Whether it is more than one.
+    Many,
+    /// Milliseconds, for seconds.
+    Milliseconds,
+    /// Seconds; from a thousand on milliseconds, as some agents count.
+    SomeTime,
+    /// The name of a file type, for a glob.
+    FileType,
+}
+
+use Meaning::{FileType, Many, Milliseconds, Not, Same, SomeTime};
+
+/// Names (and words) models know from other tools, without case and separators, and ours for them.
+const ALIASES: &[(&str, &str, Meaning)] = &[
+    ("absolutepath", "path", Same),
+    ("dir", "path", Same),
+    ("directory", "path", Same),
+    ("directorypath", "path", Same),
+    ("dirpath", "path", Same),
+    ("file", "path", Same),
+    ("fileabsolutepath", "path", Same),
+    ("filename", "path", Same),
+    ("filepath", "path", Same),
+    ("files", "path", Same),
+    ("filepaths", "path", Same),
+    ("folder", "path", Same),
+    ("folderpath", "path", Same),
+    ("location", "path", Same),
+    ("pathname", "path", Same),
+    ("paths", "path", Same),
+    ("relativepath", "path", Same),
+    ("relativeworkspacepath", "path", Same),
+    ("searchdirectory", "path", Same),
+    ("searchpath", "path", Same),
+    ("targetdirectory", "path", Same),
+    ("targetfile", "path", Same),
+    ("targetpath", "path", Same),
+    ("uri", "path", Same),
+    ("dir", "cwd", Same),
+    ("directory", "cwd", Same),
+    ("dirpath", "cwd", Same),
+    ("folder", "cwd", Same),
+    ("path", "cwd", Same),
+    ("workdir", "cwd", Same),
+    ("workingdir", "cwd", Same),
+    ("workingdirectory", "cwd", Same),
+    ("bash", "command", Same),
+    ("cmd", "command", Same),
+    ("commandline", "command", Same),
+    ("input", "command", Same),
+    ("script", "command", Same),
+    ("shellcommand", "command", Same),
+    ("timeout", "timeout_s", SomeTime),
+    ("timeoutms", "timeout_s", Milliseconds),
+    ("timeoutmillis", "timeout_s", Milliseconds),
+    ("timeoutmilliseconds", "timeout_s", Milliseconds),
+    ("timeoutsec", "timeout_s", Same),
+    ("timeoutseconds", "timeout_s", Same),
+    ("timeoutsecs", "timeout_s", Same),
+    ("isbackground", "background", Same),
+    ("runinbackground", "background", Same),
+    ("jobid", "job", Same),
+    ("code", "content", Same),
+    ("contents", "content", Same),
+    ("data", "content", Same),
+    ("filecontent", "content", Same),
+    ("filecontents", "content", Same),
+    ("filetext", "content", Same),
+    ("newcontent", "content", Same),
+    ("newcontents", "content", Same),
+    ("text", "content", Same),
+    ("find", "old_text", Same),
+    ("old", "old_text", Same),
+    ("oldcode", "old_text", Same),
+    ("oldcontent", "old_text", Same),
+    ("oldstr", "old_text", Same),
+    ("oldstring", "old_text", Same),
+    ("original", "old_text", Same),
+    ("originaltext", "old_text", Same),
+    ("search", "old_text", Same),
+    ("searchtext", "old_text", Same),
+    ("new", "new_text", Same),
+    ("newcode", "new_text", Same),
+    ("newcontent", "new_text", Same),
+    ("newstr", "new_text", Same),
+    ("newstring", "new_text", Same),
+    ("replace", "new_text", Same),
+    ("replacement", "new_text", Same),
+    ("replacementtext", "new_text", Same),
+    ("replacetext", "new_text", Same),
+    ("replacewith", "new_text", Same),
+    ("updated", "new_text", Same),
+    ("updatedtext", "new_text", Same),
+    ("allowmultiple", "replace_all", Same),
+    ("all", "replace_all", Same),
+    ("expectedoccurrences", "replace_all", Many),
+    ("expectedreplacements", "replace_all", Many),
+    ("global", "replace_all", Same),
+    ("multiple", "replace_all", Same),
+    ("changes", "edits", Same),
+    ("modifications", "edits", Same),
+    ("operations", "edits", Same),
+    ("replacementchunks", "edits", Same),
+    ("replacements", "edits", Same),
+    ("filepattern", "pattern", Same),
+    ("globpattern", "pattern", Same),
+    ("name", "pattern", Same),
+    ("namepattern", "pattern", Same),
+    ("query", "pattern", Same),
+    ("q", "pattern", Same),
+    ("regex", "pattern", Same),
+    ("regexp", "pattern", Same),
+    ("search", "pattern", Same),
+    ("searchpattern", "pattern", Same),
+    ("searchquery", "pattern", Same),
+    ("searchterm", "pattern", Same),
+    ("term", "pattern", Same),
+    ("text", "pattern", Same),
+    ("filefilter", "glob", Same),
+    ("fileglob", "glob", Same),
+    ("filepattern", "glob", Same),
+    ("globpattern", "glob", Same),
+    ("include", "glob", Same),
+    ("includepattern", "glob", Same),
+    ("includes", "glob", Same),
+    ("type", "glob", FileType),
+    ("a", "context", Same),
+    ("b", "context", Same),
+    ("c", "context", Same),
+    ("contextlines", "context", Same),
+    ("linesofcontext", "context", Same),
+    ("caseinsensitive", "ignore_case", Same),
+    ("casesensitive", "ignore_case", Not),
+    ("i", "ignore_case", Same),
+    ("headlimit", "max_results", Same),
+    ("limit", "max_results", Same),
+    ("m", "max_results", Same),
+    ("maxcount", "max_results", Same),
+    ("maxmatches", "max_results", Same),
+    ("numresults", "max_results", Same),
+    ("resultlimit", "max_results", Same),
+    ("levels", "depth", Same),
+    ("maxdepth", "depth", Same),
+    ("beginline", "offset", Same),
+    ("fromline", "offset", Same),
+    ("line", "offset", Same),
+    ("linenumber", "offset", Same),
+    ("lineoffset", "offset", Same),
+    ("linestart", "offset", Same),
+    ("startline", "offset", Same),
+    ("startlinenumber", "offset", Same),
+    ("startlineoneindexed", "offset", Same),
+    ("linecount", "limit", Same),
+    ("linelimit", "limit", Same),
+    ("maxlines", "limit", Same),
+    ("numlines", "limit", Same),
+    ("diff", "patch", Same),
+    ("input", "patch", Same),
+    ("patchtext", "patch", Same),
+    ("items", "entries", Same),
+    ("plan", "entries", Same),
+    ("steps", "entries", Same),
+    ("tasks", "entries", Same),
+    ("todolist", "entries", Same),
+    ("todos", "entries", Same),
+    ("step", "content", Same),
+    ("task", "content", Same),
+    ("title", "content", Same),
+    ("state", "status", Same),
+    ("followup", "options", Same),
+    ("choices", "options", Same),
+    ("prompt", "question", Same),
+    ("newname", "new_name", Same),
+    ("operation", "op", Same),
+    ("action", "op", Same),
+    ("col", "column", Same),
+    ("character", "column", Same),
+];
+
+/// Words of an enumeration, and ours for them.
+const WORDS: &[(&str, &str)] = &[
+    ("active", "in_progress"),
+    ("cancelled", "completed"),
+    ("canceled", "completed"),
+    ("complete", "completed"),
+    ("current", "in_progress"),
+    ("doing", "in_progress"),
+    ("done", "completed"),
+    ("finished", "completed"),
+    ("normal", "medium"),
+    ("notstarted", "pending"),
+    ("open", "pending"),
+    ("planned", "pending"),
+    ("queued", "pending"),
+    ("started", "in_progress"),
+    ("todo", "pending"),
+    ("urgent", "high"),
+];
+
+/// Arguments that comment on a call, or ask for less care than it gets anyway: without them it does the same.
+const COMMENTS: &[&str] = &[
+    "activeform",
+    "dangerouslydisablesandbox",
+    "description",
+    "explanation",
+    "id",
+    "instruction",
+    "instructions",
+    "intent",
+    "isdangerous",
+    "justification",
+    "login",
+    "maxoutputtokens",
+    "message",
+    "n",
+    "note",
+    "notes",
+    "outputmode",
+    "prefixrule",
+    "purpose",
+    "rationale",
+    "reason",
+    "reasoning",
+    "requiresapproval",
+    "safetoautorun",
+    "sandboxpermissions",
+    "securityrisk",
+    "shell",
+    "shouldreadentirefile",
+    "showlinenumbers",
+    "summary",
+    "taskprogress",
+    "thinking",
+    "thought",
+    "thoughts",
+    "toolcallid",
+    "toolname",
+    "tty",
+    "waitforprevious",
+    "withescalatedpermissions",
+    "yieldtimems",
+];
+
+/// What a call is wrapped into by models that repeat its envelope.
+const WRAPPERS: &[&str] = &["arguments", "parameters", "args", "params", "input", "kwargs", "properties", "toolinput"];
+
+/// Ends of a range of lines.
+const LAST_LINES: &[&str] =
+    &["endline", "endlinenumber", "endlineoneindexedinclusive", "lastline", "lineend", "toline"];
+const RANGES: &[&str] = &["viewrange", "linerange", "lines", "range"];
+
+/// File types that are not called like their extension.
+const FILE_TYPES: &[(&str, &str)] = &[
+    ("python", "py"),
+    ("rust", "rs"),
+    ("javascript", "js"),
+    ("typescript", "ts"),
+    ("markdown", "md"),
+    ("ruby", "rb"),
+    ("csharp", "cs"),
+    ("kotlin", "kt"),
+    ("shell", "sh"),
+];
+
+/// The one of `ours` that a name means.
+pub(super) fn find<'a>(name: &str, mut ours: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let name = squash(name);
+    let alias = alias(&name, ours.clone()).map(|(word, _)| word);
+    ours.find(|it| squash(it) == name).or(alias)
+}
+
+/// The word of an enumeration that a word means.
+pub(super) fn find_word<'a>(word: &str, mut ours: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let word = squash(word);
+    let known = WORDS.iter().find(|(known, _)| *known == word).map(|(_, ours)| *ours);
+    ours.clone().find(|it| squash(it) == word).or_else(|| ours.find(|it| Some(*it) == known))
+}
+
+fn alias<'a>(name: &str, ours: impl Iterator<Item = &'a str> + Clone) -> Option<(&'a str, Meaning)> {
+    let of_name = ALIASES.iter().filter(|(known, _, _)| *known == name);
+    of_name.into_iter().find_map(|(_, word, meaning)| Some((ours.clone().find(|it| it == word)?, *meaning)))
+}
+
+/// Whether an argument only comments on the call.
+pub(super) fn is_comment(name: &str) -> bool {
+    COMMENTS.contains(&squash(name).as_str())
+}
+
+/// Whether a value says no more than its absence would.
+pub(super) fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(true) | Value::Number(_) => false,
+    }
+}
+
+/// Takes the call out of what it is wrapped into: an object, or its JSON, beside which there is nothing we know.
+pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    let is_known = |name: &String| find(name, properties.keys().map(String::as_str)).is_some();
+    let wrapper =
+        fields.iter().find(|(name, _)| WRAPPERS.contains(&squash(name).as_str()) && !properties.contains_key(*name));
+    let Some((wrapper, inner)) = wrapper else { return };
+    let inner = match inner {
+        Value::Object(inner) => Some(inner.clone()),
+        Value::String(text) => serde_json::from_str(text).ok(),
+        _ => None,
+    };
+    let stands_alone = !fields.keys().any(|name| name != wrapper && properties.contains_key(name));
+    if let Some(inner) = inner.filter(|inner| stands_alone && (inner.is_empty() || inner.keys().any(is_known))) {
+        *fields = inner;
+    }
+}
+
+/// Gives fields our names and values, where those are not there already.
+pub(super) fn rename(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    range(fields, properties);
+    for (name, value) in std::mem::take(fields) {
+        let ours = properties.keys().map(String::as_str);
+        let squashed = squash(&name);
+        let squashed = squashed.trim_start_matches('-');
+        let meant =
+            ours.clone().find(|it| squash(it) == squashed).map(|word| (word, Same)).or_else(|| alias(squashed, ours));
+        match meant.filter(|(word, _)| *word == name || !fields.contains_key(*word)) {
+            Some((word, meaning)) => fields.insert(word.to_owned(), translated(value, meaning)),
+            None => fields.insert(name, value),
+        };
+    }
+}
+
+fn translated(value: Value, meaning: Meaning) -> Value {
+    let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+    match (meaning, number) {
+        (Not, _) => match &value {
+            Value::Bool(is_so) => (!is_so).into(),
+            Value::String(word) if squash(word) == "true" => false.into(),
+            Value::String(word) if squash(word) == "false" => true.into(),
+            _ => value,
+        },
+        (Many, Some(count)) => (count > 1).into(),
+        (Milliseconds, Some(time)) => time.div_ceil(1000).into(),
+        (SomeTime, Some(time)) if time >= 1000 => time.div_ceil(1000).into(),
+        (FileType, _) => match value.as_str() {
+            Some(name) if name.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+                let extension =
+                    FILE_TYPES.iter().find(|(known, _)| *known == name).map_or(name, |(_, extension)| *extension);
+                format!("*.{extension}").into()
+            }
+            _ => value,
+        },
+        _ => value,
+    }
+}
+
+/// Lines from one to another, for a first line and a number of them.
+fn range(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    if !["offset", "limit"].iter().all(|name| properties.contains_key(*name)) {
+        return;
+    }
+    let number = |value: &Value| value.as_i64().or_else(|| value.as_str()?.trim().parse().ok());
+    let of = |fields: &Map<String, Value>, names: &[&str]| {
+        fields.keys().find(|name| names.contains(&squash(name).as_str())).cloned()
+    };
+    let mut last = None;
+    if let Some(name) = of(fields, RANGES) {
+        let ends: Option<Vec<i64>> = match &fields[&name] {
+            Value::Array(ends) => ends.iter().map(number).collect(),
+            Value::String(ends) => ends.split(['-', ',', ':']).map(|end| end.trim().parse().ok()).collect(),
+            _ => None,
+        };
+        let Some([first, end]) = ends.as_deref() else { return };
+        fields.remove(&name);
+        fields.insert("offset".to_owned(), (*first).into());
+        last = Some(*end);
+    }
+    if let Some(end) = of(fields, LAST_LINES).and_then(|name| fields.remove(&name)) {
+        last = number(&end);
+    }
+    let first = fields.iter().find(|(name, _)| find(name, ["offset"].into_iter()).is_some());
+    let first = first.and_then(|(_, value)| number(value)).unwrap_or(1).max(1);
+    if let Some(last) = last.filter(|last| *last >= first) {
+        fields.insert("limit".to_owned(), (last - first + 1).into());
+    }
+}
+
+/// A command that was given as a list of words, as a line for the shell.
+pub(super) fn line(words: &[Value]) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(Value::as_str).collect::<Option<_>>()?;
+    let is_shell = |program: &str| {
+        let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+        ["sh", "bash", "zsh", "dash", "ash"].contains(&name)
+    };
+    if let [program, option, line] = words.as_slice()
+        && is_shell(program)
+        && option.starts_with('-')
+        && option.ends_with('c')
+    {
+        return Some((*line).to_owned());
+    }
+    // What stands alone is a line already.
+    if let [line] = words.as_slice() {
+        return Some((*line).to_owned());
+    }
+    Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The replacements in blocks of SEARCH and REPLACE, as some agents write a change.
+pub(super) fn blocks(text: &str) -> Option<Value> {
+    let mut edits = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let mark = line.trim().trim_start_matches(['<', '-']).trim();
+        if mark != "SEARCH" {
+            continue;
+        }
+        let mut part = |is_end: &dyn Fn(&str) -> bool| {
+            let mut part = Vec::new();
+            loop {
+                match lines.next()? {
+                    line if is_end(line.trim()) => return Some(part.join("\n")),
+                    line => part.push(line),
+                }
+            }
+        };
+        let old_text = part(&|line| line.len() >= 5 && line.bytes().all(|byte| byte == b'='))?;
+        let new_text = part(&|line| line.trim_start_matches(['>', '+']).trim() == "REPLACE")?;
+        edits.push(serde_json::json!({ "old_text": old_text, "new_text": new_text }));
+    }
+    (!edits.is_empty()).then_some(Value::Array(edits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_list_is_a_line_for_the_shell() {
+        let check = |words: Value, expected: &str| {
+            assert_eq!(line(words.as_array().unwrap()).as_deref(), Some(expected));
+        };
+        check(json!(["bash", "-lc", "echo $HOME | wc"]), "echo $HOME | wc");
+        check(json!(["/bin/sh", "-c", "ls"]), "ls");
+        check(json!(["ls", "-1", "src"]), "ls -1 src");
+        check(json!(["echo", "it's $HOME", ""]), r"echo 'it'\''s $HOME' ''");
+        check(json!(["ls -la"]), "ls -la");
+        assert_eq!(line(&[json!(1)]), None);
+    }
+
+    #[test]
+    fn blocks_are_replacements() {
+        let text =
+            "<<<<<<< SEARCH\na\n\nb\n=======\nc\n>>>>>>> REPLACE\n\n------- SEARCH\nd\n=======\n+++++++ REPLACE\n";
+        let expected = json!([{ "old_text": "a\n\nb", "new_text": "c" }, { "old_text": "d", "new_text": "" }]);
+        assert_eq!(blocks(text), Some(expected));
+        assert_eq!(blocks("<<<<<<< SEARCH\na\n=======\nb"), None);
+        assert_eq!(blocks("nothing"), None);
+    }
+
+    #[test]
+    fn a_name_stands_once_for_an_argument() {
+        let mut names: Vec<_> = ALIASES.iter().map(|(alias, ours, _)| (*alias, *ours)).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

@@ -1,0 +1,169 @@
+//! Which tool a call is for, and what it passes: as the model meant it, whatever agent it learned its words from. Pure.
+//!
+//! Invariant: whatever is decided about a call is decided on what this gives. A call that is understood does no more than
+//! the same call in our own words.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::apply_patch::ApplyPatch;
+use super::edit_file::EditFile;
+use super::run_command::RunCommand;
+use super::{Tool, TypedTool as _, arguments, heredoc, names};
+
+/// A call as it is carried out.
+#[derive(Clone)]
+pub struct Resolved {
+    /// The tool.
+    pub tool: Arc<dyn Tool>,
+    /// What it is called with.
+    pub arguments: Value,
+    /// What the model should know of how it was understood.
+    pub note: Option<String>,
+}
+
+/// The tool of that name, ours or another agent's.
+#[must_use]
+pub fn tool(tools: &[Arc<dyn Tool>], name: &str) -> Option<Arc<dyn Tool>> {
+    if let Some(tool) = super::find(tools, name) {
+        return Some(Arc::clone(tool));
+    }
+    let ways = ways_to_edit(tools);
+    let all: Vec<&Arc<dyn Tool>> = tools.iter().chain(ways.iter()).collect();
+    let ours: Vec<&str> = all.iter().map(|tool| tool.name()).collect();
+    let name = names::resolve(name, &ours)?;
+    all.into_iter().find(|tool| tool.name() == name).cloned()
+}
+
+/// The call in our own words.
+///
+/// # Errors
+/// When no tool is meant, in words for the model.
+pub fn resolve(tools: &[Arc<dyn Tool>], name: &str, mut arguments: Value) -> Result<Resolved, String> {
+    let mut meant = name.to_owned();
+    if names::is_editor(name)
+        && super::find(tools, name).is_none()
+        && let Some(command) = arguments.as_object_mut().and_then(|fields| fields.remove("command"))
+    {
+        let command = command.as_str().unwrap_or_default().to_owned();
+        meant = names::of_editor(&command).map_or(command, str::to_owned);
+    }
+    let tool = tool(tools, &meant).ok_or_else(|| unknown(tools, name))?;
+    let (tool, arguments) = edited(tools, tool, arguments);
+    let note = (tool.name() != name).then(|| format!("[`{}` was run as `{}`]", shown(name), tool.name()));
+    Ok(Resolved { tool, arguments, note })
+}
+
+/// Whether a call that was written as text is one beyond doubt: it names a tool and passes its schema.
+///
+/// # Errors
+/// What is wrong with it, in words for the model.
+pub fn accept(tools: &[Arc<dyn Tool>], name: &str, arguments: &Map<String, Value>) -> Result<(), String> {
+    let Resolved { tool, arguments, .. } = resolve(tools, name, Value::Object(arguments.clone()))?;
+    arguments::fit(&arguments, &tool.parameters())
+}
+
+/// A model is told of one way to edit; it may know another.
+fn ways_to_edit(tools: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
+    let can_edit = tools.iter().any(|tool| [EditFile::NAME, ApplyPatch::NAME].contains(&tool.name()));
+    if can_edit { vec![Arc::new(EditFile), Arc::new(ApplyPatch)] } else { Vec::new() }
+}
+
+/// A patch is applied wherever it stands, and replacements are made whatever they are called.
+fn edited(tools: &[Arc<dyn Tool>], tool: Arc<dyn Tool>, arguments: Value) -> (Arc<dyn Tool>, Value) {
+    let ways = ways_to_edit(tools);
+    let way = |name: &str| ways.iter().find(|way| way.name() == name).cloned();
+    let patched = || way(ApplyPatch::NAME).filter(|_| tool.name() != ApplyPatch::NAME);
+    if tool.name() == RunCommand::NAME
+        && let Some(patch) = patched()
+        && let Some(text) = heredoc::patch(&arguments::coerced(&arguments, &tool.parameters()))
+    {
+        return (patch, json!({ "patch": text }));
+    }
+    if tool.name() == EditFile::NAME
+        && let Some(patch) = patched()
+        && let Some(text) = arguments.as_object().and_then(|fields| fields.values().find_map(patch_text))
+    {
+        let arguments = json!({ "patch": text });
+        return (patch, arguments);
+    }
+    if tool.name() == ApplyPatch::NAME
+        && let Some(edit) = way(EditFile::NAME)
+        && arguments::fit(&arguments, &edit.parameters()).is_ok()
+    {
+        return (edit, arguments);
+    }
+    (tool, arguments)
+}
+
+fn patch_text(value: &Value) -> Option<String> {
+    let text = value.as_str()?;
+    text.trim_start().starts_with("*** Begin Patch").then(|| text.to_owned())
+}
+
+fn unknown(tools: &[Arc<dyn Tool>], name: &str) -> String {
+    let names: Vec<_> = tools.iter().map(|tool| tool.name()).collect();
+    format!("there is no tool `{}`; the tools are {}", shown(name), names.join(", "))
+}
+
+/// A name is what a model wrote, of any length.
+fn shown(name: &str) -> &str {
+    name.split_at(name.floor_char_boundary(80)).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::{Editing, all};
+
+    #[track_caller]
+    fn check(name: &str, arguments: Value, expected: &str, passed: Value) {
+        let tools = all(Editing::Replacements);
+        let resolved = resolve(&tools, name, arguments).unwrap();
+        assert_eq!((resolved.tool.name(), &resolved.arguments), (expected, &passed));
+        assert_eq!(resolved.note.is_some(), name != expected);
+    }
+
+    #[test]
+    fn a_call_is_what_it_means() {
+        check("bash", json!({ "command": "ls" }), "run_command", json!({ "command": "ls" }));
+        check("read_file", json!({ "path": "a" }), "read_file", json!({ "path": "a" }));
+        let edit = json!({ "path": "a", "old_str": "x", "new_str": "y" });
+        let mut told = edit.clone();
+        told["command"] = "str_replace".into();
+        check("str_replace_editor", told, "edit_file", edit.clone());
+        check(
+            "str_replace_based_edit_tool",
+            json!({ "command": "view", "path": "a" }),
+            "read_file",
+            json!({ "path": "a" }),
+        );
+        check("apply_patch", edit.clone(), "edit_file", edit);
+        let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
+        check("apply_patch", json!({ "input": patch }), "apply_patch", json!({ "input": patch }));
+        check("edit", json!({ "patch": patch }), "apply_patch", json!({ "patch": patch }));
+        check("shell", json!({ "command": ["apply_patch", patch] }), "apply_patch", json!({ "patch": patch }));
+    }
+
+    #[test]
+    fn what_is_no_tool_is_refused() {
+        let tools = all(Editing::Replacements);
+        for (name, arguments) in [("nothing", json!({})), ("str_replace_editor", json!({ "command": "undo_edit" }))] {
+            let why = resolve(&tools, name, arguments).err().unwrap();
+            assert!(why.contains(name) && why.contains("read_file"), "{why}");
+        }
+        assert!(resolve(&[], "apply_patch", json!({})).is_err(), "a tool that is not offered is not there");
+    }
+
+    #[test]
+    fn a_call_in_words_must_pass_the_schema() {
+        let tools = all(Editing::Replacements);
+        let accepts = |name: &str, arguments: Value| accept(&tools, name, arguments.as_object().unwrap()).is_ok();
+        assert!(accepts("read_file", json!({ "path": "a" })));
+        assert!(accepts("Bash", json!({ "cmd": "ls" })));
+        assert!(!accepts("write_file", json!({ "content": "x" })));
+        assert!(!accepts("read_file", json!({ "path": "a", "stuff": 1 })));
+        assert!(!accepts("send_mail", json!({})));
+    }
+}

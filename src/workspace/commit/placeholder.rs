@@ -1,0 +1,149 @@
+//! Lines that stand for text a model left out (`// ... rest of the file unchanged`). Pure.
+//!
+//! They are known by their form: a comment, or words between dots, that says nothing but that something is missing.
+
+/// What begins a comment.
+const COMMENTS: &[&str] = &["//", "#", "--", "/*", "<!--", "{/*", ";", "%", "[", "{#"];
+/// Words of which a line between dots has at least one.
+const MISSING: &[&str] = &[
+    "rest",
+    "existing",
+    "remaining",
+    "remains",
+    "unchanged",
+    "same",
+    "previous",
+    "omitted",
+    "before",
+    "code",
+    "implementation",
+    "truncated",
+];
+/// What a line without leading dots begins with.
+const BEGINNINGS: &[&str] = &[
+    "existing code",
+    "rest of the code",
+    "rest of code",
+    "rest of the file",
+    "rest of file",
+    "rest of the function",
+    "rest of the class",
+    "rest of the implementation",
+    "rest of the content",
+    "rest unchanged",
+    "remaining code",
+    "the rest of the code",
+    "the rest of the file",
+    "the rest remains",
+    "the rest is unchanged",
+    "previous code",
+    "other code",
+    "unchanged code",
+    "code unchanged",
+    "same as before",
+];
+/// Words after those that do not make a sentence of them.
+const ENDS: &[&str] = &[
+    "unchanged",
+    "same",
+    "here",
+    "omitted",
+    "before",
+    "remains",
+    "stays",
+    "the",
+    "is",
+    "as",
+    "goes",
+    "continues",
+    "for",
+    "brevity",
+];
+
+/// The first such line of `new` that `old` does not have.
+pub(super) fn added<'a>(old: &str, new: &'a str) -> Option<&'a str> {
+    let mut found = new.lines().filter(|line| is_placeholder(line));
+    found.find(|line| !old.lines().any(|before| before.trim() == line.trim()))
+}
+
+fn is_placeholder(line: &str) -> bool {
+    let line = line.trim();
+    let inside = COMMENTS
+        .iter()
+        .find_map(|mark| line.strip_prefix(mark))
+        .map(|rest| rest.trim_start_matches(['/', '*', '#', '-', '!']));
+    let has_dots = |text: &str| text.starts_with("...") || text.starts_with('…');
+    let inside = match inside {
+        Some(inside) => inside.trim(),
+        // Without a blank behind them they spread a value.
+        None if ["... ", "… "].iter().any(|dots| line.starts_with(dots)) => line,
+        None => return false,
+    };
+    let words: Vec<String> =
+        inside.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+    if words.is_empty() || words.len() > 10 {
+        return false;
+    }
+    let is_missing = words.iter().any(|word| MISSING.contains(&word.as_str()));
+    if has_dots(inside) {
+        return is_missing;
+    }
+    let said = words.join(" ");
+    BEGINNINGS.iter().any(|beginning| {
+        let rest = said.strip_prefix(beginning).filter(|rest| rest.is_empty() || rest.starts_with(' '));
+        rest.is_some_and(|rest| rest.split(' ').all(|word| word.is_empty() || ENDS.contains(&word)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_for_what_is_missing_is_known() {
+        for line in [
+            "# ... existing code ...",
+            "// ... rest of the file unchanged",
+            "    # ... rest of the code remains unchanged ...",
+            "<!-- ... rest of the page ... -->",
+            "/* … existing code … */",
+            "// rest of the code here",
+            "// existing code...",
+            "-- rest unchanged",
+            "# (rest of the file unchanged)",
+            "... rest of the implementation ...",
+            "[... rest of file unchanged ...]",
+            "// Rest of the code remains the same",
+            "{/* ... existing code ... */}",
+        ] {
+            assert!(is_placeholder(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn code_and_comments_are_not() {
+        for line in [
+            "...",
+            "    ...",
+            "def f(self): ...",
+            "call(*rest)",
+            "let [first, ...rest] = list;",
+            "const all = { ...existing, code };",
+            "    ...existing,",
+            "# This keeps the existing code path alive",
+            "// the rest of the code relies on this being sorted",
+            "// Loading existing items...",
+            "# ... and so on",
+            "print('... existing code ...')",
+            "// the rest of the file is read later",
+        ] {
+            assert!(!is_placeholder(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_was_there_may_stay() {
+        assert_eq!(added("# ... existing code ...\n", "  # ... existing code ...\nx\n"), None);
+        assert_eq!(added("x\n", "y\n# ... rest ...\n"), Some("# ... rest ..."));
+    }
+}

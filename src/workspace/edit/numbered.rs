@@ -1,0 +1,67 @@
+//! Line numbers that a model copied from what it read into what it quotes.
+
+use super::Replacement;
+
+/// What stands between a number and its line.
+const MARKS: [char; 4] = ['\t', '→', '|', ':'];
+
+/// `edit` without the line numbers, where every line of the text to replace has one and they count up. The new text loses
+/// its own when it has them too.
+pub(super) fn plain(edit: &Replacement) -> Option<Replacement> {
+    let (old_text, first) = without(&edit.old_text)?;
+    let new_text = match without(&edit.new_text) {
+        Some((new_text, new_first)) if new_first == first => new_text,
+        _ => edit.new_text.clone(),
+    };
+    let changes = !old_text.is_empty() && old_text != new_text;
+    changes.then_some(Replacement { old_text, new_text, replace_all: edit.replace_all })
+}
+
+/// A text without the numbers in front of its lines, and the first of them.
+fn without(text: &str) -> Option<(String, usize)> {
+    let mut first = None;
+    let mut next = None;
+    let mut plain = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (number, rest) = numbered(line)?;
+        if next.is_some_and(|next| next != number) {
+            return None;
+        }
+        next = Some(number + 1);
+        first = first.or(next.map(|next| next - 1));
+        plain.push_str(rest);
+    }
+    first.map(|first| (plain, first))
+}
+
+fn numbered(line: &str) -> Option<(usize, &str)> {
+    let line = line.trim_start_matches(' ');
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, rest) = line.split_at_checked(digits)?;
+    let mark = rest.trim_start_matches(' ');
+    let is_spaced = mark.len() < rest.len();
+    let text = mark.strip_prefix(MARKS)?;
+    // `7 | text` has a blank on both sides.
+    let text = text.strip_prefix(' ').filter(|_| is_spaced).unwrap_or(text);
+    Some((number.parse().ok()?, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_where_every_line_has_one() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(without(text).map(|(plain, _)| plain).as_deref(), expected, "{text:?}");
+        };
+        check("1\ta\n2\t  b\n", Some("a\n  b\n"));
+        check("  9→a\n 10→\n 11→b", Some("a\n\nb"));
+        check("7 | a", Some("a"));
+        check("7: a", Some(" a"));
+        check("1\ta\n3\tb", None);
+        check("1\ta\nb", None);
+        check("a", None);
+        check("", None);
+    }
+}

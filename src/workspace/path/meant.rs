@@ -1,0 +1,153 @@
+//! What a model means by a name that is not quite one: a mark in front, a line behind, the workspace's own name before it.
+//!
+//! Such a name is another spelling of a file that is there, or of a new one in a folder that is; it is resolved like any
+//! other, so it reaches nothing that its plain spelling does not.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{PathError, Root, WorkspacePath, outside, resolve_path};
+
+/// The place that `name` means.
+pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, PathError> {
+    let literal = resolve_path(roots, Path::new(name));
+    if literal.as_ref().is_ok_and(WorkspacePath::exists) {
+        return literal;
+    }
+    let spellings = spellings(roots, name);
+    let places = || spellings.iter().filter_map(|spelling| resolve_path(roots, Path::new(spelling)).ok());
+    if let Some(there) = places().find(WorkspacePath::exists) {
+        return Ok(there);
+    }
+    if literal.as_ref().is_ok_and(WorkspacePath::has_folder) && is_plain(roots, name) {
+        return literal;
+    }
+    if let Some(new) = places().find(|place| place.has_folder() && !place.is_at_top()) {
+        return Ok(new);
+    }
+    // A name that would be made as it is, though nobody means it so.
+    match literal {
+        Ok(_) if cfg!(unix) && name.contains('\\') => Err(PathError::Backslash(name.to_owned())),
+        Ok(_) if leaves(roots, name) => Err(outside(roots, Path::new(name))),
+        Ok(literal) if is_plain(roots, name) => Ok(literal),
+        literal => resolve_path(roots, Path::new(unwrapped(name))).or(literal),
+    }
+}
+
+/// Whether a new file may be called so as it stands.
+fn is_plain(roots: &[Arc<Root>], name: &str) -> bool {
+    unwrapped(name) == name && !(cfg!(unix) && name.contains('\\')) && !leaves(roots, name)
+}
+
+/// Whether a name leads outside behind its mark.
+fn leaves(roots: &[Arc<Root>], name: &str) -> bool {
+    let rest = name.trim_start().trim_start_matches('@');
+    rest.len() < name.trim_start().len() && resolve_path(roots, Path::new(rest)).is_err()
+}
+
+/// Other spellings of a name, the likeliest first.
+fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
+    let own = roots.first().and_then(|root| root.path.file_name()).and_then(|name| name.to_str()).unwrap_or_default();
+    let changes: [&dyn Fn(&str) -> String; 6] = [
+        &|name| unwrapped(name).to_owned(),
+        &|name| name.trim_start_matches('@').to_owned(),
+        &|name| name.replace('\\', "/"),
+        &|name| name.trim_start_matches('/').to_owned(),
+        &|name| {
+            name.strip_prefix(own)
+                .filter(|_| !own.is_empty())
+                .and_then(|rest| rest.strip_prefix('/'))
+                .unwrap_or(name)
+                .to_owned()
+        },
+        &|name| name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name).to_owned(),
+    ];
+    let mut spellings = vec![name.to_owned()];
+    for change in changes {
+        for at in 0..spellings.len() {
+            let changed = change(&spellings[at]);
+            if !changed.is_empty() && !spellings.contains(&changed) {
+                spellings.push(changed);
+            }
+        }
+    }
+    spellings
+}
+
+/// A name without blanks and quotes around it, and without the line it points to: `src/a.rs:12`, `src/a.rs#L3-L9`.
+fn unwrapped(name: &str) -> &str {
+    let name = name.trim_matches(|c: char| c.is_whitespace() || "`'\"<>".contains(c));
+    let is_lines = |text: &str| {
+        !text.is_empty()
+            && text.split(['-', ':', '–']).all(|part| {
+                let digits = part.trim_start_matches('L');
+                !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+            })
+    };
+    let mut marks = name.match_indices([':', '#']);
+    marks
+        .find_map(|(at, mark)| {
+            let (before, after) = name.split_at(at);
+            (!before.is_empty() && is_lines(after.strip_prefix(mark)?)).then_some(before)
+        })
+        .unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_taken_out_of_what_is_around_it() {
+        for name in
+            ["src/a.rs", " src/a.rs\n", "`src/a.rs`", "\"src/a.rs\"", "src/a.rs:12", "src/a.rs:3-9", "src/a.rs:3:9"]
+        {
+            assert_eq!(unwrapped(name), "src/a.rs", "{name}");
+        }
+        assert_eq!(unwrapped("src/a.rs#L3-L9"), "src/a.rs");
+        for name in ["C:", "a:b", "notes#todo", ":3", "a b.txt"] {
+            assert_eq!(unwrapped(name), name);
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_slip_names_what_is_there_and_nothing_outside() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        for file in ["project/src/app.py", "project/@types/x", "project/odd:1", "outside/secret"] {
+            std::fs::create_dir_all(base.join(file).parent().unwrap()).unwrap();
+            std::fs::write(base.join(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink(base.join("outside"), base.join("project/link")).unwrap();
+        let roots = [Arc::new(Root::open(&base.join("project")).unwrap())];
+        let is = |name: &str, expected: &str| {
+            assert_eq!(resolve(&roots, name).unwrap().display(), expected, "{name}");
+        };
+        for name in ["project/src/app.py", "@src/app.py", "/src/app.py", r"src\app.py", r".\src\app.py", "a/src/app.py"]
+        {
+            is(name, "src/app.py");
+        }
+        is("`@src/app.py:7`", "src/app.py");
+        is("@types/x", "@types/x");
+        is("odd:1", "odd:1");
+        is("project/src/new.py", "src/new.py");
+        is(r"src\new.py", "src/new.py");
+        is("new.py:3", "new.py");
+        is("@scope/new.py", "@scope/new.py");
+        is("project/new.py", "project/new.py");
+        for name in [
+            "@../outside/secret",
+            "@../outside/new",
+            "/../outside/secret",
+            r"..\outside\secret",
+            r"..\outside\new",
+            r"odd\new",
+            "project/../../outside/secret",
+            "/link/secret",
+            "@link/secret",
+        ] {
+            assert!(resolve(&roots, name).is_err(), "{name}");
+        }
+    }
+}

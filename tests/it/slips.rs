@@ -1,0 +1,111 @@
+//! What real models do wrong, played against the real program: `tests/slips/*.json` are cases of our own, and
+//! `TANDEM_SLIPS` names a folder of others in the same form (`../shared/corpus/slips` where that is present).
+//!
+//! A case says what the model answers and what a user sees afterwards, never a wording of ours. Categories whose name
+//! begins with `safety` hold without exception.
+
+mod endpoint;
+mod judge;
+mod play;
+mod speech;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+/// So many cases are played side by side; most of them wait.
+const SIDE_BY_SIDE: usize = 4;
+
+/// Cases of other people's that may fail, in percent. Safety cases never may.
+const FOREIGN_FAILURES: usize = 20;
+
+#[test]
+fn our_slips_hold() {
+    let (report, failed) = play_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slips"));
+    assert!(failed.is_empty(), "{report}");
+}
+
+#[test]
+fn foreign_slips_hold() {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus/slips");
+    let folder = std::env::var("TANDEM_SLIPS").map_or(beside, PathBuf::from);
+    if !folder.is_dir() {
+        let line = format!("NOT RUN: {} is absent; TANDEM_SLIPS names another folder of slips\n", folder.display());
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+        return;
+    }
+    let (report, failed) = play_folder(&folder);
+    let played = cases(&folder).len();
+    let unsafe_ones = failed.iter().any(|id| id.starts_with("safety"));
+    assert!(!unsafe_ones && failed.len() * 100 <= played * FOREIGN_FAILURES, "{report}");
+}
+
+/// The cases of a folder that `TANDEM_SLIP` is part of the name of, all where it is not set.
+fn cases(folder: &Path) -> Vec<Value> {
+    let only = std::env::var("TANDEM_SLIP").unwrap_or_default();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    let list = |file: &PathBuf| -> Vec<Value> {
+        let text = std::fs::read_to_string(file).unwrap();
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    };
+    files.iter().flat_map(list).filter(|case| id(case).contains(&only)).collect()
+}
+
+fn id(case: &Value) -> &str {
+    case["id"].as_str().expect("a case has an id")
+}
+
+/// Plays a folder; gives the report, which is printed too, and the ids of the cases that failed.
+fn play_folder(folder: &Path) -> (String, Vec<String>) {
+    let cases = cases(folder);
+    assert!(!cases.is_empty(), "no case in {}", folder.display());
+    let outcomes = play_all(&cases);
+    let mut scores: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let (mut report, mut failed) = (String::new(), Vec::new());
+    for case in &cases {
+        let (passed, all) = scores.entry(case["category"].as_str().expect("a case has a category")).or_default();
+        let wrong = &outcomes[id(case)];
+        *all += 1;
+        *passed += usize::from(wrong.is_empty());
+        if !wrong.is_empty() {
+            writeln!(report, "FAILED {}: {}", id(case), wrong.join("; ")).unwrap();
+            failed.push(id(case).to_owned());
+        }
+    }
+    for (category, (passed, all)) in scores {
+        writeln!(report, "slips: {category} {passed}/{all}").unwrap();
+    }
+    writeln!(report, "slips: {} of {} hold", cases.len() - failed.len(), cases.len()).unwrap();
+    // Past the harness, which keeps what tests that pass have printed.
+    std::io::stderr().write_all(report.as_bytes()).unwrap();
+    (report, failed)
+}
+
+/// What is wrong after each case, by its id.
+fn play_all(cases: &[Value]) -> BTreeMap<String, Vec<String>> {
+    let queue: Mutex<VecDeque<&Value>> = Mutex::new(cases.iter().collect());
+    let outcomes = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                loop {
+                    let Some(case) = queue.lock().unwrap().pop_front() else { break };
+                    let outcome = catch_unwind(AssertUnwindSafe(|| judge::judge(&case["expect"], &play::play(case))));
+                    let broke = |panic: Box<dyn std::any::Any + Send>| {
+                        let why = panic.downcast_ref::<String>().cloned();
+                        vec![format!("the play broke: {}", why.unwrap_or_default())]
+                    };
+                    outcomes.lock().unwrap().insert(id(case).to_owned(), outcome.unwrap_or_else(broke));
+                }
+            });
+        }
+    });
+    outcomes.into_inner().unwrap()
+}
