@@ -11,7 +11,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Workbench } from "../tests/editors/vscode/workbench.mjs";
 
-const END = "endOfTheAnswer";
+/** The last word of an answer; each has its own. */
+let answers = 0;
 const { values } = parseArgs({ options: { tokens: { type: "string", default: "20000" }, turns: { type: "string", default: "100" }, only: { type: "string", default: "" } } });
 const TOKENS = Number(values.tokens);
 const TURNS = Number(values.turns);
@@ -119,13 +120,14 @@ try {
 
 async function measure({ text, rate }) {
   const frame = await viewFrame();
-  await frame.evaluate(watch, END);
+  const end = `endOfAnswer${++answers}.`;
+  await frame.evaluate(watch, end);
   const memory = await rendererMegabytes();
-  model.answer = { tokens: [...tokens(text, TOKENS), text === "code" ? "\n```\n\n" : "\n\n", END], rate };
+  model.answer = { tokens: [...tokens(text, TOKENS), text === "code" ? "\n```\n\n" : "\n\n", end], rate };
   await bench.say("Now a long one.");
-  await bench.idle();
   const seen = await frame.waitForFunction(() => globalThis.seen, null, { timeout: 900_000 });
   const drawn = await seen.jsonValue();
+  await bench.idle();
   const { gaps, tasks } = await frame.evaluate(() => globalThis.stopWatching());
   return {
     drawn_after_model_end_s: Number(((drawn - model.ended) / 1000).toFixed(2)),

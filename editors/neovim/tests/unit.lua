@@ -140,6 +140,9 @@ t.test('a whole file is only named, a buffer without a file is sent', function()
   vim.cmd.enew()
   api.nvim_buf_set_lines(0, 0, -1, false, { 'no name' })
   t.equal(context.whole(api.nvim_get_current_buf()).text, 'no name')
+  vim.bo.buftype = 'nofile'
+  vim.cmd.file('tandem proj')
+  t.equal({ context.lines(0, 1, 1).uri:match('^%a+'), context.lines(0, 1, 1).name }, { 'untitled', 'tandem proj' })
   vim.cmd.bwipeout({ bang = true })
 end)
 

@@ -5,6 +5,7 @@ import {
   type DecorationOptions,
   type Disposable,
   EventEmitter,
+  l10n,
   languages,
   MarkdownString,
   OverviewRulerLane,
@@ -48,11 +49,10 @@ export class Marks implements CodeLensProvider, Disposable {
     return this.review.of(document.uri).flatMap((hunk) => {
       const at = lines(document, hunk);
       const lens = (title: string, command: string) => new CodeLens(at, { title, command, arguments: [hunk] });
-      const { count } = hunk.hunk.old;
       return [
-        lens("$(check) Keep", "tandem.keepChange"),
-        lens("$(discard) Reject", "tandem.rejectChange"),
-        lens(count === 0 ? "$(diff) Compare" : `$(diff) ${count} line${count === 1 ? "" : "s"} before`, "tandem.openChange"),
+        lens(`$(check) ${l10n.t("Keep")}`, "tandem.keepChange"),
+        lens(`$(discard) ${l10n.t("Reject")}`, "tandem.rejectChange"),
+        lens(`$(diff) ${l10n.t("Show Original")}`, "tandem.openChange"),
       ];
     });
   }
@@ -88,7 +88,7 @@ export function lines(document: TextDocument, { hunk }: Hunk): Range {
 
 function decoration(document: TextDocument, hunk: Hunk): DecorationOptions {
   const before = visible(hunk.hunk.oldText);
-  const hoverMessage = new MarkdownString("Before, by tandem:").appendCodeblock(before, document.languageId);
+  const hoverMessage = new MarkdownString(l10n.t("Original:")).appendCodeblock(before, document.languageId);
   return { range: lines(document, hunk), ...(before !== "" && { hoverMessage }) };
 }
 

@@ -150,9 +150,7 @@ export interface StatusParams {
   readonly message?: string | null;
 }
 
-export type { ReviewedFile, ReviewedHunk, ReviewedTurn } from "./wire-types";
-/** An empty `left` is not sent. */
-export type Reviewed = Omit<wire.Reviewed, "left"> & Partial<Pick<wire.Reviewed, "left">>;
+export type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn } from "./wire-types";
 export type ReviewParams = Omit<wire.Review, "sessionId">;
 
 export interface DiagnosticsParams {
@@ -213,7 +211,7 @@ export const setConfigOption = new RequestType<
 >("session/set_config_option");
 export const requestPermission = new RequestType<PermissionParams, PermissionResult, void>("session/request_permission");
 
-export const review = new RequestType<OfSession & ReviewParams, Reviewed, void>("_tandem/review");
+export const review = new RequestType<wire.Review, wire.Reviewed, void>("_tandem/review");
 export const diagnostics = new RequestType<DiagnosticsParams, DiagnosticsResult, void>("_tandem/diagnostics");
 
 export const providers = new RequestType<object, wire.Providers, void>("_tandem/providers");

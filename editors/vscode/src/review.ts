@@ -152,7 +152,7 @@ export class Review implements Disposable {
     }
   }
 
-  private take({ turns }: Reviewed): void {
+  private take({ turns }: Pick<Reviewed, "turns">): void {
     this.turns = turns;
     this.changed.fire();
   }
@@ -165,7 +165,7 @@ export class Review implements Disposable {
 
 /** Says what was done; and what was not, so that it is not overlooked. */
 function report({ message, left }: Reviewed): void {
-  if (left === undefined || left.length === 0) {
+  if (left.length === 0) {
     window.setStatusBarMessage(`tandem: ${message ?? ""}`, 5000);
     return;
   }

@@ -15,8 +15,8 @@ local M = {}
 ---@return string uri, string name
 local function identity(bufnr)
   local path = vim.fs.normalize(api.nvim_buf_get_name(bufnr))
-  if path == '' then
-    return 'untitled:buffer-' .. bufnr, '[No Name]'
+  if path == '' or vim.bo[bufnr].buftype ~= '' then
+    return 'untitled:buffer-' .. bufnr, path == '' and '[No Name]' or vim.fs.basename(path)
   end
   local root = client.root(bufnr) .. '/'
   local name = vim.startswith(path, root) and path:sub(#root + 1) or vim.fn.fnamemodify(path, ':~')
