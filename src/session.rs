@@ -185,10 +185,7 @@ impl Actor {
         end: CancellationToken,
     ) -> Self {
         let id = Arc::clone(&setup.id);
-        let mut better = JoinSet::new();
-        if let Some(provider) = setup.provider.as_ref().ok().filter(|_| setup.by_key) {
-            better.spawn(offers::better(provider.clone()));
-        }
+        let better = search(&setup);
         let folders = setup.workspace.roots().iter().map(|root| root.path().to_owned()).collect();
         let commands = Commands { own: setup.settings.commands(), skills: Arc::clone(&setup.skills) };
         let state = State::initial(&setup);
@@ -239,6 +236,12 @@ impl Actor {
             end,
         }
     }
+}
+
+/// Looks for a better model than the one that stands for a key, where nobody chose one.
+fn search(setup: &Setup) -> JoinSet<Option<Provider>> {
+    let provider = setup.provider.as_ref().ok().filter(|_| setup.by_key);
+    provider.map(|provider| offers::better(provider.clone())).into_iter().collect()
 }
 
 /// A model and the bytes that open each of its requests.
