@@ -62,7 +62,7 @@ fn said(message: &Message) -> Vec<String> {
 
 /// What the summary cannot replace: the instructions that came with prompts, and the person's own words, the first and the
 /// last of them before those between.
-fn verbatim(old: &[Arc<Entry>]) -> String {
+pub(super) fn verbatim(old: &[Arc<Entry>]) -> String {
     let messages: Vec<_> = old.iter().map(|entry| entry.message()).collect();
     let mut rules: Vec<String> = Vec::new();
     for message in &messages {
@@ -219,23 +219,25 @@ fn middle_out(text: &str, longest: usize) -> String {
     format!("{head}\n[{} bytes left out]\n{end}", middle.len())
 }
 
-/// The conversation that begins with a summary of `old` and goes on with `newest`.
+/// The conversation that begins with what is kept of `old` word for word and a summary of it, and goes on with `newest`.
 pub(super) fn summarized(
     old: &[Arc<Entry>],
+    verbatim: &str,
     summary: &str,
     newest: &[Arc<Entry>],
     provider: &Provider,
 ) -> Vec<Arc<Entry>> {
     let text = format!("{}{}", summary.trim(), facts(old));
-    let verbatim = verbatim(old);
     let opening = if matches!(newest.first().map(|entry| entry.outline()), Some(Message::Assistant(_))) {
         let text = format!(
             "{verbatim}\n\nThe conversation so far, in your own summary:\n\n{text}\n\nGo on with what you were doing."
         );
+        let text = text.trim_start().to_owned();
         vec![Message::User { parts: vec![Part::Text { text }] }]
     } else {
         // Some templates take no two user messages in a row.
-        let question = Part::Text { text: format!("{verbatim}\n\nWhat was said and done so far?") };
+        let question =
+            Part::Text { text: format!("{verbatim}\n\nWhat was said and done so far?").trim_start().to_owned() };
         let answer = AssistantMessage { text, ..AssistantMessage::default() };
         vec![Message::User { parts: vec![question] }, Message::Assistant(answer)]
     };
@@ -342,7 +344,8 @@ mod tests {
     #[test]
     fn a_summary_keeps_the_plan_and_the_files() {
         let entries = conversation();
-        let new = summarized(&entries[..5], "  We look for it.\n", &entries[5..], &provider());
+        let new =
+            summarized(&entries[..5], &verbatim(&entries[..5]), "  We look for it.\n", &entries[5..], &provider());
         assert_eq!(new.len(), 3, "one message, because an answer follows");
         let Message::User { parts } = new[0].message().into_owned() else {
             panic!("a conversation begins with the person")
@@ -357,7 +360,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        let whole = summarized(&entries, "All done.", &[], &provider());
+        let whole = summarized(&entries, &verbatim(&entries), "All done.", &[], &provider());
         assert!(matches!(whole[1].outline(), Message::Assistant(answer) if answer.text.contains("b.rs, a.rs")));
     }
 
@@ -368,7 +371,7 @@ mod tests {
         entries.extend(round("1", "read_file", json!({ "path": "a.rs" }), "text"));
         entries.push(user("and blue, please"));
         for summary in ["First.", "Second."] {
-            entries = summarized(&entries, summary, &[], &provider());
+            entries = summarized(&entries, &verbatim(&entries), summary, &[], &provider());
             let text = String::from_utf8(entries[0].encoded().to_vec()).unwrap();
             for words in ["the task", "and blue, please", "Use tabs."] {
                 assert_eq!(text.matches(words).count(), 1, "{words}: {text}");

@@ -118,7 +118,10 @@ impl State {
             let (old, new) = messages.split_at(cut);
             let new = if cause == Cause::Overflow { compact::digest(new, &provider) } else { new.to_vec() };
             if let Some(summary) = self.summarize(old).await {
-                messages = compact::summarized(old, &summary, &new, &provider);
+                let shorter = |verbatim: &str| compact::summarized(old, verbatim, &summary, &new, &provider);
+                let whole = shorter(&compact::verbatim(old));
+                // A few short messages say no more than their summary.
+                messages = if sum(&whole) < sum(&self.messages) { whole } else { shorter("") };
                 how = "what was said before is a summary now";
             } else {
                 messages = old.iter().cloned().chain(new).collect();
