@@ -560,67 +560,21 @@ t.test('updates that are not known are ignored', function()
   t.equal(drawn({ sessionUpdate = 'from_the_future' }), '\n## You\n')
 end)
 
--- what is said and not answered
+-- what is said and has not ended
 
---- A server whose answers the test gives, and everything that was told.
-local function stage()
-  local made = { told = {}, asked = {} }
-  local function tell(what)
-    return function(message, err, result)
-      local why = err and err.message or result and result.stopReason
-      table.insert(made.told, ('%s %s%s'):format(what, message.text, why and ': ' .. why or ''))
-    end
-  end
-  local function ask(said, callback)
-    made.asked[said.message.text] = callback
-  end
-  made.turns = Turns.new({ prompt = ask, steer = ask, cancel = function() end }, {
-    began = tell('began'),
-    joined = tell('joined'),
-    ended = tell('ended'),
-    returned = tell('returned'),
-    changed = function() end,
-  })
-  return made
-end
-
-t.test('messages begin in their order, whether the server repeats them or not', function()
-  local made = stage()
-  made.turns:prompt({ text = 'one' })
-  made.turns:prompt({ text = 'two' })
-  made.turns:prompt({ text = 'three' })
-  made.asked.one(nil, { stopReason = 'end_turn' })
-  made.turns:repeated('two')
-  t.equal(#made.turns:waiting(), 1)
-  made.asked.two({ message = '401' })
-  t.equal(made.told, { 'began one', 'ended one: end_turn', 'began two', 'ended two: 401', 'began three' })
-end)
-
-t.test('what no turn takes is a turn of its own, what one takes joins it', function()
-  local made = stage()
-  made.turns:steer({ text = 'one' })
-  made.turns:steer({ text = 'this' })
-  made.turns:steer({ text = 'late' })
-  made.turns:repeated('this')
-  made.asked.this(nil, {})
-  made.asked.one(nil, { stopReason = 'end_turn' })
-  made.asked.late({ code = -32600, message = 'no turn' })
-  t.equal(made.told, { 'began one', 'joined this', 'ended one: end_turn', 'began late' })
-end)
-
-t.test('what a stop or the end of the server leaves unsent is returned, once', function()
-  local made = stage()
-  made.turns:prompt({ text = 'one' })
-  made.turns:steer({ text = 'now' })
-  made.turns:prompt({ text = 'two' })
-  made.turns:stop()
-  t.equal(made.turns:is_stopping(), true)
-  made.asked.now({ code = -32600, message = 'no turn' })
-  made.asked.one(nil, { stopReason = 'cancelled' })
-  made.turns:lost({ message = 'gone' })
-  made.asked.two(nil, { stopReason = 'cancelled' })
-  t.equal(made.told, { 'began one', 'returned now', 'ended one: cancelled', 'returned two' })
-  t.equal(made.turns:is_running(), false)
+t.test('what waits is listed by its place, those that join first, until it is removed', function()
+  local turns = Turns.new()
+  local first, third, joins = turns:add('first', nil, false), turns:add('third', nil, false), turns:add('now', nil, true)
+  local second = turns:add('second', nil, false)
+  first.state = 'running'
+  second.state, second.position, third.state, third.position = 'queued', 1, 'queued', 2
+  t.equal(turns:running(), first)
+  t.equal(turns:waiting(), { joins, second, third })
+  t.equal({ turns:remove(second), turns:remove(second) }, { true, false })
+  t.equal(turns:get(third.id), third)
+  t.equal(first.id ~= third.id, true)
+  t.equal(#turns:drain(), 3)
+  t.equal(turns:any(), false)
 end)
 
 for before, expected in pairs({

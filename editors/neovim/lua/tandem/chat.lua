@@ -110,13 +110,13 @@ local hints = {
 }
 
 --- What has not begun, as lines above the input.
----@param waiting tandem.Said[]
+---@param waiting tandem.Message[]
 ---@return { [1]: string, [2]: string }[][]
 local function waiting_lines(waiting)
-  local lines = vim.tbl_map(function(said)
-    local words = render.split(said.message.text)
+  local lines = vim.tbl_map(function(message)
+    local words = render.split(message.text)
     local first = words[1] .. (words[2] and ' …' or '')
-    return { { said.joins and 'joining  ' or 'queued  ', 'TandemDim' }, { first, 'TandemUser' } }
+    return { { message.joins and 'joining  ' or 'queued  ', 'TandemDim' }, { first, 'TandemUser' } }
   end, waiting)
   return #lines > 0 and vim.list_extend(lines, { { { '', 'TandemDim' } } }) or lines
 end
@@ -139,9 +139,13 @@ end
 ---@param question string
 ---@param label? string what is attached
 function Chat:begin_turn(question, label)
-  self:transcript()
   self:say(question, label)
   self:forget()
+end
+
+--- Opens the chat, if that is wanted; never enters it.
+function Chat:show()
+  self:transcript()
   if config.get().chat.auto_open then
     require('tandem.window').open(self.buf, false)
   end

@@ -95,6 +95,9 @@ local handlers = {
   ['session/update'] = function(_, params)
     require('tandem.session').on_update(params)
   end,
+  ['_tandem/turn'] = function(_, params)
+    require('tandem.session').on_turn(params)
+  end,
   ['session/request_permission'] = function(_, params)
     return require('tandem.session').on_permission(params)
   end,

@@ -24,6 +24,7 @@ local Turns = require('tandem.turns')
 ---@field chat tandem.Chat
 ---@field review tandem.Review
 ---@field connection? vim.lsp.Client
+---@field private stopping boolean the running turn was told to stop
 ---@field private opening? tandem.OpenCallback[] who waits for the conversation
 ---@field private began boolean there is something to go on with
 ---@field private lost? string the id of a conversation whose server ended; the next one goes on with it
@@ -46,7 +47,7 @@ function M.get(root)
   if not session then
     session = setmetatable({ root = root, state = 'idle', turn = 0, modes = {}, options = {}, commands = {} }, Session)
     session.began, session.loading = false, false
-    session.turns = Turns.new(require('tandem.wire').new(session), session:listener())
+    session.turns, session.stopping = Turns.new(), false
     session.chat = require('tandem.chat').new(session)
     session.review = require('tandem.review').new(session)
     if not next(by_root) then
@@ -278,53 +279,118 @@ function Session:prompt(text, selection)
   local waits = self:after_loading(function()
     self:prompt(text, selection)
   end)
-  if waits then
-    return
-  elseif self.turns:is_running() then
-    say('Queued behind the running turn')
+  if not waits then
+    self:send('session/prompt', self.turns:add(text, selection, false))
   end
-  self.turns:prompt({ text = text, selection = selection })
 end
 
---- Says something to the running turn; without one, asks.
+--- Adds a message to the running turn; without one, asks.
 ---@param text string
 ---@param selection? tandem.Selection
 function Session:steer(text, selection)
-  local waits = self:after_loading(function()
-    self:steer(text, selection)
-  end)
-  if not waits then
-    self.turns:steer({ text = text, selection = selection })
+  if not self.turns:any() then
+    return self:prompt(text, selection)
   end
+  self:send('_tandem/session/steer', self.turns:add(text, selection, true))
 end
 
----@return tandem.Listener
-function Session:listener()
-  return {
-    began = function(message)
-      self:begin(message)
-    end,
-    joined = function(message)
-      self.chat:say(message.text, message.selection and context.label(message.selection))
-    end,
-    ended = function(_, err, result)
-      self:finish(err, result)
-    end,
-    returned = function(message, err)
-      self:take_back(message, err)
-    end,
-    changed = function()
-      if not self.turns:is_running() then
-        self.state = 'idle'
+--- Sends a message; what becomes of it is reported by `_tandem/turn`.
+---@param method 'session/prompt'|'_tandem/session/steer'
+---@param message tandem.Message
+function Session:send(method, message)
+  if self.state == 'idle' then
+    self.began_at = vim.uv.now()
+    self:enter('running')
+  end
+  self.chat:show()
+  status.changed(self)
+  self:open(function(problem)
+    if problem then
+      return self:not_sent(message, { message = problem })
+    elseif message.withdrawn then
+      return self:not_sent(message)
+    end
+    require('tandem.focus').send()
+    client.request(self.connection, method, {
+      sessionId = self.id,
+      prompt = context.blocks(message.text, message.selection),
+      _meta = { ['tandem/promptId'] = message.id },
+    }, function(err)
+      if err then
+        self:not_sent(message, err) -- unless it was reported
       end
-      status.changed(self)
-    end,
-  }
+    end)
+  end)
+end
+
+--- A message that the server did not take: where nothing else is going on its failure is shown as that of a turn.
+---@param message tandem.Message
+---@param err? { message: string }
+function Session:not_sent(message, err)
+  if not self.turns:remove(message) then
+    return
+  elseif err and not self.turns:any() then
+    self:begin(message)
+    self:finish(err)
+  else
+    self:take_back(message, err)
+  end
+  self:rest()
+end
+
+--- Nothing runs or waits any more.
+function Session:rest()
+  if not self.turns:any() then
+    self.state = 'idle'
+  end
+  status.changed(self)
+end
+
+---@type table<wire.PromptState, fun(session: tandem.Session, message: tandem.Message, turn: wire.Turn)>
+local on_state = {
+  queued = function(_, message, turn)
+    message.state, message.position = 'queued', turn.position
+  end,
+  running = function(session, message)
+    message.state, message.joins = 'running', false
+    session:begin(message)
+  end,
+  joined = function(session, message)
+    session.turns:remove(message)
+    session.chat:say(message.text, message.selection and context.label(message.selection))
+  end,
+  returned = function(session, message, turn)
+    session.turns:remove(message)
+    local late = turn.reason == 'no_turn' or turn.reason == 'turn_ended'
+    if late and message.joins and not message.withdrawn then
+      return session:prompt(message.text, message.selection) -- it is a turn of its own
+    end
+    session:take_back(message)
+  end,
+  ended = function(session, message, turn)
+    session.turns:remove(message)
+    session:finish(turn.message and { message = turn.message }, turn.reason)
+  end,
+}
+
+--- What became of a prompt.
+---@param turn wire.Turn
+function Session:on_turn(turn)
+  local message = self.turns:get(turn.promptId)
+  if not message then
+    local text = vim.tbl_get(turn, 'prompt', 1, 'text')
+    if turn.state == 'returned' and text then -- it was queued when the server before ended
+      self:take_back({ text = text })
+    end
+    return
+  end
+  on_state[turn.state](self, message, turn)
+  self:rest()
 end
 
 ---@param message tandem.Message
 function Session:begin(message)
-  self.turn, self.began, self.began_at = self.turn + 1, true, vim.uv.now()
+  self.turn, self.began, self.began_at, self.stopping = self.turn + 1, true, vim.uv.now(), false
   status.tick(self)
   self:enter('running')
   self.chat:begin_turn(message.text, message.selection and context.label(message.selection))
@@ -349,18 +415,17 @@ end
 
 --- A turn has ended; the next one may begin.
 ---@param err? { message: string }
----@param result? { stopReason: string }
-function Session:finish(err, result)
+---@param reason? string ACP's stop reason
+function Session:finish(err, reason)
   permission.withdraw(self)
   client.reload(self.root)
-  self:enter(self.turns:is_running() and 'running' or 'idle') -- no gap between two turns
-  self.chat:end_turn(err and err.message, result and result.stopReason)
+  self:enter(self.turns:any() and 'running' or 'idle') -- no gap between two turns
+  self.chat:end_turn(err and err.message, reason)
   self:look_at_changes()
   if err then
     say(err.message, vim.log.levels.ERROR)
   end
-  local reason = result and result.stopReason
-  status.event('TandemTurnEnd', self, { stop_reason = reason, error = err and err.message })
+  status.event('TandemTurnEnd', self, { stop_reason = not err and reason or nil, error = err and err.message })
 end
 
 --- Marks what the turn changed, and says how to review it.
@@ -376,12 +441,18 @@ function Session:look_at_changes()
   end)
 end
 
---- Stops the running turn; its end is announced by the server's answer.
+--- Stops the running turn and what waits; the server reports what became of each.
 function Session:stop()
-  if self.state == 'idle' then
+  if not self.turns:any() then
     return say('No turn is running')
   end
-  self.turns:stop()
+  self.stopping = self.turns:running() ~= nil
+  for _, message in ipairs(self.turns:waiting()) do
+    message.withdrawn = true
+  end
+  if self.id and self.connection then
+    client.notify(self.connection, 'session/cancel', { sessionId = self.id })
+  end
   permission.withdraw(self)
 end
 
@@ -459,7 +530,16 @@ function Session:on_server_exit(why, failed)
   self.lost = self.began and (self.id or self.lost) or nil
   self.id, self.connection, self.loading = nil, nil, false
   self.review:forget()
-  self.turns:lost({ message = why })
+  local running = self.turns:running()
+  for _, message in ipairs(self.turns:drain()) do
+    if message ~= running then
+      self:take_back(message)
+    end
+  end
+  if running then
+    self:finish({ message = why })
+  end
+  self:rest()
   self:opened(why)
 end
 
@@ -492,8 +572,6 @@ local keep = {
   user_message_chunk = function(session, update)
     if session.loading then
       session.chat:begin_turn(update.content.text or ('(%s)'):format(update.content.type))
-    elseif update.content.type == 'text' then
-      session.turns:repeated(update.content.text)
     end
   end,
   usage_update = function(session, update)
@@ -520,11 +598,23 @@ function M.on_update(params)
   status.event('TandemUpdate', session, { update = params.update })
 end
 
+---@param params wire.Turn
+function M.on_turn(params)
+  local session = by_id(params.sessionId)
+  if session then
+    session:on_turn(params)
+  else
+    hold(params.sessionId, function()
+      M.on_turn(params)
+    end)
+  end
+end
+
 ---@param params tandem.PermissionParams
 ---@return tandem.Outcome
 function M.on_permission(params)
   local session = by_id(params.sessionId)
-  if not session or session.state == 'idle' or session.turns:is_stopping() then
+  if not session or session.state == 'idle' or session.stopping then
     return { outcome = { outcome = 'cancelled' } }
   end
   return permission.ask(session, params)
@@ -542,10 +632,10 @@ function M.on_status(params, client_id)
     return -- or it is of one that was left
   end
   session.model, session.mode = params.model or session.model, params.mode or session.mode
-  -- As the question, as the turn's failure, or as what waits above the input.
+  -- What waits for the person, why a turn failed, and what is queued are shown as such.
   local told_anyway = params.state == 'waiting'
     or params.state == 'no_model' and session.state ~= 'idle'
-    or params.message and params.message:find('^queued %d+$')
+    or (params.queued or 0) > 0
   if params.message and not told_anyway then
     session.chat:notice(params.message)
   end
