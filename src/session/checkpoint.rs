@@ -82,7 +82,7 @@ impl Checkpoints {
             return None;
         }
         self.undone.clear();
-        self.add(turn, change::all(&real, command), command.map(|command| command.git.clone()).unwrap_or_default());
+        self.add(turn, change::all(diffs, command), command.map(|command| command.git.clone()).unwrap_or_default());
         let problem = self.store.save(session, turn, &real).await.err();
         self.forget_oldest();
         self.publish();

@@ -68,7 +68,10 @@ pub(super) fn all(diffs: &[FileDiff], command: Option<&ChangeSet>) -> Vec<Change
             command: Some(ByCommand { change: change.clone(), text: old_text, is_text: text.is_some(), edited: false }),
         });
     }
-    changes.extend(diffs.into_iter().filter(|(_, is_taken)| !is_taken).map(|(diff, _)| Change::of(diff)));
+    // A removed empty file has no difference in its text, but its text is needed above.
+    let is_real = |diff: &FileDiff| diff.old_text.as_ref() != Some(&diff.new_text);
+    let rest = diffs.into_iter().filter(|(diff, is_taken)| !is_taken && is_real(diff));
+    changes.extend(rest.map(|(diff, _)| Change::of(diff)));
     changes
 }
 
