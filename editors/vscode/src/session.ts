@@ -41,7 +41,7 @@ export class Session implements Disposable {
   private kept: string | undefined;
   /** What comes was said before. */
   private isLoading = false;
-  /** What was said of sessions whose id nobody knows yet, while this one begins. */
+  /** Updates of sessions whose id is not known yet, while this one begins. */
   private early: (() => void)[] | undefined;
   private readonly turns: Turns;
   private lastMessage: Message | undefined;

@@ -238,7 +238,7 @@ function M.undo()
   session().review:restore('undo')
 end
 
---- Reapplies what the last undo took back.
+--- Reapplies what the last undo undid.
 function M.redo()
   session().review:restore('redo')
 end

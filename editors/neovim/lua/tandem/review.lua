@@ -180,7 +180,7 @@ function Review:act(action, selection, next)
   end)
 end
 
---- Undoes the last turn that has changes, or reapplies what the last undo took back; says what was left, and why.
+--- Undoes the last turn that has changes, or reapplies what the last undo undid; says what was left, and why.
 ---@param action 'undo'|'redo'
 function Review:restore(action)
   self:request({ action = action }, function(result)
