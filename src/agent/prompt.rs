@@ -103,7 +103,7 @@ pub fn system(provider: &Provider, workspace: &Workspace, edits_by_patch: bool) 
     let text = if is_small { include_str!("small.md") } else { include_str!("system.md") };
     let mut text = text.replace("{edit}", if edits_by_patch { "apply_patch" } else { "edit_file" });
     if let Some(habit) = provider.habit() {
-        let _ = write!(text, "{habit}\n");
+        let _ = writeln!(text, "{habit}");
     }
     let today = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let today = today.split('T').next().unwrap_or_default();

@@ -54,6 +54,10 @@ pub(super) struct TextCalls {
     is_certain: bool,
     /// The beginning of the line that has no end yet.
     line: usize,
+    /// How far that line was looked through.
+    scanned: usize,
+    /// The answer began as no call does.
+    is_prose: bool,
     /// The marks of the open fence of code.
     fence: Option<String>,
     is_over: bool,
@@ -62,7 +66,18 @@ pub(super) struct TextCalls {
 impl TextCalls {
     pub(super) fn new(tools: Arc<[Arc<dyn Tool>]>) -> Self {
         let is_over = tools.is_empty();
-        Self { tools, text: String::new(), shown: 0, begun: None, is_certain: false, line: 0, fence: None, is_over }
+        Self {
+            tools,
+            text: String::new(),
+            shown: 0,
+            begun: None,
+            is_certain: false,
+            line: 0,
+            scanned: 0,
+            is_prose: false,
+            fence: None,
+            is_over,
+        }
     }
 
     /// Adds text; gives what may leave now.
@@ -89,7 +104,7 @@ impl TextCalls {
         let begun = self.begun.unwrap_or(self.text.len());
         let (before, tail) = self.text.split_at(begun);
         let is_tool = |name: &str| tools::tool(&self.tools, name).is_some();
-        let held = match self.read(tail, &is_tool) {
+        let held = match Self::read(tail, &is_tool) {
             Some(calls) => self.accepted(before.split_at(self.shown.min(begun)).1, &calls),
             None => None,
         };
@@ -115,7 +130,7 @@ impl TextCalls {
     }
 
     /// The calls that all of `tail` is.
-    fn read(&self, tail: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
+    fn read(tail: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
         match whole_fence(tail) {
             Some((language, code)) => forms::fenced(language, code, is_tool),
             None => forms::calls(tail, is_tool),
@@ -170,19 +185,26 @@ impl TextCalls {
 
     /// Looks for the beginning of a call in what has come.
     fn scan(&mut self) -> Option<usize> {
-        if may_be_whole(&self.text) {
-            return Some(0);
+        if !self.is_prose {
+            if may_be_whole(&self.text) {
+                return Some(0);
+            }
+            self.is_prose = !self.text.trim().is_empty();
         }
         loop {
-            let end = self.text.get(self.line..).and_then(|rest| rest.find('\n'));
-            let line = self.line..end.map_or(self.text.len(), |end| self.line + end);
+            let from = self.line.max(self.scanned);
+            let end = self.text.get(from..).and_then(|rest| rest.find('\n')).map(|end| from + end);
+            let line = self.line..end.unwrap_or(self.text.len());
             if let Some((at, is_certain)) = self.beginning(&line) {
                 self.is_certain = is_certain;
                 return Some(at);
             }
-            end?;
+            let Some(end) = end else {
+                self.scanned = self.text.len();
+                return None;
+            };
             self.turn_fence(&line);
-            self.line = line.end + 1;
+            self.line = end + 1;
         }
     }
 
@@ -208,7 +230,10 @@ impl TextCalls {
         {
             return None;
         }
-        let starts = text.match_indices(['<', '[']).map(|(at, _)| at);
+        // What begins further back was decided with the text before: a long line is read once.
+        let undecided = self.text.floor_char_boundary(self.scanned.saturating_sub(LONGEST_MARK));
+        let first = undecided.saturating_sub(line.start);
+        let starts = text.get(first..)?.match_indices(['<', '[']).map(|(at, _)| first + at);
         let free = starts.filter(|at| text.split_at(*at).0.matches('`').count() % 2 == 0);
         let mut found = free.filter_map(|at| {
             let (before, rest) = text.split_at(at);
@@ -233,6 +258,8 @@ impl TextCalls {
     }
 }
 
+/// No mark and no tag is longer, in bytes.
+const LONGEST_MARK: usize = 64;
 /// No name of a tool is longer as a tag.
 const LONGEST_TAG: usize = 40;
 

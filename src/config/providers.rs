@@ -110,7 +110,7 @@ pub const PROVIDERS: &[Provider] = &[
 
 /// The best of `offered` by the patterns of `preferred`, if any fits.
 #[must_use]
-pub fn best<'a>(preferred: &[&str], offered: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+pub fn best<'a>(preferred: &[&str], offered: &(impl Iterator<Item = &'a str> + Clone)) -> Option<&'a str> {
     preferred.iter().find_map(|rank| {
         let fitting = offered.clone().filter_map(|name| {
             let version = rank.split('|').find_map(|pattern| version_of(pattern, without_date(name)))?;
@@ -154,7 +154,7 @@ mod tests {
     #[track_caller]
     fn check(provider: &str, offered: &[&str], expected: Option<&str>) {
         let row = Provider::named(provider).unwrap();
-        assert_eq!(best(row.preferred, offered.iter().copied()), expected);
+        assert_eq!(best(row.preferred, &offered.iter().copied()), expected);
     }
 
     #[test]

@@ -51,6 +51,7 @@ fn unfenced(text: &str) -> &str {
 }
 
 /// The value that all of `text` is, read as leniently as it can be without guessing.
+#[must_use]
 pub fn value(text: &str) -> Option<Value> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(value);
@@ -64,6 +65,7 @@ pub fn value(text: &str) -> Option<Value> {
 }
 
 /// The value that `text` begins with, and what follows it.
+#[must_use]
 pub fn first_value(text: &str) -> Option<(Value, &str)> {
     let mut reader = Reader { rest: text.chars().peekable(), text };
     let value = reader.value(0)?;
@@ -237,6 +239,7 @@ mod tests {
     use serde_json::json;
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "a case writes its JSON in place")]
     fn check(text: &str, expected: Value) {
         let (fields, repaired) = object(text).unwrap_or_else(|| panic!("{text}"));
         assert!(repaired, "{text}");

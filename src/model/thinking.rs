@@ -20,7 +20,7 @@ pub(super) fn fields(endpoint: &Endpoint) -> Map<String, Value> {
     let fields = match endpoint.api {
         Api::Chat => chat(endpoint),
         Api::Responses => responses(endpoint),
-        Api::Messages => messages(endpoint),
+        Api::Messages => Some(messages(endpoint)),
     };
     match fields {
         Some(Value::Object(fields)) => fields,
@@ -109,34 +109,34 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
 }
 
 /// The dialect demands a limit of the answer, which counts the thoughts too.
-fn messages(endpoint: &Endpoint) -> Option<Value> {
+fn messages(endpoint: &Endpoint) -> Value {
     let known = endpoint.known();
     let most = longest(endpoint);
     if known.family != Family::Claude {
         let budget = chosen_budget(endpoint, 0);
-        return Some(budgeted(budget, endpoint.max_tokens.unwrap_or_else(|| (ROOM + budget).into())));
+        return budgeted(budget, endpoint.max_tokens.unwrap_or_else(|| (ROOM + budget).into()));
     }
     if known.at_least(4, 6) {
         let limit = endpoint.max_tokens.map_or(json!(LONGEST.min(most)), |tokens| json!(tokens));
         if endpoint.effort.as_deref() == Some("none") {
-            return Some(json!({ "max_tokens": limit, "thinking": { "type": "disabled" } }));
+            return json!({ "max_tokens": limit, "thinking": { "type": "disabled" } });
         }
         let hardest = |effort: String| if known.at_least(4, 7) { effort } else { effort.replace("xhigh", "high") };
         let mut fields = json!({ "max_tokens": limit, "thinking": { "type": "adaptive" } });
         if let Some(effort) = chosen(endpoint, Effort::Low, Effort::Max).map(hardest) {
             fields["output_config"] = json!({ "effort": effort });
         }
-        return Some(fields);
+        return fields;
     }
     if !known.at_least(3, 7) {
-        return Some(json!({ "max_tokens": endpoint.max_tokens.unwrap_or_else(|| most.into()) }));
+        return json!({ "max_tokens": endpoint.max_tokens.unwrap_or_else(|| most.into()) });
     }
     let limit = |budget: u32| endpoint.max_tokens.unwrap_or_else(|| most.min(budget + ROOM).into());
     // Half of the limit stays for the answer.
     let wanted = chosen_budget(endpoint, Effort::Medium.budget());
     let half = u32::try_from(limit(wanted) / 2).unwrap_or(u32::MAX);
     let budget = wanted.min(half);
-    Some(budgeted(budget, limit(budget)))
+    budgeted(budget, limit(budget))
 }
 
 fn chosen_budget(endpoint: &Endpoint, default: u32) -> u32 {

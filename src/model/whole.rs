@@ -13,8 +13,8 @@ pub(super) fn stream(api: Api, body: &str) -> Option<Vec<u8>> {
     }
     let events = match api {
         Api::Chat => chat(answer),
-        Api::Responses => responses(answer),
-        Api::Messages => messages(answer),
+        Api::Responses => responses(&answer),
+        Api::Messages => messages(&answer),
     }?;
     let mut bytes = Vec::new();
     for event in events {
@@ -38,13 +38,13 @@ fn chat(mut answer: Value) -> Option<Vec<Value>> {
     Some(vec![json!({ "choices": [choice], "usage": answer["usage"] })])
 }
 
-fn responses(answer: Value) -> Option<Vec<Value>> {
+fn responses(answer: &Value) -> Option<Vec<Value>> {
     answer["output"].as_array()?;
     let kind = if answer["status"] == "incomplete" { "response.incomplete" } else { "response.completed" };
     Some(vec![json!({ "type": kind, "response": answer })])
 }
 
-fn messages(answer: Value) -> Option<Vec<Value>> {
+fn messages(answer: &Value) -> Option<Vec<Value>> {
     let content = answer["content"].as_array()?;
     let mut events = vec![json!({ "type": "message_start", "message": { "usage": answer["usage"] } })];
     for (index, block) in content.iter().enumerate() {

@@ -63,13 +63,13 @@ impl Server {
             }
             ("textDocument/didOpen", Carrier::Lsp) => on_notification(&method, &params, |params| self.did_open(params)),
             ("textDocument/didChange", Carrier::Lsp) => {
-                on_notification(&method, &params, |params| self.did_change(params))
+                on_notification(&method, &params, |params| self.did_change(params));
             }
             ("textDocument/didSave", Carrier::Lsp) => {
-                on_notification(&method, &params, |params| self.did_save(&params))
+                on_notification(&method, &params, |params| self.did_save(&params));
             }
             ("textDocument/didClose", Carrier::Lsp) => {
-                on_notification(&method, &params, |params| self.did_close(&params))
+                on_notification(&method, &params, |params| self.did_close(&params));
             }
             ("workspace/didChangeConfiguration", Carrier::Lsp) => {
                 on_notification(&method, &params, |params| self.did_change_configuration(&params));

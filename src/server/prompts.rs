@@ -93,13 +93,13 @@ impl Prompts {
         said: Value,
         waits: Option<Waits>,
         name: Option<&str>,
-    ) -> Result<(), (ResponseError, Option<Waits>)> {
+    ) -> Result<(), Box<(ResponseError, Option<Waits>)>> {
         if prompt.is_blank() {
-            return Err((error(ErrorCode::InvalidParams, "the prompt is empty; say what you want"), waits));
+            return Err(Box::new((error(ErrorCode::InvalidParams, "the prompt is empty; say what you want"), waits)));
         }
         let id = match self.name(name) {
             Ok(id) => id,
-            Err(problem) => return Err((problem, waits)),
+            Err(problem) => return Err(Box::new((problem, waits))),
         };
         let said = Arc::new(said);
         let (name, copy) = (Arc::clone(&id), Arc::clone(&said));
@@ -112,7 +112,7 @@ impl Prompts {
                 self.open.insert(id, Open { waits, said, cancel, turn: None });
                 Ok(())
             }
-            Err(busy) => Err((error(ErrorCode::RequestFailed, busy.to_string()), waits)),
+            Err(busy) => Err(Box::new((error(ErrorCode::RequestFailed, busy.to_string()), waits))),
         }
     }
 
@@ -137,12 +137,11 @@ impl Prompts {
 
     /// The name the client gave a prompt, or one of ours.
     fn name(&mut self, given: Option<&str>) -> Answer<PromptId> {
-        let id: PromptId = match given {
-            Some(name) => name.into(),
-            None => {
-                self.named += 1;
-                format!("tandem-{}", self.named).into()
-            }
+        let id: PromptId = if let Some(name) = given {
+            name.into()
+        } else {
+            self.named += 1;
+            format!("tandem-{}", self.named).into()
         };
         if self.open.contains_key(&id) {
             return Err(error(ErrorCode::InvalidParams, format!("prompt `{id}` is open; names are used once")));
@@ -178,7 +177,13 @@ impl Server {
         match read::<acp::PromptRequest>(params) {
             Ok(request) => {
                 let focus = self.focus.clone();
-                self.send_blocks(&request.session_id.0, request.prompt, focus, request.meta, Waits::Prompt(responder));
+                self.send_blocks(
+                    &request.session_id.0,
+                    request.prompt,
+                    focus,
+                    request.meta.as_ref(),
+                    Waits::Prompt(responder),
+                );
             }
             Err(error) => responder.respond(Err(error)),
         }
@@ -188,7 +193,13 @@ impl Server {
     pub(super) fn steer(&mut self, responder: Responder, params: &Params) {
         match read::<ext::Steer>(params) {
             Ok(request) => {
-                self.send_blocks(&request.session_id, request.prompt, None, request.meta, Waits::Steer(responder));
+                self.send_blocks(
+                    &request.session_id,
+                    request.prompt,
+                    None,
+                    request.meta.as_ref(),
+                    Waits::Steer(responder),
+                );
             }
             Err(error) => responder.respond(Err(error)),
         }
@@ -199,7 +210,7 @@ impl Server {
         id: &str,
         blocks: Vec<acp::ContentBlock>,
         focus: Option<Focus>,
-        meta: Option<Map<String, Value>>,
+        meta: Option<&Map<String, Value>>,
         waits: Waits,
     ) {
         let conversation = match self.conversation(id) {
@@ -208,10 +219,9 @@ impl Server {
         };
         let said = serde_json::to_value(&blocks).unwrap_or_default();
         let prompt = Prompt { parts: blocks.into_iter().filter_map(attachment).collect(), focus };
-        let name = meta.as_ref().and_then(|meta| meta.get(ext::PROMPT_ID)).and_then(Value::as_str);
-        if let Err((problem, Some(waits))) =
-            conversation.prompts.send(&conversation.session, prompt, said, Some(waits), name)
-        {
+        let name = meta.and_then(|meta| meta.get(ext::PROMPT_ID)).and_then(Value::as_str);
+        let sent = conversation.prompts.send(&conversation.session, prompt, said, Some(waits), name);
+        if let Err((problem, Some(waits))) = sent.map_err(|refused| *refused) {
             waits.responder().respond(Err(problem));
         }
     }

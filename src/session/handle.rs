@@ -69,7 +69,7 @@ impl Session {
         let actor = Actor::new(setup, events, changed, Arc::clone(&control), end.clone());
         let (state, offered) = (actor.published.subscribe(), actor.commands.available().into());
         let task = tokio::spawn(async move {
-            if AssertUnwindSafe(actor.run(commands)).catch_unwind().await.is_err() {
+            if AssertUnwindSafe(Box::pin(actor.run(commands))).catch_unwind().await.is_err() {
                 on_panic(id, &broken).await;
             }
         });
@@ -137,6 +137,7 @@ impl Session {
     }
 
     /// Changes the mode, the model or the effort. It cannot be lost; the answer is the state that has it.
+    #[must_use]
     pub fn change(&self, change: Change) -> oneshot::Receiver<Result<State, ChangeError>> {
         self.control.change(change)
     }

@@ -77,7 +77,8 @@ impl Rewrite {
         let Range { start, end } = self.range;
         let begin = self.text.ceil_char_boundary(start.saturating_sub(AROUND));
         let stop = self.text.floor_char_boundary(end.saturating_add(AROUND));
-        let (before, selected, after) = (&self.text[begin..start], &self.text[start..end], &self.text[end..stop]);
+        let part = |range: Range<usize>| self.text.get(range).unwrap_or_default();
+        let (before, selected, after) = (part(begin..start), part(start..end), part(end..stop));
         let mut prompt = format!("<document name=\"{}\">\n{before}", self.name);
         let _ = write!(prompt, "<selection>{selected}</selection>{after}\n</document>\n\n");
         if let Some(previous) = &self.previous {
@@ -89,7 +90,7 @@ impl Rewrite {
 
     /// A range of whole lines is replaced by whole lines.
     fn with_line_end(&self, replacement: &str) -> String {
-        let selected = &self.text[self.range.clone()];
+        let selected = self.text.get(self.range.clone()).unwrap_or_default();
         let end = if selected.ends_with("\r\n") { "\r\n" } else { "\n" };
         let lacks_end = selected.ends_with('\n') && !replacement.ends_with('\n');
         if lacks_end { format!("{replacement}{end}") } else { replacement.to_owned() }

@@ -148,7 +148,7 @@ pub(super) async fn better(provider: Provider) -> Option<Provider> {
 /// The name of the best model by the provider's preferences.
 pub(super) fn best(provider: &str, models: &[ModelInfo]) -> Option<String> {
     let row = config::Provider::named(provider)?;
-    config::best(row.preferred, models.iter().filter(|model| !model.is_other).map(named)).map(str::to_owned)
+    config::best(row.preferred, &models.iter().filter(|model| !model.is_other).map(named)).map(str::to_owned)
 }
 
 /// The model a new session uses, and why it is that one.

@@ -169,10 +169,10 @@ impl Running {
     /// A call began or ended: an edit can change something until its end, anything else is shown from its beginning.
     pub(super) fn note_call(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::ToolExecutionStart { call_id, .. } => {
-                if self.changing.get(call_id).is_some_and(|kind| *kind != ToolKind::Edit) {
-                    self.changing.remove(call_id);
-                }
+            AgentEvent::ToolExecutionStart { call_id, .. }
+                if self.changing.get(call_id).is_some_and(|kind| *kind != ToolKind::Edit) =>
+            {
+                self.changing.remove(call_id);
             }
             AgentEvent::ToolExecutionEnd { call_id, .. } => drop(self.changing.remove(call_id)),
             _ => {}

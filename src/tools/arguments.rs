@@ -113,7 +113,9 @@ fn leave_out(value: &mut Value, schema: &Value, names: &mut Vec<String>) {
         }
         Value::Array(items) => {
             let of_item = schema.get("items").unwrap_or(&Value::Null);
-            items.iter_mut().for_each(|item| leave_out(item, of_item, names));
+            for item in items {
+                leave_out(item, of_item, names);
+            }
         }
         _ => {}
     }

@@ -118,6 +118,7 @@ mod tests {
     use crate::tools::{Editing, all};
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "a case writes its JSON in place")]
     fn check(name: &str, arguments: Value, expected: &str, passed: Value) {
         let tools = all(Editing::Replacements);
         let resolved = resolve(&tools, name, arguments).unwrap();

@@ -33,7 +33,7 @@ impl EntryChange {
     /// This change and the one after it as one; `None`: together they changed nothing.
     #[must_use]
     pub fn then(self, next: Self) -> Option<Self> {
-        (self.before != next.after).then(|| Self { after: next.after, ..self })
+        (self.before != next.after).then_some(Self { after: next.after, ..self })
     }
 }
 

@@ -1,6 +1,8 @@
 //! What each provider wants of a request, checked on every request of a conversation: fresh, in a tool turn, after
 //! another model, a summary, a steering message and a restart.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
@@ -352,7 +354,7 @@ fn items_go_back_as_they_came_and_in_their_order() {
     let items = [reasoning("rs_1"), message, reasoning("rs_2"), call, custom];
     let mut stream = String::new();
     for (at, value) in items.iter().enumerate() {
-        stream.push_str(&format!("data: {}\n\n", item(json!({ "at": at, "item": value }))));
+        write!(stream, "data: {}\n\n", item(json!({ "at": at, "item": value }))).unwrap();
     }
     stream.push_str("data: {\"type\":\"response.completed\",\"response\":{\"output\":[]}}\n\n");
     let world = World::new(json!([[{ "raw": stream }], [{ "text": "Done." }]]));
@@ -367,7 +369,8 @@ fn items_go_back_as_they_came_and_in_their_order() {
 
 #[test]
 fn a_pause_is_sent_again_and_a_full_window_is_an_overflow() {
-    let raw = |events: &[Value]| json!([{ "raw": events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>() }]);
+    let lines = |events: &[Value]| events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat();
+    let raw = |events: &[Value]| json!([{ "raw": lines(events) }]);
     let text =
         json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "Half" } });
     let stop = |reason: &str| json!({ "type": "message_delta", "delta": { "stop_reason": reason } });

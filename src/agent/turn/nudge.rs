@@ -93,9 +93,9 @@ impl fmt::Display for Reason {
 
 impl Reason {
     /// What the person is told when it was of no use.
-    fn notice(&self) -> Option<String> {
+    fn notice(&self) -> String {
         let times = TIMES + 1;
-        Some(match self {
+        match self {
             Self::Empty => {
                 format!("the model gave {times} empty answers in a row; prompt again, or choose another model")
             }
@@ -104,7 +104,7 @@ impl Reason {
             }
             Self::Unusable(why) => format!("the model wrote a tool call as text, which was not run: {why}"),
             Self::OpenPlan(steps) => format!("the model stopped with {} open steps in its plan", steps.len()),
-        })
+        }
     }
 }
 
@@ -118,9 +118,7 @@ impl State {
         });
         let Some(reason) = reason else { return false };
         if self.nudges.in_a_row >= TIMES {
-            if let Some(message) = reason.notice() {
-                self.steps.event(AgentEvent::Notice { message }).await;
-            }
+            self.steps.event(AgentEvent::Notice { message: reason.notice() }).await;
             return false;
         }
         self.nudges.in_a_row += 1;

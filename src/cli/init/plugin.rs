@@ -140,9 +140,9 @@ fn collect(part: &Path, folder: &Dir<'_>, files: &mut Vec<(PathBuf, Vec<u8>)>) {
 
 /// What `:helptags` writes for a help file.
 fn tags(help: &str, file: &str) -> String {
-    let is_tag = |word: &&str| word.len() > 2 && !word[1..word.len() - 1].contains(['*', '|']);
-    let words = help.split_whitespace().filter(|word| word.starts_with('*') && word.ends_with('*'));
-    let mut names: Vec<&str> = words.filter(is_tag).map(|word| word.trim_matches('*')).collect();
+    let words = help.split_whitespace();
+    let names = words.filter_map(|word| word.strip_prefix('*')?.strip_suffix('*'));
+    let mut names: Vec<&str> = names.filter(|name| !name.is_empty() && !name.contains(['*', '|'])).collect();
     names.sort_unstable();
     names.dedup();
     names.into_iter().fold(String::new(), |mut tags, name| {

@@ -112,6 +112,7 @@ mod tests {
     use crate::model::fault::words;
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "a case writes what it expects in place")]
     fn check(api: Api, status: u16, error: &str, expected: Option<Remedy>) {
         let body = json!({
             "model": "m", "stream": true, "store": false, "include": ["reasoning.encrypted_content"],
@@ -122,6 +123,7 @@ mod tests {
         assert_eq!(find(api, status, &words::read(error), body.to_string().as_bytes()), expected, "{error}");
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "it is what a case expects")]
     fn without(path: &str) -> Option<Remedy> {
         Some(Remedy::Without(path.to_owned()))
     }

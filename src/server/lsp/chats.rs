@@ -125,7 +125,7 @@ impl Server {
         let id = self.prepare(uri)?;
         let conversation = self.conversation(&id)?;
         let sent = conversation.prompts.send(&conversation.session, prompt, Value::Null, None, None);
-        sent.map_err(|(problem, _nobody)| problem)
+        sent.map_err(|refused| refused.0)
     }
 
     /// Whether anything runs in any conversation.

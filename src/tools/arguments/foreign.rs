@@ -280,7 +280,7 @@ const FILE_TYPES: &[(&str, &str)] = &[
 /// The one of `ours` that a name means.
 pub(super) fn find<'a>(name: &str, mut ours: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let name = squash(name);
-    let alias = alias(&name, ours.clone()).map(|(word, _)| word);
+    let alias = alias(&name, &ours).map(|(word, _)| word);
     ours.find(|it| squash(it) == name).or(alias)
 }
 
@@ -291,7 +291,7 @@ pub(super) fn find_word<'a>(word: &str, mut ours: impl Iterator<Item = &'a str> 
     ours.clone().find(|it| squash(it) == word).or_else(|| ours.find(|it| Some(*it) == known))
 }
 
-fn alias<'a>(name: &str, ours: impl Iterator<Item = &'a str> + Clone) -> Option<(&'a str, Meaning)> {
+fn alias<'a>(name: &str, ours: &(impl Iterator<Item = &'a str> + Clone)) -> Option<(&'a str, Meaning)> {
     let of_name = ALIASES.iter().filter(|(known, _, _)| *known == name);
     of_name.into_iter().find_map(|(_, word, meaning)| Some((ours.clone().find(|it| it == word)?, *meaning)))
 }
@@ -337,7 +337,7 @@ pub(super) fn rename(fields: &mut Map<String, Value>, properties: &Map<String, V
         let squashed = squash(&name);
         let squashed = squashed.trim_start_matches('-');
         let meant =
-            ours.clone().find(|it| squash(it) == squashed).map(|word| (word, Same)).or_else(|| alias(squashed, ours));
+            ours.clone().find(|it| squash(it) == squashed).map(|word| (word, Same)).or_else(|| alias(squashed, &ours));
         match meant.filter(|(word, _)| *word == name || !fields.contains_key(*word)) {
             Some((word, meaning)) => fields.insert(word.to_owned(), translated(value, meaning)),
             None => fields.insert(name, value),

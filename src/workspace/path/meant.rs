@@ -112,6 +112,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
+    #[expect(clippy::disallowed_methods, reason = "a test writes the files of its workspace")]
     fn a_slip_names_what_is_there_and_nothing_outside() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();

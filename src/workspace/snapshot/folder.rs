@@ -148,6 +148,7 @@ pub(super) fn mode(found: &Metadata) -> u32 {
 }
 
 #[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems have no such time")]
 fn changed(found: &Metadata) -> Option<(i64, i64)> {
     use cap_std::fs::MetadataExt as _;
     Some((found.ctime(), found.ctime_nsec()))

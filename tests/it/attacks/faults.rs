@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::case::{Case, Done, Trouble, unknown};
 use super::inputs::Run;
@@ -180,7 +180,8 @@ pub fn kill_after_events(run: &mut Run, case: &Case) -> Done {
     run.converse("go", |run, turn| {
         let from = turn.from;
         run.server.wait(PATIENCE, |heard| {
-            let updates = heard.iter().skip(from).filter(|heard| heard.message["method"] == "session/update");
+            let of_answer = |update: &Value| update["sessionUpdate"] == "agent_message_chunk";
+            let updates = heard.iter().skip(from).filter(|heard| of_answer(&heard.message["params"]["update"]));
             (updates.count() >= n).then_some(())
         });
         run.server.kill();

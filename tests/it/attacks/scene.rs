@@ -265,27 +265,24 @@ impl Scene {
     fn listen(&self, kind: &str, name: &str) {
         let contacts = Arc::new(Mutex::new(Vec::new()));
         let notes = Arc::clone(&contacts);
-        match kind {
-            "tcp_listener" => {
-                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-                self.state().vars.set("TCP_PORT", listener.local_addr().unwrap().port().to_string());
-                // These threads end with the process: nobody closes a listener that hears nothing.
-                std::thread::spawn(move || {
-                    for stream in listener.incoming().flatten() {
-                        notes.lock().unwrap().push(request_head(stream));
-                    }
-                });
-            }
-            _ => {
-                let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-                self.state().vars.set("UDP_PORT", socket.local_addr().unwrap().port().to_string());
-                std::thread::spawn(move || {
-                    let mut bytes = [0; 512];
-                    while let Ok(length) = socket.recv(&mut bytes) {
-                        notes.lock().unwrap().push(String::from_utf8_lossy(&bytes[..length]).into_owned());
-                    }
-                });
-            }
+        if kind == "tcp_listener" {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            self.state().vars.set("TCP_PORT", listener.local_addr().unwrap().port().to_string());
+            // These threads end with the process: nobody closes a listener that hears nothing.
+            std::thread::spawn(move || {
+                for stream in listener.incoming().flatten() {
+                    notes.lock().unwrap().push(request_head(stream));
+                }
+            });
+        } else {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            self.state().vars.set("UDP_PORT", socket.local_addr().unwrap().port().to_string());
+            std::thread::spawn(move || {
+                let mut bytes = [0; 512];
+                while let Ok(length) = socket.recv(&mut bytes) {
+                    notes.lock().unwrap().push(String::from_utf8_lossy(&bytes[..length]).into_owned());
+                }
+            });
         }
         self.state().contacts.insert(name.to_owned(), contacts);
     }

@@ -148,7 +148,9 @@ impl Stage<'_> {
             let events = output.stdout.lines().map(|line| serde_json::from_str(line).expect("an event a line"));
             let events: Vec<Value> = events.collect();
             assert!(!events.is_empty(), "no event: {}", output.stderr);
-            events.iter().for_each(|event| seen.event(event));
+            for event in &events {
+                seen.event(event);
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! As LuaCATS annotations.
+//! As `LuaCATS` annotations.
 
 use std::fmt::Write as _;
 
@@ -26,7 +26,7 @@ fn alias(out: &mut String, name: &str, schema: &Value, definition: &str) {
     let _ = writeln!(out, "---@alias wire.{name} {definition}");
 }
 
-/// LuaCATS has no intersections: an alternative with fields of its own is a class that extends the others.
+/// `LuaCATS` has no intersections: an alternative with fields of its own is a class that extends the others.
 fn union(out: &mut String, name: &str, schema: &Value, all: &[Value]) {
     let mut names: Vec<String> = Vec::new();
     for (index, alternative) in all.iter().enumerate() {
