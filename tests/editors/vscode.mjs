@@ -170,6 +170,7 @@ async function editWaits() {
       { gate: "edit" },
       { call: { id: "call_3", name: "edit_file", arguments: edit }, fragments: 8 },
     ],
+    [{ call: { id: "call_done", name: "update_plan", arguments: { entries: plan.map((step) => ({ ...step, status: "completed" })) } } }], // one that stays open is asked about
     [{ text: "Done: an empty cart now costs nothing." }],
   );
   await bench.command("tandem: New Session");

@@ -150,7 +150,7 @@ export interface StatusParams {
   readonly message?: string | null;
 }
 
-export type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn } from "./wire-types";
+export type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, Turn } from "./wire-types";
 export type ReviewParams = Omit<wire.Review, "sessionId">;
 
 export interface DiagnosticsParams {
@@ -176,6 +176,12 @@ export interface OpenedSession {
   readonly configOptions?: readonly ConfigOption[] | null;
 }
 
+interface Prompt {
+  readonly prompt: readonly ContentBlock[];
+  /** Names it in what the server says of it. */
+  readonly _meta: { readonly "tandem/promptId": string };
+}
+
 interface Place {
   readonly cwd: string;
   readonly mcpServers: never[];
@@ -198,10 +204,10 @@ export const loadSession = new RequestType<OfSession & Place, OpenedSession, voi
 export const listSessions = new RequestType<{ cwd: string }, { sessions: readonly SavedSession[] }, void>("session/list");
 export const deleteSession = new RequestType<OfSession, object, void>("session/delete");
 export const closeSession = new RequestType<OfSession, object, void>("session/close");
-export const prompt = new RequestType<OfSession & { prompt: readonly ContentBlock[] }, { stopReason: StopReason }, FailureData>(
-  "session/prompt",
-);
-export const steer = new RequestType<OfSession & { prompt: readonly ContentBlock[] }, object, void>("_tandem/session/steer");
+export const prompt = new RequestType<OfSession & Prompt, { stopReason: StopReason }, FailureData>("session/prompt");
+export const steer = new RequestType<OfSession & Prompt, object, void>("_tandem/session/steer");
+export const withdraw = new RequestType<wire.Withdraw, object, void>("_tandem/turn/withdraw");
+export const turn = new NotificationType<wire.Turn>("_tandem/turn");
 export const complete = new RequestType<OfSession & { query: string }, { items: readonly Completion[] }, void>("_tandem/complete");
 export const setMode = new RequestType<OfSession & { modeId: string }, object, void>("session/set_mode");
 export const setConfigOption = new RequestType<

@@ -26,9 +26,11 @@ export class Server implements Disposable {
   private end: Promise<void> = Promise.resolve();
   private readonly updated = new EventEmitter<protocol.UpdateParams>();
   private readonly statusChanged = new EventEmitter<protocol.StatusParams>();
+  private readonly turned = new EventEmitter<protocol.Turn>();
   private readonly ended = new EventEmitter<void>();
   readonly onUpdate = this.updated.event;
   readonly onStatus = this.statusChanged.event;
+  readonly onTurn = this.turned.event;
   /** The process is gone, asked for or not. */
   readonly onEnd = this.ended.event;
   /** Answers the server's permission questions. */
@@ -75,6 +77,7 @@ export class Server implements Disposable {
     await this.stop();
     this.updated.dispose();
     this.statusChanged.dispose();
+    this.turned.dispose();
     this.ended.dispose();
   }
 
@@ -132,6 +135,7 @@ export class Server implements Disposable {
     client.registerFeature(sessionMethods);
     client.onNotification(protocol.update, (params) => this.updated.fire(params));
     client.onNotification(protocol.status, (status) => this.statusChanged.fire(status));
+    client.onNotification(protocol.turn, (turn) => this.turned.fire(turn));
     client.onRequest(protocol.diagnostics, (params, token) => diagnostics(client, params, token));
     client.onRequest(protocol.requestPermission, (params, token) => this.askPermission(params, token));
     client.onRequest(protocol.save, async ({ uris }) => {

@@ -64,6 +64,7 @@ export class Session implements Disposable {
     this.subscriptions = [
       server.onUpdate((params) => this.heard(params.sessionId, () => this.update(params.update))),
       server.onStatus((status) => this.heard(status.sessionId ?? undefined, () => this.setStatus(status))),
+      server.onTurn((turn) => this.heard(turn.sessionId, () => this.turns.heard(turn))),
       server.onEnd(() => this.lost()),
     ];
   }
@@ -366,12 +367,11 @@ export class Session implements Disposable {
     this.changed();
   }
 
+  /** What was said before; what is said now, the turns tell. */
   private repeated({ type, text }: { readonly type: string; readonly text?: string }): void {
     if (this.isLoading) {
       this.title ||= text ?? "";
       this.transcript.ask(text ?? `(${type})`, []);
-    } else if (type === "text") {
-      this.turns.repeated(text ?? "");
     }
   }
 

@@ -1,10 +1,12 @@
 /**
  * What the person said and the server has not answered: one message runs, the others wait at the server for their turn, or to join the one that
- * runs. Pure: no editor, no server. Invariants: messages begin in the order they were sent; each is told exactly once, as begun, as joined, or as
- * given back, so that nothing is shown twice and nothing that was typed is lost.
+ * runs. What becomes of each is what the server says of its id; only what nothing runs before begins at once. Pure: no editor, no server.
+ * Invariant: each message is told exactly once, as begun, as joined, or as given back, so that nothing is shown twice and nothing that was typed
+ * is lost.
  */
+import { randomUUID } from "node:crypto";
 import type { Attachment } from "./context";
-import type { StopReason } from "./protocol";
+import type { StopReason, Turn } from "./protocol";
 
 export interface Message {
   readonly text: string;
@@ -13,10 +15,10 @@ export interface Message {
 
 /** How messages reach the server. */
 export interface Wire {
-  /** Resolves when the message's turn has ended. Aborting takes a message that waits out of the server's queue. */
-  prompt(message: Message, signal: AbortSignal): Promise<StopReason>;
-  /** Resolves to whether the running turn took the message. */
-  steer(message: Message): Promise<boolean>;
+  /** Resolves when the message's turn has ended. Aborting takes back a message that waits; one that runs goes on. */
+  prompt(message: Message, id: string, signal: AbortSignal): Promise<StopReason>;
+  /** Resolves to whether the running turn took the message. Aborting takes it back before that. */
+  steer(message: Message, id: string, signal: AbortSignal): Promise<boolean>;
   /** Stops the turn, and everything that waits. */
   cancel(): Promise<void>;
 }
@@ -44,18 +46,17 @@ export interface Waiting {
 }
 
 interface Said extends Waiting {
+  /** The server tells by it what becomes of the message. */
+  readonly id: string;
   readonly abort: AbortController;
-  begun: boolean;
-  /** Stopped or taken back: it does not begin by itself, and is not sent in another way. */
+  /** It has begun, or joined. */
+  isTold: boolean;
+  /** Stopped or taken back: it is not sent in another way. */
   withdrawn: boolean;
-  /** It was sent behind others, and the server has not repeated it: which it does unless all of them had ended when it came. */
-  mayRepeat: boolean;
-  /** The turn took it. */
-  taken: boolean;
 }
 
 export class Turns {
-  /** In the order in which the server answers them; only the first one has begun. */
+  /** In the order in which the server answers them. */
   private readonly prompts: Said[] = [];
   private readonly joining: Said[] = [];
   private listener: Listener | undefined;
@@ -78,22 +79,22 @@ export class Turns {
   /** Sends a message, which begins at once or follows what was sent before. Resolves when its turn is over. */
   async prompt(message: Message): Promise<void> {
     const said = fresh(message, false);
-    said.mayRepeat = this.isRunning;
+    const isFirst = !this.isRunning;
     this.prompts.push(said);
-    this.beginNext();
+    if (isFirst) {
+      this.begin(said);
+    }
     this.listener?.changed();
-    const outcome = await this.wire.prompt(message, said.abort.signal).then(
+    const outcome = await this.wire.prompt(message, said.id, said.abort.signal).then(
       (stopReason) => ({ stopReason }),
       (error: unknown) => ({ error }),
     );
     remove(this.prompts, said);
-    if (said.begun) {
-      this.joining.filter(({ taken }) => taken).forEach((one) => this.join(one)); // what was repeated unnoticed
+    if (said.isTold) {
       this.listener?.ended(message, outcome);
     } else {
       this.listener?.returned(message, "error" in outcome ? outcome.error : undefined);
     }
-    this.beginNext();
     this.listener?.changed();
   }
 
@@ -105,34 +106,36 @@ export class Turns {
     const said = fresh(message, true);
     this.joining.push(said);
     this.listener?.changed();
-    const outcome = await this.wire.steer(message).then(
+    const outcome = await this.wire.steer(message, said.id, said.abort.signal).then(
       (taken) => ({ taken }),
       (error: unknown) => ({ error }),
     );
-    if ("taken" in outcome && outcome.taken) {
-      said.taken = true; // told where the server repeats it
+    remove(this.joining, said);
+    if (said.isTold) {
       return;
     }
-    remove(this.joining, said);
-    if ("error" in outcome || said.withdrawn) {
-      this.listener?.returned(message, "error" in outcome ? outcome.error : undefined);
-      this.listener?.changed();
+    if ("taken" in outcome && outcome.taken) {
+      this.join(said);
+    } else if (said.withdrawn) {
+      this.listener?.returned(message);
+    } else if ("error" in outcome) {
+      this.listener?.returned(message, outcome.error);
     } else {
-      await this.prompt(message);
+      return this.prompt(message);
     }
+    this.listener?.changed();
   }
 
-  /** The server repeats a text: of the message whose turn begins, else of one that joins the turn. */
-  repeated(text: string): void {
-    const [first] = this.prompts;
-    if (first === undefined) {
+  /** The server says what became of a message. That it ended or is not sent on is also the answer to the request that sent it. */
+  heard({ promptId, state }: Pick<Turn, "promptId" | "state">): void {
+    const said = [...this.joining, ...this.prompts].find(({ id }) => id === promptId);
+    if (said === undefined) {
       return;
     }
-    if (!first.begun || (first.mayRepeat && text === first.message.text)) {
-      first.mayRepeat = false;
-      this.begin(first);
-    } else if (this.joining[0] !== undefined) {
-      this.join(this.joining[0]);
+    if (state === "joined") {
+      this.join(said);
+    } else if (state === "running" || state === "ended") {
+      this.begin(said); // what fails before it runs ends all the same
     }
     this.listener?.changed();
   }
@@ -163,33 +166,27 @@ export class Turns {
     this.listener = undefined;
   }
 
-  /** The turn before has ended, or there was none. */
-  private beginNext(): void {
-    const [next] = this.prompts;
-    if (next !== undefined && !next.withdrawn) {
-      this.begin(next);
-    }
-  }
-
   private begin(said: Said): void {
-    if (!said.begun) {
-      said.begun = true;
+    if (!said.isTold) {
+      said.isTold = true;
       this.listener?.began(said.message);
     }
   }
 
   private join(said: Said): void {
-    remove(this.joining, said);
-    this.listener?.joined(said.message);
+    if (!said.isTold) {
+      said.isTold = true;
+      this.listener?.joined(said.message);
+    }
   }
 
   private unsent(): Said[] {
-    return [...this.joining, ...this.prompts.filter(({ begun }) => !begun)];
+    return [...this.joining, ...this.prompts].filter(({ isTold }) => !isTold);
   }
 }
 
 function fresh(message: Message, joins: boolean): Said {
-  return { message, joins, abort: new AbortController(), begun: false, withdrawn: false, mayRepeat: false, taken: false };
+  return { message, joins, id: randomUUID(), abort: new AbortController(), isTold: false, withdrawn: false };
 }
 
 function remove<T>(list: T[], one: T): void {

@@ -1,5 +1,4 @@
 /** Messages on their way to the server: prompts, what steers a turn, and the end of one. */
-import { CancellationTokenSource } from "vscode";
 import { isRefusal } from "./failure";
 import * as protocol from "./protocol";
 import type { Server } from "./server";
@@ -7,23 +6,23 @@ import type { Message, Wire } from "./turns";
 
 export function wire(server: Server, sessionId: () => Promise<string>): Wire {
   return {
-    async prompt(message, signal) {
-      const params = { sessionId: await sessionId(), prompt: blocks(message) };
+    async prompt(message, id, signal) {
+      const params = { sessionId: await sessionId(), ...named(message, id) };
       if (signal.aborted) {
         return "cancelled"; // taken back before there was a session
       }
-      const source = new CancellationTokenSource();
-      signal.addEventListener("abort", () => source.cancel());
-      try {
-        const { stopReason } = await server.request(protocol.prompt, params, source.token);
-        return stopReason;
-      } finally {
-        source.dispose();
-      }
+      signal.addEventListener("abort", () => withdraw(server, params.sessionId, id));
+      const { stopReason } = await server.request(protocol.prompt, params);
+      return stopReason;
     },
-    async steer(message) {
+    async steer(message, id, signal) {
+      const params = { sessionId: await sessionId(), ...named(message, id) };
+      if (signal.aborted) {
+        return false;
+      }
+      signal.addEventListener("abort", () => withdraw(server, params.sessionId, id));
       try {
-        await server.request(protocol.steer, { sessionId: await sessionId(), prompt: blocks(message) });
+        await server.request(protocol.steer, params);
         return true;
       } catch (error) {
         if (isRefusal(error)) {
@@ -39,6 +38,15 @@ export function wire(server: Server, sessionId: () => Promise<string>): Wire {
       }
     },
   };
+}
+
+/** What can no longer be taken back goes on, and its own request says so. */
+function withdraw(server: Server, sessionId: string, promptId: string): void {
+  server.request(protocol.withdraw, { sessionId, promptId }).catch(() => undefined);
+}
+
+function named(message: Message, id: string) {
+  return { prompt: blocks(message), _meta: { "tandem/promptId": id } };
 }
 
 /** The words first: a slash command is one only at the beginning. */

@@ -18,6 +18,7 @@ class Stage {
   readonly status = new EventEmitter<protocol.StatusParams>();
   readonly onUpdate = this.updated.event;
   readonly onStatus = this.status.event;
+  readonly onTurn = new EventEmitter<protocol.Turn>().event;
   readonly onEnd = new EventEmitter<void>().event;
   private readonly asked = new Map<string, Asked>();
 

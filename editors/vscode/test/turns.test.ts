@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StopReason } from "../src/protocol";
+import type { StopReason, Turn } from "../src/protocol";
 import { type Listener, type Message, Turns, type Wire } from "../src/turns";
 
 /** A server whose answers the test gives, and everything that was told. */
@@ -9,13 +9,17 @@ class Stage implements Wire, Listener {
   readonly turns = new Turns(this, this);
   private readonly prompts = new Map<string, { resolve: (reason: StopReason) => void; reject: (error: Error) => void }>();
   private readonly steers = new Map<string, (taken: boolean) => void>();
+  private readonly ids = new Map<string, string>();
 
-  prompt({ text }: Message, signal: AbortSignal): Promise<StopReason> {
+  prompt({ text }: Message, id: string, signal: AbortSignal): Promise<StopReason> {
+    this.ids.set(text, id);
     signal.addEventListener("abort", () => this.told.push(`take out ${text}`));
     return new Promise((resolve, reject) => this.prompts.set(text, { resolve, reject }));
   }
 
-  steer({ text }: Message): Promise<boolean> {
+  steer({ text }: Message, id: string, signal: AbortSignal): Promise<boolean> {
+    this.ids.set(text, id);
+    signal.addEventListener("abort", () => this.told.push(`take out ${text}`));
     return new Promise((resolve) => this.steers.set(text, resolve));
   }
 
@@ -61,6 +65,13 @@ class Stage implements Wire, Listener {
     await settled();
   }
 
+  /** The server says what became of the message that was sent last with this text. */
+  hears(text: string, state: Turn["state"]): void {
+    const promptId = this.ids.get(text);
+    assert.ok(promptId, `${text} was sent`);
+    this.turns.heard({ promptId, state });
+  }
+
   get waiting(): string[] {
     return this.turns.waiting.map(({ message, joins }) => `${message.text}${joins ? " (joins)" : ""}`);
   }
@@ -69,7 +80,7 @@ class Stage implements Wire, Listener {
 /** Everything that was to follow a promise has followed. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test("a message begins when the one before has ended, whether the server repeats it or not", async () => {
+test("a message begins when the server says that it runs", async () => {
   const stage = new Stage();
   const selection = { label: "a.rs:1", block: { type: "text", text: "let a;" } } as const;
   stage.say("one", [selection]);
@@ -77,9 +88,12 @@ test("a message begins when the one before has ended, whether the server repeats
   stage.say("three");
   assert.deepEqual(stage.waiting, ["two", "three"]);
   await stage.answer("one", "end_turn");
+  assert.deepEqual(stage.waiting, ["two", "three"]);
+  stage.hears("two", "running");
   assert.deepEqual(stage.waiting, ["three"]);
-  stage.turns.repeated("two");
+  stage.hears("two", "ended");
   await stage.answer("two", "end_turn");
+  stage.hears("three", "running");
   await stage.answer("three", "max_tokens");
   assert.deepEqual(stage.told, [
     "began one",
@@ -107,43 +121,55 @@ test("stopping gives back what has not begun, in its order", async () => {
   assert.equal(stage.turns.isRunning, false);
 });
 
-test("a message joins the turn where the server repeats it", async () => {
+test("a message joins the turn where the server says so", async () => {
   const stage = new Stage();
   stage.say("one");
   stage.now("this");
   stage.now("that");
   assert.deepEqual(stage.waiting, ["this (joins)", "that (joins)"]);
+  stage.hears("this", "joined");
   await stage.take("this", true);
-  stage.turns.repeated("this");
-  stage.turns.repeated("that");
+  stage.hears("that", "joined");
   await stage.take("that", true);
   await stage.answer("one", "end_turn");
   assert.deepEqual(stage.told, ["began one", "joined this", "joined that", "ended one: end_turn"]);
   assert.deepEqual(stage.waiting, []);
 });
 
-test("a message that joins is told from one that was repeated, or in the end", async () => {
+test("messages of the same words are told apart", async () => {
+  const stage = new Stage();
+  stage.say("one");
+  stage.hears("one", "running");
+  stage.say("two");
+  stage.now("two");
+  stage.hears("two", "joined");
+  assert.deepEqual(stage.waiting, ["two"]);
+  await stage.take("two", true);
+  stage.turns.heard({ promptId: "of another client", state: "running" });
+  await stage.answer("one", "end_turn");
+  assert.deepEqual(stage.told, ["began one", "joined two", "ended one: end_turn"]);
+  assert.deepEqual(stage.waiting, ["two"]);
+});
+
+test("a message that fails before it runs has begun and ended", async () => {
   const stage = new Stage();
   stage.say("one");
   stage.say("two");
-  stage.now("one");
-  stage.turns.repeated("one");
   await stage.answer("one", "end_turn");
-  stage.now("this");
-  stage.now("two");
-  stage.turns.repeated("two");
-  stage.turns.repeated("this");
-  await stage.take("two", true);
-  await stage.answer("two", "end_turn");
-  assert.deepEqual(stage.told, [
-    "began one",
-    "joined one",
-    "ended one: end_turn",
-    "began two",
-    "joined this",
-    "joined two",
-    "ended two: end_turn",
-  ]);
+  stage.hears("two", "ended");
+  await stage.answer("two", new Error("no model"));
+  assert.deepEqual(stage.told, ["began one", "ended one: end_turn", "began two", "ended two: failed"]);
+});
+
+test("a message that was to join is taken back", async () => {
+  const stage = new Stage();
+  stage.say("one");
+  stage.now("now");
+  stage.turns.takeBack(0);
+  stage.hears("now", "returned");
+  await stage.take("now", false);
+  assert.deepEqual(stage.told, ["began one", "take out now", "returned now"]);
+  assert.equal(stage.turns.isRunning, true);
 });
 
 test("a message that is taken back too late begins all the same", async () => {
@@ -153,7 +179,7 @@ test("a message that is taken back too late begins all the same", async () => {
   stage.turns.takeBack(0);
   await stage.answer("one", "end_turn");
   assert.deepEqual(stage.waiting, ["two"]);
-  stage.turns.repeated("two");
+  stage.hears("two", "running");
   await stage.answer("two", "cancelled");
   assert.deepEqual(stage.told, ["began one", "take out two", "ended one: end_turn", "began two", "ended two: cancelled"]);
 });
@@ -185,6 +211,7 @@ test("a turn that fails ends, and the next one begins", async () => {
   stage.say("one");
   stage.say("two");
   await stage.answer("one", new Error("401"));
+  stage.hears("two", "running");
   assert.deepEqual(stage.told, ["began one", "ended one: failed", "began two"]);
 });
 

@@ -168,7 +168,7 @@ export class Workbench {
 
   /** The turn is over: there is something to send again and nothing to stop. */
   idle() {
-    return this.chat.getByRole("button", { name: "Send" }).waitFor();
+    return this.chat.getByRole("button", { name: "Send", exact: true }).waitFor();
   }
 
   /** Takes an entry of the list that a command opened. */
@@ -236,7 +236,7 @@ function drawnText() {
 }
 
 /** Tries again what waits by itself and failed, a few times. */
-export async function eventually(attempt, tries = 5) {
+export async function eventually(attempt, tries = 10) {
   try {
     return await attempt();
   } catch (error) {
