@@ -217,11 +217,11 @@ def last_turn_is_undone_and_brought_back():
         helix.action("Undo the last turn")
         helix.shows("Adds two")
         helix.shows(r"a \+ b")
-        helix.action("Undo the undo")
+        helix.action("Redo the turn undone last")
         helix.shows("Sums two")
         helix.shows(r"a - b")
         helix.action("Keep the changes")
-        helix.shows("there is nothing to undo any more")
+        helix.shows("there is nothing left to undo")
 
 
 @test

@@ -41,7 +41,11 @@ local events = {} ---@type string[]
 api.nvim_create_autocmd('User', {
   pattern = 'Tandem*',
   callback = function(event)
-    events[#events + 1] = event.match:gsub('^Tandem', '')
+    local update = event.data.update
+    -- What a conversation offers is told when it is opened, before its first turn.
+    if not update or update.sessionUpdate ~= 'available_commands_update' then
+      events[#events + 1] = event.match:gsub('^Tandem', '')
+    end
   end,
 })
 
@@ -535,16 +539,22 @@ end)
 t.test('a server that dies ends the turn with a reason, and the next question goes on in a new one', function()
   local _, folder = project('crash')
   local write = { id = 'w', name = 'write_file', arguments = { path = 'new.rs', content = 'new' } }
+  local function servers()
+    return vim.tbl_filter(function(pid)
+      local process = api.nvim_get_proc(pid)
+      return process and process.name == vim.fs.basename(binary):sub(1, 15)
+    end, api.nvim_get_proc_children(vim.fn.getpid()))
+  end
   model:script({ { text = 'so far' }, { call = write } })
+  local others = servers()
   vim.cmd('Tandem ask Go on')
   wait_question()
   local first = require('tandem.client').running(folder)
-  local servers = vim.tbl_filter(function(pid)
-    local process = api.nvim_get_proc(pid)
-    return process and process.name == vim.fs.basename(binary):sub(1, 15)
-  end, api.nvim_get_proc_children(vim.fn.getpid()))
-  t.equal(#servers > 0, true, 'the server is a child of this editor')
-  vim.uv.kill(vim.fn.max(servers), 'sigkill') -- the youngest
+  local new = vim.tbl_filter(function(pid)
+    return not vim.list_contains(others, pid)
+  end, servers())
+  t.equal(#new, 1, 'the server is a child of this editor')
+  vim.uv.kill(new[1], 'sigkill')
   wait_idle()
   t.contains(chat(), 'the server ended (signal 9)')
   local signs = api.nvim_buf_get_extmarks(session().chat.buf, -1, 0, -1, { details = true, type = 'sign' })
@@ -584,6 +594,7 @@ t.test('health finds the binary, its version, the server and the model', functio
   project('attach')
   vim.cmd('Tandem health')
   local report = text_of(0)
+  vim.cmd('silent! tabonly')
   local _, folder = project('attach')
   local parts = { 'Neovim ', binary, 'server for ' .. folder, 'conversation: ready', ' · test · ask', 'vim.g.tandem is valid' }
   for _, part in ipairs(vim.list_extend(parts, { 'sandbox: ', 'configuration: ', 'state folder: ' })) do

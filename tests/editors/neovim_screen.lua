@@ -162,6 +162,21 @@ local replies = {
       },
     },
   },
+  {
+    {
+      call = {
+        id = 'c5',
+        name = 'update_plan',
+        arguments = {
+          entries = {
+            { content = 'Read src/main.rs', status = 'completed' },
+            { content = 'Return an error from port()', status = 'completed' },
+            { content = 'Report it in main()', status = 'completed' },
+          },
+        },
+      },
+    },
+  },
   { { text = 'Done: `port` returns an error now.' } },
 }
 
@@ -290,9 +305,12 @@ function M.test(t, model, setup)
       return table.concat(vim.api.nvim_buf_get_lines(chat.buf, 0, -1, false), '\n')
     ]])
     local always, place = ('Always (session): run_command(%s)'):format(command), command .. '\nin ' .. folder
-    for _, part in ipairs({ 'saves src/main.rs before', place, 'in the sandbox, without network', always }) do
+    for _, part in ipairs({ place, 'in the sandbox, without network', always }) do
       t.contains(asked, part)
     end
+    -- It runs with what is unsaved in src/main.rs: where the sandbox cannot show it, it is saved.
+    t.equal(screen:lua('return vim.bo[vim.fn.bufnr("src/main.rs")].modified'), true)
+    t.equal(asked:find('without what is unsaved', 1, true), nil)
     picture('command', screen, setup.here)
     calm(t, screen)
     screen:keys(':Tandem reject', 'Enter')
@@ -382,7 +400,7 @@ function M.test(t, model, setup)
     end
     screen:lua("vim.o.completeopt = 'menuone,noselect'")
     screen:keys('i/', 'C-x', 'C-o')
-    wait_text(t, screen, 'Take back what was changed')
+    wait_text(t, screen, 'Undo the last turn')
     screen:keys('C-p')
     wait_line('/help')
     screen:keys('C-y', 'C-s')
