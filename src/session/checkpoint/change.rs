@@ -31,12 +31,12 @@ pub(super) struct Change {
 pub(super) struct ByCommand {
     /// What was there before the first command and after the last.
     pub change: EntryChange,
-    /// The text before the first command; `None` where there was none.
+    /// The text before the first command; `None` where there was none, or it is not known.
     pub text: Option<Arc<str>>,
     /// Whether its texts are known: it is a text, and not one of too many.
     pub is_text: bool,
-    /// Whether it was edited after the last command.
-    pub edited: bool,
+    /// What tools made of it after the last command.
+    pub edited: Option<Box<Change>>,
 }
 
 /// A file as it is.
@@ -65,7 +65,7 @@ pub(super) fn all(diffs: &[FileDiff], command: Option<&ChangeSet>) -> Vec<Change
             created: change.before == Entry::Absent,
             before: old_text.clone().unwrap_or_default(),
             after: text.map(|diff| Arc::clone(&diff.new_text)).unwrap_or_default(),
-            command: Some(ByCommand { change: change.clone(), text: old_text, is_text: text.is_some(), edited: false }),
+            command: Some(ByCommand { change: change.clone(), text: old_text, is_text: text.is_some(), edited: None }),
         });
     }
     // A removed empty file has no difference in its text, but its text is needed above.
@@ -89,15 +89,48 @@ impl Change {
     /// This change and the one after it as one. What somebody typed between them is no part of it. `None`: together they
     /// changed nothing.
     pub fn then(self, next: Self) -> Option<Self> {
-        let typed_between = next.before != self.after;
-        let before = if typed_between { without(&self.before, &self.after, &next.before).0 } else { self.before };
+        let before = self.before_with(&next);
+        let is_known = next.is_after_known();
+        let text = self.command.as_ref().map_or_else(|| Some(Arc::clone(&self.after)), |by| by.text.clone());
         let command = match (self.command, next.command) {
-            (Some(first), Some(second)) => first.then(second),
-            (Some(first), None) => Some(ByCommand { edited: true, ..first }),
-            (None, second) => second,
+            (Some(first), Some(second)) => {
+                let joined = first.then(second);
+                // The commands took back what they had done, and no tool did anything before them.
+                if joined.is_none() && text.is_none() {
+                    return None;
+                }
+                joined
+            }
+            (Some(first), None) => {
+                let edit = Self { path: next.path, after: Arc::clone(&next.after), command: None, ..next };
+                Some(first.then_edited(edit))
+            }
+            // What the tools had made of it is known, whatever the command made of that.
+            (None, Some(second)) => Some(ByCommand { text: second.text.or_else(|| text.clone()), ..second }),
+            (None, None) => None,
         };
-        let joined = Self { path: self.path, created: self.created, before, after: next.after, command };
+        let after = if is_known || command.is_some() { next.after } else { text.unwrap_or(next.after) };
+        let joined = Self { path: self.path, created: self.created, before, after, command };
         (!joined.is_settled()).then_some(joined)
+    }
+
+    /// The text before this change and the one after it, with what somebody typed between them.
+    fn before_with(&self, next: &Self) -> Arc<str> {
+        let is_next_known = next.command.as_ref().is_none_or(|by| by.is_text);
+        let is_text_known = self.command.as_ref().is_none_or(|by| by.text.is_some());
+        if self.is_after_known() && is_next_known && next.before != self.after {
+            return without(&self.before, &self.after, &next.before).0;
+        }
+        // No text is known before `next`.
+        if !self.is_after_known() && is_next_known && !is_text_known {
+            return Arc::clone(&next.before);
+        }
+        Arc::clone(&self.before)
+    }
+
+    /// Whether the text afterwards is known; else it is given as empty.
+    fn is_after_known(&self) -> bool {
+        self.command.as_ref().is_none_or(|by| by.is_text || by.edited.is_some())
     }
 
     /// Whether nothing of it is left to undo.
@@ -121,6 +154,18 @@ impl Change {
     pub fn before_commands(&self) -> Option<Self> {
         let text = self.command.as_ref()?.text.clone()?;
         (text != self.before || self.created).then(|| Self { after: text, command: None, ..self.clone() })
+    }
+
+    /// What the turn had made of the text after its last command.
+    pub fn until_last_command(&self) -> Self {
+        let edited = self.command.as_ref().and_then(|by| by.edited.as_ref());
+        let after = edited.map_or(&self.after, |edited| &edited.before);
+        Self { after: Arc::clone(after), command: None, ..self.clone() }
+    }
+
+    /// Whether the file still has the text that the turn gave it.
+    pub async fn is_as_left(&self, workspace: &Workspace) -> bool {
+        File::look(workspace, &self.path).await.is_ok_and(|file| file.now.as_ref() == Some(&self.after))
     }
 
     /// Undoes as much of the text as still stands, and says what that changed; `None`: nothing stands. Adds the lines that
@@ -151,7 +196,15 @@ impl Change {
 impl ByCommand {
     fn then(self, next: Self) -> Option<Self> {
         let change = self.change.then(next.change)?;
-        Some(Self { change, text: self.text, is_text: self.is_text && next.is_text, edited: false })
+        Some(Self { change, text: self.text, is_text: self.is_text && next.is_text, edited: None })
+    }
+
+    fn then_edited(self, next: Change) -> Self {
+        let edited = match self.edited {
+            Some(edited) => edited.then(next),
+            None => Some(next),
+        };
+        Self { edited: edited.map(Box::new), ..self }
     }
 }
 

@@ -5,6 +5,8 @@
     reason = "the tests play commands and a person, and look at the files themselves"
 )]
 
+mod mixed;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::Checkpoints;
-use super::change::Change;
+use super::change::{ByCommand, Change};
 use super::reviewed::{Left, ReviewError, Reviewed, named, refused, stayed};
 use crate::tools::FileDiff;
 use crate::workspace::change_set::EntryChange;
@@ -164,18 +164,23 @@ impl<'a> Work<'a> {
     /// was edited before the first one. Gives the paths the system refused to change.
     async fn undo(&mut self, changes: &[Change], git: &[EntryChange]) -> Vec<PathBuf> {
         let mut failed = Vec::new();
-        let is_last_edited = |change: &&Change| change.command.as_ref().is_none_or(|command| command.edited);
-        for change in changes.iter().filter(is_last_edited) {
-            failed.extend(self.undo_text(change).await);
+        let mut by_command = Vec::new();
+        for change in changes {
+            match self.undo_edited(change).await {
+                Ok(true) => by_command.push(change),
+                Ok(false) => {}
+                Err(path) => failed.push(path),
+            }
         }
-        let by_command: Vec<_> = changes.iter().filter(|change| !is_last_edited(change)).collect();
         let files = by_command.iter().filter_map(|change| Some(change.command.as_ref()?.change.clone())).collect();
         let refused = self.revert(ChangeSet { files, git: git.to_vec() }).await;
         for change in by_command {
             let path = change.command.as_ref().map_or(&change.path, |command| &command.change.path);
             match refused.get(path) {
                 None => {
-                    self.paths.push(change.path.clone());
+                    if !self.paths.contains(&change.path) {
+                        self.paths.push(change.path.clone());
+                    }
                     if let Some(earlier) = change.before_commands() {
                         failed.extend(self.undo_text(&earlier).await);
                     }
@@ -184,6 +189,22 @@ impl<'a> Work<'a> {
             }
         }
         failed
+    }
+
+    /// Undoes what tools made of a file after its last command; gives whether what commands did is to be undone next, or
+    /// the path if the system refused.
+    async fn undo_edited(&mut self, change: &Change) -> Result<bool, PathBuf> {
+        let undone = match &change.command {
+            Some(ByCommand { edited: None, .. }) => return Ok(true),
+            // Byte for byte, when nobody typed since or there is no other way; else as one text, around what was typed.
+            Some(ByCommand { edited: Some(edited), is_text, .. })
+                if !is_text || change.is_as_left(self.workspace).await =>
+            {
+                return self.undo_text(edited).await.map_or(Ok(true), Err);
+            }
+            _ => self.undo_text(change).await,
+        };
+        undone.map_or(Ok(false), Err)
     }
 
     /// Undoes as much of a text as still stands; gives the path if the system refused.
@@ -230,7 +251,7 @@ impl<'a> Work<'a> {
     async fn refused(&mut self, change: &Change, reason: &Reason) -> Option<PathBuf> {
         let is_text = change.command.as_ref().is_some_and(|command| command.is_text);
         if is_text && matches!(reason, Reason::Changed | Reason::Open) {
-            return self.undo_text(change).await;
+            return self.undo_text(&change.until_last_command()).await;
         }
         self.left.push(whole(&change.path, reason));
         matches!(reason, Reason::Io(_) | Reason::NotEmpty).then(|| change.path.clone())
@@ -241,7 +262,7 @@ impl<'a> Work<'a> {
         let is_text = |change: &&Change| change.path == *path && change.command.as_ref().is_some_and(|by| by.is_text);
         match changes.iter().find(is_text).filter(|change| !change.created) {
             Some(change) if matches!(reason, Reason::Changed | Reason::Open) => {
-                let _refused = self.undo_text(&change.reversed()).await;
+                let _refused = self.undo_text(&change.until_last_command().reversed()).await;
             }
             _ => self.left.push(whole(path, reason)),
         }

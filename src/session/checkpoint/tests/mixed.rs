@@ -1,0 +1,54 @@
+//! Tools and commands of one turn on one file, one after the other.
+
+use super::*;
+
+/// Undone and redone, one turn is as it was.
+async fn there_and_back(before: BTreeMap<PathBuf, (u32, Vec<u8>)>, mut fixture: Fixture) {
+    let after = fixture.tree();
+    let undone = fixture.undo().await.unwrap();
+    assert_eq!((fixture.tree(), undone.left), (before, Vec::new()));
+    let redone = fixture.redo().await.unwrap();
+    assert_eq!((fixture.tree(), redone.left), (after, Vec::new()));
+}
+
+#[tokio::test]
+async fn what_a_tool_wrote_before_a_command_made_it_binary_is_undone() {
+    for text in ["", "written\n"] {
+        let mut fixture = Fixture::new();
+        fixture.write("a.txt", b"x\ny\n");
+        let before = fixture.tree();
+        assert!(fixture.tool(1, "a.txt", whole(text)).await);
+        fixture.command(1, |fixture| fixture.write("a.txt", b"\0")).await;
+        there_and_back(before, fixture).await;
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_mode_a_command_gave_a_file_that_a_tool_edited_is_undone_and_redone() {
+    for is_new in [true, false] {
+        let mut fixture = Fixture::new();
+        if !is_new {
+            fixture.write("a.txt", b"x\n");
+        }
+        let before = fixture.tree();
+        fixture
+            .command(1, |fixture| {
+                fixture.write("a.txt", b"y\n");
+                set_mode(&fixture.path("a.txt"), 0o755);
+            })
+            .await;
+        assert!(fixture.tool(1, "a.txt", whole("z\n")).await);
+        there_and_back(before, fixture).await;
+    }
+}
+
+#[tokio::test]
+async fn bytes_a_command_removed_come_back_though_a_tool_wrote_the_file_again() {
+    let mut fixture = Fixture::new();
+    fixture.write("a.bin", b"\0mine");
+    let before = fixture.tree();
+    fixture.command(1, |fixture| std::fs::remove_file(fixture.path("a.bin")).unwrap()).await;
+    assert!(fixture.tool(1, "a.bin", whole("x\n")).await);
+    there_and_back(before, fixture).await;
+}
