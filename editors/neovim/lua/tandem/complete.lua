@@ -1,6 +1,7 @@
 --- Completion in prompts: `/commands` at the beginning, `@mentions` anywhere.
 local client = require('tandem.client')
 
+local api = vim.api
 local M = {}
 
 ---@class tandem.Word
@@ -59,6 +60,51 @@ function M.items(session, word, callback)
     end
     find(session, word, callback)
   end)
+end
+
+--- The message up to a place in the input: the input's lines above, and that line up to it.
+---@param session tandem.Session
+---@param row integer 0-based
+---@param column integer bytes
+---@return string
+function M.before(session, row, column)
+  local lines = api.nvim_buf_get_lines(session.chat.buf, session.chat:input_row(), row + 1, false)
+  lines[#lines] = lines[#lines] and lines[#lines]:sub(1, column)
+  return table.concat(lines, '\n')
+end
+
+---@param session tandem.Session
+---@return tandem.Word?
+local function word_at_cursor(session)
+  local row, column = unpack(api.nvim_win_get_cursor(0))
+  return M.word(M.before(session, row - 1, column))
+end
+
+---@param item tandem.Completion
+---@return vim.v.completed_item
+local function entry(item)
+  return { word = item.insert, abbr = item.label, kind = item.kind, menu = item.detail or '', dup = 1 }
+end
+
+--- For 'omnifunc' of the chat. Neovim's own, for language servers, keeps only what begins with the word:
+--- no `src/main.rs` for `@ma`. The answer comes later, as that of Neovim's own.
+---@return integer
+function M.omnifunc()
+  local bufnr = api.nvim_get_current_buf()
+  local session = require('tandem.session').of_chat(bufnr)
+  local word = session and word_at_cursor(session)
+  if not session or not word then
+    return -2
+  end
+  vim.schedule(function()
+    M.items(session, word, function(items)
+      local is_typing = api.nvim_get_mode().mode:sub(1, 1) == 'i' and api.nvim_get_current_buf() == bufnr
+      if is_typing and vim.deep_equal(word_at_cursor(session), word) then
+        vim.fn.complete(api.nvim_win_get_cursor(0)[2] - #word.query + 1, vim.tbl_map(entry, items))
+      end
+    end)
+  end)
+  return -2 -- cancel silently: nothing yet
 end
 
 local COMMAND_LINE_MS = 500

@@ -1,8 +1,7 @@
---- What Neovim itself asks language servers for, answered in this process: completion in the chat, so that the built-in
---- one, blink.cmp and nvim-cmp all offer mentions and commands; code actions in files (`gra`).
+--- What Neovim itself asks language servers for, answered in this process: completion in the chat, so that
+--- `vim.lsp.completion`, blink.cmp and nvim-cmp all offer mentions and commands; code actions in files (`gra`).
 local client = require('tandem.client')
 
-local api = vim.api
 local M = {}
 
 local NAME = 'tandem chat'
@@ -45,9 +44,7 @@ local function completion(params, callback)
   if not session then
     return callback(nil, {})
   end
-  local lines = api.nvim_buf_get_lines(bufnr, session.chat:input_row(), params.position.line + 1, false)
-  lines[#lines] = lines[#lines] and lines[#lines]:sub(1, params.position.character)
-  local word = complete.word(table.concat(lines, '\n'))
+  local word = complete.word(complete.before(session, params.position.line, params.position.character))
   if not word then
     return callback(nil, {})
   end

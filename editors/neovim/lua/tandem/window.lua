@@ -144,7 +144,7 @@ function M.create_buffer(root)
   vim.bo[buf].modeline = false
   -- So wrapped lines of lists, diffs and answers to questions are indented.
   vim.bo[buf].formatlistpat = [[^\s*\([-+*]\|\d\+[.)]\|g[aAr] \)\s*]]
-  vim.bo[buf].omnifunc = 'v:lua.vim.lsp.omnifunc'
+  vim.bo[buf].omnifunc = "v:lua.require'tandem.complete'.omnifunc"
   vim.bo[buf].filetype = 'tandem'
   if not require('tandem.markdown').is_available() then
     vim.bo[buf].syntax = 'markdown'
