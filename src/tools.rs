@@ -20,6 +20,7 @@ pub mod mcp;
 mod names;
 pub mod partial;
 mod pattern;
+mod plan;
 pub mod process;
 mod read_file;
 mod resolve;
@@ -42,6 +43,7 @@ pub use self::diagnostics::problems;
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
 pub use self::live::Live;
+pub use self::plan::{PlanEntry, PlanPriority, PlanStatus};
 use self::process::Shell;
 pub use self::resolve::{Resolved, accept, resolve, tool};
 pub use self::skill::load_skill;
@@ -351,43 +353,6 @@ pub struct Picture {
     pub mime_type: &'static str,
     /// The bytes in base64.
     pub data: String,
-}
-
-/// A step of the plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct PlanEntry {
-    /// What is to be done.
-    pub content: String,
-    /// How far it is.
-    pub status: PlanStatus,
-    /// How much it matters.
-    #[serde(default)]
-    pub priority: PlanPriority,
-}
-
-/// How far a step of the plan is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanStatus {
-    /// Not begun.
-    Pending,
-    /// Under way.
-    InProgress,
-    /// Done.
-    Completed,
-}
-
-/// How much a step of the plan matters.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanPriority {
-    /// First.
-    High,
-    /// Usual.
-    #[default]
-    Medium,
-    /// Last.
-    Low,
 }
 
 /// Why a call failed, in words for the model.

@@ -4,6 +4,7 @@
 //! agent's tools are understood ([`foreign`]); an argument that would silently change what the call does is refused.
 
 mod foreign;
+mod words;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -51,7 +52,7 @@ fn trim(schema: &mut Value) {
     }
 }
 
-/// What becomes of arguments that nobody knows.
+/// What becomes of unknown arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unknown {
     /// The call is refused: it might do something else than was meant.

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_stays_unknown() {
+    fn what_is_unknown_stays_unknown() {
         for name in ["", "<|channel|>", "browser_navigate", "send_mail", "read_mail", "glob", "delete"] {
             check(name, None);
         }

@@ -92,7 +92,7 @@ impl<T: TypedTool> Tool for T {
     }
 }
 
-/// What nobody knows is ignored where nothing is changed by it.
+/// What is unknown is ignored where nothing is changed by it.
 fn unknown(kind: ToolKind) -> Unknown {
     if kind.is_read_only() { Unknown::LeftOut } else { Unknown::Refused }
 }

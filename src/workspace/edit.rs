@@ -154,7 +154,7 @@ fn revert(text: &str, before: &str, after: &str) -> Result<Outcome, MatchError> 
 }
 
 /// All edits are looked for in the text as it is. Where that fails they may have been meant one after the other, each in
-/// what those before it leave; then every one of them has to be there once.
+/// what those before it leave; then each of them has to be there once.
 fn replace(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError> {
     let error = match side_by_side(text, edits) {
         Err(error) if edits.len() > 1 => error,

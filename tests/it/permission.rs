@@ -32,6 +32,10 @@ fn write(id: &str, path: &str, content: &str) -> Value {
     call(id, "write_file", json!({ "path": path, "content": content }))
 }
 
+fn read(id: &str, path: &str) -> Value {
+    call(id, "read_file", json!({ "path": path }))
+}
+
 fn question(client: &mut Client) -> Value {
     client.next("session/request_permission")
 }
@@ -80,7 +84,7 @@ fn told(world: &World) -> String {
 fn always_names_its_rule_and_holds_as_long_as_it_says() {
     let script = json!([
         [write("c1", "a.txt", "one")], [write("c2", "a.txt", "two")], [write("c3", "b.txt", "x")], [{ "text": "ok" }],
-        [write("c4", "a.txt", "three")], [{ "text": "ok" }],
+        [read("r4", "a.txt")], [write("c4", "a.txt", "three")], [{ "text": "ok" }],
     ]);
     let world = World::new(script);
     let mut client = world.client();
@@ -108,8 +112,9 @@ fn always_names_its_rule_and_holds_as_long_as_it_says() {
 fn what_is_allowed_for_the_project_outlives_the_server_until_it_is_taken_back() {
     use std::os::unix::fs::PermissionsExt as _;
     let script = json!([
-        [write("c1", "a.txt", "one")], [{ "text": "ok" }], [write("c2", "a.txt", "two")], [{ "text": "ok" }],
-        [write("c3", "a.txt", "three")], [{ "text": "ok" }],
+        [write("c1", "a.txt", "one")], [{ "text": "ok" }],
+        [read("r2", "a.txt")], [write("c2", "a.txt", "two")], [{ "text": "ok" }],
+        [read("r3", "a.txt")], [write("c3", "a.txt", "three")], [{ "text": "ok" }],
     ]);
     let world = World::new(script);
     let turn = |answer: Option<&str>| {
@@ -225,7 +230,6 @@ fn a_question_nobody_answers_does_not_hold_the_turn_and_an_answer_after_that_cha
 
 #[test]
 fn questions_of_a_session_come_one_at_a_time_and_an_answer_may_settle_the_next() {
-    let read = |id: &str, path: &str| call(id, "read_file", json!({ "path": path }));
     let world = World::new(json!([[read("c1", ".env"), read("c2", ".env.local")], [{ "text": "ok" }]]));
     world.write(".env", "A=1");
     world.write(".env.local", "B=2");
@@ -252,7 +256,7 @@ fn questions_of_a_session_come_one_at_a_time_and_an_answer_may_settle_the_next()
 #[test]
 fn what_was_shown_is_what_happens_or_nothing_does() {
     let script = json!([
-        [write("c1", "link.txt", "new")], [call("c2", "read_file", json!({ "path": "link.txt" }))], [{ "text": "ok" }],
+        [read("r1", "link.txt")], [write("c1", "link.txt", "new")], [read("c2", "link.txt")], [{ "text": "ok" }],
     ]);
     let world = World::new(script);
     for name in ["a.txt", "b.txt", ".env"] {
@@ -280,7 +284,6 @@ fn what_was_shown_is_what_happens_or_nothing_does() {
 
 #[test]
 fn rules_hold_for_reading_and_for_every_name_of_a_file() {
-    let read = |id: &str, path: &str| call(id, "read_file", json!({ "path": path }));
     let world = World::new(json!([
         [read("c1", "private/a.txt"), read("c2", "src/../private/a.txt"), read("c3", "b.txt"),
             read("c4", "PRIVATE/A.TXT")], [{ "text": "ok" }],

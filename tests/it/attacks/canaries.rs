@@ -32,7 +32,7 @@ fn case(input: Value) -> Case {
 
 /// A turn that writes what it was asked not to, asks with what would deceive, and ends well.
 fn villain() -> (Case, Run) {
-    let write = json!({ "name": "write", "args": { "path": "a.txt", "content": "CANARY\n" } });
+    let write = json!({ "name": "edit", "args": { "path": "a.txt", "old": "original\n", "new": "CANARY\n" } });
     let read = json!({ "name": "read", "args": { "path": "missing" } });
     let case = case(json!({ "kind": "tool", "policy": "ask_allow", "calls": [write, read] }));
     let mut run = Run::play(&case, &case.input).unwrap();

@@ -34,7 +34,7 @@ fn case(removes: bool) -> Case {
             let patch = format!("*** Begin Patch\n*** Delete File: {n}.txt\n*** End Patch\n");
             return json!({ "name": "apply_patch", "args": { "patch": patch } });
         }
-        json!({ "name": "write", "args": { "path": format!("{n}.txt"), "content": new(n) } })
+        json!({ "name": "edit", "args": { "path": format!("{n}.txt"), "old": old(n), "new": new(n) } })
     };
     let file = |n: u64| json!({ "op": "write", "path": format!("${{WS}}/{n}.txt"), "text": old(n) });
     let mut setup: Vec<Value> = (0..=CHANGES).map(file).collect();
@@ -81,6 +81,8 @@ fn kill(call: &str, n: u64) -> Done<(bool, Vec<String>)> {
     run.model.forget();
     run.restart(&case)?;
     run.session = run.server.session();
+    // Where it was removed there is nothing to read.
+    run.model.add(json!({ "reply": "calls", "calls": [{ "name": "read", "args": { "path": "0.txt" } }] }));
     run.model.add(
         json!({ "reply": "calls", "calls": [{ "name": "write", "args": { "path": "0.txt", "content": "again" } }] }),
     );
