@@ -9,6 +9,7 @@ mod arguments;
 mod changes;
 mod describe;
 mod diagnostics;
+mod diff;
 mod edit_file;
 mod files;
 mod glob;
@@ -20,7 +21,6 @@ pub mod mcp;
 mod names;
 pub mod partial;
 mod pattern;
-mod plan;
 pub mod process;
 mod read_file;
 mod resolve;
@@ -34,8 +34,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
-use serde::ser::SerializeStruct as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -43,13 +42,11 @@ pub use self::diagnostics::problems;
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
 pub use self::live::Live;
-pub use self::plan::{PlanEntry, PlanPriority, PlanStatus};
 use self::process::Shell;
 pub use self::resolve::{Resolved, accept, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
 pub use crate::text::Redactor;
-use crate::text::around;
 pub use crate::text::display::is_deceptive;
 use crate::workspace::{ChangeSet, FileError, PathError, Skill, Workspace, WorkspacePath};
 
@@ -294,37 +291,6 @@ pub struct FileDiff {
     pub new_text: Arc<str>,
 }
 
-impl FileDiff {
-    /// A text that is longer, in bytes, is shown around what changed only.
-    const LARGE: usize = 256 << 10;
-    /// So many lines around it.
-    const CONTEXT: usize = 50;
-
-    /// Both texts as they are shown: whole, but of large ones the lines around what changed, or each edit would send
-    /// the file twice.
-    #[must_use]
-    pub fn shown(&self) -> (Option<&str>, &str) {
-        match &self.old_text {
-            Some(old) if old.len().max(self.new_text.len()) > Self::LARGE => {
-                let (old, new) = around(old, &self.new_text, Self::CONTEXT);
-                (Some(old), new)
-            }
-            old => (old.as_deref(), &self.new_text),
-        }
-    }
-}
-
-impl Serialize for FileDiff {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (old_text, new_text) = self.shown();
-        let mut fields = serializer.serialize_struct("FileDiff", 3)?;
-        fields.serialize_field("path", &self.path)?;
-        fields.serialize_field("old_text", &old_text)?;
-        fields.serialize_field("new_text", new_text)?;
-        fields.end()
-    }
-}
-
 /// What a call gave.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOutput {
@@ -353,6 +319,43 @@ pub struct Picture {
     pub mime_type: &'static str,
     /// The bytes in base64.
     pub data: String,
+}
+
+/// A step of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanEntry {
+    /// What is to be done.
+    pub content: String,
+    /// How far it is.
+    pub status: PlanStatus,
+    /// How much it matters.
+    #[serde(default)]
+    pub priority: PlanPriority,
+}
+
+/// How far a step of the plan is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    /// Not begun.
+    Pending,
+    /// Under way.
+    InProgress,
+    /// Done.
+    Completed,
+}
+
+/// How much a step of the plan matters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanPriority {
+    /// First.
+    High,
+    /// Usual.
+    #[default]
+    Medium,
+    /// Last.
+    Low,
 }
 
 /// Why a call failed, in words for the model.
