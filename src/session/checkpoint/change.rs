@@ -95,7 +95,7 @@ impl Change {
         let command = match (self.command, next.command) {
             (Some(first), Some(second)) => {
                 let joined = first.then(second);
-                // The commands took back what they had done, and no tool did anything before them.
+                // The commands undid what they had done, and no tool did anything before them.
                 if joined.is_none() && text.is_none() {
                     return None;
                 }
