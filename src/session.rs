@@ -2,7 +2,7 @@
 //!
 //! It is the only owner of the mode, the model, the effort, the queue, the steering messages and the running turn;
 //! everybody else sees the [`State`] it publishes. Prompts come in through a bounded mailbox, changes and cancels beside
-//! it ([`Control`]), events leave through a bounded channel shared by all sessions. The actor never waits for the reader
+//! it (`Control`), events leave through a bounded channel shared by all sessions. The actor never waits for the reader
 //! of its events while something comes in, so a cancel works however slow the editor is. Each turn is a task of its own:
 //! a panic becomes an error event, never a dead session.
 
