@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// `XXXX`, or two of them for a character beyond the first plane.
+    /// The four digits of a `\u` escape, or a surrogate pair of escapes (RFC 8259, section 7).
     fn code_point(&mut self) -> Option<char> {
         let mut ahead = self.rest.clone();
         let first = four_digits(&mut ahead)?;

@@ -130,6 +130,7 @@ local function echo(count)
     end, 1)
     assert(found, 'the letter ' .. letter .. ' is not on the screen:\n' .. screen:text())
     taken[#taken + 1] = (vim.uv.hrtime() - began) / 1e6
+    -- A person types 25 letters a second, not as many as fit.
     vim.wait(40)
   end
   screen:keys('C-u')
@@ -214,6 +215,7 @@ figure('control: CPU', control.cpu * 1000 / words, nil, 'ms a token')
 
 local busy
 local paced, model_seconds = stream({ { words = long, delay_ms = 10 } }, function()
+  -- What is typed is measured while the stream is well under way: a second is a hundred words.
   vim.wait(1000)
   busy = echo(40)
 end)

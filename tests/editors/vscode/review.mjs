@@ -31,7 +31,7 @@ export class Cart {
     return total(this.lines);
   }
 
-  // TODO: remove
+  // Prints the lines.
   debug(): void {
     console.log(this.lines);
   }
@@ -49,7 +49,7 @@ const LOOP = `    let pieces = 0;
     return pieces;
 `;
 const SUM = "    return this.lines.reduce((sum, line) => sum + line.count, 0);\n";
-const DEBUG = `  // TODO: remove
+const DEBUG = `  // Prints the lines.
   debug(): void {
     console.log(this.lines);
   }
