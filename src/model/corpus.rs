@@ -211,6 +211,15 @@ fn a_stream_that_gives_something_else_is_found() {
     }
 }
 
+/// The corpus leaves thoughts where a server that does not know them left them: in the text.
+fn tell_thoughts_apart(expected: &mut Value) {
+    let text = expected["text"].as_str().unwrap_or_default();
+    let Some((thoughts, answer)) = text.strip_prefix("<think>").and_then(|text| text.split_once("</think>")) else {
+        return;
+    };
+    (expected["reasoning"], expected["text"]) = (thoughts.into(), answer.trim_start().into());
+}
+
 #[test]
 fn recorded_streams_give_what_their_provider_meant() {
     let Some(corpus) = shared("corpus/sse") else { return };
@@ -223,7 +232,9 @@ fn recorded_streams_give_what_their_provider_meant() {
             }
             let bytes = std::fs::read(folder.join(&row.file)).unwrap();
             let expected = std::fs::read(folder.join(&row.expected)).unwrap();
-            let wrong = check(&row.api, &bytes, &serde_json::from_slice(&expected).unwrap());
+            let mut expected = serde_json::from_slice(&expected).unwrap();
+            tell_thoughts_apart(&mut expected);
+            let wrong = check(&row.api, &bytes, &expected);
             counted += 1;
             if !wrong.is_empty() {
                 failed.push(format!("{}: {}", row.file, wrong.join("; ")));

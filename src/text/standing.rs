@@ -277,8 +277,11 @@ mod tests {
             if now == after {
                 prop_assert_eq!((undone.as_str(), touched.len()), (before.as_str(), 0));
             }
+            // Whoever types below a last line without a line break ends that line, too.
+            let ended = before.lines().last().filter(|_| !last_break);
             for lines in touched {
-                prop_assert!(undone.lines().skip(lines.start).take(lines.len()).all(|line| line.starts_with('p')));
+                let mut lines = undone.lines().skip(lines.start).take(lines.len());
+                prop_assert!(lines.all(|line| line.starts_with('p') || Some(line) == ended));
             }
             // And back again.
             prop_assert_eq!(undo(&now, &undone, &undone), (now, Vec::new()));

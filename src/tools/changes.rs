@@ -86,7 +86,7 @@ pub(super) fn shown_change(context: &ToolContext, verb: &str, path: &WorkspacePa
 }
 
 pub(super) fn file_diff(path: &WorkspacePath, change: &FileChange) -> FileDiff {
-    FileDiff { path: path.absolute(), old_text: change.old_text.clone(), new_text: change.new_text.clone() }
+    FileDiff { path: path.recorded(), old_text: change.old_text.clone(), new_text: change.new_text.clone() }
 }
 
 pub(super) fn first_line(change: &FileChange) -> Option<usize> {

@@ -102,6 +102,13 @@ impl WorkspacePath {
         self.target_root.real.join(&self.target)
     }
 
+    /// Absolute with the symlinks below its root resolved: the name under which a change of the file is recorded, so that
+    /// it can be undone when the link is gone.
+    #[must_use]
+    pub fn recorded(&self) -> PathBuf {
+        self.target_root.path.join(&self.target)
+    }
+
     /// Relative to its root, for people and models; `.` for the root itself.
     #[must_use]
     pub fn display(&self) -> String {

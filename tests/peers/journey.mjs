@@ -19,6 +19,7 @@ const lua = path.join(import.meta.dirname, 'journey.lua');
 async function scripted(replies) {
   const bodies = [];
   const server = createServer(async (request, response) => {
+    if (request.method !== 'POST') return response.writeHead(404).end(); // the list of models, which is asked for beside
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     bodies.push(Buffer.concat(chunks).toString());

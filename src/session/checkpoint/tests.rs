@@ -115,7 +115,7 @@ impl Fixture {
         let path = self.workspace.resolve(name).unwrap();
         let _known = self.workspace.read(&path).await;
         let Ok(done) = self.workspace.commit(&path, &change).await else { return false };
-        let diff = FileDiff { path: path.absolute(), old_text: done.old_text, new_text: done.new_text };
+        let diff = FileDiff { path: path.recorded(), old_text: done.old_text, new_text: done.new_text };
         assert_eq!(self.checkpoints.record("s", turn, &[diff], None).await, None);
         true
     }
@@ -373,4 +373,16 @@ fn all_turns_are_undone_to_the_beginning_and_redone_to_the_end() {
         Ok(())
     };
     runner.run(&deeds(), run).unwrap();
+}
+
+#[tokio::test]
+async fn a_file_made_through_a_link_that_is_gone_is_removed() {
+    let mut fixture = Fixture::new();
+    fixture.write("other/kept", b"x\n");
+    let before = fixture.tree();
+    for deed in [Deed::Command(4, Command::Link), Deed::Write(4, String::new()), Deed::Command(4, Command::Remove)] {
+        play(&mut fixture, 1, &deed).await;
+    }
+    assert_eq!(fixture.undo().await.unwrap().left, Vec::new());
+    assert_eq!(fixture.tree(), before);
 }

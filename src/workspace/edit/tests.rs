@@ -249,6 +249,8 @@ const DISAGREED: &[(&str, &str)] = &[
         "gives a new line of a mixed file the first line ending of the file, not that of the line it replaces (design, section 8)",
     ),
     ("Roo-Code-f3a3438705", "expects an import line that stands in neither the file nor the replacement"),
+    ("Roo-Code-2a8632bd28", "line numbers copied from what was read are understood, where every line has one"),
+    ("Roo-Code-e3d7b445d1", "the same; an empty replacement empties the line, as it does without a number"),
 ];
 
 #[test]
