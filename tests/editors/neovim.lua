@@ -79,7 +79,7 @@ local function text_of(buf)
 end
 
 local function session()
-  return require('tandem.session').current()
+  return require('tandem.chats').current()
 end
 
 ---@return string
@@ -532,7 +532,7 @@ t.test('a draft is there again after a restart', function()
   vim.cmd('Tandem chat')
   t.equal(session().chat:transcript():input_text(), 'not sent\nyet')
   session().chat:transcript():set_input('')
-  session().chat:save_draft()
+  api.nvim_exec_autocmds('VimLeavePre', { group = 'tandem.quit' })
   t.equal(require('tandem.draft').load(folder), '')
 end)
 
@@ -586,7 +586,7 @@ t.test('only files of the workspace are attached', function()
   vim.cmd.help()
   t.equal(vim.lsp.buf_is_attached(0, id), false, 'a help page')
   vim.cmd.helpclose()
-  local in_chat = vim.lsp.get_clients({ bufnr = require('tandem.session').get(folder).chat.buf })
+  local in_chat = vim.lsp.get_clients({ bufnr = require('tandem.chats').get(folder).chat.buf })
   t.equal({ #in_chat, in_chat[1].name }, { 1, 'tandem chat' }, 'the chat has completion, and no server')
 end)
 
@@ -605,6 +605,12 @@ t.test('health finds the binary, its version, the server and the model', functio
 end)
 
 dofile(here .. '/neovim_turns.lua').test(t, model, {
+  project = project,
+  wait_idle = wait_idle,
+  sent_text = models.sent_text,
+})
+
+dofile(here .. '/neovim_chats.lua').test(t, model, {
   project = project,
   wait_idle = wait_idle,
   sent_text = models.sent_text,

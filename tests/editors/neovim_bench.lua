@@ -144,12 +144,12 @@ end
 local function stream(steps, during)
   model:script(steps)
   screen:lua([[require('tandem').ask('Go on')]])
-  wait_for(20000, "require('tandem.session').current().state == 'running'")
+  wait_for(20000, "require('tandem.chats').current().state == 'running'")
   screen:lua(probe)
   if during then
     during()
   end
-  wait_for(600000, "require('tandem.session').current().state == 'idle'")
+  wait_for(600000, "require('tandem.chats').current().state == 'idle'")
   local figures = screen:lua(report)
   return figures, model:state().played_seconds
 end
@@ -174,13 +174,13 @@ for index = 1, turns do
   )
   if index == 1 then
     screen:lua([[require('tandem').mode('edit')]])
-    wait_for(20000, "require('tandem.session').current().mode == 'edit'")
+    wait_for(20000, "require('tandem.chats').current().mode == 'edit'")
   end
   screen:lua([[require('tandem').ask('Turn ' .. ...)]], index)
-  wait_for(30000, ("require('tandem.session').current().turn == %d and require('tandem.session').current().state == 'idle'"):format(index))
+  wait_for(30000, ("require('tandem.chats').current().turn == %d and require('tandem.chats').current().state == 'idle'"):format(index))
 end
 screen:lua([[vim.cmd('silent! write') vim.cmd('startinsert!')]])
-io.stdout:write(('the chat has %d lines\n'):format(screen:lua([[return vim.api.nvim_buf_line_count(require('tandem.session').current().chat.buf)]])))
+io.stdout:write(('the chat has %d lines\n'):format(screen:lua([[return vim.api.nvim_buf_line_count(require('tandem.chats').current().chat.buf)]])))
 
 local idle = echo(20)
 figure('echo of a letter, idle, p95', idle, nil, 'ms')

@@ -153,7 +153,7 @@ function M.test(t, model, use)
     use.wait_idle()
     vim.cmd('Tandem chat')
     local buf = api.nvim_get_current_buf()
-    local chat = require('tandem.session').current().chat
+    local chat = require('tandem.chats').current().chat
     local client = vim.lsp.get_clients({ bufnr = buf, name = 'tandem chat' })[1]
     local function offered(text)
       chat:transcript():set_input(text)
@@ -184,7 +184,7 @@ function M.test(t, model, use)
       vim.cmd('Tandem ask Hello')
       use.wait_idle()
       t.equal(api.nvim_get_current_buf(), buf)
-      local chat = require('tandem.session').current().chat.buf
+      local chat = require('tandem.chats').current().chat.buf
       local win = vim.fn.win_findbuf(chat)[1]
       t.equal(api.nvim_win_get_config(win).relative, position == 'float' and 'editor' or '')
       t.equal(#api.nvim_list_tabpages(), position == 'tab' and 2 or 1)

@@ -63,7 +63,7 @@ end
 ---@param use { project: (fun(name: string): integer, string), wait_idle: fun(), notified: string[], sent_text: fun(request: table): string }
 function M.test(t, model, use)
   local function session()
-    return require('tandem.session').current()
+    return require('tandem.chats').current()
   end
 
   local function lines()

@@ -301,7 +301,7 @@ function M.test(t, model, setup)
     screen:keys(':Tandem ask Do its tests pass?', 'Enter')
     wait_text(t, screen, 'Allow?')
     local asked = screen:lua([[
-      local chat = require('tandem.session').current().chat
+      local chat = require('tandem.chats').current().chat
       return table.concat(vim.api.nvim_buf_get_lines(chat.buf, 0, -1, false), '\n')
     ]])
     local always, place = ('Always (session): run_command(%s)'):format(command), command .. '\nin ' .. folder
@@ -428,11 +428,11 @@ function M.test(t, model, setup)
     screen:keys(':Tandem stop', 'Enter')
     wait_text(t, screen, 'input: And the tests?')
     t.wait('both in the input', function()
-      local input = screen:lua([[return require('tandem.session').current().chat:transcript():input_text()]])
+      local input = screen:lua([[return require('tandem.chats').current().chat:transcript():input_text()]])
       return input == 'And the tests?\n\nOnly port, please' or input == 'Only port, please\n\nAnd the tests?'
     end)
     picture('back', screen, setup.here)
-    screen:lua([[require('tandem.session').current().chat:transcript():set_input('')]])
+    screen:lua([[require('tandem.chats').current().chat:transcript():set_input('')]])
   end)
 
   t.test('on the screen: what is typed into the input while an answer streams arrives in one piece', function()
@@ -485,7 +485,7 @@ function M.test(t, model, setup)
       end)
     end
     t.equal(screen:lua('return #vim.api.nvim_list_wins()'), windows)
-    t.equal(screen:lua("return require('tandem.session').current().state"), 'running')
+    t.equal(screen:lua("return require('tandem.chats').current().state"), 'running')
     screen:keys(':Tandem stop', 'Enter')
     wait_text(t, screen, 'Stopped.')
   end)

@@ -9,7 +9,7 @@ local api = vim.api
 ---@param setup { project: function, wait_idle: function, sent_text: function }
 function M.test(t, model, setup)
   local function session()
-    return require('tandem.session').current()
+    return require('tandem.chats').current()
   end
 
   local function chat()

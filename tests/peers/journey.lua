@@ -19,6 +19,6 @@ vim.cmd('Tandem ask ' .. question)
 assert(vim.wait(20000, function()
   return ended
 end, 5), 'the turn does not end')
-local chat = require('tandem.session').current().chat.buf
+local chat = require('tandem.chats').current().chat.buf
 io.stdout:write(table.concat(vim.api.nvim_buf_get_lines(chat, 0, -1, false), '\n'), '\n')
 vim.cmd('qall!')

@@ -605,7 +605,7 @@ t.test('the command line completes subcommands and modes', function()
 end)
 
 for line, complaint in pairs({
-  ['Tandem frobnicate'] = 'Unknown subcommand "frobnicate". Try: allow, always, ask, chat,',
+  ['Tandem frobnicate'] = 'Unknown subcommand "frobnicate". Try: allow, always, ask, back, chat,',
   ['1Tandem stop'] = 'stop takes no range',
   ['Tandem stop now'] = 'stop takes no argument',
   ['Tandem stop'] = 'No turn is running',
@@ -623,7 +623,7 @@ t.test('a server that cannot be run is named, in the chat and as a message', fun
   vim.g.tandem = { cmd = { '/nonexistent/tandem', 'lsp' } }
   vim.cmd('Tandem ask hello')
   t.contains(table.concat(notified, '\n'), 'cannot run `/nonexistent/tandem`')
-  local session = require('tandem.session').current()
+  local session = require('tandem.chats').current()
   t.contains(text_of(session.chat.buf), 'cannot run `/nonexistent/tandem`')
   t.equal(session.state, 'idle')
   vim.g.tandem = nil

@@ -9,7 +9,7 @@ local util = vim.lsp.util
 local M = {}
 
 ---@class tandem.UndoBlock
----@field turn integer
+---@field turn string
 ---@field tick integer the buffer's changedtick right after our last edit
 
 ---@type table<integer, tandem.UndoBlock> by buffer
@@ -93,7 +93,7 @@ end
 
 ---@param edit lsp.TextDocumentEdit
 ---@param encoding string
----@param turn? integer
+---@param turn? string
 local function apply_to_document(edit, encoding, turn)
   local bufnr = vim.uri_to_bufnr(edit.textDocument.uri)
   vim.fn.bufload(bufnr)
@@ -129,7 +129,7 @@ end
 --- Applies all of a workspace edit or nothing of it.
 ---@param params lsp.ApplyWorkspaceEditParams
 ---@param encoding string the client's position encoding
----@param turn? integer edits of the same turn share an undo block; those of no turn (a review) never do
+---@param turn? string edits of the same turn share an undo block; those of no turn (a review) never do
 ---@return lsp.ApplyWorkspaceEditResult
 function M.apply(params, encoding, turn)
   local changes = changes_of(params.edit)

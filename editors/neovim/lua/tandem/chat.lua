@@ -1,15 +1,19 @@
 --- The conversation as Markdown in a scratch buffer: what was asked, the answer as it streams, reasoning folded,
 --- tool calls with their diffs, the plan, and the input at the end.
-local draft = require('tandem.draft')
 local Flow = require('tandem.flow')
 local Transcript = require('tandem.transcript')
+local chats = require('tandem.chats')
 local config = require('tandem.config')
+local context = require('tandem.context')
+local draft = require('tandem.draft')
+local history = require('tandem.history')
 local markdown = require('tandem.markdown')
 local render = require('tandem.render')
 
 local api = vim.api
 local decor = api.nvim_create_namespace('tandem.decor')
 local state_decor = api.nvim_create_namespace('tandem.state')
+local cut_decor = api.nvim_create_namespace('tandem.cut')
 
 local has_conceal_lines = vim.fn.has('nvim-0.11') == 1
 
@@ -19,16 +23,25 @@ local user_heading, agent_heading = '## You', '## tandem'
 ---@field block? tandem.Block absent while there is nothing to draw
 ---@field call tandem.ToolCall
 
+---@class tandem.Asked a question that stands in the transcript
+---@field block tandem.Block
+---@field text string
+---@field selection? tandem.Selection
+---@field number? integer of its turn, where it is known
+
 ---@class tandem.Chat
 ---@field session tandem.Session
 ---@field buf? integer
 ---@field private text tandem.Transcript
 ---@field private tools table<string, tandem.DrawnTool> of the running turn, by id
 ---@field private drawn tandem.DrawnTool[] all that are in the transcript
+---@field private asked tandem.Asked[] the questions of the turns
+---@field private cut? tandem.Asked from here on nothing is part of the conversation any more
 ---@field private flow? tandem.Flow the block that streams
 ---@field private plan? tandem.Block
 ---@field private question? tandem.Question
 ---@field private clear_preview fun() takes what the question would change out of the buffers
+---@field private recalled? { at: integer, written: table<integer, string> } the place in the history of questions
 ---@field private after_tool boolean
 ---@field private last_line? string the last remark, not to be repeated
 local Chat = {}
@@ -39,7 +52,7 @@ local M = {}
 ---@param session tandem.Session
 ---@return tandem.Chat
 function M.new(session)
-  return setmetatable({ session = session, tools = {}, drawn = {}, after_tool = false }, Chat)
+  return setmetatable({ session = session, tools = {}, drawn = {}, asked = {}, after_tool = false }, Chat)
 end
 
 --- The transcript; made anew when the user deleted the buffer.
@@ -53,11 +66,20 @@ function Chat:transcript()
   end
   self.buf = require('tandem.window').create_buffer(self.session.root)
   self.text = Transcript.new(self.buf, self:title(), user_heading)
-  self.drawn = {}
+  self.drawn, self.asked, self.cut = {}, {}, nil
   self:forget()
   self:decorate_fixed()
-  self.text:set_input(draft.load(self.session.root))
+  if chats.of_root(self.session.root)[1] == self.session then
+    self.text:set_input(draft.load(self.session.root))
+  end
   return self.text
+end
+
+--- Takes the buffer away: the conversation is over.
+function Chat:delete()
+  if self.buf and api.nvim_buf_is_valid(self.buf) then
+    api.nvim_buf_delete(self.buf, { force = true })
+  end
 end
 
 ---@return string
@@ -74,17 +96,16 @@ function Chat:clear()
   local written = self:transcript():input_text()
   self.text:reset(self:title(), user_heading)
   api.nvim_buf_clear_namespace(self.buf, decor, 0, -1)
-  self.drawn = {}
+  self.drawn, self.asked, self.cut = {}, {}, nil
   self:forget()
   self:decorate_fixed()
   self.text:set_input(written)
 end
 
---- Saves what is written in the input for the next start of the editor.
-function Chat:save_draft()
-  if self.buf and api.nvim_buf_is_loaded(self.buf) then
-    draft.save(self.session.root, self.text:input_text())
-  end
+--- What is written in the input and not sent; nothing where there is no input.
+---@return string?
+function Chat:written()
+  return self.buf and api.nvim_buf_is_loaded(self.buf) and self.text:input_text() or nil
 end
 
 ---@param row integer
@@ -137,10 +158,64 @@ function Chat:show_state()
 end
 
 ---@param question string
----@param label? string what is attached
-function Chat:begin_turn(question, label)
-  self:say(question, label)
+---@param selection? tandem.Selection what is attached
+---@param number? integer of the turn
+function Chat:begin_turn(question, selection, number)
+  self:transcript()
+  self:remove_cut()
+  local block = self:say(question, selection and context.label(selection))
+  self.asked[#self.asked + 1] = { block = block, text = question, selection = selection, number = number }
   self:forget()
+end
+
+--- Shows that from this turn on nothing is part of the conversation any more: it was taken back to before it.
+---@param from? integer the number of a turn
+function Chat:show_cut(from)
+  if not (self.buf and api.nvim_buf_is_loaded(self.buf)) then
+    return
+  end
+  api.nvim_buf_clear_namespace(self.buf, cut_decor, 0, -1)
+  self.cut = from and vim.iter(self.asked):find(function(asked)
+    return asked.number and asked.number >= from
+  end)
+  if self.cut then
+    api.nvim_buf_set_extmark(self.buf, cut_decor, (self.text:rows(self.cut.block)), 0, {
+      end_row = self.text:input_row() - 2,
+      hl_group = 'TandemCut',
+      hl_eol = true,
+      priority = 300,
+      virt_lines = { { { 'Not part of the conversation any more; :Tandem undo brings it back', 'TandemNotice' } } },
+      virt_lines_above = true,
+    })
+  end
+end
+
+--- Removes what was taken out of the conversation: it goes on another way.
+function Chat:remove_cut()
+  if not self.cut then
+    return
+  end
+  local first = self.text:rows(self.cut.block)
+  local function stays(item)
+    return not item.block or self.text:rows(item.block) < first
+  end
+  self.drawn, self.asked = vim.tbl_filter(stays, self.drawn), vim.tbl_filter(stays, self.asked)
+  api.nvim_buf_clear_namespace(self.buf, cut_decor, 0, -1)
+  self.text:cut(self.cut.block)
+  self.cut = nil
+end
+
+--- The question whose turn a row is in, or which was asked last.
+---@param row? integer zero-based
+---@return tandem.Asked?
+function Chat:question_at(row)
+  local found ---@type tandem.Asked?
+  for _, asked in ipairs(self.asked) do
+    if not row or (self.text:rows(asked.block)) <= row then
+      found = asked
+    end
+  end
+  return found
 end
 
 --- Opens the chat, if that is wanted; never enters it.
@@ -154,6 +229,7 @@ end
 --- What the user said, and below it what comes of it.
 ---@param question string
 ---@param label? string what is attached
+---@return tandem.Block
 function Chat:say(question, label)
   local text = self:transcript()
   self:settle()
@@ -166,6 +242,7 @@ function Chat:say(question, label)
   local heading = text:add({ agent_heading })
   self:decorate_heading((text:rows(heading)), 'tandem', 'TandemAgent')
   self.plan, self.after_tool = nil, false
+  return asked
 end
 
 ---@param failure? string the server's words
@@ -362,7 +439,7 @@ function Chat:ask_permission(question)
   self.clear_preview = require('tandem.preview').show_call(question.call)
   local window, prompt = require('tandem.window'), require('tandem.prompt')
   local settings = config.get()
-  if settings.chat.auto_open then
+  if settings.chat.auto_open and not window.find_other(self.buf) then
     window.open(self.buf, false)
   end
   if not window.find(self.buf) and settings.permission == 'auto' then
@@ -389,6 +466,8 @@ function Chat:take_input(use)
   local question = text:input_text()
   if question ~= '' then
     text:set_input('')
+    self.recalled = nil
+    history.add(self.session.root, question)
     use(question)
   end
 end
@@ -407,9 +486,25 @@ function Chat:steer()
   end)
 end
 
---- Puts a text behind what is written in the input.
+--- Puts an earlier question into the input, or a later one; what was written there comes again after the last.
+---@param step -1|1
+function Chat:recall(step)
+  local asked = history.load(self.session.root)
+  local recalled = self.recalled or { at = #asked + 1, written = {} }
+  local next = recalled.at + step
+  if next >= 1 and next <= #asked + 1 then
+    recalled.written[recalled.at] = self:transcript():input_text()
+    recalled.at, self.recalled = next, recalled
+    self.text:set_input(recalled.written[next] or asked[next] or '')
+  end
+end
+
+--- Puts a text behind what is written in the input; a selection becomes a mention.
 ---@param text string
-function Chat:give_back(text)
+---@param selection? tandem.Selection
+function Chat:give_back(text, selection)
+  local mention = selection and context.mention(selection)
+  text = mention and ('%s %s'):format(text, mention) or text
   local input = self:transcript():input_text()
   self.text:set_input(input == '' and text or ('%s\n\n%s'):format(input, text))
 end

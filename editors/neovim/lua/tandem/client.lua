@@ -88,18 +88,20 @@ end
 local handlers = {
   ['workspace/applyEdit'] = function(_, params, context)
     local client = assert(vim.lsp.get_client_by_id(context.client_id))
-    local session = require('tandem.session').get(client.config.root_dir)
-    local turn = session.state ~= 'idle' and session.turn or nil
-    return require('tandem.apply').apply(params, client.offset_encoding, turn)
+    local turns = vim.tbl_map(function(session)
+      return session.state ~= 'idle' and session.turn or 0
+    end, require('tandem.chats').of_root(client.config.root_dir))
+    local turn = table.concat(turns, ' ') -- of each chat
+    return require('tandem.apply').apply(params, client.offset_encoding, turn:find('[1-9]') and turn or nil)
   end,
   ['session/update'] = function(_, params)
-    require('tandem.session').on_update(params)
+    require('tandem.incoming').on_update(params)
   end,
   ['_tandem/turn'] = function(_, params)
-    require('tandem.session').on_turn(params)
+    require('tandem.incoming').on_turn(params)
   end,
   ['session/request_permission'] = function(_, params)
-    return require('tandem.session').on_permission(params)
+    return require('tandem.incoming').on_permission(params)
   end,
   ['_tandem/inline/update'] = function(_, params)
     require('tandem.inline').on_update(params)
@@ -121,7 +123,7 @@ local handlers = {
     return vim.NIL
   end,
   ['_tandem/status'] = function(_, params, context)
-    require('tandem.session').on_status(params, context.client_id)
+    require('tandem.incoming').on_status(params, context.client_id)
   end,
   ['window/showMessage'] = function(_, params)
     local levels = { vim.log.levels.ERROR, vim.log.levels.WARN, vim.log.levels.INFO, vim.log.levels.DEBUG }
@@ -166,7 +168,7 @@ function M.on_exit(code, signal, id)
   for root, client in pairs(ready) do
     if client.id == id then
       ready[root] = nil
-      require('tandem.session').get(root):on_server_exit(why, failed)
+      require('tandem.chats').on_server_exit(root, why, failed)
     end
   end
   for root in pairs(waiting) do

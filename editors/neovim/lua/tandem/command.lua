@@ -120,7 +120,9 @@ for _, name in ipairs({ 'model', 'effort' }) do
   }
 end
 
-for _, name in ipairs({ 'chat', 'stop', 'allow', 'new', 'sessions', 'log', 'undo', 'redo', 'review' }) do
+local plain =
+  { 'chat', 'stop', 'allow', 'new', 'chats', 'close', 'back', 'regenerate', 'sessions', 'log', 'undo', 'redo', 'review' }
+for _, name in ipairs(plain) do
   subcommands[name] = {
     run = function()
       require('tandem')[name]()
@@ -162,7 +164,7 @@ function M.complete(lead, line, cursor)
   local name, rest = before:match('^(%S+)%s+(.*)$')
   local subcommand = subcommands[name]
   if subcommand and subcommand.speaks then
-    return require('tandem.complete').on_command_line(require('tandem.session').current(), rest)
+    return require('tandem.complete').on_command_line(require('tandem.chats').current(), rest)
   end
   local choices = {} ---@type string[]
   if not name then

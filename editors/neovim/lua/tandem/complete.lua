@@ -91,7 +91,7 @@ end
 ---@return integer
 function M.omnifunc()
   local bufnr = api.nvim_get_current_buf()
-  local session = require('tandem.session').of_chat(bufnr)
+  local session = require('tandem.chats').of_chat(bufnr)
   local word = session and word_at_cursor(session)
   if not session or not word then
     return -2

@@ -55,7 +55,7 @@ local function check_doctor()
     return
   end
   health.start('tandem: doctor')
-  local folder = require('tandem.session').recent_root() or vim.fn.getcwd()
+  local folder = require('tandem.chats').recent_root() or vim.fn.getcwd()
   local ok, run = pcall(function()
     local settings = { text = true, timeout = DOCTOR_MS, cwd = folder, env = options.env }
     return vim.system({ path, 'doctor', '--json' }, settings):wait()
@@ -88,7 +88,7 @@ end
 
 local function check_servers()
   health.start('tandem: conversations')
-  local sessions = require('tandem.session').all()
+  local sessions = require('tandem.chats').all()
   vim.iter(sessions):each(check_session)
   if #sessions == 0 then
     health.info('none yet: the server starts with the first :Tandem')

@@ -9,7 +9,7 @@ end
 
 ---@return tandem.Session
 local function session()
-  return require('tandem.session').current()
+  return require('tandem.chats').current()
 end
 
 --- Asks for the text on the command line when there is none.
@@ -194,6 +194,17 @@ function M.choices(id)
   end, option and option.options or {})
 end
 
+--- The review that has the change under the cursor, of whichever chat of the workspace.
+---@return tandem.Review
+local function review_here()
+  local current = session()
+  local bufnr, row = vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1] - 1
+  local there = vim.iter(require('tandem.chats').of_root(current.root)):find(function(other)
+    return other.review:current(bufnr, row) ~= nil
+  end)
+  return (there or current).review
+end
+
 ---@param problem? string
 local function complain(problem)
   if problem then
@@ -219,13 +230,13 @@ function M.reject(scope)
   if not scope and require('tandem.permission').pending() then
     return complain(require('tandem.permission').answer('reject_once', 'reject_always'))
   end
-  session().review:decide('reject', scope or 'hunk')
+  review_here():decide('reject', scope or 'hunk')
 end
 
 --- Keeps a change that was made: it is not listed any more.
 ---@param scope? 'hunk'|'file'|'all' default: the hunk under the cursor
 function M.keep(scope)
-  session().review:decide('keep', scope or 'hunk')
+  review_here():decide('keep', scope or 'hunk')
 end
 
 --- Rejects the hunk under the cursor, whatever is being asked.
@@ -258,9 +269,108 @@ function M.prev_hunk()
   session().review:jump(-1)
 end
 
---- Begins a new conversation.
+--- Shows a chat, as the current one of its workspace.
+---@param chosen tandem.Session
+local function show_chat(chosen)
+  require('tandem.chats').select(chosen)
+  chosen.chat:transcript()
+  require('tandem.window').open(chosen.chat.buf, vim.bo.filetype == 'tandem')
+end
+
+--- Begins another chat, which takes what is written and not sent along; the one before goes on. One that was not used
+--- is taken.
 function M.new()
-  session():reset()
+  local current = session()
+  if current.began or current.state ~= 'idle' then
+    local text = current.chat:transcript():input_text()
+    current.chat:transcript():set_input('')
+    current = require('tandem.chats').create(current.root)
+    current.chat:transcript():set_input(text)
+  end
+  show_chat(current)
+end
+
+--- Goes to another chat of the workspace; without several, begins one.
+---@param step 1|-1
+local function step_chat(step)
+  local current = session()
+  local there = require('tandem.chats').beside(current, step)
+  if there == current then
+    return require('tandem.say')('There is no other chat (:Tandem new begins one)')
+  end
+  show_chat(there)
+end
+
+--- Shows the next chat of the workspace.
+function M.next_chat()
+  step_chat(1)
+end
+
+--- Shows the previous chat of the workspace.
+function M.prev_chat()
+  step_chat(-1)
+end
+
+--- Asks which of the open chats of the workspace to show.
+function M.chats()
+  local chats = require('tandem.chats')
+  vim.ui.select(chats.of_root(session().root), {
+    prompt = 'Chat',
+    format_item = function(other)
+      local asked = other.chat:question_at()
+      local first = asked and vim.split(asked.text, '\n')[1] or '(nothing asked yet)'
+      return ('%d  %s  %s'):format(chats.number(other), first, require('tandem.status').describe(other))
+    end,
+  }, function(choice)
+    if choice then
+      show_chat(choice)
+    end
+  end)
+end
+
+--- Ends the current chat, which stays among the saved conversations; the one before is shown then.
+function M.close()
+  local chats = require('tandem.chats')
+  local current = session()
+  if current:is_busy() then
+    return
+  end
+  local others = #chats.of_root(current.root) > 1
+  current:leave()
+  if others then
+    local was_shown = require('tandem.window').find(current.chat.buf)
+    chats.remove(current)
+    if was_shown then
+      show_chat(chats.get(current.root))
+    end
+    current.chat:delete()
+  end
+end
+
+--- The question under the cursor, in the chat; elsewhere the last one.
+---@return tandem.Session, tandem.Asked?
+local function question_here()
+  local current = session()
+  local in_chat = vim.api.nvim_get_current_buf() == current.chat.buf
+  return current, current.chat:question_at(in_chat and vim.api.nvim_win_get_cursor(0)[1] - 1 or nil)
+end
+
+--- Goes back to before a question, files and conversation, and puts it into the input to be edited: the one under the
+--- cursor in the chat, else the last one.
+function M.back()
+  local current, asked = question_here()
+  current:back_to(asked, function(question)
+    current.chat:give_back(question.text, question.selection)
+    show_chat(current)
+  end)
+end
+
+--- Goes back to before a question and asks it again.
+function M.regenerate()
+  local current, asked = question_here()
+  current:back_to(asked, function(question)
+    current:prompt(question.text, question.selection)
+  end)
 end
 
 --- Asks which earlier conversation of this workspace to go on with.
@@ -276,7 +386,10 @@ function M.sessions()
         return ('%s  %s'):format(require('tandem.clock').local_time(choice.updatedAt), choice.title or choice.sessionId)
       end,
     }, function(choice)
-      if choice then
+      local open = choice and require('tandem.chats').by_id(choice.sessionId)
+      if open then
+        show_chat(open)
+      elseif choice then
         require('tandem.window').open(current.chat:transcript().buf, false)
         current:load(choice.sessionId)
       end
@@ -294,7 +407,7 @@ end
 --- For status lines: the state of the current buffer's conversation, or an empty string.
 ---@return string
 function M.status()
-  local current = require('tandem.session').at(vim.api.nvim_get_current_buf())
+  local current = require('tandem.chats').at(vim.api.nvim_get_current_buf())
   return current and ('tandem: ' .. require('tandem.status').describe(current)) or ''
 end
 

@@ -16,7 +16,7 @@ end
 ---@param bufnr integer
 ---@return tandem.Session?
 local function chat_session(bufnr)
-  return vim.b[bufnr].tandem_root and require('tandem.session').of_chat(bufnr) or nil
+  return vim.b[bufnr].tandem_root and require('tandem.chats').of_chat(bufnr) or nil
 end
 
 ---@param item tandem.Completion

@@ -18,20 +18,28 @@ local function key_for(action)
   return ':Tandem ' .. action
 end
 
+--- What is asked, and where when there are several chats.
+---@param question tandem.Question
+---@return string
+local function title_of(question)
+  local chats = require('tandem.chats')
+  local root = question.session.root
+  local where = #chats.of_root(root) > 1 and ('chat %d: '):format(chats.number(question.session)) or ''
+  return where .. (question.call.title or 'run a tool'):gsub('%s+', ' ')
+end
+
 --- The keys first: what stands behind them may be cut.
 ---@param question tandem.Question
 ---@return string
 function M.message(question)
-  local title = (question.call.title or 'run a tool'):gsub('%s+', ' ')
-  return ('%s / %s?  %s'):format(key_for('allow'), key_for('reject'), title)
+  return ('%s / %s?  %s'):format(key_for('allow'), key_for('reject'), title_of(question))
 end
 
 ---@param question tandem.Question
 ---@return string[]
 local function lines_of(question)
-  local title = (question.call.title or 'run a tool'):gsub('%s+', ' ')
   return {
-    ' ' .. vim.fn.strcharpart(title, 0, math.max(20, vim.o.columns - 12)) .. ' ',
+    ' ' .. vim.fn.strcharpart(title_of(question), 0, math.max(20, vim.o.columns - 12)) .. ' ',
     (' %s allow   %s reject   %s details '):format(key_for('allow'), key_for('reject'), key_for('chat')),
   }
 end

@@ -36,8 +36,16 @@ function M.watch(sessions)
     group = group,
     desc = 'tandem: save what was written and not sent',
     callback = function()
+      local written = {} ---@type table<string, string[]> by root
       for _, session in ipairs(sessions()) do
-        session.chat:save_draft()
+        local text = session.chat:written()
+        written[session.root] = written[session.root] or text and {}
+        if text and text ~= '' then
+          table.insert(written[session.root], text)
+        end
+      end
+      for root, texts in pairs(written) do
+        require('tandem.draft').save(root, table.concat(texts, '\n\n'))
       end
     end,
   })

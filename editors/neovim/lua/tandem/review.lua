@@ -104,8 +104,9 @@ function Review:count()
   return count == 0 and '' or ('%d change%s'):format(count, count == 1 and '' or 's')
 end
 
----@param result { turns: table[], message?: string }
+---@param result { turns: table[], message?: string, cutFrom?: integer }
 function Review:take(result)
+  self.session.chat:show_cut(result.cutFrom)
   marks.clear(self.changes)
   self.changes = {}
   for _, turn in ipairs(result.turns) do
@@ -180,10 +181,13 @@ function Review:act(action, selection, next)
   end)
 end
 
---- Undoes the last turn that has changes, or reapplies what the last undo undid; says what was left, and why.
----@param action 'undo'|'redo'
-function Review:restore(action)
-  self:request({ action = action }, function(result)
+--- Undoes the last turn that has changes, reapplies what the last undo undid, or goes back to before a turn; says what
+--- was left, and why.
+---@param action 'undo'|'redo'|'restore'
+---@param turn? integer
+---@param callback? fun()
+function Review:restore(action, turn, callback)
+  self:request({ action = action, turn = turn }, function(result)
     if not result then
       return self.session.id and self:refresh()
     end
@@ -192,6 +196,9 @@ function Review:restore(action)
     for _, left in ipairs(result.left or {}) do
       local lines = left.lines and ('%d-%d'):format(left.lines.start, left.lines.start + left.lines.count - 1) or ''
       self.session.chat:line(('%s:%s  %s'):format(left.path, lines, left.reason), 'TandemNotice')
+    end
+    if callback then
+      callback()
     end
   end)
 end

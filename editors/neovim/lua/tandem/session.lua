@@ -1,4 +1,4 @@
---- One conversation a workspace root: its state, its requests, and where the server's messages go.
+--- One conversation: its state, its requests, and what becomes of its turns.
 --- Invariant: a turn that began ends exactly once, whether the server answers, refuses or dies.
 local client = require('tandem.client')
 local context = require('tandem.context')
@@ -26,7 +26,7 @@ local Turns = require('tandem.turns')
 ---@field connection? vim.lsp.Client
 ---@field private stopping boolean the running turn was told to stop
 ---@field private opening? tandem.OpenCallback[] who waits for the conversation
----@field private began boolean there is something to go on with
+---@field began boolean there is something to go on with
 ---@field private lost? string the id of a conversation whose server ended; the next one goes on with it
 ---@field private loading boolean what comes was said before
 ---@field private coming? tandem.Coming the conversation that is about to take this one's place
@@ -37,95 +37,15 @@ local M = {}
 
 ---@alias tandem.OpenCallback fun(problem?: string)
 
----@type table<string, tandem.Session>
-local by_root = {}
-
 ---@param root string
 ---@return tandem.Session
-function M.get(root)
-  local session = by_root[root]
-  if not session then
-    session = setmetatable({ root = root, state = 'idle', turn = 0, modes = {}, options = {}, commands = {} }, Session)
-    session.began, session.loading = false, false
-    session.turns, session.stopping = Turns.new(), false
-    session.chat = require('tandem.chat').new(session)
-    session.review = require('tandem.review').new(session)
-    if not next(by_root) then
-      require('tandem.typed').watch()
-      require('tandem.quit').watch(M.all)
-    end
-    by_root[root] = session
-  end
+function M.new(root)
+  local session = setmetatable({ root = root, state = 'idle', turn = 0, modes = {}, options = {}, commands = {} }, Session)
+  session.began, session.loading = false, false
+  session.turns, session.stopping = Turns.new(), false
+  session.chat = require('tandem.chat').new(session)
+  session.review = require('tandem.review').new(session)
   return session
-end
-
---- The workspace in which something was asked last.
----@return string?
-function M.recent_root()
-  local recent ---@type tandem.Session?
-  for _, session in pairs(by_root) do
-    if session.began_at and (not recent or session.began_at > recent.began_at) then
-      recent = session
-    end
-  end
-  return recent and recent.root
-end
-
---- The session whose chat is in a buffer.
----@param bufnr integer
----@return tandem.Session?
-function M.of_chat(bufnr)
-  return vim.iter(vim.tbl_values(by_root)):find(function(session)
-    return session.chat.buf == bufnr
-  end)
-end
-
----@return tandem.Session[]
-function M.all()
-  return vim.tbl_values(by_root)
-end
-
---- The session of the current buffer's workspace.
----@return tandem.Session
-function M.current()
-  return M.get(client.root(vim.api.nvim_get_current_buf()))
-end
-
---- The session that a buffer belongs to, if there is one. Cheap: status lines ask on every redraw.
----@param bufnr integer
----@return tandem.Session?
-function M.at(bufnr)
-  local name = vim.api.nvim_buf_get_name(bufnr)
-  local path = vim.b[bufnr].tandem_root or vim.fs.normalize(name ~= '' and name or vim.fn.getcwd())
-  local best ---@type tandem.Session?
-  for root, session in pairs(by_root) do
-    if client.contains(root, path) and (not best or #root > #best.root) then
-      best = session
-    end
-  end
-  return best
-end
-
----@param id string
----@return tandem.Session?
-local function by_id(id)
-  return vim.iter(vim.tbl_values(by_root)):find(function(session)
-    return session.id == id
-  end)
-end
-
---- Keeps what is told of a conversation that is still being loaded.
----@param id? string
----@param hear fun()
----@return boolean kept
-local function hold(id, hear)
-  for _, session in pairs(by_root) do
-    if session.coming and session.coming.id == id then
-      table.insert(session.coming.heard, hear)
-      return true
-    end
-  end
-  return false
 end
 
 ---@param problem? string
@@ -351,9 +271,9 @@ local on_state = {
   queued = function(_, message, turn)
     message.state, message.position = 'queued', turn.position
   end,
-  running = function(session, message)
+  running = function(session, message, turn)
     message.state, message.joins = 'running', false
-    session:begin(message)
+    session:begin(message, tonumber((turn.turnId or ''):match('%-(%d+)$')))
   end,
   joined = function(session, message)
     session.turns:remove(message)
@@ -389,22 +309,38 @@ function Session:on_turn(turn)
 end
 
 ---@param message tandem.Message
-function Session:begin(message)
+---@param number? integer the turn's, where files and conversation can go back to before it
+function Session:begin(message, number)
   self.turn, self.began, self.began_at, self.stopping = self.turn + 1, true, vim.uv.now(), false
   status.tick(self)
   self:enter('running')
-  self.chat:begin_turn(message.text, message.selection and context.label(message.selection))
+  self.chat:begin_turn(message.text, message.selection, number)
   status.event('TandemTurnStart', self)
 end
 
---- Puts a message that was not sent on back into the input; its selection becomes a mention.
+--- Puts a message that was not sent on back into the input.
 ---@param message tandem.Message
 ---@param err? { message: string }
 function Session:take_back(message, err)
   local why = err and (' (%s)'):format(err.message) or ''
   self.chat:line(('Not sent, and back in the input%s: %s'):format(why, message.text), 'TandemNotice')
-  local mention = message.selection and context.mention(message.selection)
-  self.chat:give_back(mention and ('%s %s'):format(message.text, mention) or message.text)
+  self.chat:give_back(message.text, message.selection)
+end
+
+--- Takes files and conversation back to before a question, as one step that an undo takes back.
+---@param asked? tandem.Asked
+---@param next fun(asked: tandem.Asked)
+function Session:back_to(asked, next)
+  if not asked then
+    return say('There is no question to go back to')
+  elseif self:is_busy() then
+    return
+  elseif not asked.number then
+    return say('tandem cannot go back to this question: it was asked in an earlier session, or no model answered it')
+  end
+  self.review:restore('restore', asked.number, function()
+    next(asked)
+  end)
 end
 
 ---@param state 'idle'|'running'|'waiting'
@@ -504,13 +440,6 @@ function Session:is_busy()
   return busy
 end
 
---- Leaves the conversation, unless something runs; the next question begins a new one.
-function Session:reset()
-  if not self:is_busy() then
-    self:leave()
-  end
-end
-
 function Session:leave()
   if self.id and self.connection then
     client.request(self.connection, 'session/close', { sessionId = self.id }, function() end)
@@ -556,90 +485,6 @@ function Session:on_answered(question)
     self:enter('running')
   end
   self.chat:permission_answered(question)
-end
-
----@type table<string, fun(session: tandem.Session, update: table)> what is not drawn as it comes
-local keep = {
-  current_mode_update = function(session, update)
-    session.mode = update.currentModeId
-  end,
-  config_option_update = function(session, update)
-    session:set_options(update.configOptions)
-  end,
-  available_commands_update = function(session, update)
-    session.commands = update.availableCommands
-  end,
-  user_message_chunk = function(session, update)
-    if session.loading then
-      session.chat:begin_turn(update.content.text or ('(%s)'):format(update.content.type))
-    end
-  end,
-  usage_update = function(session, update)
-    session.usage = { used = update.used, size = update.size, cost = update.cost }
-  end,
-}
-
----@param params { sessionId: string, update: tandem.Update }
-function M.on_update(params)
-  local session = by_id(params.sessionId)
-  if not session then
-    hold(params.sessionId, function()
-      M.on_update(params)
-    end)
-    return
-  end
-  local kind = params.update.sessionUpdate
-  if keep[kind] then
-    keep[kind](session, params.update)
-    status.changed(session)
-  else
-    session.chat:update(params.update)
-  end
-  status.event('TandemUpdate', session, { update = params.update })
-end
-
----@param params wire.Turn
-function M.on_turn(params)
-  local session = by_id(params.sessionId)
-  if session then
-    session:on_turn(params)
-  else
-    hold(params.sessionId, function()
-      M.on_turn(params)
-    end)
-  end
-end
-
----@param params tandem.PermissionParams
----@return tandem.Outcome
-function M.on_permission(params)
-  local session = by_id(params.sessionId)
-  if not session or session.state == 'idle' or session.stopping then
-    return { outcome = { outcome = 'cancelled' } }
-  end
-  return permission.ask(session, params)
-end
-
----@param params tandem.StatusParams
----@param client_id integer
-function M.on_status(params, client_id)
-  local held = hold(params.sessionId, function()
-    M.on_status(params, client_id)
-  end)
-  local connection = vim.lsp.get_client_by_id(client_id)
-  local session = params.sessionId and by_id(params.sessionId) or connection and by_root[connection.config.root_dir]
-  if held or not session or (params.sessionId and session.id and session.id ~= params.sessionId) then
-    return -- or it is of one that was left
-  end
-  session.model, session.mode = params.model or session.model, params.mode or session.mode
-  -- What waits for the person, why a turn failed, and what is queued are shown as such.
-  local told_anyway = params.state == 'waiting'
-    or params.state == 'no_model' and session.state ~= 'idle'
-    or (params.queued or 0) > 0
-  if params.message and not told_anyway then
-    session.chat:notice(params.message)
-  end
-  status.changed(session)
 end
 
 return M

@@ -52,12 +52,15 @@ end
 --- The winbar of a chat window (evaluated by Neovim while it draws).
 ---@return string
 function M.winbar()
-  local session = require('tandem.session').at(api.nvim_get_current_buf())
+  local session = require('tandem.chats').at(api.nvim_get_current_buf())
   if not session then
     return ''
   end
   local highlight = ({ idle = 'TandemIdle', running = 'TandemRunning', waiting = 'TandemPending' })[session.state]
   local title = vim.fs.basename(session.root):gsub('%%', '%%%%')
+  local chats = require('tandem.chats')
+  local count = #chats.of_root(session.root)
+  title = count > 1 and ('%s %d/%d'):format(title, chats.number(session), count) or title
   local state = M.describe(session):gsub('%%', '%%%%')
   return ('%%#TandemTitle# tandem%%* %s%%=%%#%s#%s%%* '):format(title, highlight, state)
 end

@@ -14,6 +14,7 @@ local looks = api.nvim_create_namespace('tandem.looks')
 ---@field mark integer extmark at its first row
 ---@field gap integer empty rows before its content: 0 or 1
 ---@field next? tandem.Block
+---@field prev? tandem.Block
 ---@field span? { namespace: integer, id: integer } extmark over a content that folds or is highlighted
 ---@field highlight? string highlight group of the whole content
 
@@ -129,7 +130,7 @@ end
 function Transcript:add(lines, options)
   options = options or {}
   local gap = options.gap == false and 0 or 1
-  local block = { gap = gap, next = self.input, highlight = options.highlight } ---@type tandem.Block
+  local block = { gap = gap, prev = self.last, next = self.input, highlight = options.highlight } ---@type tandem.Block
   self:write(function()
     local row = self:start(self.input)
     local rows = block.gap == 1 and { '', '' } or { '' }
@@ -141,6 +142,18 @@ function Transcript:add(lines, options)
     self:put(block, lines)
   end)
   return block
+end
+
+--- Removes a block and all that follow it, but for the input.
+---@param block tandem.Block
+function Transcript:cut(block)
+  self:write(function()
+    local first, last = self:start(block), self:start(self.input)
+    api.nvim_buf_clear_namespace(self.buf, -1, first, last)
+    api.nvim_buf_set_lines(self.buf, first, last, true, {})
+    self.last = block.prev
+    self.last.next = self.input
+  end)
 end
 
 ---@param block tandem.Block

@@ -19,6 +19,7 @@ M.highlights = {
   TandemAdd = 'Added',
   TandemDelete = 'Removed',
   TandemDim = 'Comment',
+  TandemCut = 'Comment',
   TandemNotice = 'DiagnosticInfo',
   TandemQuestion = 'DiagnosticWarn',
   TandemKey = 'Visual',
@@ -40,7 +41,7 @@ end
 --- The session whose chat is in the current buffer.
 ---@return tandem.Session
 local function session()
-  return require('tandem.session').get(vim.b.tandem_root)
+  return require('tandem.chats').current()
 end
 
 ---@return boolean
@@ -97,6 +98,16 @@ local function set_keys(buf)
   map('n', 'ga', tandem.allow, 'allow')
   map('n', 'gA', tandem.allow_always, 'allow always')
   map('n', 'gr', tandem.reject, 'reject')
+  map('n', '<C-p>', function()
+    session().chat:recall(-1)
+  end, 'an earlier question into the input')
+  map('n', '<C-n>', function()
+    session().chat:recall(1)
+  end, 'a later question into the input')
+  map('n', 'gb', tandem.back, 'go back to before the question, and edit it')
+  map('n', 'gB', tandem.regenerate, 'go back to before the question, and ask it again')
+  map('n', ']c', tandem.next_chat, 'next chat')
+  map('n', '[c', tandem.prev_chat, 'previous chat')
   map('n', 'q', M.close, 'close the chat')
   map('n', ']]', [[<Cmd>call search('^## ', 'W')<CR>]], 'next message')
   map('n', '[[', [[<Cmd>call search('^## ', 'bW')<CR>]], 'previous message')
@@ -132,13 +143,26 @@ local function guard_transcript(buf)
   })
 end
 
+--- A name that no buffer has: of the folder, else of its path, with a number where there are several chats.
+---@param root string
+---@return string
+local function free_name(root)
+  local folder, path = vim.fs.basename(root), vim.fn.fnamemodify(root, ':~')
+  local number = #require('tandem.chats').of_root(root)
+  local name = ('tandem %s%s'):format(folder, number > 1 and ' ' .. number or '')
+  while vim.fn.bufexists(name) == 1 do
+    name = ('tandem %s%s'):format(path, number > 1 and ' ' .. number or '')
+    number = number + 1
+  end
+  return name
+end
+
 ---@param root string
 ---@return integer buf
 function M.create_buffer(root)
   M.define_highlights()
   local buf = api.nvim_create_buf(false, true)
-  local name = 'tandem ' .. vim.fs.basename(root)
-  api.nvim_buf_set_name(buf, vim.fn.bufexists(name) == 1 and 'tandem ' .. vim.fn.fnamemodify(root, ':~') or name)
+  api.nvim_buf_set_name(buf, free_name(root))
   vim.b[buf].tandem_root = root
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].modeline = false
@@ -225,6 +249,30 @@ function M.find(buf)
   end)
 end
 
+--- The window that shows another chat of the same workspace.
+---@param buf integer
+---@return integer?
+function M.find_other(buf)
+  return vim.iter(api.nvim_tabpage_list_wins(0)):find(function(win)
+    local shown = api.nvim_win_get_buf(win)
+    return shown ~= buf and vim.b[shown].tandem_root == vim.b[buf].tandem_root and vim.bo[shown].filetype == 'tandem'
+  end)
+end
+
+--- Puts a chat into a window, with the options that it wants.
+---@param win integer
+---@param buf integer
+local function put(win, buf)
+  vim.wo[win].winfixbuf = false
+  api.nvim_win_set_buf(win, buf)
+  for option, value in pairs(window_options) do
+    vim.wo[win][0][option] = value
+  end
+  vim.wo[win][0][is_beside() and 'winfixwidth' or 'winfixheight'] = true
+  vim.wo[win].winfixbuf = true -- what is opened from here is opened beside it
+  api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), 0 })
+end
+
 --- A window where the settings want it; the cursor stays.
 ---@param buf integer
 ---@return integer win
@@ -249,13 +297,8 @@ function M.open(buf, focus)
   if not win and vim.fn.getcmdwintype() ~= '' then
     return -- no window can be opened from the command-line window
   elseif not win then
-    win = open_window(buf)
-    for option, value in pairs(window_options) do
-      vim.wo[win][0][option] = value
-    end
-    vim.wo[win][0][is_beside() and 'winfixwidth' or 'winfixheight'] = true
-    vim.wo[win].winfixbuf = true -- what is opened from here is opened beside it
-    api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), 0 })
+    win = M.find_other(buf) or open_window(buf)
+    put(win, buf)
   end
   if focus then
     api.nvim_set_current_win(win)

@@ -1,0 +1,181 @@
+-- Several chats of one workspace, going back to a question, and the history of questions.
+local M = {}
+
+local api = vim.api
+
+---@param t table the harness
+---@param model table
+---@param setup { project: fun(name: string): integer, string, wait_idle: fun(), sent_text: fun(request: table): string }
+function M.test(t, model, setup)
+  local chats = require('tandem.chats')
+
+  local function text(session)
+    return table.concat(api.nvim_buf_get_lines(session.chat.buf, 0, -1, false), '\n')
+  end
+
+  --- Writes into the input of the chat that is shown, and sends it with a key.
+  local function send(words)
+    chats.current().chat:transcript():set_input(words)
+    chats.current().chat:submit()
+    setup.wait_idle()
+  end
+
+  --- Presses keys in the chat.
+  local function press(keys)
+    vim.cmd.normal(vim.keycode(keys))
+  end
+
+  t.test('two chats of a workspace work side by side in one window', function()
+    local _, folder = setup.project('chats')
+    model:script({ { text = 'It begins' }, { gate = 'first' }, { text = ' and ends.' } }, { { text = 'Second.' } })
+    vim.cmd('Tandem chat')
+    local first = chats.current()
+    first.chat:transcript():set_input('One')
+    first.chat:submit()
+    model:state('gate:first')
+    local windows = #api.nvim_list_wins()
+    vim.cmd('Tandem new')
+    local second = chats.current()
+    t.equal(second ~= first, true)
+    t.equal(api.nvim_get_current_buf(), second.chat.buf)
+    send('Two')
+    t.contains(text(second), 'Second.')
+    t.equal(text(second):find('It begins', 1, true), nil)
+    t.equal(#api.nvim_list_wins(), windows, 'they share a window')
+    t.contains(require('tandem.status').winbar(), 'chats 2/2')
+    press(']c')
+    t.equal(chats.current(), first)
+    t.equal(first.state, 'running')
+    model:open('first')
+    setup.wait_idle()
+    t.contains(text(first), 'It begins and ends.')
+    t.equal(#chats.of_root(folder), 2)
+
+    local offered
+    local select = vim.ui.select
+    vim.ui.select = function(items, options, choose)
+      offered = vim.tbl_map(options.format_item, items)
+      choose(items[2])
+    end
+    vim.cmd('Tandem chats')
+    vim.ui.select = select
+    t.contains(offered[1], '1  One  ready')
+    t.equal(chats.current(), second)
+    vim.cmd('Tandem close')
+    t.equal({ #chats.of_root(folder), chats.current() == first }, { 1, true })
+    t.equal(api.nvim_get_current_buf(), first.chat.buf)
+  end)
+
+  t.test('a request of a chat that is not shown takes no window, and is answered from anywhere', function()
+    local _, folder = setup.project('hidden')
+    local write = { id = 'w', name = 'write_file', arguments = { path = 'new.rs', content = 'new' } }
+    model:script({ { gate = 'ask' }, { call = write } }, { { text = 'Written.' } })
+    vim.cmd('Tandem chat')
+    local first = chats.current()
+    first.chat:transcript():set_input('Write it')
+    first.chat:submit()
+    model:state('gate:ask')
+    vim.cmd('Tandem new')
+    local shown = api.nvim_get_current_buf()
+    model:open('ask')
+    t.wait('the request', function()
+      return require('tandem.permission').pending()
+    end)
+    t.equal(api.nvim_get_current_buf(), shown)
+    t.equal(vim.fn.win_findbuf(first.chat.buf), {})
+    vim.cmd('Tandem allow')
+    t.wait('the end of the turn', function()
+      return first.state == 'idle'
+    end)
+    t.equal(vim.fn.filereadable(folder .. '/new.rs'), 1)
+    vim.cmd('Tandem close')
+  end)
+
+  t.test('files and conversation go back to before a question, which is edited and sent again', function()
+    local buf = setup.project('back')
+    local function edit(id, old, new)
+      return { call = { id = id, name = 'edit_file', arguments = { path = 'main.rs', edits = { { old_text = old, new_text = new } } } } }
+    end
+    model:script(
+      { edit('c1', 'hello', 'bonjour') },
+      { { text = 'French.' } },
+      { edit('c2', 'bonjour', 'hola') },
+      { { text = 'Spanish.' } },
+      { { text = 'Italian, then.' } },
+      { { text = 'Again.' } }
+    )
+    vim.cmd('Tandem mode edit')
+    t.wait('the mode', function()
+      return chats.current().mode == 'edit'
+    end)
+    vim.cmd('Tandem chat')
+    send('Greet in French')
+    send('Greet in Spanish')
+    local session = chats.current()
+    local function line(number)
+      return api.nvim_buf_get_lines(buf, number - 1, number, false)[1]
+    end
+    t.contains(line(2), 'hola')
+    vim.fn.search('Greet in Spanish')
+    press('gb')
+    t.wait('the file as it was', function()
+      return line(2):find('bonjour', 1, true)
+    end)
+    t.wait('the question in the input', function()
+      return session.chat:written() == 'Greet in Spanish'
+    end)
+    t.contains(text(session), 'Spanish.', 'it is shown until the conversation goes on')
+    vim.cmd('Tandem undo')
+    t.wait('the file as it was before', function()
+      return line(2):find('hola', 1, true)
+    end)
+    t.wait('the conversation as it was', function()
+      return not session.chat.cut
+    end)
+
+    vim.cmd('Tandem back')
+    t.wait('the file as it was', function()
+      return line(2):find('bonjour', 1, true)
+    end)
+    send('Greet in Italian')
+    t.equal(text(session):find('Spanish.', 1, true), nil)
+    t.contains(text(session), 'French.\n\n## You\nGreet in Italian\n\n## tandem\n\nItalian, then.')
+    local requests = model:state().requests
+    t.equal(setup.sent_text(requests[5]):find('Spanish', 1, true), nil, 'the model knows nothing of it')
+
+    press('gB')
+    t.wait('the answer', function()
+      return text(session):find('Again.', 1, true)
+    end)
+    setup.wait_idle()
+    t.equal(select(2, text(session):gsub('Greet in Italian', '')), 1)
+    t.equal(text(session):find('Italian, then.', 1, true), nil)
+  end)
+
+  t.test('earlier questions come into the input, and what was written comes again', function()
+    setup.project('history')
+    model:script({ { text = 'a' } }, { { text = 'b' } })
+    vim.cmd('Tandem chat')
+    send('First question')
+    send('Second\nquestion')
+    local chat = chats.current().chat
+    chat:transcript():set_input('half a')
+    api.nvim_win_set_cursor(0, { api.nvim_buf_line_count(0), 0 })
+    press('<C-p>')
+    t.equal(chat:written(), 'Second\nquestion')
+    press('<C-p>')
+    t.equal(chat:written(), 'First question')
+    press('<C-p>')
+    t.equal(chat:written(), 'First question')
+    press('<C-n><C-n>')
+    t.equal(chat:written(), 'half a')
+    chat:transcript():set_input('')
+    vim.cmd('Tandem new')
+    press('<C-p>')
+    t.equal(chats.current().chat:written(), 'Second\nquestion', 'the chats of a workspace share it')
+    chats.current().chat:transcript():set_input('')
+    vim.cmd('Tandem close')
+  end)
+end
+
+return M
