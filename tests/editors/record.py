@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Records Neovim working with tandem: a real editor, the real server, a scripted model; OUT.webp is what the README shows.
+"""Records Neovim working with tandem for the README: a real editor, the real server, a scripted model.
 
-    cargo build && NVIM=/path/to/nvim tests/editors/record.py OUT.webp
+    cargo build && NVIM=/path/to/nvim tests/editors/record.py docs/media/session.webp
 
 Needs tmux, chromium, imagemagick and webp from the distribution.
 """
@@ -21,7 +21,8 @@ from helix_driver import TANDEM, Model, model_environment
 from terminal import Terminal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COLUMNS, ROWS = 112, 30
+COLUMNS, ROWS = 126, 28
+MODEL = "qwen3"
 FRAME_SECONDS = 0.12
 LAST_FRAME_MS = 3000
 QUALITY = 60
@@ -64,7 +65,7 @@ def script():
 
 
 class Recorder:
-    """Takes the screen at a steady pace, in the background; equal frames become one that lasts longer."""
+    """Captures the screen at a steady pace in the background; equal frames become one that lasts longer."""
 
     def __init__(self, terminal):
         self.terminal, self.frames, self.running = terminal, [], True
@@ -89,7 +90,7 @@ class Recorder:
 
 
 def play(terminal, recorder):
-    """What the person does. Pauses are part of the film; everything else waits for the screen."""
+    """What the person does. Pauses are for the viewer; everything else waits for the screen."""
     terminal.shows("fn port")
     with recorder:
         for key in ":Tandem ask make port() fall back to 8080":
@@ -121,7 +122,7 @@ def page(screen):
 
 
 def draw(frames, folder):
-    """One PNG a frame: many frames are one long page, which is cut."""
+    """One PNG per frame: many frames are drawn as one long page, which is then cut."""
     pages = [page(screen) for screen, _ in frames]
     width, height = pages[0][1:]
     style = re.search(r"<style>.*?</style>", pages[0][0], re.S).group()
@@ -158,7 +159,8 @@ def main(out):
         (home / "project" / "src" / "main.rs").write_text(SOURCE)
         (home / "init.lua").write_text(INIT.format(plugin=ROOT / "editors" / "neovim", tandem=TANDEM))
         model.script(*script())
-        environment = {**os.environ, **model_environment(model), "HOME": folder, "XDG_CACHE_HOME": folder + "/cache"}
+        environment = {**os.environ, **model_environment(model), "TANDEM_MODEL": MODEL, "HOME": folder}
+        environment["XDG_CACHE_HOME"] = folder + "/cache"
         command = [nvim, "-u", str(home / "init.lua"), "src/main.rs"]
         with Terminal(command, str(home / "project"), environment, COLUMNS, ROWS) as terminal:
             recorder = Recorder(terminal)
