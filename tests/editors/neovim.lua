@@ -616,6 +616,8 @@ dofile(here .. '/neovim_chats.lua').test(t, model, {
   sent_text = models.sent_text,
 })
 
+dofile(here .. '/neovim_language.lua').test(t, { project = project })
+
 dofile(here .. '/neovim_edit.lua').test(t, model, {
   project = project,
   wait_idle = wait_idle,

@@ -78,7 +78,11 @@ local function capabilities()
       tandem = {
         fs = { readTextFile = false, writeTextFile = false },
         terminal = false,
-        _meta = { ['tandem.diagnostics'] = true, ['tandem.save'] = true },
+        _meta = {
+          ['tandem.diagnostics'] = true,
+          ['tandem.save'] = true,
+          ['tandem.language'] = require('tandem.language').operations(),
+        },
       },
     },
   })
@@ -109,6 +113,10 @@ local handlers = {
   ['_tandem/diagnostics'] = function(_, params, context)
     local client = assert(vim.lsp.get_client_by_id(context.client_id))
     return require('tandem.diagnostics').answer(params, client.offset_encoding)
+  end,
+  ['_tandem/language'] = function(_, params, context)
+    local client = assert(vim.lsp.get_client_by_id(context.client_id))
+    return require('tandem.language').answer(params, client.offset_encoding)
   end,
   ['_tandem/save'] = function(_, params)
     for _, uri in ipairs(params.uris) do

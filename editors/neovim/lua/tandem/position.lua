@@ -14,6 +14,25 @@ function M.units(text, encoding)
   return vim.fn.strutf16len(text, true)
 end
 
+--- A column in the units of another encoding.
+---@param line string
+---@param column integer
+---@param from string
+---@param to string
+---@return integer
+function M.converted(line, column, from, to)
+  local low, high = 0, vim.fn.strchars(line)
+  while low < high do -- the first character that ends at the column or behind it
+    local middle = math.floor((low + high) / 2)
+    if M.units(vim.fn.strcharpart(line, 0, middle), from) < column then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return M.units(vim.fn.strcharpart(line, 0, low), to)
+end
+
 --- Zero-based, the end exclusive.
 ---@param line integer
 ---@param character integer
