@@ -152,6 +152,38 @@ function M.test(t, model, setup)
     t.equal(text(session):find('Italian, then.', 1, true), nil)
   end)
 
+  t.test('the image in the clipboard goes along with the question', function()
+    local _, folder = setup.project('image')
+    local tools, path = folder .. '/tools', vim.env.PATH
+    vim.fn.mkdir(tools)
+    -- A clipboard without an image, then one with a small PNG.
+    local function clipboard(command)
+      vim.fn.writefile({ '#!/bin/sh', command }, tools .. '/wl-paste')
+      vim.fn.setfperm(tools .. '/wl-paste', 'rwx------')
+    end
+    vim.env.PATH = tools .. ':' .. path
+    local told, notify = nil, vim.notify
+    vim.notify = function(message)
+      told = message
+    end
+    vim.cmd('Tandem chat')
+    clipboard('exit 1')
+    press('gp')
+    t.contains(told, 'no image in the clipboard (wl-paste')
+    vim.notify = notify
+    clipboard([[printf '\211PNG\r\n\032\n-pixels-']])
+    model:script({ { text = 'A picture.' } })
+    chats.current().chat:transcript():set_input('What is')
+    press('gp')
+    vim.env.PATH = path
+    t.contains(chats.current().chat:written(), 'What is\n\n![image](')
+    send(chats.current().chat:written())
+    local sent = vim.json.encode(model:state().requests[1].messages)
+    t.contains(sent, 'What is')
+    t.contains(sent, '[image 1]')
+    t.contains((sent:gsub('\\/', '/')), 'data:image/png;base64,' .. vim.base64.encode('\137PNG\r\n\26\n-pixels-'))
+  end)
+
   t.test('earlier questions come into the input, and what was written comes again', function()
     setup.project('history')
     model:script({ { text = 'a' } }, { { text = 'b' } })

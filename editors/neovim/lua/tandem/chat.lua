@@ -499,6 +499,15 @@ function Chat:recall(step)
   end
 end
 
+--- Puts the image in the clipboard behind what is written in the input.
+function Chat:paste_image()
+  local image, problem = require('tandem.image').paste()
+  if not image then
+    return require('tandem.say')(problem, vim.log.levels.WARN)
+  end
+  self:give_back(image)
+end
+
 --- Puts a text behind what is written in the input; a selection becomes a mention.
 ---@param text string
 ---@param selection? tandem.Selection

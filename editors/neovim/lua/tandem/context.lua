@@ -117,7 +117,8 @@ end
 ---@param chosen? tandem.Selection
 ---@return tandem.ContentBlock[]
 function M.blocks(text, chosen)
-  local blocks = { { type = 'text', text = text } } ---@type tandem.ContentBlock[]
+  local words, images = require('tandem.image').split(text)
+  local blocks = { { type = 'text', text = words } } ---@type tandem.ContentBlock[]
   if chosen and not chosen.text then
     blocks[2] = { type = 'resource_link', uri = chosen.uri, name = chosen.name }
   elseif chosen then
@@ -130,7 +131,7 @@ function M.blocks(text, chosen)
       },
     }
   end
-  return blocks
+  return vim.list_extend(blocks, images)
 end
 
 return M

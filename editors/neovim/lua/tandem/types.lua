@@ -9,6 +9,8 @@
 ---@field resource? { uri: string, mimeType: string, text: string }
 ---@field uri? string
 ---@field name? string
+---@field mimeType? string
+---@field data? string base64
 
 ---@class tandem.ToolContent
 ---@field type 'diff'|'content'|string
