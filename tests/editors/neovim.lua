@@ -15,17 +15,10 @@ local model = models.start(here .. '/model_server.py')
 
 local home = vim.fn.tempname()
 vim.fn.mkdir(home, 'p')
-local environment = {
-  HOME = home,
+local environment = vim.tbl_extend('error', model:environment(home), {
   XDG_CONFIG_HOME = home .. '/config',
   XDG_STATE_HOME = home .. '/nvim-state',
-  TANDEM_CONFIG = home .. '/none.toml',
-  TANDEM_STATE_DIR = home .. '/state',
-  TANDEM_MODEL = 'test',
-  TANDEM_BASE_URL = model:base_url(),
-  TANDEM_API_KEY = 'sk-test-000000000000',
-  TANDEM_API = 'chat',
-}
+})
 for name, value in pairs(environment) do
   vim.env[name] = value
 end
@@ -616,7 +609,7 @@ dofile(here .. '/neovim_chats.lua').test(t, model, {
   sent_text = models.sent_text,
 })
 
-dofile(here .. '/neovim_language.lua').test(t, { project = project })
+dofile(here .. '/neovim_language.lua').test(t, { here = here, project = project })
 
 dofile(here .. '/neovim_edit.lua').test(t, model, {
   project = project,
@@ -628,6 +621,7 @@ dofile(here .. '/neovim_edit.lua').test(t, model, {
 })
 
 dofile(here .. '/neovim_review.lua').test(t, model, {
+  here = here,
   project = project,
   wait_idle = wait_idle,
   notified = notified,

@@ -25,16 +25,7 @@ local screen = screens.start({
   cwd = folder,
   columns = 160,
   rows = 48,
-  env = {
-    HOME = home,
-    TANDEM_CONFIG = home .. '/none.toml',
-    TANDEM_STATE_DIR = home .. '/state',
-    TANDEM_MODEL = 'test',
-    TANDEM_BASE_URL = model:base_url(),
-    TANDEM_API_KEY = 'sk-test-000000000000',
-    TANDEM_API = 'chat',
-    VIMRUNTIME = vim.env.VIMRUNTIME,
-  },
+  env = vim.tbl_extend('error', model:environment(home), { VIMRUNTIME = vim.env.VIMRUNTIME }),
 })
 
 --- What an answer looks like: prose with inline marks, a list, a table, code.

@@ -65,6 +65,21 @@ function Model:call(method, path, body)
   return vim.json.decode(payload)
 end
 
+--- The environment in which tandem uses this model, and nothing of the user's.
+---@param home string
+---@return table<string, string>
+function Model:environment(home)
+  return {
+    HOME = home,
+    TANDEM_CONFIG = home .. '/none.toml',
+    TANDEM_STATE_DIR = home .. '/state',
+    TANDEM_MODEL = 'test',
+    TANDEM_BASE_URL = self:base_url(),
+    TANDEM_API_KEY = 'sk-test-000000000000',
+    TANDEM_API = 'chat',
+  }
+end
+
 --- Forgets what was before and sets the replies to come.
 ---@param ... table a list of steps for each reply
 function Model:script(...)

@@ -11,48 +11,36 @@ local function two_edits()
   return { call = { id = 'c1', name = 'edit_file', arguments = { path = 'main.rs', edits = edits } } }
 end
 
---- A language server that finds a problem in every line with "bad": in this process.
+--- A language server that finds a problem in every line with "bad".
+---@param here string the folder of the tests
 ---@return function cmd, fun(): integer looked how many times
-local function bad_word_server()
+local function bad_word_server(here)
   local looked = 0
-  local function cmd(dispatchers)
-    local closing = false
-    local function look(uri, text)
-      local diagnostics = {}
-      for row, line in ipairs(vim.split(text, '\n')) do
-        if line:find('bad', 1, true) then
-          local at = { line = row - 1, character = 0 }
-          table.insert(diagnostics, { range = { start = at, ['end'] = at }, severity = 1, message = 'a bad word: ' .. line })
-        end
+  local function look(uri, text, dispatchers)
+    local diagnostics = {}
+    for row, line in ipairs(vim.split(text, '\n')) do
+      if line:find('bad', 1, true) then
+        local at = { line = row - 1, character = 0 }
+        table.insert(diagnostics, { range = { start = at, ['end'] = at }, severity = 1, message = 'a bad word: ' .. line })
       end
-      looked = looked + 1
-      dispatchers.notification('textDocument/publishDiagnostics', { uri = uri, diagnostics = diagnostics })
     end
-    return {
-      request = function(method, _, callback)
-        callback(nil, method == 'initialize' and { capabilities = { textDocumentSync = 1 } } or nil)
-        return true, 1
-      end,
-      notify = function(method, params)
-        if method == 'textDocument/didOpen' then
-          vim.schedule(function()
-            look(params.textDocument.uri, params.textDocument.text)
-          end)
-        elseif method == 'textDocument/didChange' then
-          vim.schedule(function()
-            look(params.textDocument.uri, params.contentChanges[1].text)
-          end)
-        end
-        return true
-      end,
-      is_closing = function()
-        return closing
-      end,
-      terminate = function()
-        closing = true
-      end,
-    }
+    looked = looked + 1
+    dispatchers.notification('textDocument/publishDiagnostics', { uri = uri, diagnostics = diagnostics })
   end
+  local cmd = dofile(here .. '/neovim_server.lua').cmd({
+    request = function(method)
+      return method == 'initialize' and { capabilities = { textDocumentSync = 1 } } or nil
+    end,
+    notify = function(method, params, dispatchers)
+      local text = method == 'textDocument/didOpen' and params.textDocument.text
+        or method == 'textDocument/didChange' and params.contentChanges[1].text
+      if text then
+        vim.schedule(function()
+          look(params.textDocument.uri, text, dispatchers)
+        end)
+      end
+    end,
+  })
   return cmd, function()
     return looked
   end
@@ -70,15 +58,19 @@ function M.test(t, model, use)
     return api.nvim_buf_get_lines(0, 0, -1, false)
   end
 
+  local function in_edit_mode()
+    vim.cmd('Tandem mode edit')
+    t.wait('the mode', function()
+      return session().mode == 'edit'
+    end)
+  end
+
   --- A project in which one turn changed two places of the open file.
   local function changed(name, reply)
     local buf, folder = use.project('review-' .. name)
     api.nvim_buf_set_lines(buf, 0, -1, false, before)
     vim.cmd('silent write')
-    vim.cmd('Tandem mode edit')
-    t.wait('the mode', function()
-      return session().mode == 'edit'
-    end)
+    in_edit_mode()
     model:script({ reply or two_edits() }, { { text = 'Changed.' } })
     vim.cmd('Tandem ask Change it')
     use.wait_idle()
@@ -170,10 +162,7 @@ function M.test(t, model, use)
     local buf = use.project('review-soon')
     api.nvim_buf_set_lines(buf, 0, -1, false, before)
     vim.cmd('silent write')
-    vim.cmd('Tandem mode edit')
-    t.wait('the mode', function()
-      return session().mode == 'edit'
-    end)
+    in_edit_mode()
     model:script({ two_edits() }, { { text = 'Changed.' } })
     local at_once = api.nvim_create_autocmd('User', {
       pattern = 'TandemTurnEnd',
@@ -244,10 +233,7 @@ function M.test(t, model, use)
     local _, folder = use.project('review-undo')
     api.nvim_buf_set_lines(0, 0, -1, false, before)
     vim.cmd('silent write')
-    vim.cmd('Tandem mode edit')
-    t.wait('the mode', function()
-      return session().mode == 'edit'
-    end)
+    in_edit_mode()
     model:script(calls, { { text = 'Changed.' } })
     vim.cmd('Tandem ask Change it')
     use.wait_idle()
@@ -292,7 +278,7 @@ function M.test(t, model, use)
   end)
 
   t.test('the model is told of the problems its edit brought, and can ask for all', function()
-    local cmd, looked = bad_word_server()
+    local cmd, looked = bad_word_server(use.here)
     local _, folder = use.project('review-problems')
     api.nvim_buf_set_lines(0, 0, -1, false, { 'bad from the start', 'good' })
     vim.cmd('silent write')
@@ -300,10 +286,7 @@ function M.test(t, model, use)
     t.wait('the first look', function()
       return looked() > 0
     end)
-    vim.cmd('Tandem mode edit')
-    t.wait('the mode', function()
-      return session().mode == 'edit'
-    end)
+    in_edit_mode()
     local edit = { path = 'main.rs', edits = { { old_text = 'good', new_text = 'good 😀\nbadly' } } }
     model:script(
       { { call = { id = 'c1', name = 'edit_file', arguments = edit } } },
