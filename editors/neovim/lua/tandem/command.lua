@@ -52,6 +52,13 @@ local subcommands = {
       require('tandem').edit(rest, selection)
     end,
   },
+  comment = {
+    range = true,
+    argument = true,
+    run = function(rest, selection)
+      require('tandem').comment(rest, selection)
+    end,
+  },
   mode = {
     argument = true,
     complete = function()
@@ -121,7 +128,7 @@ for _, name in ipairs({ 'model', 'effort' }) do
 end
 
 local plain =
-  { 'chat', 'stop', 'allow', 'new', 'chats', 'close', 'back', 'regenerate', 'sessions', 'log', 'undo', 'redo', 'review' }
+  { 'chat', 'stop', 'allow', 'new', 'chats', 'close', 'comments', 'back', 'regenerate', 'sessions', 'log', 'undo', 'redo', 'review' }
 for _, name in ipairs(plain) do
   subcommands[name] = {
     run = function()

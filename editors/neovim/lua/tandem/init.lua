@@ -106,6 +106,24 @@ function M.tests(selection)
   session():prompt('Write tests for this code, in the style of the tests that are there, and run them.', selection)
 end
 
+--- Adds a comment to the selection or the line, to be sent with others.
+---@param text? string asked for when absent
+---@param selection? tandem.Selection default: the visual selection, else the line of the cursor
+function M.comment(text, selection)
+  local root, bufnr = session().root, vim.api.nvim_get_current_buf()
+  selection = selection or visual()
+  local row = vim.api.nvim_win_get_cursor(0)[1]
+  with_text(text, 'Comment: ', function(words)
+    local first, last = selection and selection.first or row, selection and selection.last or row
+    require('tandem.comments').add(root, bufnr, first, last, words)
+  end)
+end
+
+--- Sends the comments that were collected, as one message.
+function M.comments()
+  require('tandem.comments').send(session())
+end
+
 --- Opens the chat of the current workspace and goes there; from there, closes it.
 function M.chat()
   local current = session()

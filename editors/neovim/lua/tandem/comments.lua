@@ -1,0 +1,84 @@
+--- Comments on lines, such as those a turn changed: collected beside the code, then sent as one message.
+--- Invariant: a comment stays until it was sent or its line was deleted.
+local context = require('tandem.context')
+local say = require('tandem.say')
+
+local api = vim.api
+local space = api.nvim_create_namespace('tandem.comments')
+local M = {}
+
+---@class tandem.Comment
+---@field bufnr integer
+---@field mark integer extmark over its lines
+---@field text string
+
+---@type table<string, tandem.Comment[]> by workspace root
+local by_root = {}
+
+--- Adds a comment, shown behind the last of its lines.
+---@param root string
+---@param bufnr integer
+---@param first integer 1-based
+---@param last integer 1-based
+---@param text string
+function M.add(root, bufnr, first, last, text)
+  local width = #(api.nvim_buf_get_lines(bufnr, last - 1, last, false)[1] or '')
+  local mark = api.nvim_buf_set_extmark(bufnr, space, first - 1, 0, {
+    end_row = last - 1,
+    end_col = width,
+    sign_text = '»',
+    sign_hl_group = 'TandemNotice',
+    virt_lines = { { { '» ' .. text:gsub('\n', ' '), 'TandemNotice' } } },
+    invalidate = true,
+  })
+  by_root[root] = by_root[root] or {}
+  table.insert(by_root[root], { bufnr = bufnr, mark = mark, text = text })
+end
+
+--- The lines that a comment is about, wherever they are by now.
+---@param comment tandem.Comment
+---@return tandem.Selection?
+local function selection(comment)
+  if not api.nvim_buf_is_loaded(comment.bufnr) then
+    return nil
+  end
+  local row, _, details = unpack(api.nvim_buf_get_extmark_by_id(comment.bufnr, space, comment.mark, { details = true }))
+  if not row or details.invalid then
+    return nil
+  end
+  return context.lines(comment.bufnr, row + 1, (details.end_row or row) + 1)
+end
+
+--- All comments of a workspace as one message.
+---@param comments tandem.Comment[]
+---@return string?
+local function message(comments)
+  local parts = {} ---@type string[]
+  for _, comment in ipairs(comments) do
+    local about = selection(comment)
+    if about then
+      local fence = ('`'):rep(math.max(3, 1 + #(about.text:match('`+') or '')))
+      parts[#parts + 1] = ('%s\n%s\n%s\n%s\n%s'):format(context.label(about), fence, about.text, fence, comment.text)
+    end
+  end
+  return #parts > 0 and 'Comments on the code:\n\n' .. table.concat(parts, '\n\n') or nil
+end
+
+--- Sends what was collected, and takes it out of the buffers.
+---@param session tandem.Session
+function M.send(session)
+  local comments = by_root[session.root] or {}
+  local text = message(comments)
+  if not text then
+    return say('No comments to send (:Tandem comment adds one)')
+  end
+  by_root[session.root] = nil
+  for _, comment in ipairs(comments) do
+    if api.nvim_buf_is_valid(comment.bufnr) then
+      api.nvim_buf_del_extmark(comment.bufnr, space, comment.mark)
+    end
+  end
+  session:prompt(text)
+end
+
+return M
