@@ -99,14 +99,14 @@ async function permitByRule({ questions }: Session): Promise<void> {
   const asked = questions.first("allow_always");
   const items = (asked?.options ?? []).map((option) => ({ label: option.name, option }));
   if (asked === undefined) {
-    void window.showInformationMessage("tandem: this is asked every time");
+    void window.showInformationMessage("tandem: this requires approval every time.");
     return;
   }
-  const picked = await window.showQuickPick(items, { title: "tandem: Permit by Rule" });
+  const picked = await window.showQuickPick(items, { title: "tandem: Always Allow" });
   const rule = await (picked &&
     window.showInputBox({
       title: `tandem: ${picked.option.name}`,
-      prompt: "What is allowed, such as `run_command(npm test *)`. A rule that is too wide allows only once.",
+      prompt: "The rule, such as `run_command(npm test *)`. A rule that is too broad allows only this call.",
       value: picked.option._meta?.tandem?.rule ?? "",
     }));
   if (picked !== undefined && rule !== undefined) {
@@ -166,7 +166,7 @@ async function sayNothingToPick(phase: Phase): Promise<void> {
 async function setApiKey(server: Server): Promise<void> {
   const key = await window.showInputBox({
     title: "tandem: Set API Key",
-    prompt: "Kept in the system's secret store. Empty removes it.",
+    prompt: "Stored in the system's secret store. Leave empty to remove it.",
     password: true,
     ignoreFocusOut: true,
   });

@@ -31,14 +31,14 @@ function decoded(path: string): string {
 export async function openLocation({ path, line }: Location): Promise<void> {
   const uri = inWorkspace(path);
   if (uri === undefined) {
-    void window.showWarningMessage(`tandem opens files of this workspace only: ${visible(path)}`);
+    void window.showWarningMessage(`tandem only opens files of this workspace: ${visible(path)}`);
     return;
   }
   const at = line === undefined ? undefined : new Position(Math.max(0, line - 1), 0);
   try {
     await window.showTextDocument(uri, { preserveFocus: true, preview: true, ...(at && { selection: new Range(at, at) }) });
   } catch {
-    void window.showWarningMessage(`Could not open ${visible(path)}: it is gone or is not text.`);
+    void window.showWarningMessage(`Could not open ${visible(path)}: it does not exist or is not text.`);
   }
 }
 

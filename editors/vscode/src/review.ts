@@ -170,7 +170,7 @@ function report({ message, left }: Reviewed): void {
     return;
   }
   const kept = left.map(({ path, lines, reason }) => `${basename(path)}${lines == null ? "" : `:${lines.start}`} (${reason})`);
-  void window.showInformationMessage(l10n.t("tandem: {0} Left as is: {1}", message ?? "", kept.join(", ")));
+  void window.showInformationMessage(l10n.t("tandem: {0} Not changed: {1}", message ?? "", kept.join(", ")));
 }
 
 function named({ turn, file, hunk }: Part): Pick<ReviewParams, "turn" | "path" | "hunk"> {

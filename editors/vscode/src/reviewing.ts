@@ -60,7 +60,7 @@ async function goTo(review: Review, step: 1 | -1): Promise<void> {
     () => undefined,
   );
   if (shown === undefined) {
-    void window.showWarningMessage(`${basename(target.path)} is not there any more.`);
+    void window.showWarningMessage(`${basename(target.path)} no longer exists.`);
     return;
   }
   const { start } = lines(shown.document, target.one);

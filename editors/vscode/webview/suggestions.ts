@@ -111,7 +111,7 @@ export class Suggestions {
     this.suggestions = suggestions;
     this.element.hidden = suggestions.length === 0;
     this.element.replaceChildren(...suggestions.map((one, index) => this.option(one, index)));
-    this.status.textContent = suggestions.length === 0 ? "" : t("{0} suggestions, Tab takes one", suggestions.length);
+    this.status.textContent = suggestions.length === 0 ? "" : t("{0} suggestions, Tab inserts one", suggestions.length);
     this.activate(0);
   }
 
