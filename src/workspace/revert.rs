@@ -77,7 +77,10 @@ pub fn revert(roots: &[Arc<Root>], changes: &ChangeSet, images: &Path, is_open: 
             if is_open(&change.path) && !is_folder(&change.after) { Err(Reason::Open) } else { revert.one(change) };
         match done {
             Ok(()) => reverted.done.files.push(change.reversed()),
-            Err(reason) => reverted.left.push(Left { path: change.path.clone(), reason }),
+            Err(reason) => {
+                reverted.done.files.extend(revert.mode(change));
+                reverted.left.push(Left { path: change.path.clone(), reason });
+            }
         }
     }
     reverted.done.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -112,6 +115,23 @@ impl Revert<'_> {
         self.replace(dir, relative, &now, &change.before)
     }
 
+    /// Only the permissions of a file with other bytes than the command left; gives what reverts that.
+    fn mode(&self, change: &EntryChange) -> Option<EntryChange> {
+        let (Entry::File { mode: before, .. }, Entry::File { mode: after, .. }) = (&change.before, &change.after)
+        else {
+            return None;
+        };
+        let (dir, relative) = self.place(&change.path).ok()?;
+        let now = look_at(dir, relative).ok()?;
+        let Entry::File { image, size, mode } = &now else { return None };
+        if before == after || mode != after {
+            return None;
+        }
+        set_mode(dir, relative, *before).ok()?;
+        let reverted = Entry::File { image: image.clone(), size: *size, mode: *before };
+        Some(EntryChange { path: change.path.clone(), before: now, after: reverted })
+    }
+
     /// All of it, when git has not moved since.
     fn git(&self, changes: &[EntryChange], reverted: &mut Reverted) {
         let is_as_left = |change: &EntryChange| {
@@ -136,6 +156,9 @@ impl Revert<'_> {
         match (now, before) {
             (_, Entry::Special) => return Err(Reason::Special),
             (Entry::Folder { .. }, Entry::Folder { mode }) => return set_mode(dir, path, *mode).map_err(failed),
+            (Entry::File { image, .. }, Entry::File { image: same, mode, .. }) if image == same => {
+                return set_mode(dir, path, *mode).map_err(failed);
+            }
             (Entry::Folder { .. }, _) => dir.remove_dir(path).map_err(|error| match error.kind() {
                 io::ErrorKind::DirectoryNotEmpty => Reason::NotEmpty,
                 _ => failed(error),

@@ -386,3 +386,22 @@ async fn a_file_made_through_a_link_that_is_gone_is_removed() {
     assert_eq!(fixture.undo().await.unwrap().left, Vec::new());
     assert_eq!(fixture.tree(), before);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn permissions_are_undone_and_redone_also_where_the_text_is_merged() {
+    let mut fixture = Fixture::new();
+    fixture.write("a.txt", b"one\ntwo\n");
+    fixture
+        .command(1, |fixture| {
+            fixture.write("a.txt", b"ONE\ntwo\n");
+            set_mode(&fixture.path("a.txt"), 0o755);
+        })
+        .await;
+    fixture.write("a.txt", b"ONE\ntwo\nmine\n");
+    assert_eq!(fixture.undo().await.unwrap().left, Vec::new());
+    let seen = |fixture: &Fixture| fixture.tree().remove(&fixture.path("a.txt")).unwrap();
+    assert_eq!(seen(&fixture), (0o100_644, b"one\ntwo\nmine\n".to_vec()));
+    assert_eq!(fixture.redo().await.unwrap().left, Vec::new());
+    assert_eq!(seen(&fixture), (0o100_755, b"ONE\ntwo\nmine\n".to_vec()));
+}

@@ -178,9 +178,7 @@ impl<'a> Work<'a> {
             let path = change.command.as_ref().map_or(&change.path, |command| &command.change.path);
             match refused.get(path) {
                 None => {
-                    if !self.paths.contains(&change.path) {
-                        self.paths.push(change.path.clone());
-                    }
+                    self.changed(&change.path);
                     if let Some(earlier) = change.before_commands() {
                         failed.extend(self.undo_text(&earlier).await);
                     }
@@ -207,14 +205,18 @@ impl<'a> Work<'a> {
         undone.map_or(Ok(false), Err)
     }
 
+    fn changed(&mut self, path: &Path) {
+        if !self.paths.iter().any(|known| known == path) {
+            self.paths.push(path.to_owned());
+        }
+    }
+
     /// Undoes as much of a text as still stands; gives the path if the system refused.
     async fn undo_text(&mut self, change: &Change) -> Option<PathBuf> {
         match change.undo(self.workspace, &mut self.left).await {
             Ok(None) => None,
             Ok(Some(diff)) => {
-                if !self.paths.contains(&diff.path) {
-                    self.paths.push(diff.path.clone());
-                }
+                self.changed(&diff.path);
                 self.steps.push(Step::Text(diff));
                 None
             }
@@ -237,6 +239,9 @@ impl<'a> Work<'a> {
         let has_git = !changes.git.is_empty();
         let reverted = self.workspace.revert(changes, images).await;
         if !reverted.done.is_empty() {
+            for change in &reverted.done.files {
+                self.changed(&change.path);
+            }
             if has_git && reverted.done.files.is_empty() {
                 self.paths.extend(reverted.done.git.first().map(|change| change.path.clone()));
             }
@@ -283,7 +288,7 @@ impl<'a> Work<'a> {
                     let refused = self.revert(set).await;
                     for path in files {
                         match refused.get(&path) {
-                            None => self.paths.push(path),
+                            None => self.changed(&path),
                             Some(reason) => self.redo_refused(&path, reason, changes).await,
                         }
                     }
