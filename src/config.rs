@@ -12,6 +12,7 @@ mod commands;
 mod environment;
 pub mod keyring;
 mod layer;
+mod managed;
 mod mode;
 mod model;
 mod options;

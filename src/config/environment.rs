@@ -111,6 +111,8 @@ struct Inner {
     config: Option<PathBuf>,
     /// Our own folder for what is kept between runs.
     state: Option<PathBuf>,
+    /// The file of the administrator.
+    managed: Option<PathBuf>,
     /// This program.
     program: Option<PathBuf>,
 }
@@ -126,10 +128,11 @@ impl Environment {
         let platform = folders.as_ref().map(etcetera::BaseStrategy::config_dir);
         let config = platform.as_ref().map(|folder| folder.join("tandem"));
         let state = folders.map(|folders| folders.state_dir().unwrap_or_else(|| folders.data_dir()).join("tandem"));
-        Self(Arc::new(Inner { variables, platform, config, state, program: this_program() }))
+        let managed = Some(managed_file(&variables));
+        Self(Arc::new(Inner { variables, platform, config, state, managed, program: this_program() }))
     }
 
-    /// One that is made up: these variables, and the folders `config`, `state` and `platform` inside `home`.
+    /// One that is made up: these variables, and the folders `config`, `state`, `managed` and `platform` inside `home`.
     #[must_use]
     pub fn made_up(home: &Path, variables: &[(&str, &str)]) -> Self {
         let variables = variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
@@ -138,6 +141,7 @@ impl Environment {
             platform: Some(home.join("platform")),
             config: Some(home.join("config")),
             state: Some(home.join("state")),
+            managed: Some(home.join("managed/config.toml")),
             program: None,
         }))
     }
@@ -145,12 +149,13 @@ impl Environment {
     /// The same with `program` as this program.
     #[must_use]
     pub fn with_program(self, program: &Path) -> Self {
-        let Inner { variables, platform, config, state, .. } = &*self.0;
+        let Inner { variables, platform, config, state, managed, .. } = &*self.0;
         Self(Arc::new(Inner {
             variables: variables.clone(),
             platform: platform.clone(),
             config: config.clone(),
             state: state.clone(),
+            managed: managed.clone(),
             program: Some(program.to_owned()),
         }))
     }
@@ -215,6 +220,12 @@ impl Environment {
         }
     }
 
+    /// The administrator's file, whether it exists or not.
+    #[must_use]
+    pub fn managed_file(&self) -> Option<&Path> {
+        self.0.managed.as_deref()
+    }
+
     /// The platform's folder for configuration, where other programs keep theirs.
     #[must_use]
     pub fn config_home(&self) -> Option<&Path> {
@@ -240,6 +251,14 @@ pub(super) fn is_secret(name: &str) -> bool {
     let parts =
         ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "AUTHORIZATION", "COOKIE"];
     !is_place && (parts.iter().any(|part| name.contains(part)) || name.split('_').any(|word| word == "KEY"))
+}
+
+fn managed_file(variables: &HashMap<String, String>) -> PathBuf {
+    if cfg!(windows) {
+        let folder = variables.get("PROGRAMDATA").map_or("C:\\ProgramData", String::as_str);
+        return Path::new(folder).join("tandem\\config.toml");
+    }
+    PathBuf::from("/etc/tandem/config.toml")
 }
 
 /// This program, also after another version was put in its place.

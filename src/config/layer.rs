@@ -188,7 +188,7 @@ pub(super) fn overlay(base: &mut Value, top: &Value, path: &mut KeyPath, written
 }
 
 /// Removes what `path` leads to, or the last thing on the way that exists: something is always removed.
-fn remove(tree: &mut Value, path: &[String]) {
+pub(super) fn remove(tree: &mut Value, path: &[String]) {
     let Some((last, way)) = path.split_last() else {
         *tree = Value::Object(Map::new());
         return;

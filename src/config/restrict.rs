@@ -19,7 +19,7 @@ pub(super) fn restrict(layer: &mut Layer, below: &Value, problems: &mut Vec<Prob
 }
 
 /// The keys to judge: those of the top, and one level deeper where some may stay.
-fn written(tree: &Value) -> Vec<KeyPath> {
+pub(super) fn written(tree: &Value) -> Vec<KeyPath> {
     let keys =
         |node: &Value| -> Vec<String> { node.as_object().into_iter().flat_map(|map| map.keys().cloned()).collect() };
     keys(tree)
@@ -51,6 +51,6 @@ fn objection(tree: &Value, below: &Value, path: &[String]) -> Option<String> {
     }
 }
 
-fn mode(tree: &Value) -> Mode {
+pub(super) fn mode(tree: &Value) -> Mode {
     serde_json::from_value(tree["mode"].clone()).unwrap_or_default()
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::commands::{self, UserCommand};
 use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
+use super::managed;
 use super::model::{Choice, ModelSettings, NoModel, ProviderEntry};
 use super::options::{CommandLine, McpOptions, Mode, Options, Permissions, without_password};
 use super::problem::{Place, Problem};
@@ -43,6 +44,8 @@ pub struct Settings {
     pub model: Result<ModelSettings, NoModel>,
     /// The mode new sessions start in.
     pub mode: Mode,
+    /// The widest mode a session may be put in.
+    pub widest_mode: Mode,
     /// How far a turn and a session may go.
     pub limits: Limits,
     /// The permission rules of all sources.
@@ -145,7 +148,15 @@ impl Settings {
         {
             merged.lay(&layer.checked(&mut problems));
         }
-        Self::new(environment, merged, problems)
+        let managed = environment.managed_file().map(|file| managed::read(file, &merged.tree, &mut problems));
+        let managed = managed.unwrap_or_default();
+        merged.lay(&managed.layer);
+        let mut settings = Self::new(environment, merged, problems);
+        settings.widest_mode = managed.widest;
+        if managed.is_broken {
+            settings.permissions.allow.clear();
+        }
+        settings
     }
 
     /// What the process was started with.
@@ -172,6 +183,7 @@ impl Settings {
             mcp,
             model,
             mode: options.mode.unwrap_or_default(),
+            widest_mode: Mode::Auto,
             limits: limits(&options),
             permissions: options.permissions.clone(),
             state_dir: options.state_dir.clone().or_else(|| environment.state_folder().map(Path::to_owned)),

@@ -28,6 +28,14 @@ pub enum ChangeError {
     /// The model cannot be used.
     #[error("{0}")]
     Model(String),
+    /// The administrator allows no mode as wide.
+    #[error("mode `{}` is wider than `{}`, the widest your administrator allows", wanted.name(), widest.name())]
+    Mode {
+        /// The one that was wanted.
+        wanted: Mode,
+        /// The widest one.
+        widest: Mode,
+    },
     /// The session has ended.
     #[error("the session has ended; begin or load another one")]
     Ended,

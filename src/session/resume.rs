@@ -19,7 +19,7 @@ impl Actor {
             }
         };
         if self.keeps_mode {
-            self.mode = kept.mode.unwrap_or(self.mode);
+            self.mode = kept.mode.unwrap_or(self.mode).min(self.settings.widest_mode);
         } else if kept.mode.is_some_and(|mode| mode != self.mode) {
             self.journal.mode(self.mode);
         }

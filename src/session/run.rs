@@ -78,6 +78,9 @@ impl Actor {
 
     fn change(&mut self, change: Change) -> Result<(), ChangeError> {
         let (name, effort) = match change {
+            Change::Mode(wanted) if wanted > self.settings.widest_mode => {
+                return Err(ChangeError::Mode { wanted, widest: self.settings.widest_mode });
+            }
             Change::Mode(mode) => {
                 self.mode = mode;
                 self.journal.mode(mode);

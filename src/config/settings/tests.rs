@@ -1,5 +1,7 @@
 #![expect(clippy::disallowed_methods, reason = "the test makes its own files")]
 
+mod managed;
+
 use secrecy::ExposeSecret as _;
 use tempfile::TempDir;
 
