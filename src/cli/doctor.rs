@@ -1,5 +1,7 @@
 //! `tandem doctor`: finds what keeps tandem from working, and says what to do about it.
 
+mod paths;
+
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,11 +23,18 @@ pub(super) struct Args {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
+    /// Show what of tandem lies where, and check nothing
+    #[arg(long)]
+    paths: bool,
 }
 
 pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let workspaces: Vec<_> = std::env::current_dir().into_iter().collect();
     let settings = Settings::load(environment, &Sources { workspaces: &workspaces, ..Sources::default() });
+    if args.paths {
+        paths::show(&settings, args.json, &mut io::stdout())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut report = Report { json: args.json, findings: Vec::new() };
     report.add(Finding::good("tandem", format!("version {}", env!("CARGO_PKG_VERSION"))))?;
     for finding in configuration(&settings) {

@@ -6,6 +6,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "writes the configuration of editors, which is in no workspace")]
 
+mod extension;
 mod merge;
 mod plugin;
 
@@ -28,7 +29,7 @@ pub(super) struct Args {
     /// Add it to the editor's configuration files, or install the plugin, instead of printing it
     #[arg(long, requires = "editor")]
     write: bool,
-    /// Remove the plugin that `--write` installed
+    /// Remove the plugin or extension that `--write` installed
     #[arg(long, requires = "editor", conflicts_with = "write")]
     remove: bool,
 }
@@ -47,7 +48,7 @@ enum Editor {
 
 /// The programs of the editors, and what `tandem init` does for each.
 const PROGRAMS: [(Editor, &[&str], &str); 6] = [
-    (Editor::VsCode, &["code", "codium", "code-insiders"], "--editor vscode"),
+    (Editor::VsCode, &["code", "codium", "code-insiders", "code-server"], "--editor vscode --write"),
     (Editor::Neovim, &["nvim"], "--editor neovim --write"),
     (Editor::Helix, &["hx", "helix"], "--editor helix --write"),
     (Editor::Zed, &["zed", "zeditor"], "--editor zed"),
@@ -120,8 +121,11 @@ pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -
         None => list_editors(environment, out),
         Some(Editor::Neovim) if args.write => install_plugin(environment, out),
         Some(Editor::Neovim) if args.remove => remove_plugin(environment, out),
+        Some(Editor::VsCode) if args.write || args.remove => change_extension(args.write, environment, out),
         Some(_) if args.remove => {
-            bail!("only the Neovim plugin is installed by tandem; take the configuration out by hand")
+            bail!(
+                "tandem installs the Neovim plugin and the VS Code extension only; take the configuration out by hand"
+            )
         }
         Some(editor) => configure(editor, args.write, environment, out),
     }
@@ -129,15 +133,10 @@ pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -
 
 /// Says which editors are there and what to run for each.
 fn list_editors(environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
-    let folders: Vec<PathBuf> = std::env::split_paths(environment.get("PATH").unwrap_or_default()).collect();
-    let is_there = |program: &&str| {
-        let names = [format!("{program}{}", std::env::consts::EXE_SUFFIX), format!("{program}.cmd")];
-        folders.iter().any(|folder| names.iter().any(|name| folder.join(name).is_file()))
-    };
     let mut found = 0;
     for (editor, programs, arguments) in PROGRAMS {
         let name = editor.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-        if let Some(program) = programs.iter().find(|program| is_there(program)) {
+        if let Some((program, _)) = find(programs, environment) {
             writeln!(out, "{name} (`{program}`): tandem init {arguments}")?;
             found += 1;
         }
@@ -146,6 +145,40 @@ fn list_editors(environment: &Environment, out: &mut dyn Write) -> anyhow::Resul
         bail!("no editor found on PATH; name one: tandem init --editor vscode|neovim|helix|zed|jetbrains|emacs");
     }
     Ok(())
+}
+
+/// The first of these programs on the search path, and where it is.
+fn find(programs: &[&'static str], environment: &Environment) -> Option<(&'static str, PathBuf)> {
+    let folders: Vec<PathBuf> = std::env::split_paths(environment.get("PATH").unwrap_or_default()).collect();
+    let place = |program: &str| {
+        let names = [format!("{program}{}", std::env::consts::EXE_SUFFIX), format!("{program}.cmd")];
+        folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name))).find(|path| path.is_file())
+    };
+    programs.iter().find_map(|program| Some((*program, place(program)?)))
+}
+
+/// Installs the VS Code extension, or removes it.
+fn change_extension(installs: bool, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
+    let programs = PROGRAMS[0].1;
+    let (name, editor) = find(programs, environment).with_context(|| {
+        format!(
+            "none of {} is on PATH; in VS Code run \"Shell Command: Install 'code' command in PATH\"",
+            programs.join(", ")
+        )
+    })?;
+    if installs {
+        extension::install(&editor, extension::PACKAGE)?;
+        writeln!(out, "{name}: installed the extension ({}); restart the editor", env!("CARGO_PKG_VERSION"))?;
+    } else {
+        extension::remove(&editor)?;
+        writeln!(out, "{name}: removed the extension")?;
+    }
+    Ok(())
+}
+
+/// The folders and files that installing in editors has made.
+pub(super) fn places(environment: &Environment) -> Vec<(&'static str, PathBuf)> {
+    plugin::folder(environment).map(|folder| ("Neovim plugin", folder)).into_iter().collect()
 }
 
 fn install_plugin(environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {

@@ -259,6 +259,22 @@ fn doctor_probes_text_and_a_call() {
 }
 
 #[test]
+fn doctor_says_what_lies_where() {
+    let world = World::new(json!([]));
+    let output = finish(&mut world.command(&["doctor", "--paths", "--json"]));
+    let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    let places = report["paths"].as_array().unwrap();
+    let of =
+        |what: &str| places.iter().find(|place| place["what"] == what).unwrap_or_else(|| panic!("{what}: {report:#}"));
+    assert_eq!((output.code, &of("program")["exists"]), (Some(0), &json!(true)));
+    assert!(of("configuration")["path"].as_str().unwrap().ends_with("config.toml"));
+    assert_eq!(of("administrator's")["path"], "/etc/tandem/config.toml");
+    assert!(places.iter().all(|place| place["removal"].as_str().is_some_and(|removal| !removal.is_empty())));
+    let shown = finish(&mut world.command(&["doctor", "--paths"])).stdout;
+    assert!(shown.contains("state") && shown.contains(of("state")["path"].as_str().unwrap()), "{shown}");
+}
+
+#[test]
 fn doctor_names_a_refused_key_without_printing_it() {
     let unauthorized = json!([{ "status": 401, "body": { "error": { "message": "Incorrect API key provided" } } }]);
     let world = World::new(json!([unauthorized]));

@@ -34,6 +34,7 @@ mod mcp;
 mod network;
 mod owner;
 mod permission;
+mod places;
 mod plain;
 #[cfg(unix)]
 mod process;

@@ -77,9 +77,16 @@ fn a_broken_file_is_left_alone() {
 #[test]
 fn what_cannot_be_written_is_printed_and_refused_in_words() {
     let home = Home::new();
-    for editor in [Editor::VsCode, Editor::Zed, Editor::JetBrains, Editor::Emacs] {
+    for editor in [Editor::Zed, Editor::JetBrains, Editor::Emacs] {
         let (result, text) = home.init(editor, true);
         assert!(result.unwrap_err().to_string().starts_with("the rest is for you to add: "));
         assert!(text.contains("tandem"));
     }
+}
+
+#[test]
+fn an_editor_that_is_not_there_installs_nothing() {
+    let (result, _) = Home::new().init(Editor::VsCode, true);
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains("none of code, codium") && error.contains("Install 'code' command in PATH"), "{error}");
 }
