@@ -1,4 +1,4 @@
-//! `sandbox-exec` of macOS. Its profile is text; this was written by the book and never run by us.
+//! `sandbox-exec` of macOS. Its profile is text, written after Chromium's and Apple's own profiles; we have not run it.
 
 #[cfg(target_os = "macos")]
 use std::ffi::OsString;
@@ -14,12 +14,35 @@ const NETWORK: &str = "(allow network*)(deny network-outbound (remote unix-socke
 const LOCAL: &str = "(allow network-bind network-inbound (local ip \"localhost:*\"))\
     (allow network-outbound (remote ip \"localhost:*\"))";
 
+/// The services a command may talk to. Any other one works for whoever asks: the launcher starts programs outside the
+/// sandbox, the keychain and the clipboard hand out what is in them.
+const SERVICES: [&str; 15] = [
+    "com.apple.FSEvents",
+    "com.apple.PowerManagement.control",
+    "com.apple.SystemConfiguration.configd",
+    "com.apple.bsd.dirhelper",
+    "com.apple.cfprefsd.agent",
+    "com.apple.cfprefsd.daemon",
+    "com.apple.diagnosticd",
+    "com.apple.logd",
+    "com.apple.logd.events",
+    "com.apple.system.logger",
+    "com.apple.system.notification_center",
+    "com.apple.system.opendirectoryd.libinfo",
+    "com.apple.system.opendirectoryd.membership",
+    "com.apple.trustd",
+    "com.apple.trustd.agent",
+];
+/// Those that names of hosts and certificates need besides.
+const NETWORK_SERVICES: [&str; 3] =
+    ["com.apple.SystemConfiguration.DNSConfiguration", "com.apple.networkd", "com.apple.ocspd"];
+
 #[cfg(target_os = "macos")]
 pub(super) const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
 /// What every program needs.
-const BASE: &str = "(version 1)(deny default)(allow process*)(allow signal (target same-sandbox))(allow sysctl-read)\
-    (allow mach-lookup)(allow ipc-posix*)(allow file-read-metadata)(allow file-ioctl)(allow pseudo-tty)\
+const BASE: &str = "(version 1)(deny default)(allow process-exec)(allow process-fork)(allow process-info* (target same-sandbox))\
+    (allow signal (target same-sandbox))(allow sysctl-read)(allow ipc-posix*)(allow file-read-metadata)(allow file-ioctl)(allow pseudo-tty)\
     (allow file-read* (literal \"/\") (subpath \"/System\") (subpath \"/Library\") (subpath \"/private/etc\")\
     (subpath \"/private/var/select\") (subpath \"/private/var/db\") (subpath \"/Applications/Xcode.app\") (subpath \"/dev\"))\
     (allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\"))";
@@ -55,6 +78,10 @@ pub(super) fn profile(confined: &Confined<'_>) -> String {
         rule("deny file-read* file-write*", place);
     }
     profile.push_str(if confined.network { NETWORK } else { LOCAL });
+    let more: &[&str] = if confined.network { &NETWORK_SERVICES } else { &[] };
+    for service in SERVICES.iter().chain(more) {
+        write!(profile, "(allow mach-lookup (global-name \"{service}\"))").expect("writing to a string cannot fail");
+    }
     profile
 }
 
@@ -92,7 +119,13 @@ mod tests {
                 < at(&format!("(deny file-write* (subpath \"{real}/.git/hooks\"))"))
         );
         at("(deny file-read* file-write* (subpath \"/home/me/\\\"state\"))");
-        assert!(profile.ends_with("(allow network-outbound (remote ip \"localhost:*\"))"), "{profile}");
+        at("(allow network-outbound (remote ip \"localhost:*\"))");
+        at("(allow mach-lookup (global-name \"com.apple.logd\"))");
+        for reaching in
+            ["networkd", "launchservices", "SecurityServer", "pasteboard", "(allow mach-lookup)", "(allow process*)"]
+        {
+            assert!(!profile.contains(reaching), "{reaching}");
+        }
         assert!(!profile.contains("(allow network*"), "{profile}");
         let profile = super::profile(&confined(true));
         let at = |text: &str| profile.find(text).unwrap_or_else(|| panic!("{text} is not in {profile}"));
