@@ -2,9 +2,12 @@
 """Makes what a release consists of. `RELEASING.md` says when; the workflow `release.yml` runs it, and so can a person:
 
   release.py archive --target TRIPLE [--binary FILE] --out DIR     one archive of a program that was built
-  release.py finish --repository OWNER/NAME --tag vX.Y.Z --out DIR  checksums, SBOM, notes, and the manifests of the package managers
+  release.py finish --repository OWNER/NAME --tag vX.Y.Z --vsix FILE --out DIR
+                                                                   from the archives in DIR: packages for npm, VS Code and Debian,
+                                                                   installers, checksums, SBOM, notes, manifests of package managers
 
-`--dry-run` takes the notes from the section "Unreleased".
+`--vsix` is the extension that `npm --prefix editors/vscode run package` makes. `--dry-run` takes the notes from the section
+"Unreleased".
 
 The manifests are templates with `@NAME@` where a release's own values go; one that is left over is an error."""
 
@@ -21,13 +24,13 @@ import tarfile
 import tomllib
 import zipfile
 
+import packages
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "packaging/templates"
 SHELLS = {"bash": "tandem.bash", "zsh": "_tandem", "fish": "tandem.fish", "powershell": "tandem.ps1", "elvish": "tandem.elv"}
-TARGETS = [
-    "x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl", "x86_64-apple-darwin", "aarch64-apple-darwin",
-    "x86_64-pc-windows-msvc", "aarch64-pc-windows-msvc",
-]
+INSTALLERS = ROOT / "packaging/installers"
+TARGETS = list(packages.PLATFORMS)
 
 
 def version():
@@ -106,6 +109,10 @@ def notes(tag, dry_run):
     return found[0].split("\n", 1)[1].strip() + "\n"
 
 
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def fill(text, values):
     """A template with its values. What has none is a mistake."""
     return re.sub(r"@([A-Z0-9_]+)@", lambda match: values.get(match[1]) or sys.exit(f"no value for {match[0]}"), text)
@@ -122,10 +129,16 @@ def finish(arguments):
         sys.exit(f"no archive for {', '.join(missing)}")
     download = f"https://github.com/{arguments.repository}/releases/download/{arguments.tag}"
     values = {"VERSION": version(), "REPOSITORY": f"https://github.com/{arguments.repository}", "DOWNLOAD": download, "OWNER": arguments.repository.split("/")[0]}
-    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(out.glob("tandem-*"))}
-    (out / "SHA256SUMS").write_text("".join(f"{digest}  {name}\n" for name, digest in sums.items()))
-    for target in TARGETS:
-        values["SHA256_" + target.replace("-", "_").upper()] = sums[archive_name(target)]
+    archives = {target: out / archive_name(target) for target in TARGETS}
+    for target, path in archives.items():
+        values["SHA256_" + target.replace("-", "_").upper()] = digest(path)
+    for installer in INSTALLERS.iterdir():
+        (out / f"tandem-{installer.name}").write_text(fill(installer.read_text(), values))
+    packages.npm(out, version(), values["REPOSITORY"], archives)
+    packages.vsix(out, pathlib.Path(arguments.vsix), archives)
+    packages.deb(out, version(), values["REPOSITORY"], archives)
+    sums = {path.name: digest(path) for kind in ["tandem-*", "npm-*"] for path in sorted(out.glob(kind))}
+    (out / "SHA256SUMS").write_text("".join(f"{sum}  {name}\n" for name, sum in sums.items()))
     with tarfile.open(out / "manifests.tar.gz", "w:gz") as packed:
         for template in sorted(path for path in TEMPLATES.rglob("*") if path.is_file()):
             data = fill(template.read_text(), values).encode()
@@ -146,6 +159,7 @@ def main():
     all_of_it = commands.add_parser("finish")
     all_of_it.add_argument("--repository", required=True)
     all_of_it.add_argument("--tag", required=True)
+    all_of_it.add_argument("--vsix", required=True)
     all_of_it.add_argument("--out", required=True)
     all_of_it.add_argument("--dry-run", action="store_true")
     all_of_it.set_defaults(run=finish)

@@ -3,8 +3,10 @@
 
 import hashlib
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,7 +17,11 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "packaging/release.py"
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["version"]
-TARGETS = re.findall(r'"([\w-]+-(?:musl|darwin|msvc))"', SCRIPT.read_text().split("TARGETS = [", 1)[1].split("]", 1)[0])
+sys.path.insert(0, str(SCRIPT.parent))
+
+import packages  # noqa: E402
+
+TARGETS = list(packages.PLATFORMS)
 
 
 def run(*arguments, fails=False):
@@ -25,7 +31,16 @@ def run(*arguments, fails=False):
 
 
 def finish(out, tag=f"v{VERSION}", fails=False):
-    return run("finish", "--repository", "someone/tandem", "--tag", tag, "--out", out, "--dry-run", fails=fails)
+    vsix = f"{out}/../universal.vsix"
+    return run("finish", "--repository", "someone/tandem", "--tag", tag, "--vsix", vsix, "--out", out, "--dry-run", fails=fails)
+
+
+def make_extension(path):
+    """A package as vsce makes it, as far as the release changes it."""
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("extension.vsixmanifest", f'<PackageManifest><Metadata><Identity Language="en-US" Id="tandem" Version="{VERSION}"/></Metadata></PackageManifest>')
+        packed.writestr("[Content_Types].xml", '<Types><Default Extension=".json" ContentType="application/json"/></Types>')
+        packed.writestr("extension/package.json", "{}")
 
 
 def check_archives(out):
@@ -57,6 +72,69 @@ def check_manifests(out):
     assert {"tokio", "serde", "reqwest"} <= names and "criterion" not in names, "the SBOM has what is shipped"
 
 
+def check_packages(out, folder):
+    """The packages carry the program of their platform, and those for this machine are taken apart by its own tools."""
+    for target, (system, machine) in packages.PLATFORMS.items():
+        program = "tandem.exe" if system == "win32" else "tandem"
+        with tarfile.open(f"{out}/npm-tandem-ls-{system}-{machine}-{VERSION}.tgz") as packed:
+            assert packed.getmember(f"package/bin/{program}").mode == 0o755
+            about = json.load(packed.extractfile("package/package.json"))
+            assert (about["os"], about["cpu"], about["version"]) == ([system], [machine], VERSION), about
+        with zipfile.ZipFile(f"{out}/tandem-{system}-{machine}.vsix") as packed:
+            assert packed.getinfo(f"extension/server/{program}").external_attr >> 16 == 0o100755
+            assert f'TargetPlatform="{system}-{machine}"' in packed.read("extension.vsixmanifest").decode()
+            assert (b".exe" in packed.read("[Content_Types].xml")) == (system == "win32")
+    with tarfile.open(f"{out}/npm-tandem-ls-{VERSION}.tgz") as packed:
+        about = json.load(packed.extractfile("package/package.json"))
+        assert set(about["optionalDependencies"]) == {f"tandem-ls-{system}-{machine}" for system, machine in packages.PLATFORMS.values()}
+    package = f"{out}/tandem-ls_{VERSION}_amd64.deb"
+    if shutil.which("dpkg-deb"):
+        root = f"{folder}/root"
+        subprocess.run(["dpkg-deb", "-x", package, root], check=True)
+        assert os.access(f"{root}/usr/bin/tandem", os.X_OK)
+        about = subprocess.run(["dpkg-deb", "--field", package], check=True, capture_output=True, text=True).stdout
+        assert "Package: tandem-ls" in about and "Architecture: amd64" in about, about
+
+
+def check_installer(out, folder):
+    """The shell installer takes what this release has, and nothing else."""
+
+    def install(source, fails=False):
+        home = tempfile.mkdtemp(dir=folder)
+        environment = {"HOME": home, "PATH": os.environ["PATH"], "TANDEM_DOWNLOAD": f"file://{source}"}
+        done = subprocess.run(["sh", f"{out}/tandem-install.sh"], env=environment, capture_output=True, text=True)
+        assert (done.returncode != 0) == fails, done.stdout + done.stderr
+        left = sorted(os.listdir(f"{home}/.local/bin"))
+        assert left == ([] if fails else ["tandem"]), left
+        return done.stdout + done.stderr
+
+    assert "is not on PATH" in install(out)
+    other = pathlib.Path(folder, "other")
+    other.mkdir()
+    for target in TARGETS[:4]:
+        (other / f"tandem-{target}.tar.gz").write_bytes(b"something else")
+    assert "nothing was installed" in install(other, fails=True)
+    assert "cannot be downloaded" in install(folder, fails=True)
+
+
+def check_mirror(folder):
+    """The mirror gets the plugin as its top folder, one commit a change, and the tag."""
+
+    def git(*arguments, cwd=None):
+        return subprocess.run(["git", *arguments], cwd=cwd, check=True, capture_output=True, text=True).stdout.strip()
+
+    clone, mirror = f"{folder}/clone", f"{folder}/mirror.git"
+    git("clone", "--quiet", "--shared", str(ROOT), clone)
+    shutil.copy(ROOT / "packaging/mirror.sh", f"{clone}/packaging/mirror.sh")
+    git("init", "--quiet", "--bare", "--initial-branch=main", mirror)
+    git("update-ref", "refs/tags/v9.9.9", "HEAD", cwd=clone)
+    for ref in ["HEAD", "HEAD", "refs/tags/v9.9.9"]:
+        subprocess.run([f"{clone}/packaging/mirror.sh", mirror, ref], check=True)
+    assert git("rev-list", "--count", "main", cwd=mirror) == "1"
+    assert git("rev-parse", "v9.9.9", cwd=mirror) == git("rev-parse", "main", cwd=mirror)
+    assert "plugin" in git("ls-tree", "--name-only", "main", cwd=mirror).split()
+
+
 def main():
     assert len(TARGETS) == 6, TARGETS
     with tempfile.TemporaryDirectory() as folder:
@@ -71,9 +149,14 @@ def main():
         assert "is not" in finish(out, "v99.0.0", fails=True)
         assert "no archive for" in finish(out, fails=True)
         run("archive", "--target", TARGETS[-1], "--binary", str(program), "--out", out)
+        make_extension(f"{folder}/universal.vsix")
         finish(out)
         check_archives(out)
         check_manifests(out)
+        check_packages(out, folder)
+        if shutil.which("curl"):
+            check_installer(out, folder)
+        check_mirror(folder)
     print("ok: a release comes out whole")
 
 

@@ -12,13 +12,15 @@ export interface Settings {
 export interface Host {
   readonly platform: NodeJS.Platform;
   readonly home: string;
+  /** The folder of the program that came with the extension; the universal package has none. */
+  readonly own: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isFile: (path: string) => boolean;
 }
 
 export type Found = { readonly program: string } | { readonly problem: string };
 
-/** The program to run: the setting when there is one, else `tandem` on PATH. */
+/** The program to run: the setting when there is one, else the one that came with the extension, else `tandem` on PATH. */
 export function findServer(setting: string, host: Host): Found {
   return setting.trim() === "" ? onPath(host) : atSetting(setting.trim(), host);
 }
@@ -36,11 +38,11 @@ function atSetting(setting: string, host: Host): Found {
     : { problem: `The setting tandem.server.path names "${program}", which is not a file. Correct it, or clear it to use PATH.` };
 }
 
-function onPath({ platform, env, isFile }: Host): Found {
+function onPath({ platform, env, own, isFile }: Host): Found {
   const windows = platform === "win32";
   const { isAbsolute, join, delimiter } = windows ? win32 : posix;
   const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter).filter((folder) => isAbsolute(folder));
-  const program = folders.map((folder) => join(folder, windows ? "tandem.exe" : "tandem")).find(isFile);
+  const program = [own, ...folders].map((folder) => join(folder, windows ? "tandem.exe" : "tandem")).find(isFile);
   return program === undefined
     ? {
         problem:

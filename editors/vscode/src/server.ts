@@ -1,6 +1,7 @@
 /** The server process and the language client on it. Starts on first need; nothing is restarted behind the user's back. */
 import { constants, accessSync, statSync } from "node:fs";
 import { homedir } from "node:os";
+import { join } from "node:path";
 import { type CancellationToken, type Disposable, EventEmitter, type LogOutputChannel, type SecretStorage, workspace } from "vscode";
 import {
   CloseAction,
@@ -97,7 +98,7 @@ export class Server implements Disposable {
 
   private async launch(gone: () => void): Promise<LanguageClient> {
     const settings = readSettings();
-    const host = { platform: process.platform, home: homedir(), env: process.env, isFile: isExecutable };
+    const host = { platform: process.platform, home: homedir(), own: join(__dirname, "../server"), env: process.env, isFile: isExecutable };
     const found = findServer(settings.serverPath, host);
     if ("problem" in found) {
       throw new StartError(found.problem);

@@ -6,6 +6,7 @@ function find(setting: string, files: readonly string[], host: Partial<Host> = {
   const found = findServer(setting, {
     platform: "linux",
     home: "/home/me",
+    own: "/extension/server",
     env: { PATH: "/usr/bin:/opt/bin" },
     isFile: (path) => files.includes(path),
     ...host,
@@ -17,6 +18,8 @@ test("the server is the one of the setting, else the first on PATH", () => {
   assert.equal(find("", ["/opt/bin/tandem"]), "/opt/bin/tandem");
   assert.equal(find("/x/tandem", ["/x/tandem", "/opt/bin/tandem"]), "/x/tandem");
   assert.equal(find("~/bin/tandem", ["/home/me/bin/tandem"]), "/home/me/bin/tandem");
+  assert.equal(find("", ["/opt/bin/tandem", "/extension/server/tandem"]), "/extension/server/tandem");
+  assert.equal(find("/x/tandem", ["/x/tandem", "/extension/server/tandem"]), "/x/tandem");
   const windows: Partial<Host> = { platform: "win32", env: { Path: "C:\\a;C:\\b" } };
   assert.equal(find("", ["C:\\b\\tandem.exe"], windows), "C:\\b\\tandem.exe");
 });
