@@ -25,6 +25,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use crate::config::{Environment, Flags, Settings, Sources};
 use crate::server::{Carrier, LoadSettings};
 use crate::text::display;
+#[cfg(unix)]
 use crate::tools::process::supervisor;
 
 pub use logging::log;
@@ -68,6 +69,7 @@ enum Command {
     /// Print a manual page
     Man(man::Args),
     /// Start a command for the server (it calls itself)
+    #[cfg(unix)]
     #[command(hide = true)]
     SandboxExec(supervisor::Args),
 }
@@ -128,6 +130,7 @@ impl Cli {
             Command::Init(args) => done(init::run(&args, &environment, &mut io::stdout())),
             Command::Config(args) => done(config::run(&args, &environment, &mut io::stdout())),
             Command::Completions(args) => done(completions::run(&args, &mut Self::command(), &mut io::stdout())),
+            #[cfg(unix)]
             Command::SandboxExec(args) => Ok(ExitCode::from(supervisor::run(args)?)),
             Command::Man(args) => done(man::run(&args, Self::command(), &mut io::stdout())),
         }

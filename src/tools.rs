@@ -42,7 +42,7 @@ pub use self::diagnostics::problems;
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
 pub use self::live::Live;
-use self::process::Shell;
+use self::process::{Dialect, Shell};
 pub use self::resolve::{Resolved, accept, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
@@ -62,6 +62,11 @@ pub enum Editing {
 /// The built-in tools, in the order every request lists them (a request's beginning never changes).
 #[must_use]
 pub fn all(editing: Editing) -> Arc<[Arc<dyn Tool>]> {
+    written_for(editing, Dialect::Posix)
+}
+
+/// [`all`], with commands in this language.
+fn written_for(editing: Editing, dialect: Dialect) -> Arc<[Arc<dyn Tool>]> {
     let edit: Arc<dyn Tool> = match editing {
         Editing::Replacements => Arc::new(edit_file::EditFile),
         Editing::Patches => Arc::new(apply_patch::ApplyPatch),
@@ -73,17 +78,22 @@ pub fn all(editing: Editing) -> Arc<[Arc<dyn Tool>]> {
         Arc::new(grep::Grep),
         edit,
         Arc::new(write_file::WriteFile),
-        Arc::new(run_command::RunCommand),
+        Arc::new(run_command::RunCommand::new(dialect)),
         Arc::new(update_plan::UpdatePlan),
     ])
 }
 
 /// The tools that can be of use in `workspace`: [`all`], and what only some editors can do and only some people need.
 #[must_use]
-pub fn offered(editing: Editing, workspace: &Workspace, skills: &Arc<[Skill]>) -> Arc<[Arc<dyn Tool>]> {
+pub fn offered(
+    editing: Editing,
+    dialect: Dialect,
+    workspace: &Workspace,
+    skills: &Arc<[Skill]>,
+) -> Arc<[Arc<dyn Tool>]> {
     let diagnostics = workspace.knows_diagnostics().then(|| Arc::new(diagnostics::Diagnostics) as Arc<dyn Tool>);
     let skill = (!skills.is_empty()).then(|| Arc::new(skill::LoadSkill::new(Arc::clone(skills))) as Arc<dyn Tool>);
-    all(editing).iter().cloned().chain(diagnostics).chain(skill).collect()
+    written_for(editing, dialect).iter().cloned().chain(diagnostics).chain(skill).collect()
 }
 
 /// The tool called `name`.
@@ -248,6 +258,8 @@ pub struct Preview {
 pub struct CommandLine {
     /// For the shell, whole.
     pub command: String,
+    /// What it is written in.
+    pub dialect: Dialect,
     /// The folder it runs in, absolute.
     pub cwd: PathBuf,
     /// Whether a sandbox holds it.

@@ -14,6 +14,7 @@ pub mod edit;
 pub mod editor;
 pub mod error;
 pub mod guard;
+pub(crate) mod native;
 mod news;
 pub mod patch;
 pub mod path;

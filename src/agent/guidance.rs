@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::text::{cut, fenced, fenced_blocks};
 use crate::model::{Message, Part};
-use crate::workspace::{Workspace, WorkspacePath};
+use crate::workspace::{Workspace, WorkspacePath, native};
 
 /// The name of a file of instructions.
 pub const FILE: &str = "AGENTS.md";
@@ -42,7 +42,7 @@ impl Rules {
     #[must_use]
     pub fn new(path: &Path, text: &str) -> Self {
         let text = cut(text, LONGEST, "it is longer than tandem takes");
-        Self { name: path.display().to_string(), text }
+        Self { name: native::shown(path), text }
     }
 }
 

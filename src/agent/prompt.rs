@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use super::guidance::Rules;
 use super::text::fenced;
 use crate::model::{Message, Part, Provider, ToolResult};
-use crate::workspace::{Root, Skill, Workspace};
+use crate::workspace::{Root, Skill, Workspace, native};
 
 /// One message of a person.
 #[derive(Debug, Clone, Default)]
@@ -114,9 +114,9 @@ pub fn system(provider: &Provider, workspace: &Workspace, edits_by_patch: bool) 
     };
     let _ = writeln!(text, "\nSystem: {} {}; today: {today}; {git}", std::env::consts::OS, std::env::consts::ARCH);
     if let Some((first, more)) = roots.split_first() {
-        let _ = writeln!(text, "Workspace: {}", first.path().display());
+        let _ = writeln!(text, "Workspace: {}", native::shown(first.path()));
         for root in more {
-            let _ = writeln!(text, "Further root: {}", root.path().display());
+            let _ = writeln!(text, "Further root: {}", native::shown(root.path()));
         }
     }
     text
@@ -172,7 +172,7 @@ pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
         }
     }
     if let Some(Focus { path, lines: (first, last) }) = prompt.focus {
-        push_block(&mut text, &format!("(the user is looking at {}, {})", path.display(), span(first, last)));
+        push_block(&mut text, &format!("(the user is looking at {}, {})", native::shown(&path), span(first, last)));
     }
     match stage {
         Stage::Plan => push_block(&mut text, PLAN),

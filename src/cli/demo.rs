@@ -5,6 +5,7 @@
 //! for permission, takes the edit into the buffer, saves it, and runs the test again.
 
 mod editor;
+mod project;
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use super::{Failure, Outcome};
 use crate::model::rehearsal;
 use crate::text::unified;
 use editor::Editor;
+use project::project;
 
 /// Arguments of `tandem demo`.
 #[derive(Debug, clap::Args)]
@@ -25,11 +27,6 @@ pub(super) struct Args {
     keep: bool,
 }
 
-const CODE: &str = include_str!("demo/total.sh");
-const TEST: &str = include_str!("demo/test.sh");
-const SCRIPT: &str = include_str!("demo/script.json");
-/// What the person of the demo has typed and not saved.
-const TYPED: &str = "# (typed a moment ago, not saved yet)\n";
 const QUESTION: &str = "The test fails. Find out why and correct it.";
 
 pub(super) async fn run(args: Args) -> Outcome {
@@ -46,17 +43,19 @@ pub(super) async fn run(args: Args) -> Outcome {
 }
 
 async fn play(stage: &Stage) -> anyhow::Result<()> {
-    let project = stage.folder.join("project");
-    stage.write("project/total.sh", CODE)?;
-    stage.write("project/test.sh", TEST)?;
+    let project = project();
+    let folder = stage.folder.join("project");
+    let code = folder.join(project.code_name);
+    Stage::write(&code, &project.code)?;
+    Stage::write(&folder.join(project.test_name), &project.test)?;
     stage.head("A project with a failing test")?;
-    ensure!(!stage.test(&project).await?, "the test of the demo passes before anything was done");
+    ensure!(!stage.test(project.run, &folder).await?, "the test of the demo passes before anything was done");
 
-    let script: rehearsal::Script = serde_json::from_str(SCRIPT).context("the demo's script")?;
+    let script: rehearsal::Script = serde_json::from_str(project.script).context("the demo's script")?;
     let model = rehearsal::Server::start(script).await.context("starting the rehearsed model")?;
-    let buffer = format!("{TYPED}{CODE}");
-    let mut editor = Editor::start(stage, &project, model.base_url()).await?;
-    editor.open("total.sh", &buffer);
+    let buffer = format!("{}{}", project.typed, project.code);
+    let mut editor = Editor::start(stage, &folder, model.base_url()).await?;
+    editor.open(project.code_name, &buffer);
 
     stage.head("You ask, with unsaved text in the editor")?;
     Stage::say(&format!("> {QUESTION}\n"))?;
@@ -64,12 +63,12 @@ async fn play(stage: &Stage) -> anyhow::Result<()> {
     let after = editor.close().await?;
 
     stage.head("What changed in the buffer (the file on disk is still yours)")?;
-    ensure!(stage.read("project/total.sh")? == CODE, "the file was changed behind the editor's back");
+    ensure!(Stage::read(&code)? == project.code, "the file was changed behind the editor's back");
     stage.diff(&unified(&buffer, &after, 3))?;
 
     stage.head("You save, and run the test again")?;
-    stage.write("project/total.sh", &after)?;
-    ensure!(stage.test(&project).await?, "the test still fails");
+    Stage::write(&code, &after)?;
+    ensure!(stage.test(project.run, &folder).await?, "the test still fails");
     Stage::say(
         "\nThat is tandem. With a model of your own: `tandem doctor`, then `tandem init --editor vscode|neovim|helix`.",
     )
@@ -117,31 +116,30 @@ impl Stage {
     }
 
     #[expect(clippy::disallowed_methods, reason = "the demo plays the person, whose files these are")]
-    fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        let path = self.folder.join(name);
+    fn write(path: &Path, text: &str) -> anyhow::Result<()> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
-        std::fs::write(&path, text).with_context(|| path.display().to_string())
+        std::fs::write(path, text).with_context(|| path.display().to_string())
     }
 
     #[expect(clippy::disallowed_methods, reason = "the demo plays the person, whose files these are")]
-    fn read(&self, name: &str) -> anyhow::Result<String> {
-        let path = self.folder.join(name);
-        std::fs::read_to_string(&path).with_context(|| path.display().to_string())
+    fn read(path: &Path) -> anyhow::Result<String> {
+        std::fs::read_to_string(path).with_context(|| path.display().to_string())
     }
 
     /// Runs the project's test, shows what it prints, and tells whether it passed.
     #[expect(clippy::disallowed_methods, reason = "the demo plays the person, who runs the test")]
-    async fn test(&self, project: &Path) -> anyhow::Result<bool> {
-        Self::say("$ sh test.sh")?;
-        let output = tokio::process::Command::new("sh")
-            .arg("test.sh")
+    async fn test(&self, run: &[&str], project: &Path) -> anyhow::Result<bool> {
+        Self::say(&format!("$ {}", run.join(" ")))?;
+        let (program, arguments) = run.split_first().context("the demo runs a test")?;
+        let output = tokio::process::Command::new(program)
+            .args(arguments)
             .current_dir(project)
             .stdin(Stdio::null())
             .output()
             .await
-            .context("running `sh`")?;
+            .with_context(|| format!("running `{program}`"))?;
         for line in String::from_utf8_lossy(&output.stdout).lines() {
             let color = if line.starts_with("ok") { "32" } else { "31" };
             Self::say(&self.paint(color, line))?;

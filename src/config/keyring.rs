@@ -6,7 +6,11 @@ use super::options::CommandLine;
 /// The program that prints the key kept under `service`.
 #[must_use]
 pub fn lookup(service: &str) -> CommandLine {
-    command(&["secret-tool", "lookup", "service", service], &["security", "find-generic-password", "-w", "-s", service])
+    command(
+        &["secret-tool", "lookup", "service", service],
+        &["security", "find-generic-password", "-w", "-s", service],
+        &format!("(New-Object {VAULT}).Retrieve({}, 'tandem').Password", literal(service)),
+    )
 }
 
 /// The program that asks for a key and keeps it under `service`.
@@ -16,10 +20,36 @@ pub fn store(service: &str) -> CommandLine {
     command(
         &["secret-tool", "store", &label, "service", service],
         &["security", "add-generic-password", "-U", "-s", service, "-a", "tandem", "-w"],
+        &format!(
+            "(New-Object {VAULT}).Add((New-Object Windows.Security.Credentials.PasswordCredential({}, 'tandem', \
+             (Read-Host 'Key'))))",
+            literal(service)
+        ),
     )
 }
 
-fn command(linux: &[&str], macos: &[&str]) -> CommandLine {
-    let words = if cfg!(target_os = "macos") { macos } else { linux };
-    CommandLine::of(words)
+/// The Credential Manager of Windows, as its PowerShell knows it.
+const VAULT: &str = "Windows.Security.Credentials.PasswordVault";
+
+/// A text as PowerShell reads it.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace(['\'', '\u{2018}', '\u{2019}'], "''"))
+}
+
+fn command(linux: &[&str], macos: &[&str], windows: &str) -> CommandLine {
+    if cfg!(windows) {
+        let load = format!("[void][{VAULT}, Windows.Security.Credentials, ContentType = WindowsRuntime]; {windows}");
+        return CommandLine::of(&["powershell.exe", "-NoLogo", "-NoProfile", "-Command", &load]);
+    }
+    CommandLine::of(if cfg!(target_os = "macos") { macos } else { linux })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::literal;
+
+    #[test]
+    fn a_name_stays_a_name() {
+        assert_eq!(literal("work'); Remove-Item x; ('"), "'work''); Remove-Item x; ('''");
+    }
 }

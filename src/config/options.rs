@@ -52,7 +52,7 @@ pub struct ProviderOptions {
     pub api_key_env: Option<String>,
     /// A program that prints the key, with its arguments.
     pub api_key_command: Option<CommandLine>,
-    /// The service the key is kept under in the system's keyring (Linux: Secret Service, macOS: Keychain).
+    /// The service the key is kept under in the system's keyring (Linux: Secret Service, macOS: Keychain, Windows: Credential Manager).
     pub api_key_keyring: Option<String>,
     /// More HTTP headers.
     pub headers: BTreeMap<String, String>,

@@ -11,6 +11,7 @@ use crate::rpc::{ErrorCode, ResponseError};
 use crate::session::event::{Failure, State};
 use crate::session::{Attachment, Effort};
 use crate::text::display;
+use crate::workspace::native;
 
 pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
     match block {
@@ -31,7 +32,7 @@ pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
 /// `file:///a/b.rs#L3-L7` is `/a/b.rs`, lines 3 to 7.
 fn name_of(uri: &str) -> (String, Option<(u32, u32)>) {
     let (base, fragment) = uri.split_once('#').unwrap_or((uri, ""));
-    let name = path_of(base).map_or_else(|| base.to_owned(), |path| path.display().to_string());
+    let name = path_of(base).map_or_else(|| base.to_owned(), |path| native::shown(&path));
     let mut numbers = fragment.split(['-', ':']).map(|part| part.trim_start_matches('L').parse::<u32>().ok());
     let first = numbers.next().flatten();
     let last = numbers.next().flatten().or(first);

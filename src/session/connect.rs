@@ -10,7 +10,7 @@ use super::{SessionId, store, texts};
 use crate::agent::{Allowance, Limits};
 use crate::config::{self, KeySource, McpServer, Mode, ModelSettings, Problem, Settings};
 use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Prices, Provider, Proxy, TimeLimits};
-use crate::tools::process::Surroundings;
+use crate::tools::process::{Dialect, Surroundings};
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
 use crate::workspace::{Skill, Workspace, skills};
 
@@ -101,11 +101,12 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
     let own_files = settings.config_file().and_then(|file| file.parent().map(Path::to_owned));
     let skills = skills::find(own_files.as_deref(), &workspace).into();
     let editing = settings.model.as_ref().map_or(Editing::Replacements, |model| editing(&model.model));
+    let surroundings = surroundings(settings);
     Setup {
         id,
         provider: provider(settings),
         by_key: start == Start::New && settings.model.as_ref().is_ok_and(|model| model.by_key),
-        tools: tools::offered(editing, &workspace, &skills),
+        tools: tools::offered(editing, surroundings.shell().dialect, &workspace, &skills),
         skills,
         workspace,
         servers: mcp::Servers::new(mcp_servers(settings, &roots), settings.limits.command_timeout),
@@ -122,7 +123,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         models: (start != Start::New).then(|| settings.clone()),
         settings: settings.clone(),
         own_files,
-        surroundings: surroundings(settings),
+        surroundings,
     }
 }
 
@@ -254,8 +255,13 @@ pub fn provider_named(settings: &Settings, name: &str, effort: Option<Effort>) -
 }
 
 /// The tools the model of this name is offered.
-pub(super) fn offered(model: &str, workspace: &Workspace, skills: &Arc<[Skill]>) -> Arc<[Arc<dyn Tool>]> {
-    tools::offered(editing(model), workspace, skills)
+pub(super) fn offered(
+    model: &str,
+    dialect: Dialect,
+    workspace: &Workspace,
+    skills: &Arc<[Skill]>,
+) -> Arc<[Arc<dyn Tool>]> {
+    tools::offered(editing(model), dialect, workspace, skills)
 }
 
 pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {

@@ -15,13 +15,15 @@ mod rule;
 
 use std::path::{Path, PathBuf};
 
+use command::windows;
 pub use rule::Rule;
 use rule::{COMMAND, NETWORK, may_be_short, of_path, of_words};
 
 use crate::agent::event::GO_ON;
 use crate::config::Mode;
+use crate::tools::process::Dialect;
 use crate::tools::{CommandLine, Preview, ToolKind, Undo};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, native};
 
 /// What a call is known to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +51,7 @@ struct Target {
 struct Line {
     /// `None`: it is not understood.
     commands: Option<Vec<command::Words>>,
+    dialect: Dialect,
     sandboxed: bool,
     network: bool,
     undo: Undo,
@@ -112,7 +115,7 @@ impl Target {
         });
         let is_alone = roots.len() == 1 && inside.is_some();
         let (absolute, relative) = inside.unwrap_or((path.to_owned(), path));
-        Self { relative: relative.display().to_string(), absolute: absolute.display().to_string(), is_alone }
+        Self { relative: native::shown(relative), absolute: native::shown(&absolute), is_alone }
     }
 
     /// The server a tool is of, by its fingerprint.
@@ -138,8 +141,16 @@ impl Target {
 
 impl Line {
     fn new(line: &CommandLine) -> Self {
-        let commands = command::parse(&line.command).ok();
-        Self { commands, sandboxed: line.sandboxed, network: line.network, undo: line.undo }
+        Self { sandboxed: line.sandboxed, ..Self::read(&line.command, line.dialect, line.network, line.undo) }
+    }
+
+    /// A line as its shell reads it, with nothing that holds it.
+    fn read(line: &str, dialect: Dialect, network: bool, undo: Undo) -> Self {
+        let commands = match dialect {
+            Dialect::Posix => command::parse(line).ok(),
+            Dialect::PowerShell | Dialect::Cmd => windows::parse(line),
+        };
+        Self { commands, dialect, sandboxed: false, network, undo }
     }
 
     /// How certainly a rule that restricts speaks of it.
@@ -148,19 +159,40 @@ impl Line {
             return Touch::Surely;
         }
         let Some(commands) = &self.commands else { return Touch::Perhaps };
-        // `/bin/rm` is `rm`.
-        let is_meant = |words: &command::Words| {
-            let base = words.first().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
-            let by_name: Vec<String> = std::iter::once(base.to_owned()).chain(words.iter().skip(1).cloned()).collect();
-            rule.has_words(words) || rule.has_words(&by_name)
-        };
-        if commands.iter().any(is_meant) {
-            Touch::Surely
-        } else if commands.iter().any(|words| programs::runs_others(words)) {
-            Touch::Perhaps
-        } else {
-            Touch::Not
-        }
+        let touched = commands.iter().map(|words| match self.dialect {
+            Dialect::Posix => touched(rule, words),
+            Dialect::PowerShell | Dialect::Cmd => touched_on_windows(rule, words),
+        });
+        touched.max().unwrap_or(Touch::Perhaps)
+    }
+}
+
+/// How certainly a rule that restricts speaks of a simple command.
+fn touched(rule: &Rule, words: &[String]) -> Touch {
+    // `/bin/rm` is `rm`, and so is `RM` where the disk does not care about case.
+    let base = words.first().map(|program| programs::name(program)).unwrap_or_default();
+    let by_name: Vec<String> = std::iter::once(base).chain(words.iter().skip(1).cloned()).collect();
+    if rule.has_words(words) || rule.has_words(&by_name) {
+        Touch::Surely
+    } else if programs::runs_others(words) {
+        Touch::Perhaps
+    } else {
+        Touch::Not
+    }
+}
+
+/// The same where a program has several names, case never counts, and options can be shortened.
+fn touched_on_windows(rule: &Rule, words: &[String]) -> Touch {
+    let Some((program, arguments)) = words.split_first() else { return Touch::Perhaps };
+    let arguments = arguments.iter().map(|word| word.to_lowercase());
+    let canonical: Vec<String> = std::iter::once(windows::canonical(program)).chain(arguments).collect();
+    let rule = rule.on_windows();
+    if rule.has_words(&canonical) {
+        Touch::Surely
+    } else if windows::runs_others(program) || canonical.first().is_some_and(|program| rule.is_about_program(program)) {
+        Touch::Perhaps
+    } else {
+        Touch::Not
     }
 }
 

@@ -161,7 +161,7 @@ impl Actor {
     pub(super) fn set_model(&mut self, provider: Provider, effort: Option<Effort>) {
         self.journal.held(Held { model: provider.name(), effort });
         self.effort = effort;
-        self.tools = connect::offered(&provider.endpoint().model, &self.workspace, &self.skills);
+        self.tools = connect::offered(&provider.endpoint().model, self.shell.dialect(), &self.workspace, &self.skills);
         let provider = match &self.model {
             Ok(before) => provider.remembering(&before.provider),
             Err(_) => provider,

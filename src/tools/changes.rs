@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::diagnostics::with_new_ones;
 use super::files::{cancelled, did_you_mean, location, named, preview, shown, unless_cancelled};
 use super::{FileDiff, Preview, ToolContext, ToolError, ToolOutput};
-use crate::workspace::{Change, FileChange, FileError, Strategy, WorkspacePath};
+use crate::workspace::{Change, FileChange, FileError, Strategy, WorkspacePath, native};
 
 /// As much of a diff is shown to the model, in bytes.
 const SHOWN_DIFF: usize = 4000;
@@ -79,9 +79,9 @@ pub(super) fn shown_change(context: &ToolContext, verb: &str, path: &WorkspacePa
     let shown = preview(title, path, first_line(change));
     let protected = path
         .is_protected()
-        .then(|| format!("{} is protected: programs read it and act on it", path.target().display()));
+        .then(|| format!("{} is protected: programs read it and act on it", native::shown(path.target())));
     let note = (path.other_names() > 0)
-        .then(|| format!("{} has other names (hard links): they may keep the old text", path.target().display()));
+        .then(|| format!("{} has other names (hard links): they may keep the old text", native::shown(path.target())));
     Preview { diffs: vec![file_diff(path, change)], note, caution: protected.or(shown.caution.clone()), ..shown }
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use super::{CommandLine, FileDiff, Preview};
 use crate::text::display::{escape, escape_line, hidden};
 use crate::text::{around, script};
+use crate::workspace::native;
 
 impl Preview {
     /// The lines; none for what title and diff tell already.
@@ -54,12 +55,13 @@ fn unseen(diff: &FileDiff) -> Option<String> {
 }
 
 fn shown(path: &Path) -> String {
-    escape_line(&path.to_string_lossy()).into_owned()
+    escape_line(&native::shown(path)).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Location;
+    use super::super::process::Dialect;
     use super::*;
 
     #[track_caller]
@@ -72,6 +74,7 @@ mod tests {
         let line = |command: &str, sandboxed, network| Preview {
             command: Some(Box::new(CommandLine {
                 command: command.into(),
+                dialect: Dialect::Posix,
                 cwd: "/w/sub".into(),
                 sandboxed,
                 network,

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Location, Preview, ToolContext, ToolError};
 use crate::text::display::escape_line;
 use crate::workspace::walk::{Entry, Kind};
-use crate::workspace::{self, PathError, Workspace, WorkspacePath};
+use crate::workspace::{self, PathError, Workspace, WorkspacePath, native};
 
 /// Looking for a name that was meant ends after this many files.
 const SEARCHED_FOR_HINT: usize = 50_000;
@@ -33,7 +33,7 @@ pub(super) fn shown(workspace: &Workspace, path: &Path) -> String {
     // Components, because a root's path may end with a slash.
     let path = path.components().as_path();
     let relative = workspace.roots().first().and_then(|root| path.strip_prefix(root.path()).ok()).unwrap_or(path);
-    let name = if relative.as_os_str().is_empty() { ".".into() } else { relative.to_string_lossy() };
+    let name = if relative.as_os_str().is_empty() { ".".into() } else { native::shown(relative) };
     escape_line(&name).into_owned()
 }
 
@@ -44,12 +44,12 @@ pub(super) fn named(workspace: &Workspace, path: &WorkspacePath) -> String {
     if path.absolute().strip_prefix(root.path()) == Ok(path.target()) {
         return name;
     }
-    format!("{name} → {}", escape_line(&path.target().to_string_lossy()))
+    format!("{name} → {}", escape_line(&native::shown(path.target())))
 }
 
 /// A preview of something done in one place.
 pub(super) fn preview(title: String, path: &WorkspacePath, line: Option<usize>) -> Preview {
-    let caution = path.is_secret().then(|| format!("{} may hold secrets", path.target().display()));
+    let caution = path.is_secret().then(|| format!("{} may hold secrets", native::shown(path.target())));
     let locations = vec![location(path.absolute(), line)];
     Preview { title, locations, targets: vec![path.real()], caution, ..Preview::default() }
 }

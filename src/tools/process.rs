@@ -10,8 +10,13 @@ mod job;
 mod output;
 mod plain;
 mod sandbox;
+mod shell;
 mod stand_in;
+#[cfg(unix)]
 pub mod supervisor;
+mod tree;
+#[cfg(windows)]
+pub(super) mod windows;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -29,7 +34,8 @@ pub(super) use self::changed::{Changed, Reach};
 pub(super) use self::job::{Ended, Job};
 pub(super) use self::output::Output;
 pub use self::sandbox::Sandbox;
-use self::sandbox::{Confined, Invocation, Places, Scratch, Start};
+use self::sandbox::{Confined, Invocation, Places, Scratch};
+pub use self::shell::{Dialect, ShellProgram};
 use self::stand_in::StandIn;
 use super::{CommandLine, Live, ToolError};
 use crate::workspace::guard::with_repositories;
@@ -58,7 +64,7 @@ const FIXED: [(&str, &str); 9] = [
 pub struct Surroundings {
     /// The variables commands get; none of them is a secret.
     pub variables: BTreeMap<String, String>,
-    /// This program, which starts commands as [`supervisor`].
+    /// This program, which on Unix starts commands as `supervisor`.
     pub program: Option<PathBuf>,
     /// The folder for what is kept while a session runs.
     pub state: Option<PathBuf>,
@@ -95,6 +101,12 @@ impl Shell {
     #[must_use]
     pub fn new(surroundings: Surroundings) -> Self {
         Self(Arc::new(Shared { surroundings, ..Shared::default() }))
+    }
+
+    /// What command lines are written in.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.0.surroundings.shell().dialect
     }
 
     /// How long a command may run when nothing else is said.
@@ -237,13 +249,15 @@ impl Shared {
         let surroundings = &self.surroundings;
         let owned = workspace.clone();
         let cwd = workspace.resolve_path(&line.cwd).map_err(io::Error::other)?.real();
-        let argv = vec![shell().into(), "-c".into(), OsString::from(&line.command)];
+        let shell = surroundings.shell();
+        let argv = shell.argv(&line.command)?;
         let fixed = FIXED.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
         let given = surroundings.variables.iter().map(|(name, value)| (name.clone(), OsString::from(value)));
         let mut variables: BTreeMap<_, _> = given.chain(fixed).collect();
+        #[cfg(unix)]
         variables.insert("PATH".to_owned(), surroundings.path().into());
         let Some(sandbox) = self.sandbox.get().filter(|_| line.sandboxed) else {
-            let invocation = surroundings.supervised(&Start::Plainly, argv)?;
+            let invocation = surroundings.plainly(argv, shell.dialect)?;
             let (guard, stand_ins, scratch) = (None, Vec::new(), None);
             return Ok(Prepared {
                 invocation,
@@ -292,13 +306,15 @@ impl Shared {
 }
 
 impl Surroundings {
+    #[cfg(unix)]
     fn path(&self) -> &str {
         path_of(&self.variables)
     }
 
     /// The home folder, without symlinks.
     fn home(&self) -> Option<PathBuf> {
-        Path::new(self.variables.get("HOME")?).canonicalize().ok()
+        let home = self.variables.get("HOME").or_else(|| self.variables.get("USERPROFILE"))?;
+        Path::new(home).canonicalize().ok()
     }
 
     /// The program of that name in the search path.
@@ -308,15 +324,39 @@ impl Surroundings {
         folders.map(|folder| folder.join(name)).find(|program| program.is_file())
     }
 
+    /// The shell that reads command lines.
+    #[must_use]
+    pub fn shell(&self) -> ShellProgram {
+        ShellProgram::find(&self.variables)
+    }
+
+    /// What starts `argv` with no sandbox.
+    #[cfg(unix)]
+    fn plainly(&self, argv: Vec<OsString>, _dialect: Dialect) -> io::Result<Invocation> {
+        self.supervised(&sandbox::Start::Plainly, argv)
+    }
+
+    /// What starts `argv` with no sandbox: nothing but a job object, which [`tree`] makes, is needed to end it.
+    #[cfg(windows)]
+    #[expect(clippy::unused_self, reason = "on Unix this program starts it")]
+    fn plainly(&self, argv: Vec<OsString>, dialect: Dialect) -> io::Result<Invocation> {
+        let mut argv = argv.into_iter();
+        let program = argv.next().ok_or(io::ErrorKind::InvalidInput)?.into();
+        Ok(Invocation { program, arguments: argv.collect(), verbatim: dialect == Dialect::Cmd })
+    }
+
     /// What starts `argv` by way of the [`supervisor`].
-    fn supervised(&self, start: &Start, argv: Vec<OsString>) -> io::Result<Invocation> {
+    #[cfg(unix)]
+    fn supervised(&self, start: &sandbox::Start, argv: Vec<OsString>) -> io::Result<Invocation> {
         let missing = "it is not known which program this is";
         let program = self.program.clone().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, missing))?;
         let mut arguments = vec![OsString::from("sandbox-exec")];
         match start {
-            Start::Plainly => {}
-            Start::Filtered => arguments.push("--filtered".into()),
-            Start::Restricted(how) => arguments.extend(["--restrict".into(), serde_json::to_string(how)?.into()]),
+            sandbox::Start::Plainly => {}
+            sandbox::Start::Filtered => arguments.push("--filtered".into()),
+            sandbox::Start::Restricted(how) => {
+                arguments.extend(["--restrict".into(), serde_json::to_string(how)?.into()])
+            }
         }
         arguments.push("--".into());
         arguments.extend(argv);
@@ -327,11 +367,6 @@ impl Surroundings {
 /// Where programs are searched.
 fn path_of(variables: &BTreeMap<String, String>) -> &str {
     variables.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str)
-}
-
-/// Models write for bash, so it is bash where there is one.
-fn shell() -> &'static str {
-    ["/bin/bash", "/usr/bin/bash"].into_iter().find(|shell| Path::new(shell).exists()).unwrap_or("/bin/sh")
 }
 
 fn command(program: &Path) -> tokio::process::Command {

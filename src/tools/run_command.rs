@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::process::{Changed, Ended, Job, Reach};
+use super::process::{Changed, Dialect, Ended, Job, Reach};
 use super::{CommandLine, FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::display::escape_line;
 use crate::workspace::WorkspacePath;
@@ -16,7 +16,24 @@ const WATCHED: Duration = Duration::from_secs(1);
 /// How long news of a job are waited for.
 const WAIT: Duration = Duration::from_secs(10);
 
-pub(super) struct RunCommand;
+pub(super) struct RunCommand {
+    dialect: Dialect,
+}
+
+impl RunCommand {
+    /// For commands in this language.
+    pub fn new(dialect: Dialect) -> Self {
+        Self { dialect }
+    }
+}
+
+/// What the model reads on Windows, where nothing holds a command.
+const POWER_SHELL: &str = "Run a PowerShell command, with approval of the user. It has no terminal and no input; what it \
+    starts ends with it.";
+const CMD: &str = "Run a command line in cmd.exe (one line; there is no PowerShell and no bash), with approval of the user. \
+    It has no terminal and no input; what it starts ends with it.";
+const BASH_ON_WINDOWS: &str = "Run a command in Git's bash on Windows, with approval of the user. It has no terminal and no \
+    input; what it starts ends with it.";
 
 /// What to run.
 #[derive(Deserialize, JsonSchema)]
@@ -52,6 +69,15 @@ impl TypedTool for RunCommand {
         terminal and no input; what it starts ends with it.";
     const KIND: ToolKind = ToolKind::Execute;
     const EXAMPLE: &'static str = r#"{"command": "cargo test", "timeout_s": 300}"#;
+
+    fn described(&self) -> &str {
+        match self.dialect {
+            Dialect::Posix if cfg!(windows) => BASH_ON_WINDOWS,
+            Dialect::Posix => Self::DESCRIPTION,
+            Dialect::PowerShell => POWER_SHELL,
+            Dialect::Cmd => CMD,
+        }
+    }
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         if let Some(id) = arguments.job {
@@ -123,6 +149,7 @@ async fn command_line(
     let Reach { undo, note } = context.shell.reach(&context.workspace).await;
     let line = CommandLine {
         command: arguments.command.clone(),
+        dialect: context.shell.dialect(),
         cwd: cwd.absolute(),
         sandboxed: context.shell.holds(&context.workspace).await,
         network: arguments.network,

@@ -25,6 +25,11 @@ pub trait TypedTool: Send + Sync + 'static {
     /// Arguments of a correct call, shown to a model that got them wrong.
     const EXAMPLE: &'static str;
 
+    /// [`Self::DESCRIPTION`], or another one where it depends on the system.
+    fn described(&self) -> &str {
+        Self::DESCRIPTION
+    }
+
     /// See [`Tool::preview`].
     fn preview(
         context: &ToolContext,
@@ -50,7 +55,7 @@ impl<T: TypedTool> Tool for T {
     }
 
     fn description(&self) -> &str {
-        T::DESCRIPTION
+        self.described()
     }
 
     fn parameters(&self) -> Value {

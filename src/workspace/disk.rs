@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use cap_std::fs::{Dir, File, FileType, Metadata};
 use temporary::Temporary;
+use temporary::retried;
 pub(super) use temporary::sweep;
 
 use super::content::{self, Format};
@@ -272,7 +273,7 @@ fn remove_now(path: &WorkspacePath, expected: &[u8]) -> io::Result<bool> {
     if !holds(&dir, name, Some(expected))? {
         return Ok(false);
     }
-    dir.remove_file(name)?;
+    retried(|| dir.remove_file(name))?;
     sync_folder(&dir)?;
     Ok(true)
 }

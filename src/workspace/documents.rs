@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use super::native;
 use super::protect::is_protected;
 use crate::text::{Encoding, LineIndex, Range};
 
@@ -268,10 +269,10 @@ impl Drop for Expectation<'_> {
 /// Where `uri` is, symlinks resolved as far as it exists.
 fn path_of(uri: &str) -> Option<PathBuf> {
     let path = url::Url::parse(uri).ok()?.to_file_path().ok()?;
-    if let Ok(real) = path.canonicalize() {
+    if let Ok(real) = native::canonical(&path) {
         return Some(real);
     }
     // A file that is not there yet: its folder may be.
-    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    let folder = path.parent().and_then(|folder| native::canonical(folder).ok());
     Some(folder.zip(path.file_name()).map_or_else(|| path.clone(), |(folder, name)| folder.join(name)))
 }

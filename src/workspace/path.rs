@@ -18,6 +18,8 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncEx
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
+use super::native;
+
 /// As many symlinks as Linux follows in one name.
 const MAX_LINKS: usize = 40;
 
@@ -36,7 +38,7 @@ impl Root {
     /// When it is not there, no directory, or may not be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
-        let real = path.canonicalize()?;
+        let real = native::canonical(&path)?;
         let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
         super::disk::sweep(&dir);
         Ok(Self { path, real, dir })
@@ -73,7 +75,9 @@ impl Root {
     }
 
     fn strip<'a>(&self, path: &'a Path) -> Option<&'a Path> {
-        path.strip_prefix(&self.path).or_else(|_| path.strip_prefix(&self.real)).ok()
+        let same = path.strip_prefix(&self.path).or_else(|_| path.strip_prefix(&self.real)).ok();
+        let folded = || native::strip_folded(path, &self.path).or_else(|| native::strip_folded(path, &self.real));
+        if cfg!(windows) { same.or_else(folded) } else { same }
     }
 }
 
@@ -200,7 +204,7 @@ pub(super) fn open_here(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File
 }
 
 fn shown(relative: &Path) -> String {
-    if relative.as_os_str().is_empty() { ".".to_owned() } else { relative.display().to_string() }
+    if relative.as_os_str().is_empty() { ".".to_owned() } else { native::shown(relative) }
 }
 
 /// Why a name does not name a file of the workspace, in words for the model.
@@ -270,8 +274,8 @@ fn place<'a>(roots: &'a [Arc<Root>], path: &'a Path) -> Option<(&'a Arc<Root>, &
 }
 
 fn outside(roots: &[Arc<Root>], path: &Path) -> PathError {
-    let roots: Vec<_> = roots.iter().map(|root| root.path.display().to_string()).collect();
-    PathError::Outside { path: path.display().to_string(), roots: roots.join(", ") }
+    let roots: Vec<_> = roots.iter().map(|root| native::shown(&root.path)).collect();
+    PathError::Outside { path: native::shown(path), roots: roots.join(", ") }
 }
 
 /// `relative` without `.` and `..`; `None` when that would leave it.
@@ -307,7 +311,7 @@ impl Walk<'_> {
                 b".." if self.target.pop() => {}
                 b".." => return Err(outside(self.roots, self.named)),
                 _ => {
-                    self.refuse_stream(&name)?;
+                    self.refuse_special_name(&name)?;
                     self.target.push(&name);
                     if let Some(link) = self.link()? {
                         self.target.pop();
@@ -321,12 +325,18 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// On Windows a colon names a stream of a file, or a drive.
-    fn refuse_stream(&self, name: &OsStr) -> Result<(), PathError> {
-        if cfg!(windows) && name.as_encoded_bytes().contains(&b':') {
+    /// On Windows a colon names a stream of a file, or a drive, and some names are those of devices.
+    fn refuse_special_name(&self, name: &OsStr) -> Result<(), PathError> {
+        if cfg!(unix) {
+            return Ok(());
+        }
+        if name.as_encoded_bytes().contains(&b':') {
             return Err(outside(self.roots, self.named));
         }
-        Ok(())
+        let reason = name.to_str().and_then(native::reserved);
+        let failed =
+            |reason: &str| PathError::Unresolvable { path: native::shown(self.named), reason: reason.to_owned() };
+        reason.map_or(Ok(()), |reason| Err(failed(reason)))
     }
 
     /// What the symlink at `target` holds, if it is one.

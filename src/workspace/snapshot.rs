@@ -21,7 +21,7 @@ use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::guard::{git_state, is_repository};
 use super::state::address;
 use super::walk::{Queue, Rules};
-use super::{Root, content};
+use super::{Root, content, native};
 
 /// A file that is larger, in bytes, is not copied.
 const FILE: u64 = 64 << 20;
@@ -67,7 +67,7 @@ impl Snapshots {
     /// # Errors
     /// When the folder cannot be opened.
     pub fn new(roots: Vec<Arc<Root>>, folder: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
-        let hidden = hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        let hidden = hidden.iter().filter_map(|path| native::canonical(path).ok()).collect();
         Ok(Self { roots, hidden, images: Images::open(folder)?, copied: AtomicU64::new(0), seen: None })
     }
 

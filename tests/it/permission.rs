@@ -17,7 +17,7 @@ use tandem::session::permission::Policy;
 use tandem::session::{Prompt, Session, Setup, Start};
 use tandem::text::Encoding;
 use tandem::tools::mcp::Servers;
-use tandem::tools::process::Surroundings;
+use tandem::tools::process::{Dialect, Surroundings};
 use tandem::tools::{CommandLine, Preview, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 use tandem::workspace::{Documents, NoEditor, Root, Workspace};
 use tokio_util::sync::CancellationToken;
@@ -452,6 +452,7 @@ impl Tool for Pretend {
 fn line(context: &ToolContext, arguments: &Value) -> CommandLine {
     CommandLine {
         command: arguments["command"].as_str().unwrap().to_owned(),
+        dialect: Dialect::Posix,
         cwd: context.workspace.roots()[0].real().to_owned(),
         sandboxed: arguments["sandboxed"] != false,
         network: arguments["network"] == true,
@@ -579,4 +580,31 @@ mod shells {
             }
         }
     }
+}
+
+#[test]
+fn the_administrators_mode_is_the_widest() {
+    let world = World::new(json!([[{ "text": "Hello." }], [{ "text": "Again." }]]));
+    world.write(".home/managed/config.toml", "mode = \"ask\"\n");
+    let mut client = world.client();
+    let session = client.session(&world);
+    let wider = client.call("session/set_mode", json!({ "sessionId": session, "modeId": "auto" }));
+    let message = wider["error"]["message"].as_str().unwrap();
+    assert!(message.contains("`auto` is wider than `ask`"), "{message}");
+    let narrower = client.call("session/set_mode", json!({ "sessionId": session, "modeId": "plan" }));
+    assert!(narrower.get("error").is_none(), "{narrower}");
+
+    // A conversation that was in a wider mode before there was such a file.
+    let id = client.prompt(&session, "hello");
+    client.answer(id);
+    drop(client);
+    world.write(".home/managed/config.toml", "");
+    let mut client = world.client();
+    client.call("session/load", json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }));
+    client.call("session/set_mode", json!({ "sessionId": session, "modeId": "auto" }));
+    drop(client);
+    world.write(".home/managed/config.toml", "mode = \"edit\"\n");
+    let mut client = world.client();
+    let loaded = client.call("session/load", json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }));
+    assert_eq!(loaded["result"]["modes"]["currentModeId"], "edit", "{loaded}");
 }

@@ -15,6 +15,7 @@ use crate::server::documents::last_line;
 use crate::server::review::ReviewCommand;
 use crate::session::{Attachment, Prompt};
 use crate::text::display;
+use crate::workspace::native;
 
 /// The kinds of our code actions.
 pub(in crate::server) const ACTION_KINDS: [&str; 3] = ["quickfix", "refactor", "source"];
@@ -173,7 +174,7 @@ impl Server {
 
     /// The selected lines of a document, whole: the text as it is in the editor.
     fn excerpt(&self, uri: &str, range: Option<&lsp::Range>) -> Option<Attachment> {
-        let name = crate::server::documents::path_of(uri)?.display().to_string();
+        let name = native::shown(&crate::server::documents::path_of(uri)?);
         let Some(range) = range else { return Some(Attachment::Mention { name }) };
         let document = self.documents.get(uri)?;
         let (first, last) = (range.start.line, last_line(range));

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::workspace::Workspace;
 use crate::workspace::review::PendingHunk;
+use crate::workspace::{Workspace, native};
 
 /// So many files are named in a message.
 const NAMED: usize = 5;
@@ -67,7 +67,7 @@ pub(super) fn nothing() -> ReviewError {
 }
 
 pub(super) fn display(workspace: &Workspace, path: &Path) -> String {
-    workspace.resolve_path(path).map_or_else(|_| path.display().to_string(), |path| path.display())
+    workspace.resolve_path(path).map_or_else(|_| native::shown(path), |path| path.display())
 }
 
 /// The first of the files, and how many more there are.

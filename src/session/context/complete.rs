@@ -18,7 +18,7 @@ use super::mention::written;
 use crate::agent::prompt::Focus;
 use crate::tools::{self, Symbol};
 use crate::workspace::walk::{Entry, Kind};
-use crate::workspace::{Workspace, WorkspacePath, blocking};
+use crate::workspace::{Workspace, WorkspacePath, blocking, native};
 
 /// So many are offered at once.
 const OFFERED: usize = 50;
@@ -187,7 +187,7 @@ fn named(name: &str, kind: Mentionable, detail: Option<String>) -> Completion {
 /// A path as it is named: relative where relative names start, else absolute.
 pub(super) fn shown(workspace: &Workspace, path: &WorkspacePath) -> String {
     let is_first = workspace.roots().first().is_some_and(|root| root.path() == path.root().path());
-    if is_first { path.display() } else { path.absolute().display().to_string() }
+    if is_first { path.display() } else { native::shown(&path.absolute()) }
 }
 
 /// The names of the files and folders of a workspace, which may still be growing.

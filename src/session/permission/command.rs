@@ -6,6 +6,8 @@
 //!
 //! A grammar crate was considered: `brush-parser` brings 60 more crates and a C compiler to describe what is refused here.
 
+pub(super) mod windows;
+
 use std::iter::Peekable;
 use std::str::Chars;
 

@@ -132,6 +132,25 @@ impl Rule {
         }
     }
 
+    /// The same rule for words that are folded as Windows does it.
+    pub(super) fn on_windows(&self) -> Self {
+        let mut rule = self.clone();
+        if let Pattern::Words { fixed, .. } = &mut rule.pattern {
+            for (at, word) in fixed.iter_mut().enumerate() {
+                if let Word::Is(text) = word {
+                    *text = if at == 0 { command::windows::canonical(text) } else { text.to_lowercase() };
+                }
+            }
+        }
+        rule
+    }
+
+    /// Whether it speaks of a program, whatever its arguments.
+    pub(super) fn is_about_program(&self, program: &str) -> bool {
+        let Pattern::Words { fixed, .. } = &self.pattern else { return false };
+        fixed.first().is_none_or(|word| *word == Word::Star || word.text().as_deref() == Some(program))
+    }
+
     /// Whether it names one command, every word of it.
     pub(super) fn is_exact(&self) -> bool {
         matches!(&self.pattern, Pattern::Words { fixed, is_open: false } if !fixed.contains(&Word::Star))

@@ -15,7 +15,7 @@ fn edit(path: &str) -> Facts {
 
 fn run(line: &str) -> Facts {
     let commands = command::parse(line).ok();
-    let line = Line { commands, sandboxed: true, network: false, undo: Undo::ExceptIgnored };
+    let line = Line { commands, dialect: Dialect::Posix, sandboxed: true, network: false, undo: Undo::ExceptIgnored };
     Facts { command: Some(line), ..facts("run_command", ToolKind::Execute) }
 }
 
@@ -205,9 +205,31 @@ fn caution_asks_in_every_mode_and_is_never_remembered() {
 }
 
 #[test]
+fn commands_of_windows_are_restricted_and_never_allowed() {
+    let on_windows = |line: &str| {
+        with(run(""), |facts| {
+            *facts = Line { sandboxed: false, ..Line::read(line, Dialect::PowerShell, false, Undo::Nothing) };
+        })
+    };
+    let rules = policy(&["run_command"], &[], &["run_command(rm -r *)", "run_command(npm publish *)"]);
+    for (line, expected) in [
+        ("npm.cmd PUBLISH --tag x", "forbid"),
+        ("Remove-Item -r x", "forbid"),
+        ("del /s x", "ask"),
+        ("npm test", "ask"),
+        ("iex $x", "ask"),
+    ] {
+        check(&rules, Auto, &on_windows(line), expected);
+    }
+    // Its name may be written in capitals where the disk does not care.
+    check(&rules, Auto, &run("/bin/RM -r x"), "forbid");
+}
+
+#[test]
 fn removing_the_workspace_is_a_caution() {
     let line = |command: &str| CommandLine {
         command: command.into(),
+        dialect: Dialect::Posix,
         cwd: "/work".into(),
         sandboxed: true,
         network: false,

@@ -22,9 +22,9 @@ const LAST_WORDS: usize = 2 << 10;
 
 /// A running program. Dropping it kills it and everything it started.
 pub(super) struct Child {
-    process: tokio::process::Child,
+    process: Process,
     /// The process group: the program and its children.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "there are no groups there"))]
+    #[cfg(unix)]
     group: Option<u32>,
     cut: Cut,
     last_words: Arc<Mutex<Vec<u8>>>,
@@ -39,21 +39,28 @@ impl Child {
         folder: &Path,
     ) -> io::Result<(Self, Bounded<ChildStdout>, ChildStdin)> {
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        #[cfg(windows)]
+        let program = &crate::tools::process::windows::find_program(program, environment);
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(environment).current_dir(folder).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        #[cfg(unix)]
-        command.process_group(0);
-        let mut process = command.spawn()?;
-        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-        let output = process.stdout.take().ok_or_else(gone)?;
-        let input = process.stdin.take().ok_or_else(gone)?;
-        let errors = process.stderr.take().ok_or_else(gone)?;
+        let mut process = spawn(command)?;
+        let (input, output, errors) = streams(&mut process).ok_or(io::ErrorKind::BrokenPipe)?;
         let (cut, last_words) = (Cut::default(), Arc::default());
         let listening = tokio::spawn(listen(errors, Arc::clone(&last_words)));
         let output = Bounded::new(output, Arc::clone(&cut));
-        let group = process.id();
-        Ok((Self { process, group, cut, last_words, listening }, output, input))
+        Ok((
+            Self {
+                #[cfg(unix)]
+                group: process.id(),
+                process,
+                cut,
+                last_words,
+                listening,
+            },
+            output,
+            input,
+        ))
     }
 
     /// Why it talks no longer.
@@ -89,6 +96,34 @@ impl Drop for Child {
             let _nobody_left = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
+}
+
+/// Its standard input, output and error.
+type Streams = (ChildStdin, ChildStdout, ChildStderr);
+
+#[cfg(unix)]
+type Process = tokio::process::Child;
+
+/// Starts it as the first of a process group.
+#[cfg(unix)]
+fn spawn(mut command: Command) -> io::Result<Process> {
+    command.process_group(0).spawn()
+}
+
+#[cfg(unix)]
+fn streams(process: &mut Process) -> Option<Streams> {
+    Some((process.stdin.take()?, process.stdout.take()?, process.stderr.take()?))
+}
+
+#[cfg(windows)]
+type Process = crate::tools::process::windows::InJob;
+
+#[cfg(windows)]
+use crate::tools::process::windows::in_job as spawn;
+
+#[cfg(windows)]
+fn streams(process: &mut Process) -> Option<Streams> {
+    Some((process.stdin().take()?, process.stdout().take()?, process.stderr().take()?))
 }
 
 /// Keeps the end of what a program writes to its standard error; all of it is in the log.

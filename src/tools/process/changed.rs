@@ -10,7 +10,7 @@ use crate::tools::{FileDiff, Undo};
 use crate::workspace::change_set::{Entry, EntryChange};
 use crate::workspace::guard::with_repositories;
 use crate::workspace::snapshot::{Coverage, Snapshots};
-use crate::workspace::{ChangeSet, Workspace};
+use crate::workspace::{ChangeSet, Workspace, native};
 
 /// No more diffs are shown of one command.
 const DIFFS: usize = 100;
@@ -159,8 +159,7 @@ fn summary(workspace: &Workspace, changes: &ChangeSet, shown: usize) -> Option<S
 /// The first paths, as people know them.
 fn names<'a>(workspace: &Workspace, paths: impl ExactSizeIterator<Item = &'a std::path::PathBuf>) -> String {
     let count = paths.len();
-    let name =
-        |path: &Path| workspace.resolve_path(path).map_or_else(|_| path.display().to_string(), |path| path.display());
+    let name = |path: &Path| workspace.resolve_path(path).map_or_else(|_| native::shown(path), |path| path.display());
     let mut names: Vec<_> = paths.map(|path| name(path)).collect();
     names.sort_unstable();
     names.truncate(NAMED);

@@ -1,21 +1,18 @@
 //! One command from its start to its end.
 
 use std::io;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::process::{Child, ChildStdin};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::tree::{TIMEOUT, Tree};
 use super::{Output, Prepared, StandIn, command};
 use crate::tools::Live;
 use crate::workspace::{Guard, Workspace};
-
-/// How long a tree that is being killed may take to be gone before nobody waits for it any more.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A command that runs, or did. It is stopped when this is dropped.
 #[derive(Debug)]
@@ -82,20 +79,17 @@ pub(super) fn spawn(
     let Prepared { invocation, variables, cwd, guard, workspace, stand_ins, scratch: _, _scratch: scratch } = prepared;
     let (reader, writer) = io::pipe()?;
     let mut command = command(&invocation.program);
-    command.args(invocation.arguments).env_clear().envs(variables).current_dir(cwd);
+    invocation.add_arguments(&mut command);
+    command.env_clear().envs(variables).current_dir(cwd);
     command.stdout(writer.try_clone()?).stderr(writer);
-    command.stdin(Stdio::piped());
     let begun = Instant::now();
-    let mut child = command.spawn()?;
-    // It holds this process's copies of the pipe.
-    drop(command);
-    let lifeline = child.stdin.take();
+    let tree = Tree::start(command)?;
     let heard = Arc::clone(&output);
     let listening = tokio::task::spawn_blocking(move || heard.listen(reader, live.as_ref()));
     let (sender, ended) = watch::channel(None);
     let job = Job { id, output, stand_ins, ended, stop: stop.clone(), _stop: stop.clone().drop_guard() };
     let tend = async move {
-        let status = tend(child, lifeline, &stop).await;
+        let status = tend(tree, &stop).await;
         let ran = begun.elapsed();
         gone(listening).await;
         let notes = restore(guard, workspace).await;
@@ -106,21 +100,16 @@ pub(super) fn spawn(
 }
 
 /// Waits for the exit, or kills.
-async fn tend(mut child: Child, lifeline: Option<ChildStdin>, stop: &CancellationToken) -> Option<ExitStatus> {
-    if let Some(status) = stop.run_until_cancelled(child.wait()).await {
-        return status.ok();
+async fn tend(mut tree: Tree, stop: &CancellationToken) -> Option<ExitStatus> {
+    match stop.run_until_cancelled(tree.exit()).await {
+        Some(status) => status.ok(),
+        None => tree.end().await.ok(),
     }
-    drop(lifeline);
-    if let Ok(status) = tokio::time::timeout(PATIENCE, child.wait()).await {
-        return status.ok();
-    }
-    child.kill().await.ok()?;
-    child.wait().await.ok()
 }
 
 /// Waits until nobody holds the output any more.
 async fn gone(listening: JoinHandle<()>) {
-    match tokio::time::timeout(PATIENCE, listening).await {
+    match tokio::time::timeout(TIMEOUT, listening).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::error!("listening to a command broke: {error}"),
         Err(_) => tracing::warn!("something that a command started is still there"),

@@ -82,6 +82,23 @@ pub(super) struct Confined<'a> {
 pub(super) struct Invocation {
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
+    /// The program gets the arguments as they are: `cmd` has rules of its own about quotes.
+    #[cfg(windows)]
+    pub verbatim: bool,
+}
+
+impl Invocation {
+    /// Gives the arguments to a command.
+    pub fn add_arguments(&self, command: &mut tokio::process::Command) {
+        #[cfg(windows)]
+        if self.verbatim {
+            for argument in &self.arguments {
+                command.raw_arg(argument);
+            }
+            return;
+        }
+        command.args(&self.arguments);
+    }
 }
 
 /// How the supervisor starts what it is given.

@@ -33,6 +33,7 @@ impl StandIn {
     }
 
     /// The file it stands in for, without symlinks.
+    #[cfg(target_os = "linux")]
     pub fn target(&self) -> PathBuf {
         self.unsaved.path.real()
     }

@@ -25,14 +25,12 @@ pub struct Args {
 }
 
 /// What a shell calls the end by `SIGKILL`.
-#[cfg(unix)]
 const KILLED: u8 = 137;
 
 /// Runs the command to its end and gives its exit code; 128 and the signal where one ended it.
 ///
 /// # Errors
 /// When it cannot be started, or not be held: then it was not started.
-#[cfg(unix)]
 pub fn run(args: Args) -> io::Result<u8> {
     use rustix::process::{WaitOptions, setsid, wait};
 
@@ -60,22 +58,6 @@ pub fn run(args: Args) -> io::Result<u8> {
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
 }
 
-/// Runs the command to its end and gives its exit code.
-///
-/// # Errors
-/// When it cannot be started.
-#[cfg(not(unix))]
-pub fn run(args: Args) -> io::Result<u8> {
-    let mut child = start(args)?;
-    let pid = child.id().to_string();
-    std::thread::spawn(move || {
-        let _until_closed = io::stdin().read_to_end(&mut Vec::new());
-        let _gone = Command::new("taskkill").args(["/T", "/F", "/PID", &pid]).status();
-    });
-    let status = child.wait()?;
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
-}
-
 /// Starts the command: what restricts itself from a thread that is held, everything else from this one, whose end with
 /// the process bubblewrap listens to.
 fn start(args: Args) -> io::Result<Child> {
@@ -91,7 +73,6 @@ fn spawn(argv: &[OsString], filtered: bool) -> io::Result<Child> {
     let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(if filtered { sandbox::filter()?.into() } else { Stdio::null() });
-    #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.spawn()
 }
@@ -153,7 +134,7 @@ mod tree {
     }
 }
 
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(not(target_os = "linux"))]
 mod tree {
     use rustix::process::{Pid, Signal, kill_process_group};
 

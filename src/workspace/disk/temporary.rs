@@ -3,12 +3,22 @@
 use std::ffi::OsStr;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, File, OpenOptions};
+use cap_std::fs::{Dir, DirEntry, File, OpenOptions};
 
 /// What its name begins and ends with; between them are the process's id and a number.
 const AFFIXES: (&str, &str) = (".tandem-", ".tmp");
+
+/// The pauses between the tries of a change that another program is in the way of.
+const PAUSES: [Duration; 5] = [
+    Duration::from_millis(10),
+    Duration::from_millis(40),
+    Duration::from_millis(100),
+    Duration::from_millis(250),
+    Duration::from_millis(500),
+];
 
 /// A file that disappears unless it is renamed.
 pub(super) struct Temporary<'a> {
@@ -33,7 +43,7 @@ impl<'a> Temporary<'a> {
     }
 
     pub(super) fn rename(mut self, name: &OsStr) -> io::Result<()> {
-        self.dir.rename(&self.name, self.dir, name)?;
+        retried(|| self.dir.rename(&self.name, self.dir, name))?;
         self.renamed = true;
         Ok(())
     }
@@ -52,7 +62,7 @@ impl Drop for Temporary<'_> {
 pub(in crate::workspace) fn sweep(dir: &Dir) {
     for entry in dir.entries().into_iter().flatten().flatten() {
         let name = entry.file_name();
-        if name.to_str().and_then(owner).is_some_and(is_gone) {
+        if name.to_str().and_then(owner).is_some_and(|process| is_left(&entry, process)) {
             let _ = dir.remove_file(name);
         }
     }
@@ -65,12 +75,66 @@ fn owner(name: &str) -> Option<i32> {
 }
 
 #[cfg(unix)]
-fn is_gone(process: i32) -> bool {
+fn is_left(_: &DirEntry, process: i32) -> bool {
     rustix::process::Pid::from_raw(process)
         .is_some_and(|process| rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH))
 }
 
+/// Where a process cannot be asked for, the age tells: a file is needed for a moment only.
 #[cfg(not(unix))]
-fn is_gone(_: i32) -> bool {
-    false
+fn is_left(entry: &DirEntry, process: i32) -> bool {
+    let written = entry.metadata().and_then(|found| found.modified()).map(cap_std::time::SystemTime::into_std);
+    let age = written.ok().and_then(|written| written.elapsed().ok());
+    process.unsigned_abs() != std::process::id() && age.is_some_and(|age| age > Duration::from_secs(60))
+}
+
+/// Does what another program may be in the way of for a moment: on Windows a scanner or an indexer has files open.
+pub(super) fn retried(work: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    retry(work, is_in_use, if cfg!(windows) { &PAUSES } else { &[] })
+}
+
+/// Another program has the file open: `ERROR_ACCESS_DENIED`, `ERROR_SHARING_VIOLATION`, `ERROR_LOCK_VIOLATION`.
+fn is_in_use(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(5 | 32 | 33))
+}
+
+fn retry(
+    mut work: impl FnMut() -> io::Result<()>,
+    passes: fn(&io::Error) -> bool,
+    pauses: &[Duration],
+) -> io::Result<()> {
+    for pause in pauses {
+        match work() {
+            Err(error) if passes(&error) => std::thread::sleep(*pause),
+            done => return done,
+        }
+    }
+    work()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_use_is_tried_again_and_nothing_else_is() {
+        let check = |code: i32, tries: usize, expected: bool| {
+            let mut tried = 0;
+            let work = || {
+                tried += 1;
+                if tried < 3 { Err(io::Error::from_raw_os_error(code)) } else { Ok(()) }
+            };
+            assert_eq!(retry(work, is_in_use, &[Duration::ZERO; 4]).is_ok(), expected, "{code}");
+            assert_eq!(tried, tries, "{code}");
+        };
+        check(32, 3, true);
+        check(2, 1, false);
+        let mut tried = 0;
+        let never = || {
+            tried += 1;
+            Err(io::Error::from_raw_os_error(5))
+        };
+        assert!(retry(never, is_in_use, &[Duration::ZERO; 4]).is_err());
+        assert_eq!(tried, 5);
+    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
 
-use crate::workspace::Root;
+use crate::workspace::{Root, native};
 
 /// The parts of a repository that name programs to run.
 pub(super) const PARTS: [&str; 4] = ["config", "config.worktree", "hooks", "info/attributes"];
@@ -37,13 +37,13 @@ const SETTINGS: [(&str, &[&str]); 6] = [
 /// worktree too, so that no file in the workspace can name just any folder.
 pub(super) fn linked(root: &Root) -> Option<PathBuf> {
     let named = root.dir().read_to_string(".git").ok()?;
-    let own = Path::new(named.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let own = native::canonical(Path::new(named.strip_prefix("gitdir:")?.trim())).ok()?;
     let folder = Dir::open_ambient_dir(&own, cap_std::ambient_authority()).ok()?;
     let back = folder.read_to_string("gitdir").ok()?;
-    if Path::new(back.trim()).canonicalize().ok()? != root.real().join(".git") {
+    if native::canonical(Path::new(back.trim())).ok()? != root.real().join(".git") {
         return None;
     }
-    own.join(folder.read_to_string("commondir").ok()?.trim()).canonicalize().ok()
+    native::canonical(&own.join(folder.read_to_string("commondir").ok()?.trim())).ok()
 }
 
 /// Whether git runs nothing because of this part of a repository.

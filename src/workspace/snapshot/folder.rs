@@ -121,8 +121,7 @@ impl Known {
 impl Stamp {
     fn of(found: &Metadata) -> Self {
         let modified = found.modified().ok().map(cap_std::time::SystemTime::into_std);
-        let inode = cap_fs_ext::MetadataExt::ino(found);
-        Self { inode, size: found.len(), modified, changed: changed(found), mode: mode(found) }
+        Self { inode: inode(found), size: found.len(), modified, changed: changed(found), mode: mode(found) }
     }
 
     fn is_older_than(&self, now: SystemTime) -> bool {
@@ -145,6 +144,17 @@ pub(super) fn mode(found: &Metadata) -> u32 {
 #[cfg(not(unix))]
 pub(super) fn mode(found: &Metadata) -> u32 {
     if found.permissions().readonly() { 0o444 } else { 0o644 }
+}
+
+#[cfg(unix)]
+fn inode(found: &Metadata) -> u64 {
+    cap_fs_ext::MetadataExt::ino(found)
+}
+
+/// What lists a folder does not know it.
+#[cfg(not(unix))]
+fn inode(_found: &Metadata) -> u64 {
+    0
 }
 
 #[cfg(unix)]

@@ -1,3 +1,4 @@
+#[cfg(unix)]
 use std::os::unix::fs::symlink;
 
 use super::*;
@@ -53,6 +54,7 @@ fn names_outside_are_refused() {
     assert!(matches!(workspace.resolve("file:///a%00b"), Err(PathError::Nul(_) | PathError::Outside { .. })));
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn symlinks_inside_work_and_outside_are_refused() {
     let fixture = Fixture::new();
@@ -80,6 +82,7 @@ async fn symlinks_inside_work_and_outside_are_refused() {
     assert!(fixture.path("dir/relative").is_symlink());
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn the_workspace_may_be_a_symlink_and_stays_what_it_was() {
     let fixture = Fixture::new();
@@ -97,6 +100,7 @@ async fn the_workspace_may_be_a_symlink_and_stays_what_it_was() {
     assert!(read(&workspace, "secret.txt").await.is_err());
 }
 
+#[cfg(unix)]
 #[test]
 fn a_symlink_may_lead_to_another_root() {
     let fixture = Fixture::new();
@@ -107,6 +111,7 @@ fn a_symlink_may_lead_to_another_root() {
     assert_eq!(workspace.resolve_path(&fixture.evil().join("secret.txt")).unwrap().root().path(), fixture.evil());
 }
 
+#[cfg(unix)]
 #[test]
 fn names_need_not_be_unicode() {
     use std::os::unix::ffi::OsStrExt;
@@ -116,6 +121,7 @@ fn names_need_not_be_unicode() {
     assert_eq!(fixture.workspace().resolve_path(name).unwrap().target(), name);
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn what_was_swapped_after_resolving_is_not_followed() {
     let fixture = Fixture::new();
@@ -129,6 +135,7 @@ async fn what_was_swapped_after_resolving_is_not_followed() {
     assert!(!fixture.path(".git/hooks/pre-commit").exists());
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn a_protected_file_changes_only_as_shown() {
     let fixture = Fixture::new();
@@ -147,6 +154,7 @@ async fn a_protected_file_changes_only_as_shown() {
     assert_eq!(fixture.bytes(".vscode/tasks.json"), b"{}");
 }
 
+#[cfg(unix)]
 #[test]
 fn reads_under_a_swapping_symlink_never_leave() {
     // A million by hand, in a release build.
