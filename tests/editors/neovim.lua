@@ -510,7 +510,7 @@ t.test('an edit that could not be written is refused before it is made, and the 
   vim.cmd('Tandem mode edit')
   vim.cmd('Tandem ask Edit it')
   wait_idle()
-  t.contains(models.sent_text(model:state().requests[2]), 'written as latin1, which has no 中 (U+4E2D)')
+  t.contains(models.sent_text(model:state().requests[2]), 'written as latin1, which cannot represent 中 (U+4E2D)')
   t.equal(text_of(buf):find('中', 1, true), nil)
   t.contains(text_of(buf), 'hé {name}')
 end)

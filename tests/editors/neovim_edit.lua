@@ -139,10 +139,10 @@ function M.test(t, model, use)
     use.wait_idle()
     vim.ui.select = select
     t.equal(offered, { 'tandem: Ask about this', 'tandem: Edit this', 'tandem: Explain this', 'tandem: Fix this' })
-    t.contains(use.sent_text(model:state().requests[2]), 'Fix these problems in main.rs:2:\nline 2: error: no such macro')
+    t.contains(use.sent_text(model:state().requests[2]), 'Fix these diagnostics in main.rs:2:\nline 2: error: no such macro')
     vim.diagnostic.reset(space, buf)
     vim.cmd('2Tandem fix')
-    t.contains(use.notified(), 'No problems are shown in main.rs:2')
+    t.contains(use.notified(), 'No diagnostics in main.rs:2')
     t.equal(#vim.lsp.get_clients({ name = 'tandem chat', bufnr = vim.fn.bufadd(folder .. '/none') }), 0)
   end)
 

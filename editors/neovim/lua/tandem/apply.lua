@@ -37,7 +37,7 @@ local function unwritable(edit, bufnr, name)
       if vim.iconv(vim.iconv(character, 'utf-8', encoding) or '', encoding, 'utf-8') ~= character then
         local code = vim.fn.char2nr(character, true)
         local remedy = 'use other characters, or ask the user for :set fileencoding=utf-8'
-        return ('%s is written as %s, which has no %s (U+%04X): %s'):format(name, encoding, character, code, remedy)
+        return ('%s is written as %s, which cannot represent %s (U+%04X): %s'):format(name, encoding, character, code, remedy)
       end
     end
   end
@@ -55,7 +55,7 @@ local function objection(edit)
     version = nil
   end
   if not bufnr then
-    return version and ('%s is not open any more'):format(name) or nil
+    return version and ('%s is no longer open'):format(name) or nil
   end
   local current = util.buf_versions[bufnr] or 0 -- what the last didOpen or didChange said
   if version and version ~= current then

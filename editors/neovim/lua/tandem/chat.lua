@@ -184,7 +184,7 @@ function Chat:show_cut(from)
       hl_group = 'TandemCut',
       hl_eol = true,
       priority = 300,
-      virt_lines = { { { 'Not part of the conversation any more; :Tandem undo brings it back', 'TandemNotice' } } },
+      virt_lines = { { { 'No longer part of the conversation; :Tandem undo restores it', 'TandemNotice' } } },
       virt_lines_above = true,
     })
   end
@@ -260,7 +260,7 @@ function Chat:end_turn(failure, stop_reason)
   elseif stop_reason ~= 'end_turn' then
     self:line(({
       cancelled = 'Stopped.',
-      max_tokens = 'The answer was cut: the model reached its token limit.',
+      max_tokens = 'The answer was cut off at the token limit.',
       max_turn_requests = 'Paused: the turn reached its limit of requests.',
       refusal = 'The model refused to answer.',
     })[stop_reason] or ('Ended: ' .. tostring(stop_reason)), 'TandemDim')

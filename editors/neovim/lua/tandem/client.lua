@@ -257,7 +257,7 @@ function M.ensure(root, callback)
   M.watch_buffers()
   starting[root] = start(root)
   if not starting[root] then
-    answer(root, nil, 'the server does not start; see :Tandem log')
+    answer(root, nil, 'the server did not start; see :Tandem log')
   end
 end
 

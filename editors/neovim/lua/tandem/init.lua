@@ -56,7 +56,7 @@ end
 function M.steer(text, selection)
   local current = session()
   selection = selection or visual()
-  with_text(text, 'Say to tandem: ', function(words)
+  with_text(text, 'Add to the running turn: ', function(words)
     current:steer(words, selection)
   end)
 end
@@ -86,9 +86,9 @@ function M.fix(selection)
   selection = selection or visual() or context.lines(vim.api.nvim_get_current_buf(), row, row)
   local problems = context.problems(selection)
   if #problems == 0 then
-    return require('tandem.say')('No problems are shown in ' .. context.label(selection))
+    return require('tandem.say')('No diagnostics in ' .. context.label(selection))
   end
-  local text = ('Fix these problems in %s:\n%s'):format(context.label(selection), table.concat(problems, '\n'))
+  local text = ('Fix these diagnostics in %s:\n%s'):format(context.label(selection), table.concat(problems, '\n'))
   session():prompt(text, selection)
 end
 

@@ -243,7 +243,7 @@ function M.start(bufnr, selection, instruction)
     if not connection then
       return say(problem, vim.log.levels.ERROR)
     elseif not vim.lsp.buf_is_attached(bufnr, connection.id) then
-      return say('Only files of the workspace can be edited in place')
+      return say('Only files in the workspace can be edited in place')
     end
     require('tandem.window').define_highlights()
     running[bufnr], inline.connection = inline, connection

@@ -84,7 +84,7 @@ local function asked()
   if not question then
     return nil, 'Nothing to approve right now'
   elseif typed.is_older_than(question.shown_at) then
-    return nil, 'That was typed before the request appeared, and answered nothing'
+    return nil, 'Ignored: typed before the request appeared'
   end
   return question
 end
@@ -129,7 +129,7 @@ function M.answer(...)
       end
     end
   end
-  return problem or 'This request has no such answer'
+  return problem or 'This request does not offer that answer'
 end
 
 --- The rule that an answer for later questions, too, would add.

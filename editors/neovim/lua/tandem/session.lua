@@ -92,7 +92,7 @@ function Session:start(method, id)
       if err then
         self.id, self.lost = nil, nil
         if method == 'session/resume' then
-          self.chat:notice(('%s: the model no longer knows what stands above'):format(err.message))
+          self.chat:notice(('%s: the model no longer sees the messages above'):format(err.message))
           return self:start('session/new')
         end
         return self:opened(err.message)
@@ -323,7 +323,7 @@ end
 ---@param err? { message: string }
 function Session:take_back(message, err)
   local why = err and (' (%s)'):format(err.message) or ''
-  self.chat:line(('Not sent, and back in the input%s: %s'):format(why, message.text), 'TandemNotice')
+  self.chat:line(('Not sent; moved back to the input%s: %s'):format(why, message.text), 'TandemNotice')
   self.chat:give_back(message.text, message.selection)
 end
 
