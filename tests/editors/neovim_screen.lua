@@ -426,7 +426,7 @@ function M.test(t, model, setup)
     wait_text(t, screen, 'joining  Only port, please')
     picture('waiting', screen, setup.here)
     screen:keys(':Tandem stop', 'Enter')
-    wait_text(t, screen, 'input: And the tests?')
+    wait_text(t, screen, 'Not sent; moved back to the input')
     t.wait('both in the input', function()
       local input = screen:lua([[return require('tandem.chats').current().chat:transcript():input_text()]])
       return input == 'And the tests?\n\nOnly port, please' or input == 'Only port, please\n\nAnd the tests?'
