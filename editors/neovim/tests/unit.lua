@@ -148,6 +148,41 @@ end)
 
 -- permission
 
+t.test("a question of the model's is answered by a choice, and by nothing else", function()
+  local options = {
+    { optionId = 'answer_0', name = 'SQLite', kind = 'allow_once' },
+    { optionId = 'answer_1', name = 'PostgreSQL', kind = 'allow_once' },
+    { optionId = 'reject_once', name = 'No Answer', kind = 'reject_once' },
+  }
+  local rendered = render.tool({ title = 'Which database?', kind = 'think' }, permission.sorted(options))
+  t.equal(vim.list_slice(rendered.lines, 2), {
+    'Answer?',
+    '- SQLite',
+    '- PostgreSQL',
+    ' gr   No Answer',
+    ' ga   Choose an answer',
+  })
+  local session = { on_question = function() end, on_answered = function() end }
+  local outcome
+  coroutine.wrap(function()
+    outcome = permission.ask(session, { toolCall = { title = 'Which database?' }, options = options })
+  end)()
+  local offered
+  local select = vim.ui.select
+  vim.ui.select = function(items, _, choose)
+    offered = items
+    choose(nil)
+  end
+  t.equal(permission.answer('allow_once', 'allow_always'), nil)
+  t.equal({ #offered, outcome }, { 2 }, 'no choice is no answer')
+  vim.ui.select = function(items, _, choose)
+    choose(items[2])
+  end
+  permission.answer('allow_once', 'allow_always')
+  vim.ui.select = select
+  t.equal(outcome.outcome.optionId, 'answer_1')
+end)
+
 t.test('the safe choice comes first', function()
   local function option(kind)
     return { optionId = kind, name = kind, kind = kind }

@@ -116,11 +116,40 @@ function M.pending()
   return queue[1]
 end
 
---- Answers the open request with the first option of the kinds.
+--- The answers to choose from, where the request is a question of the model's.
+---@param options tandem.PermissionOption[]
+---@return tandem.PermissionOption[]
+function M.answers_of(options)
+  return vim.tbl_filter(function(option)
+    return vim.startswith(option.optionId, 'answer_')
+  end, options)
+end
+
+--- Has the user choose one of the answers; on request, so nothing that was typed for something else is an answer.
+---@param question tandem.Question
+---@param answers tandem.PermissionOption[]
+local function choose_answer(question, answers)
+  vim.ui.select(answers, {
+    prompt = question.call.title,
+    format_item = function(option)
+      return option.name
+    end,
+  }, function(option)
+    if option then
+      choose(question, option)
+    end
+  end)
+end
+
+--- Answers the open request with the first option of the kinds; a question of the model's by a choice.
 ---@param ... string option kinds, the best first
 ---@return string? problem why it was not answered
 function M.answer(...)
   local question, problem = asked()
+  local answers = question and M.answers_of(question.options) or {}
+  if #answers > 0 and vim.list_contains({ ... }, answers[1].kind) then
+    return choose_answer(question, answers)
+  end
   for _, kind in ipairs(question and { ... } or {}) do
     for _, option in ipairs(question.options) do
       if option.kind == kind then

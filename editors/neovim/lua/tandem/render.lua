@@ -160,14 +160,19 @@ local answer_keys = { reject_once = 'gr', allow_once = 'ga', allow_always = 'gA'
 ---@param out tandem.Rendered
 ---@param options tandem.PermissionOption[]
 local function add_question(out, options)
-  add_line(out, { { 'Allow?', 'TandemQuestion' } })
+  local answers = require('tandem.permission').answers_of(options)
+  add_line(out, { { #answers > 0 and 'Answer?' or 'Allow?', 'TandemQuestion' } })
+  for _, answer in ipairs(answers) do
+    add_line(out, { { '- ' .. answer.name } })
+  end
   local shown = {} ---@type table<string, true>
   for _, option in ipairs(options) do
     local key = answer_keys[option.kind]
     -- A key takes the first of its kind.
     if key and not shown[key] then
       shown[key] = true
-      add_line(out, { { ' ' .. key .. ' ', 'TandemKey' }, { '  ' .. option.name } })
+      local name = vim.list_contains(answers, option) and 'Choose an answer' or option.name
+      add_line(out, { { ' ' .. key .. ' ', 'TandemKey' }, { '  ' .. name } })
     end
   end
 end
