@@ -18,7 +18,7 @@ export class SetupForm {
   private readonly key = h("input", { name: "key", type: "password", autocomplete: "off", change: () => this.askModels() });
   private readonly model = h("input", { name: "model", list: "models", autocomplete: "off", spellcheck: "false" });
   private readonly models = h("datalist", { id: "models" });
-  private readonly addressRow = row(t("Address"), this.address);
+  private readonly addressRow = row(t("Base URL"), this.address);
   private readonly keyRow = row(t("API key"), this.key);
   private readonly status = h("div", { class: "setup-status", role: "status" });
   private providers: readonly ProviderInfo[] = [];
