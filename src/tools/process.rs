@@ -355,7 +355,7 @@ impl Surroundings {
             sandbox::Start::Plainly => {}
             sandbox::Start::Filtered => arguments.push("--filtered".into()),
             sandbox::Start::Restricted(how) => {
-                arguments.extend(["--restrict".into(), serde_json::to_string(how)?.into()])
+                arguments.extend(["--restrict".into(), serde_json::to_string(how)?.into()]);
             }
         }
         arguments.push("--".into());

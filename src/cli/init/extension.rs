@@ -53,7 +53,8 @@ fn ask(editor: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     bail!("{} {}: {}", editor.display(), arguments.first().copied().unwrap_or_default(), said.trim())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;

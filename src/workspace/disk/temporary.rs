@@ -85,7 +85,7 @@ fn is_left(_: &DirEntry, process: i32) -> bool {
 fn is_left(entry: &DirEntry, process: i32) -> bool {
     let written = entry.metadata().and_then(|found| found.modified()).map(cap_std::time::SystemTime::into_std);
     let age = written.ok().and_then(|written| written.elapsed().ok());
-    process.unsigned_abs() != std::process::id() && age.is_some_and(|age| age > Duration::from_secs(60))
+    process.unsigned_abs() != std::process::id() && age.is_some_and(|age| age > Duration::from_mins(1))
 }
 
 /// Does what another program may be in the way of for a moment: on Windows a scanner or an indexer has files open.

@@ -194,7 +194,7 @@ async fn temporary_files_of_a_killed_process_are_removed() {
         fixture.write(name, "");
         // Where processes cannot be asked for, the age tells.
         let file = std::fs::File::options().write(true).open(fixture.path(name)).unwrap();
-        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(120)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_mins(2)).unwrap();
     }
     commit(&fixture.workspace(), "sub/a.txt", &write("x")).await.unwrap();
     assert!(!fixture.path(&dead).exists() && fixture.path(&own).exists() && !fixture.path("sub").join(&dead).exists());
