@@ -115,11 +115,11 @@ mod any_path {
     }
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn a_name_that_is_not_utf8_survives_json() {
         use std::os::unix::ffi::OsStringExt as _;

@@ -161,10 +161,12 @@ fn mode(_: &std::fs::Metadata) -> u32 {
     0
 }
 
-#[cfg(unix)]
+/// Other systems have no modes.
 fn set_mode(path: &Path, mode: u32) {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    #[cfg(not(unix))]
+    let _unchanged = (path, mode);
 }
 
 fn whole(text: &str) -> crate::workspace::Change {
@@ -330,7 +332,6 @@ fn run(fixture: &Fixture, name: &str, command: &Command) {
             std::fs::create_dir_all(fixture.path(NAMES[*to]).parent().unwrap()).unwrap();
             std::fs::rename(path, fixture.path(NAMES[*to])).unwrap();
         }
-        #[cfg(unix)]
         Command::Mode(mode) if exists && !path.is_symlink() => set_mode(&path, *mode),
         #[cfg(unix)]
         Command::Link if !exists && path.parent().unwrap().is_dir() => {
