@@ -95,12 +95,14 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
+    #[cfg(unix)]
     #[test]
     fn path_is_one_line() {
         assert_eq!(print(Action::Path, &[]).trim_end(), "/home/x/config/config.toml");
         assert_eq!(print(Action::Path, &[("TANDEM_CONFIG", "/c.toml")]), "/c.toml\n");
     }
 
+    #[cfg(unix)]
     #[test]
     fn show_says_where_everything_comes_from_and_no_secret() {
         let show = || Action::Show { directory: "/nonexistent".into() };

@@ -348,7 +348,7 @@ async fn every_folder_of_the_workspace_is_searched() {
     let roots = [&one, &two].map(|place| Arc::new(Root::open(place.folder.path()).unwrap()));
     let workspace = Workspace::new(roots.to_vec(), Documents::new(Encoding::Utf16), Arc::new(NoEditor));
     let both = Place { context: ToolContext { workspace, ..one.context.clone() }, folder: one.folder };
-    let other = two.folder.path().join("b.rs").display().to_string();
+    let other = crate::workspace::native::shown(&two.folder.path().join("b.rs"));
     let answer = both.answer("glob", json!({"pattern": "*.rs"})).await;
     assert_eq!(answer.lines().collect::<BTreeSet<_>>(), BTreeSet::from(["a.rs", &other]));
     let answer = both.answer("grep", json!({"pattern": "needle"})).await;

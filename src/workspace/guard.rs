@@ -19,7 +19,7 @@ use cap_std::fs::Dir;
 
 pub(super) use self::state::{git_state, is_repository};
 use self::survey::{Kept, Survey};
-use super::Root;
+use super::{Root, native};
 
 /// As many things of one name are set aside.
 const MOST_ASIDE: u32 = 1000;
@@ -89,9 +89,9 @@ impl Guard {
 }
 
 fn note(notes: &mut Vec<String>, done: io::Result<Option<PathBuf>>, path: &Path, what: &str) {
-    let path = path.display();
+    let path = native::shown(path);
     notes.push(match done {
-        Ok(Some(held)) => format!("{path} is protected and {what}: that is now {}", held.display()),
+        Ok(Some(held)) => format!("{path} is protected and {what}: that is now {}", native::shown(&held)),
         Ok(None) => format!("{path} is protected and {what}: it is as it was again"),
         Err(error) => format!("{path} is protected and {what}, and could not be put right ({error}): tell the user"),
     });

@@ -9,12 +9,13 @@ const SHORT: usize = 240;
 
 /// A path without symlinks. On Windows it has no `\\?\` in front where it does without: few programs take that.
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
-    let real = path.canonicalize()?;
-    if !cfg!(windows) {
-        return Ok(real);
-    }
-    let plain = real.to_str().and_then(without_prefix).map(|plain| PathBuf::from(&*plain));
-    Ok(plain.unwrap_or(real))
+    path.canonicalize().map(plain)
+}
+
+/// A path without `\\?\` where it does without.
+pub(super) fn plain(path: PathBuf) -> PathBuf {
+    let plain = path.to_str().filter(|_| cfg!(windows)).and_then(without_prefix).map(|plain| PathBuf::from(&*plain));
+    plain.unwrap_or(path)
 }
 
 /// A path for people and models: folders are divided by `/` on every system.

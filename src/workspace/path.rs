@@ -37,7 +37,7 @@ impl Root {
     /// # Errors
     /// When it is not there, no directory, or may not be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let path = std::path::absolute(path)?;
+        let path = native::plain(std::path::absolute(path)?);
         let real = native::canonical(&path)?;
         let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
         super::disk::sweep(&dir);

@@ -33,10 +33,11 @@ impl Machine {
 
     /// The problems, one a line, files by their last name.
     fn problems(&self, settings: &Settings) -> String {
-        let home = format!("{}/config/", self.home.path().display());
-        let workspace = format!("{}/", self.workspace.path().display());
+        let slashes = |text: String| if cfg!(windows) { text.replace('\\', "/") } else { text };
+        let home = slashes(format!("{}/config/", self.home.path().display()));
+        let workspace = slashes(format!("{}/", self.workspace.path().display()));
         let lines: Vec<_> = settings.problems.iter().map(ToString::to_string).collect();
-        lines.join("\n").replace(&home, "").replace(&workspace, "")
+        slashes(lines.join("\n")).replace(&home, "").replace(&workspace, "")
     }
 }
 
@@ -57,7 +58,7 @@ fn nothing_configured_is_explained_with_the_three_ways_out() {
     let settings = user("", &[]);
     let no_model = settings.model.unwrap_err();
     assert!(no_model.unset);
-    for word in ["TANDEM_BASE_URL", "config/config.toml", "OPENAI_API_KEY", "local server"] {
+    for word in ["TANDEM_BASE_URL", "config.toml", "OPENAI_API_KEY", "local server"] {
         assert!(no_model.message.contains(word), "{word} in {}", no_model.message);
     }
     assert_eq!(settings.mode, Mode::Ask);
@@ -267,7 +268,7 @@ fn later_sources_win_and_every_value_knows_its_origin() {
     let origin = |key: &str| {
         let entry = entries.iter().find(|entry| entry.key == key).unwrap();
         let origins: Vec<_> = entry.origins.iter().map(ToString::to_string).collect();
-        format!("{} ({})", entry.value, origins.join(", ").rsplit('/').next().unwrap())
+        format!("{} ({})", entry.value, origins.join(", ").rsplit(['/', '\\']).next().unwrap())
     };
     assert_eq!(origin("mode"), "\"auto\" (command line)");
     assert_eq!(origin("model"), "\"openai/c\" (editor settings)");
@@ -348,7 +349,9 @@ fn the_proxy_is_the_one_of_the_scheme() {
     let (secure, plain) = ("https://models.example/v1", "http://models.example/v1");
     let both = [("HTTPS_PROXY", "http://user:secret@one:1"), ("http_proxy", "http://two:2"), ("no_proxy", "localhost")];
     assert_eq!(proxy(secure, &both).unwrap(), "http://user:***@one:1/ (HTTPS_PROXY, but not for localhost)");
-    assert_eq!(proxy(plain, &both).unwrap(), "http://two:2 (http_proxy, but not for localhost)");
+    // Windows takes both spellings for one variable.
+    let name = if cfg!(windows) { "HTTP_PROXY" } else { "http_proxy" };
+    assert_eq!(proxy(plain, &both).unwrap(), format!("http://two:2 ({name}, but not for localhost)"));
     assert_eq!(proxy(plain, &[("ALL_PROXY", "http://all:3")]).unwrap(), "http://all:3 (ALL_PROXY)");
     assert_eq!(proxy(secure, &[("HTTP_PROXY", "http://two:2")]), None);
 }

@@ -67,7 +67,7 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().canonicalize().unwrap();
+        let path = crate::workspace::native::canonical(folder.path()).unwrap();
         for name in ["ws", "copies"] {
             std::fs::create_dir(path.join(name)).unwrap();
         }
@@ -80,7 +80,7 @@ impl Fixture {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().canonicalize().unwrap().join("ws").join(name)
+        crate::workspace::native::canonical(self.folder.path()).unwrap().join("ws").join(name)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) {

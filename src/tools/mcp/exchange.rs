@@ -165,6 +165,7 @@ mod tests {
         assert_eq!(exchange.expect(2).come().await, Err(Fault::Over));
     }
 
+    #[cfg(unix)]
     #[test]
     fn requests_of_a_server_are_answered() {
         let exchange = Exchange::new(&[PathBuf::from("/a b")]);

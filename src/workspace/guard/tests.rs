@@ -135,6 +135,7 @@ fn nothing_that_was_set_aside_is_overwritten() {
     assert_eq!(place.read("AGENTS.md.held-3").as_deref(), Some("two"));
 }
 
+#[cfg(unix)]
 #[test]
 fn what_was_approved_stays() {
     let place = Place::new(&["src/a"]);
@@ -146,6 +147,7 @@ fn what_was_approved_stays() {
     assert_eq!(place.read("src/AGENTS.md"), None);
 }
 
+#[cfg(unix)]
 #[test]
 fn pins_name_what_runs_and_leave_what_commits_need() {
     let place = Place::new(&[".git/HEAD", ".git/config", ".git/objects/a", ".vscode/tasks.json", "src/AGENTS.md"]);

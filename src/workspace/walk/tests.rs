@@ -40,7 +40,7 @@ fn walked(root: &Path, start: &str, depth: usize) -> Vec<String> {
     let visitor = || {
         |entry: &Entry<'_>| {
             let slash = if entry.kind() == Kind::Folder { "/" } else { "" };
-            seen.lock().unwrap().push(format!("{}{slash}", entry.below().display()));
+            seen.lock().unwrap().push(format!("{}{slash}", crate::workspace::native::shown(entry.below())));
         }
     };
     workspace.walk(&start, depth, &CancellationToken::new(), visitor).unwrap();

@@ -15,9 +15,9 @@ const LOCK: &str = "lock";
 
 #[derive(Debug)]
 pub(in crate::tools::process) struct Scratch {
-    folder: TempDir,
-    /// Held as long as the folder is in use.
+    /// Held as long as the folder is in use. It is closed first: Windows removes no folder with an open file in it.
     _lock: File,
+    folder: TempDir,
 }
 
 impl Scratch {

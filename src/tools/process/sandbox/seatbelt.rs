@@ -85,6 +85,7 @@ pub(super) fn profile(confined: &Confined<'_>) -> String {
     profile
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
