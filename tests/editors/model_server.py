@@ -19,6 +19,7 @@ A reply is a list of steps, run in order:
                                                       as a string are sent as they are, valid JSON or not
     {"gate": "name"}                                  holds the stream until the gate is opened
     {"hang": true}                                    holds it for ever
+    {"drop": true}                                    ends the connection there
     {"status": 401, "body": {…}, "headers": {…}}      an HTTP error instead of a stream (must be the only step)
 
 The finish reason is derived (`tool_calls` when the reply has calls, `stop` otherwise); usage and `[DONE]` follow.
@@ -35,7 +36,7 @@ import time
 from urllib.parse import parse_qs, unquote, urlsplit
 
 WAIT_SECONDS = 20
-STEPS = {"text", "reasoning", "words", "call", "gate", "hang", "status"}
+STEPS = {"text", "reasoning", "words", "call", "gate", "hang", "drop", "status"}
 
 
 class State:
@@ -171,6 +172,8 @@ async def play(state, stream, steps):
                 await state.hold(gate)
             case {"hang": True}:
                 await asyncio.Event().wait()
+            case {"drop": True}:
+                raise ConnectionAbortedError
     await stream.end()
     state.played_seconds = time.monotonic() - began
 

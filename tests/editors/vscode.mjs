@@ -9,7 +9,9 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Model } from "./vscode/model.mjs";
+import { badInputChecks } from "./vscode/badinput.mjs";
 import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
+import { shapeChecks, STOCK, STOCK_TEXT } from "./vscode/shape.mjs";
 import { turnChecks } from "./vscode/turns.mjs";
 import { Workbench } from "./vscode/workbench.mjs";
 
@@ -64,7 +66,7 @@ async function inTheWorkbench() {
   for (const [name, body] of turnChecks({ bench, model, picture, typed: TYPED })) {
     await check(name, body);
   }
-  await check("edit selection from the refactor menu; rejected, nothing changes", rejectEdit);
+  await check("a rejected edit changes nothing", rejectEdit);
   await check("a command is asked about with all there is to know, and a rule for the next ones", commandWaits);
   await check("always takes a rule that was made wider", widerRule);
   await check("a question is announced while the chat is hidden, and a command answers it", hiddenQuestion);
@@ -76,6 +78,12 @@ async function inTheWorkbench() {
   await check("in mode edit nothing is asked", editMode);
   await check("after a reload the conversation is there, and what is to be reviewed", restored);
   for (const [name, body] of reviewChecks({ bench, model, picture })) {
+    await check(name, body);
+  }
+  for (const [name, body] of shapeChecks({ bench, model, picture })) {
+    await check(name, body);
+  }
+  for (const [name, body] of badInputChecks({ bench, model })) {
     await check(name, body);
   }
   await check("another model in the settings begins a new session, and the chat says so", otherModel);
@@ -242,8 +250,9 @@ async function rejectEdit() {
   const edit = { path: FILE, edits: [{ old_text: " EUR", new_text: " USD" }] };
   await model.script([{ call: { id: "call_4", name: "edit_file", arguments: edit } }], [{ text: "As you wish." }]);
   await bench.select("return `${amount", 0);
-  await bench.refactor("Edit Selection With tandem");
-  await bench.answerInputBox("in dollars");
+  await bench.refactor("Ask tandem About Selection");
+  await bench.chat.locator("textarea:focus").waitFor();
+  await bench.say("In dollars.");
   await bench.chat.locator(".question button", { hasText: /reject/i }).click();
   await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
   await bench.chat.locator(".tool[data-status=failed]").waitFor();
@@ -483,7 +492,7 @@ function withTyped(text) {
 function startBench() {
   const hidden = Object.keys(process.env).filter((name) => /_API_KEY$|^TANDEM_/.test(name));
   const env = { ...Object.fromEntries(hidden.map((name) => [name, undefined])), XDG_CONFIG_HOME: undefined, XDG_STATE_HOME: undefined };
-  return Workbench.start({ ...options, files: { [FILE]: SAVED, [CART]: CART_TEXT, "README.md": "# A shop\n" }, env });
+  return Workbench.start({ ...options, files: { [FILE]: SAVED, [CART]: CART_TEXT, [STOCK]: STOCK_TEXT, "README.md": "# A shop\n" }, env });
 }
 
 function readOptions() {

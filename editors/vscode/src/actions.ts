@@ -1,5 +1,6 @@
 /** Code actions on a selection and on a diagnostic. They are offered when the person asks for actions, never to the automatic light bulb. */
 import {
+  l10n,
   CodeAction,
   type CodeActionContext,
   CodeActionKind,
@@ -37,14 +38,14 @@ class Actions implements CodeActionProvider {
 }
 
 function fix(document: TextDocument, diagnostic: Diagnostic): CodeAction {
-  const action = new CodeAction("Fix with tandem", CodeActionKind.QuickFix);
+  const action = new CodeAction(l10n.t("Fix with tandem"), CodeActionKind.QuickFix);
   action.diagnostics = [diagnostic];
   action.command = { command: "tandem.fix", title: action.title, arguments: [document.uri, diagnostic] };
   return action;
 }
 
 function onHunk(hunk: Hunk): CodeAction[] {
-  return [["Keep This Change", "tandem.keepChange"] as const, ["Reject This Change", "tandem.rejectChange"] as const].map(
+  return [[l10n.t("Keep This Change"), "tandem.keepChange"] as const, [l10n.t("Reject This Change"), "tandem.rejectChange"] as const].map(
     ([title, command]) => {
       const action = new CodeAction(title, CodeActionKind.QuickFix);
       action.command = { command, title, arguments: [hunk] };
@@ -55,8 +56,9 @@ function onHunk(hunk: Hunk): CodeAction[] {
 
 function onSelection(): CodeAction[] {
   return [
-    ["Ask tandem About Selection", "tandem.askSelection"] as const,
-    ["Edit Selection With tandem…", "tandem.editSelection"] as const,
+    [l10n.t("Ask tandem About Selection"), "tandem.askSelection"] as const,
+    [l10n.t("Explain Selection With tandem"), "tandem.explainSelection"] as const,
+    [l10n.t("Edit Selection With tandem…"), "tandem.editSelection"] as const,
   ].map(([title, command]) => {
     const action = new CodeAction(title, CodeActionKind.RefactorRewrite);
     action.command = { command, title };

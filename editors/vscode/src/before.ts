@@ -1,6 +1,6 @@
 /** The editor's own diff of a file under review: what was there before the turn on the left, the file itself on the right. */
 import { basename } from "node:path";
-import { commands, type Disposable, EventEmitter, Range, type TextDocumentContentProvider, Uri, workspace } from "vscode";
+import { commands, type Disposable, EventEmitter, l10n, Range, type TextDocumentContentProvider, Uri, workspace } from "vscode";
 import { without } from "./hunks";
 import type { Part, Review } from "./review";
 
@@ -30,7 +30,7 @@ export class Before implements TextDocumentContentProvider, Disposable {
     const after = isThere ? path : before.with({ query: "nothing" });
     const line = hunk && Math.max(0, hunk.new.start - 1);
     const options = { preview: true, ...(line !== undefined && { selection: new Range(line, 0, line, 0) }) };
-    await commands.executeCommand("vscode.diff", before, after, `${basename(file.path)} (before tandem ↔ now)`, options);
+    await commands.executeCommand("vscode.diff", before, after, l10n.t("{0} (before tandem ↔ now)", basename(file.path)), options);
   }
 
   async provideTextDocumentContent(uri: Uri): Promise<string> {

@@ -1,6 +1,7 @@
 /** The view of what is to be reviewed: turns, their files, their hunks. */
 import { basename, dirname, relative } from "node:path";
 import {
+  l10n,
   type Disposable,
   EventEmitter,
   ThemeIcon,
@@ -45,7 +46,7 @@ export class Changes implements TreeDataProvider<Part>, Disposable {
     const item = hunk !== undefined ? hunkItem(hunk) : file !== undefined ? fileItem(file) : this.turnItem(turn);
     item.id = [turn.turn, file?.path, hunk?.id].filter((one) => one !== undefined).join(":");
     if (file !== undefined) {
-      item.command = { command: "tandem.openChange", title: "Open Change", arguments: [part] };
+      item.command = { command: "tandem.openChange", title: l10n.t("Open Change"), arguments: [part] };
     }
     return item;
   }
@@ -58,7 +59,7 @@ export class Changes implements TreeDataProvider<Part>, Disposable {
 
   private redraw(): void {
     const { count } = this.review;
-    this.view.badge = count > 0 ? { value: count, tooltip: `${counted(count)} of tandem to review` } : undefined;
+    this.view.badge = count > 0 ? { value: count, tooltip: l10n.t("{0} of tandem to review", counted(count)) } : undefined;
     this.changed.fire();
   }
 
@@ -75,17 +76,19 @@ function fileItem({ path, created }: NonNullable<Part["file"]>): TreeItem {
   const item = new TreeItem(Uri.file(path), TreeItemCollapsibleState.Expanded);
   const root = workspace.getWorkspaceFolder(Uri.file(path))?.uri.fsPath;
   const folder = root === undefined ? dirname(path) : relative(root, dirname(path));
-  item.description = [folder, created && "new"].filter(Boolean).join(" · ");
+  item.description = [folder, created && l10n.t("new")].filter(Boolean).join(" · ");
   item.iconPath = ThemeIcon.File;
   item.contextValue = "file";
-  item.accessibilityInformation = { label: `${basename(path)}${created ? ", new file" : ""}` };
+  item.accessibilityInformation = { label: created ? l10n.t("{0}, new file", basename(path)) : basename(path) };
   return item;
 }
 
+const shapes = { added: l10n.t("added"), removed: l10n.t("removed"), modified: l10n.t("modified") };
+
 function hunkItem(hunk: NonNullable<Part["hunk"]>): TreeItem {
-  const item = new TreeItem(`${hunk.new.start}: ${visible(summary(hunk)) || "blank lines"}`);
+  const item = new TreeItem(`${hunk.new.start}: ${visible(summary(hunk)) || l10n.t("blank lines")}`);
   item.iconPath = new ThemeIcon(`diff-${shape(hunk)}`);
   item.contextValue = "hunk";
-  item.accessibilityInformation = { label: `${shape(hunk)}, line ${hunk.new.start}: ${visible(summary(hunk))}` };
+  item.accessibilityInformation = { label: l10n.t("{0}, line {1}: {2}", shapes[shape(hunk)], hunk.new.start, visible(summary(hunk))) };
   return item;
 }

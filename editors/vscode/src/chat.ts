@@ -3,14 +3,27 @@
  * because the webview shows text that nobody vouches for.
  */
 import { randomBytes } from "node:crypto";
-import { commands, type Disposable, env, l10n, Uri, type Webview, type WebviewView, type WebviewViewProvider, window } from "vscode";
-import { type Attachment, attachmentOf, currentEditor } from "./context";
+import {
+  commands,
+  type Disposable,
+  env,
+  l10n,
+  Uri,
+  type Webview,
+  type WebviewView,
+  type WebviewViewProvider,
+  window,
+  workspace,
+} from "vscode";
+import { type Attachment, chooseAttachments, fileAttachment, imageAttachment } from "./context";
 import type { Conversations } from "./conversations";
 import { useCode } from "./code";
 import { openLink, openLocation } from "./links";
 import { Flow } from "./flow";
 import type { FromView, Remedy, ToView } from "./messages";
 import type { Preview } from "./preview";
+import type { Renewal } from "./renewal";
+import type { Review } from "./review";
 import { visible } from "./safe";
 import type { Server } from "./server";
 import type { SessionEvent } from "./session";
@@ -18,6 +31,8 @@ import { SetUp } from "./setup";
 import type { Message } from "./turns";
 
 export const CHAT_VIEW = "tandem.chat";
+/** In base64, of 5 MB: what providers take. */
+const MAX_IMAGE = 7_000_000;
 const remedyCommands: Record<Exclude<Remedy, "retry" | "continue">, string> = {
   folder: "workbench.action.files.openFolder",
   setup: "tandem.setUp",
@@ -43,7 +58,9 @@ export class ChatView implements WebviewViewProvider, Disposable {
     private readonly extension: Uri,
     private readonly conversations: Conversations,
     private readonly preview: Preview,
+    private readonly review: Review,
     server: Server,
+    private readonly renewal: Renewal,
   ) {
     this.form = new SetUp(server, (message) => this.post(message));
     this.subscriptions = [
@@ -100,8 +117,23 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   attach(attachment: Attachment): void {
+    if (attachment.block.type === "image" && attachment.block.data.length > MAX_IMAGE) {
+      void window.showWarningMessage(l10n.t("{0} was not added: images can have 5 MB.", attachment.label));
+      return;
+    }
     this.attachments = [...this.attachments.filter(({ label }) => label !== attachment.label), attachment];
     this.stateChanged();
+  }
+
+  /** Each pasted image has the same name. */
+  private unused(name: string): string {
+    const isUsed = (one: string) => this.attachments.some(({ label }) => label === one);
+    for (let count = 1; ; count++) {
+      const label = count === 1 ? name : `${name} (${count})`;
+      if (!isUsed(label)) {
+        return label;
+      }
+    }
   }
 
   dispose(): void {
@@ -125,7 +157,9 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "returned":
         return this.restore(event.message);
       case "asked":
-        void this.announce(event.title);
+        return void this.announce(l10n.t("tandem asks: {0}", visible(event.title)), this.view?.visible !== true);
+      case "ended":
+        return void this.announce(l10n.t("tandem is done: {0}", visible(shortened(event.message.text))), false);
     }
   }
 
@@ -148,10 +182,16 @@ export class ChatView implements WebviewViewProvider, Disposable {
         return this.session.questions.answer(message.id, message.optionId);
       case "pick":
         return this.session.pick(message.what, message.value);
-      case "attach": {
-        const editor = currentEditor();
-        return editor && this.attach(attachmentOf(editor));
-      }
+      case "goBack":
+        return this.goBack(message.id, message.how);
+      case "copy":
+        return env.clipboard.writeText(message.text);
+      case "attach":
+        return (await chooseAttachments()).forEach((attachment) => this.attach(attachment));
+      case "image":
+        return this.attach(imageAttachment(this.unused(message.name), message.mimeType, message.data));
+      case "attachFiles":
+        return message.uris.forEach((uri) => this.attach(fileAttachment(Uri.parse(uri))));
       case "detach":
         this.attachments = this.attachments.filter((_, index) => index !== message.index);
         return this.stateChanged();
@@ -183,6 +223,20 @@ export class ChatView implements WebviewViewProvider, Disposable {
     await (now ? this.session.steer({ text, attachments }) : this.session.prompt({ text, attachments }));
   }
 
+  /** To before a message: it is in the input again, or on its way once more. */
+  private async goBack(id: number, how: "edit" | "again"): Promise<void> {
+    const { session } = this;
+    const sent = session.sent(id);
+    if (sent === undefined || !(await this.review.restore(sent.turn))) {
+      return;
+    }
+    if (how === "again") {
+      return session.prompt({ ...sent.message });
+    }
+    this.restore(sent.message);
+    await this.focus();
+  }
+
   private async complete(request: number, query: string): Promise<void> {
     this.post({ type: "completions", request, items: await this.session.complete(query) });
   }
@@ -205,6 +259,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       return what === "models" ? this.form.models(request, values) : this.form.check(request, values);
     }
     await this.form.save(values);
+    await this.renewal.now();
     this.post({ type: "setupDone" });
   }
 
@@ -252,7 +307,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
 
   private state() {
     const { labels } = this.conversations;
-    return { ...this.session.state, attachments: this.attachments.map(({ label }) => label), conversations: labels };
+    const attachments = this.attachments.map(({ label }) => label);
+    return { ...this.session.state, attachments, conversations: labels };
   }
 
   private post(message: ToView): void {
@@ -261,17 +317,23 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
-  /** A permission request must not go unseen while the chat is hidden; the notification takes no focus. */
-  private async announce(title: string): Promise<void> {
-    if (this.view?.visible === true) {
+  /** A permission request must not go unseen; other things are told to those who want it, while they are elsewhere. It takes no focus. */
+  private async announce(words: string, must: boolean): Promise<void> {
+    const isWanted = !window.state.focused && workspace.getConfiguration("tandem").get("notify", false);
+    if (!must && !isWanted) {
       return;
     }
     const show = l10n.t("Show");
-    const picked = await window.showInformationMessage(l10n.t("tandem asks: {0}", visible(title)), show);
+    const picked = await window.showInformationMessage(words, show);
     if (picked === show) {
       await this.focus();
     }
   }
+}
+
+function shortened(text: string): string {
+  const [line = ""] = text.trim().split("\n");
+  return line.length > 80 ? `${line.slice(0, 80)}…` : line;
 }
 
 function page(webview: Webview, dist: Uri): string {

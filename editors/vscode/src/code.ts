@@ -42,7 +42,7 @@ async function apply(text: string, language: string, session: Session): Promise<
     void window.showInformationMessage(l10n.t("Open the file to apply the code to."));
     return;
   }
-  const attachment = fileAttachment(editor.document);
+  const attachment = fileAttachment(editor.document.uri);
   const fence = "`".repeat(Math.max(3, ...(text.match(/`+/g) ?? []).map(({ length }) => length + 1)));
   const words = l10n.t("Apply this code to {0}, and change nothing else:", attachment.label);
   await session.prompt({ text: `${words}\n\n${fence}${language}\n${text.trimEnd()}\n${fence}`, attachments: [attachment] });

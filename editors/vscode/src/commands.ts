@@ -13,8 +13,10 @@ import {
   workspace,
 } from "vscode";
 import type { ChatView } from "./chat";
+import { comment } from "./comment";
 import { attachmentOf, currentEditor, rangeAttachment } from "./context";
 import type { Phase } from "./messages";
+import type { Hunk } from "./review";
 import { exportSession, openSession } from "./sessions";
 import type { Server } from "./server";
 import type { Session } from "./session";
@@ -40,7 +42,9 @@ export function registerCommands(parts: Parts): Disposable[] {
     permitByRule: () => permitByRule(current()),
     reject: () => current().questions.answerFirst("reject_once"),
     askSelection: () => askSelection(chat),
+    comment: (hunk?: Hunk) => comment(chat, hunk),
     editSelection: () => editSelection(parts),
+    explainSelection: () => explainSelection(parts),
     fix: (uri: Uri, diagnostic: Diagnostic) => fix(parts, uri, diagnostic),
     setMode: () => pick(conversations, "mode", l10n.t("Mode")),
     setModel: () => pick(conversations, "model", l10n.t("Model")),
@@ -81,6 +85,15 @@ async function editSelection({ conversations, chat }: Parts): Promise<void> {
   await conversations.current.prompt({ text: `Edit ${attachment.label}: ${instruction.trim()}`, attachments: [attachment] });
 }
 
+async function explainSelection({ conversations, chat }: Parts): Promise<void> {
+  const editor = currentEditor();
+  if (editor !== undefined) {
+    const attachment = attachmentOf(editor);
+    await chat.reveal();
+    await conversations.current.prompt({ text: l10n.t("Explain {0}.", attachment.label), attachments: [attachment] });
+  }
+}
+
 async function fix({ conversations, chat }: Parts, uri: Uri, diagnostic: Diagnostic): Promise<void> {
   const document = await workspace.openTextDocument(uri);
   const { start, end } = diagnostic.range;
@@ -99,14 +112,14 @@ async function permitByRule({ questions }: Session): Promise<void> {
   const asked = questions.first("allow_always");
   const items = (asked?.options ?? []).map((option) => ({ label: option.name, option }));
   if (asked === undefined) {
-    void window.showInformationMessage("tandem: this requires approval every time.");
+    void window.showInformationMessage(l10n.t("tandem: this requires approval every time."));
     return;
   }
-  const picked = await window.showQuickPick(items, { title: "tandem: Always Allow" });
+  const picked = await window.showQuickPick(items, { title: l10n.t("tandem: Always Allow") });
   const rule = await (picked &&
     window.showInputBox({
       title: `tandem: ${picked.option.name}`,
-      prompt: "The rule, such as `run_command(npm test *)`. A rule that is too broad allows only this call.",
+      prompt: l10n.t("The rule, such as `run_command(npm test *)`. A rule that is too broad allows only this call."),
       value: picked.option._meta?.tandem?.rule ?? "",
     }));
   if (picked !== undefined && rule !== undefined) {
@@ -142,7 +155,7 @@ async function pick(conversations: Conversations, id: string, title: string): Pr
     label: name,
     value,
     detail: description ?? "",
-    ...(value === picker.current && { description: "current" }),
+    ...(value === picker.current && { description: l10n.t("current") }),
   }));
   const picked = await window.showQuickPick(items, { title: `tandem: ${title}`, matchOnDetail: true });
   if (picked !== undefined) {
@@ -165,8 +178,8 @@ async function sayNothingToPick(phase: Phase): Promise<void> {
 /** The key goes from the input box to the secret store, and from there to the server's environment; never into a setting. */
 async function setApiKey(server: Server): Promise<void> {
   const key = await window.showInputBox({
-    title: "tandem: Set API Key",
-    prompt: "Stored in the system's secret store. Leave empty to remove it.",
+    title: l10n.t("tandem: Set API Key"),
+    prompt: l10n.t("Stored in the system's secret store. Leave empty to remove it."),
     password: true,
     ignoreFocusOut: true,
   });

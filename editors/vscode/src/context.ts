@@ -1,7 +1,17 @@
 /** What goes along with a question: the selected text as the editor has it, or a file to look at. */
-import { basename } from "node:path";
-import { type Range, type TextDocument, type TextEditor, window } from "vscode";
+import { readFile } from "node:fs/promises";
+import { basename, extname } from "node:path";
+import { l10n, type QuickPickItem, type Range, type TextDocument, type TextEditor, type Uri, window } from "vscode";
 import type { ContentBlock } from "./protocol";
+
+/** What models see. */
+const IMAGES: Readonly<Record<string, string>> = {
+  ".gif": "image/gif",
+  ".jpeg": "image/jpeg",
+  ".jpg": "image/jpeg",
+  ".png": "image/png",
+  ".webp": "image/webp",
+};
 
 export interface Attachment {
   readonly label: string;
@@ -11,7 +21,36 @@ export interface Attachment {
 /** The selection, or the whole file by name when nothing is selected. */
 export function attachmentOf(editor: TextEditor): Attachment {
   const { document, selection } = editor;
-  return selection.isEmpty ? fileAttachment(document) : rangeAttachment(document, selection);
+  return selection.isEmpty ? fileAttachment(document.uri) : rangeAttachment(document, selection);
+}
+
+/** Lets the person choose what goes along: what the editor shows, or files. Images are sent, other files named. */
+export async function chooseAttachments(): Promise<Attachment[]> {
+  const editor = currentEditor();
+  const here = editor && attachmentOf(editor);
+  const files = l10n.t("Files and Images…");
+  if (here === undefined) {
+    return chooseFiles();
+  }
+  const items: QuickPickItem[] = [{ label: here.label, description: l10n.t("the selection or the open file") }, { label: files }];
+  const picked = await window.showQuickPick(items, { title: l10n.t("tandem: Add to the Message") });
+  return picked === undefined ? [] : picked.label === files ? chooseFiles() : [here];
+}
+
+async function chooseFiles(): Promise<Attachment[]> {
+  const uris = await window.showOpenDialog({ canSelectMany: true, openLabel: l10n.t("Add") });
+  return Promise.all((uris ?? []).map(ofFile));
+}
+
+async function ofFile(uri: Uri): Promise<Attachment> {
+  const mimeType = IMAGES[extname(uri.path).toLowerCase()];
+  return mimeType === undefined
+    ? fileAttachment(uri)
+    : imageAttachment(basename(uri.path), mimeType, (await readFile(uri.fsPath)).toString("base64"));
+}
+
+export function imageAttachment(label: string, mimeType: string, data: string): Attachment {
+  return { label, block: { type: "image", mimeType, data } };
 }
 
 export function rangeAttachment(document: TextDocument, range: Range): Attachment {
@@ -31,9 +70,9 @@ export function currentEditor(): TextEditor | undefined {
   return [window.activeTextEditor, ...window.visibleTextEditors].find((editor) => editor !== undefined && isCode(editor));
 }
 
-export function fileAttachment(document: TextDocument): Attachment {
-  const name = basename(document.fileName);
-  return { label: name, block: { type: "resource_link", uri: document.uri.toString(), name } };
+export function fileAttachment(uri: Uri): Attachment {
+  const name = basename(uri.path);
+  return { label: name, block: { type: "resource_link", uri: uri.toString(), name } };
 }
 
 /** 1-based; a selection that ends before the first character of a line does not include that line. */

@@ -217,7 +217,7 @@ export class Conversations implements Disposable {
   }
 
   private hear(session: Session, event: SessionEvent): void {
-    if (event.type === "ended" || event.type === "takenUp") {
+    if (event.type === "began" || event.type === "ended" || event.type === "takenUp") {
       this.remember();
     }
     if (session === this.current) {

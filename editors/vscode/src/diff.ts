@@ -5,6 +5,8 @@ import type { DiffContent } from "./protocol";
 export interface DiffLine {
   readonly sign: " " | "+" | "-";
   readonly text: string;
+  /** Where it differs from the line that it replaces or that replaces it; nothing where little is the same. */
+  readonly changed?: readonly [from: number, to: number];
 }
 
 export interface DiffView {
@@ -16,6 +18,7 @@ export interface DiffView {
   readonly hiddenLines: number;
 }
 
+const WORDS = /[\p{L}\p{N}_]+|\s+|./gu;
 const CONTEXT_LINES = 2;
 const MAX_LINES = 400;
 /** Beyond this many edits the exact diff costs more than it tells. */
@@ -26,7 +29,7 @@ export function diffView({ path, oldText, newText }: DiffContent): DiffView {
   const before = oldText ?? "";
   const options = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS };
   const patch = structuredPatch("", "", before, newText, "", "", options);
-  const hunks = patch?.hunks.map((hunk) => withoutBlankRim(hunk.lines.flatMap(diffLine))) ?? [replaced(before, newText)];
+  const hunks = patch?.hunks.map((hunk) => withChanges(withoutBlankRim(hunk.lines.flatMap(diffLine)))) ?? [replaced(before, newText)];
   const lines = hunks.flat();
   return {
     path,
@@ -47,6 +50,58 @@ function diffLine(line: string): DiffLine[] {
 function withoutBlankRim(lines: DiffLine[]): DiffLine[] {
   const blank = (line: DiffLine | undefined) => line?.sign === " " && line.text.trim() === "";
   return lines.slice(blank(lines[0]) ? 1 : 0, blank(lines.at(-1)) ? -1 : undefined);
+}
+
+/** Lines that replace as many others are compared one by one. */
+function withChanges(lines: readonly DiffLine[]): DiffLine[] {
+  const marked = [...lines];
+  for (let at = 0; at < lines.length;) {
+    const removed = run(lines, at, "-");
+    const added = run(lines, at + removed, "+");
+    for (let index = at; removed === added && index < at + removed; index++) {
+      const [before, after] = [lines[index], lines[index + removed]];
+      const changes = before && after && changed(before.text, after.text);
+      if (changes) {
+        marked[index] = { ...before, changed: changes[0] };
+        marked[index + removed] = { ...after, changed: changes[1] };
+      }
+    }
+    at += Math.max(1, removed + added);
+  }
+  return marked;
+}
+
+function run(lines: readonly DiffLine[], from: number, sign: DiffLine["sign"]): number {
+  let end = from;
+  while (lines[end]?.sign === sign) {
+    end++;
+  }
+  return end - from;
+}
+
+/** What is between the words that both begin and end with. */
+function changed(before: string, after: string): [[number, number], [number, number]] | undefined {
+  const a: string[] = before.match(WORDS) ?? [];
+  const b: string[] = after.match(WORDS) ?? [];
+  const shorter = Math.min(a.length, b.length);
+  let first = 0;
+  while (first < shorter && a[first] === b[first]) {
+    first++;
+  }
+  let last = 0;
+  while (last < shorter - first && a[a.length - 1 - last] === b[b.length - 1 - last]) {
+    last++;
+  }
+  const same = [...a.slice(0, first), ...a.slice(a.length - last)].join("");
+  if (same.trim().length * 4 < Math.min(before.length, after.length)) {
+    return undefined;
+  }
+  const from = a.slice(0, first).join("").length;
+  const tail = a.slice(a.length - last).join("").length;
+  return [
+    [from, before.length - tail],
+    [from, after.length - tail],
+  ];
 }
 
 function replaced(before: string, after: string): DiffLine[] {

@@ -1,4 +1,5 @@
 /** Hunks of a text, as the server lists them. Pure. */
+import { l10n } from "vscode";
 import type { ReviewedHunk } from "./protocol";
 
 /** The text without these hunks: what was there before. Lines end as they do in the text. */
@@ -35,5 +36,5 @@ export function shape({ old, new: now }: ReviewedHunk): Shape {
 
 /** `1 change`, `2 changes`. */
 export function counted(count: number): string {
-  return `${count} change${count === 1 ? "" : "s"}`;
+  return count === 1 ? l10n.t("1 change") : l10n.t("{0} changes", count);
 }

@@ -1,5 +1,6 @@
 /** How the server process is found and what it is started with. Pure, so that every platform is tested on one. */
 import { posix, win32 } from "node:path";
+import { l10n } from "vscode";
 
 export interface Settings {
   readonly serverPath: string;
@@ -30,12 +31,15 @@ function atSetting(setting: string, host: Host): Found {
   const program = /^~[/\\]/.test(setting) ? join(host.home, setting.slice(2)) : setting;
   if (!isAbsolute(program)) {
     return {
-      problem: `The setting tandem.server.path is "${setting}", which is not an absolute path. Write the whole path, or clear it to use PATH.`,
+      problem: l10n.t(
+        'The setting tandem.server.path is "{0}", which is not an absolute path. Write the whole path, or clear it to use PATH.',
+        setting,
+      ),
     };
   }
   return host.isFile(program)
     ? { program }
-    : { problem: `The setting tandem.server.path names "${program}", which is not a file. Correct it, or clear it to use PATH.` };
+    : { problem: l10n.t('The setting tandem.server.path names "{0}", which is not a file. Correct it, or clear it to use PATH.', program) };
 }
 
 function onPath({ platform, env, own, isFile }: Host): Found {
@@ -45,8 +49,9 @@ function onPath({ platform, env, own, isFile }: Host): Found {
   const program = [own, ...folders].map((folder) => join(folder, windows ? "tandem.exe" : "tandem")).find(isFile);
   return program === undefined
     ? {
-        problem:
+        problem: l10n.t(
           "The tandem program was not found on PATH. Install it (`cargo install --path .` in its repository), or set tandem.server.path to where it is.",
+        ),
       }
     : { program };
 }

@@ -1,6 +1,6 @@
 /** Links and file names from the chat. A model wrote them, so an address is shown whole and asked about before anything opens. */
 import { isAbsolute, join } from "node:path";
-import { env, Position, Range, Uri, window, workspace } from "vscode";
+import { l10n, env, Position, Range, Uri, window, workspace } from "vscode";
 import type { Location } from "./messages";
 import { visible } from "./safe";
 
@@ -31,21 +31,21 @@ function decoded(path: string): string {
 export async function openLocation({ path, line }: Location): Promise<void> {
   const uri = inWorkspace(path);
   if (uri === undefined) {
-    void window.showWarningMessage(`tandem only opens files of this workspace: ${visible(path)}`);
+    void window.showWarningMessage(l10n.t("tandem only opens files of this workspace: {0}", visible(path)));
     return;
   }
   const at = line === undefined ? undefined : new Position(Math.max(0, line - 1), 0);
   try {
     await window.showTextDocument(uri, { preserveFocus: true, preview: true, ...(at && { selection: new Range(at, at) }) });
   } catch {
-    void window.showWarningMessage(`Could not open ${visible(path)}: it does not exist or is not text.`);
+    void window.showWarningMessage(l10n.t("Could not open {0}: it does not exist or is not text.", visible(path)));
   }
 }
 
 async function openAddress(uri: Uri): Promise<void> {
-  const open = "Open";
+  const open = l10n.t("Open");
   const detail = visible(uri.toString(true));
-  const picked = await window.showWarningMessage("Open this address from the model's answer?", { modal: true, detail }, open);
+  const picked = await window.showWarningMessage(l10n.t("Open this address from the model's answer?"), { modal: true, detail }, open);
   if (picked === open) {
     await env.openExternal(uri);
   }

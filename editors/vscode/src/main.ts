@@ -9,6 +9,7 @@ import { Conversations } from "./conversations";
 import { followFocus } from "./focus";
 import { Marks } from "./marks";
 import { Preview } from "./preview";
+import { Renewal } from "./renewal";
 import { Review } from "./review";
 import { Server } from "./server";
 import { registerReviewCommands } from "./reviewing";
@@ -23,7 +24,8 @@ export function activate({ extensionUri, secrets, subscriptions, workspaceState 
   const preview = new Preview(conversations);
   const review = new Review(conversations);
   const before = new Before(review);
-  const chat = new ChatView(extensionUri, conversations, preview, server);
+  const renewal = new Renewal((goesOn) => renewServer(conversations, goesOn));
+  const chat = new ChatView(extensionUri, conversations, preview, review, server, renewal);
   subscriptions.push(
     log,
     conversations,
@@ -44,11 +46,12 @@ export function activate({ extensionUri, secrets, subscriptions, workspaceState 
       void commands.executeCommand("setContext", "tandem.hasChanges", review.count > 0);
       conversations.remember(review.count > 0);
     }),
-    secrets.onDidChange(() => void renewServer(conversations, true)),
+    renewal,
+    secrets.onDidChange(() => renewal.soon(true)),
     workspace.onDidChangeConfiguration((event) => {
       const concerns = (...keys: string[]) => keys.some((key) => event.affectsConfiguration(`tandem.${key}`));
       const isOther = concerns("model", "baseUrl", "api", "mode");
-      return (isOther || concerns("server")) && void renewServer(conversations, !isOther);
+      return (isOther || concerns("server")) && renewal.soon(!isOther);
     }),
   );
   if (conversations.hadPending) {
@@ -67,9 +70,14 @@ function setContext({ current: { state } }: Conversations): void {
 
 /** The server reads its environment when it starts; a running turn is not cut off for it. */
 async function renewServer(conversations: Conversations, goesOn: boolean): Promise<void> {
-  if (!conversations.isRunning) {
-    return conversations.restart(goesOn);
+  if (conversations.isRunning) {
+    void offerRestart(conversations, goesOn);
+  } else {
+    await conversations.restart(goesOn);
   }
+}
+
+async function offerRestart(conversations: Conversations, goesOn: boolean): Promise<void> {
   const restart = l10n.t("Restart Now");
   const picked = await window.showInformationMessage(l10n.t("The new tandem settings apply when its server restarts."), restart);
   if (picked === restart) {

@@ -53,6 +53,7 @@ export class Marks implements CodeLensProvider, Disposable {
         lens(`$(check) ${l10n.t("Keep")}`, "tandem.keepChange"),
         lens(`$(discard) ${l10n.t("Reject")}`, "tandem.rejectChange"),
         lens(`$(diff) ${l10n.t("Show Original")}`, "tandem.openChange"),
+        lens(`$(comment) ${l10n.t("Comment")}`, "tandem.comment"),
       ];
     });
   }

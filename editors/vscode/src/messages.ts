@@ -1,8 +1,8 @@
 /** What the extension and its chat view say to each other. The extension owns all state; the view can be thrown away and drawn again. */
 import type { DiffView } from "./diff";
-import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus, Usage } from "./protocol";
+import type { Completion, Exit, PermissionOption, PlanEntry, ToolKind, ToolStatus } from "./protocol";
 
-import type { Finding, ModelInfo, ProviderInfo } from "./wire-types";
+import type { Finding, ModelInfo, ProviderInfo, Usage } from "./wire-types";
 
 export interface UserItem {
   readonly kind: "user";
@@ -10,6 +10,8 @@ export interface UserItem {
   readonly text: string;
   /** Labels of what was sent along, such as `price.rs:3-7`. */
   readonly context: readonly string[];
+  /** Files and conversation can go back to before it. */
+  readonly turn?: number;
 }
 
 export interface TextItem {
@@ -29,6 +31,8 @@ export interface ToolItem {
   readonly location?: Location;
   readonly diffs: readonly DiffView[];
   readonly output: string;
+  /** How its command ended. */
+  readonly exit?: Exit;
   readonly question?: Question;
 }
 
@@ -67,7 +71,10 @@ export interface ErrorItem {
 }
 
 export type Remedy = "retry" | "continue" | "folder" | "setup" | "program" | "settings" | "log";
-export type Item = UserItem | TextItem | ToolItem | PlanItem | NoticeItem | ErrorItem;
+export type Item = (UserItem | TextItem | ToolItem | PlanItem | NoticeItem | ErrorItem) & {
+  /** It is not part of the conversation any more, until an undo. */
+  readonly isCut?: boolean;
+};
 
 export type Change =
   | { readonly op: "put"; readonly item: Item }
@@ -161,7 +168,14 @@ export type FromView =
   | { readonly type: "stop" }
   | { readonly type: "answer"; readonly id: number; readonly optionId: string }
   | { readonly type: "pick"; readonly what: string; readonly value: string }
+  /** Files and conversation go back to before a message, which is then changed by the person, or sent once more. */
+  | { readonly type: "goBack"; readonly id: number; readonly how: "edit" | "again" }
+  | { readonly type: "copy"; readonly text: string }
   | { readonly type: "attach" }
+  /** An image that was pasted or dropped; its bytes in base64. */
+  | { readonly type: "image"; readonly name: string; readonly mimeType: string; readonly data: string }
+  /** Files that were dropped. */
+  | { readonly type: "attachFiles"; readonly uris: readonly string[] }
   | { readonly type: "detach"; readonly index: number }
   | { readonly type: "takeBack"; readonly index: number }
   | { readonly type: "open"; readonly location: Location }

@@ -24,7 +24,14 @@ export interface ResourceLinkBlock {
   readonly name: string;
 }
 
-export type ContentBlock = TextBlock | ResourceBlock | ResourceLinkBlock;
+/** Bytes in base64. */
+export interface ImageBlock {
+  readonly type: "image";
+  readonly mimeType: string;
+  readonly data: string;
+}
+
+export type ContentBlock = TextBlock | ResourceBlock | ResourceLinkBlock | ImageBlock;
 
 export interface SessionMode {
   readonly id: string;
@@ -76,6 +83,12 @@ export type ToolContent =
   | { readonly type: "content"; readonly content: { readonly type: string; readonly text?: string } }
   | { readonly type: "terminal" };
 
+/** How a command ended: 128 and the signal where one ended it, `null` where that is unknown. */
+export interface Exit {
+  readonly code?: number | null;
+  readonly durationMs: number;
+}
+
 export interface ToolCall {
   readonly toolCallId: string;
   readonly title: string;
@@ -83,6 +96,7 @@ export interface ToolCall {
   readonly status?: ToolStatus;
   readonly content?: readonly ToolContent[];
   readonly locations?: readonly { readonly path: string; readonly line?: number | null }[];
+  readonly _meta?: { readonly "tandem/exit"?: Exit } | null;
 }
 
 /** Only the fields that changed; `null` counts as unchanged. */
@@ -147,10 +161,11 @@ export interface StatusParams {
   readonly state: "ready" | "running" | "waiting" | "no_model";
   readonly model?: string | null;
   readonly mode?: string | null;
+  readonly usage?: wire.Usage | null;
   readonly message?: string | null;
 }
 
-export type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, Turn } from "./wire-types";
+export type { LanguageOp, LanguageParams, Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, Turn } from "./wire-types";
 export type ReviewParams = Omit<wire.Review, "sessionId">;
 
 export interface DiagnosticsParams {
@@ -223,6 +238,8 @@ export const diagnostics = new RequestType<DiagnosticsParams, DiagnosticsResult,
 export const providers = new RequestType<object, wire.Providers, void>("_tandem/providers");
 export const models = new RequestType<wire.ModelsParams, wire.Models, void>("_tandem/models");
 export const check = new RequestType<wire.CheckParams, wire.Checked, void>("_tandem/check");
+
+export const language = new RequestType<wire.LanguageParams, unknown, void>("_tandem/language");
 
 export const cancel = new NotificationType<OfSession>("session/cancel");
 export const update = new NotificationType<UpdateParams>("session/update");

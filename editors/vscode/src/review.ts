@@ -108,6 +108,11 @@ export class Review implements Disposable {
     await this.decide({ action: "redo" });
   }
 
+  /** Takes files and conversation back to before a turn, which an undo reverts until the next message. */
+  async restore(turn: number): Promise<boolean> {
+    return this.decide({ action: "restore", turn });
+  }
+
   dispose(): void {
     clearTimeout(this.timer);
     this.changed.dispose();

@@ -1,6 +1,6 @@
 /** The commands to review with; without an argument they mean the change under the cursor. */
 import { basename } from "node:path";
-import { commands, type Disposable, Selection, TextEditorRevealType, Uri, window } from "vscode";
+import { l10n, commands, type Disposable, Selection, TextEditorRevealType, Uri, window } from "vscode";
 import type { Before } from "./before";
 import { CHANGES_VIEW } from "./changes";
 import { currentEditor } from "./context";
@@ -39,7 +39,8 @@ function here(review: Review): Hunk | undefined {
 }
 
 async function sayNone(review: Review): Promise<void> {
-  const text = review.count === 0 ? "There are no changes of tandem to review." : "There is no change of tandem at the cursor.";
+  const text =
+    review.count === 0 ? l10n.t("There are no changes of tandem to review.") : l10n.t("There is no change of tandem at the cursor.");
   void window.showInformationMessage(text);
 }
 
@@ -60,7 +61,7 @@ async function goTo(review: Review, step: 1 | -1): Promise<void> {
     () => undefined,
   );
   if (shown === undefined) {
-    void window.showWarningMessage(`${basename(target.path)} no longer exists.`);
+    void window.showWarningMessage(l10n.t("{0} no longer exists.", basename(target.path)));
     return;
   }
   const { start } = lines(shown.document, target.one);

@@ -2,7 +2,7 @@
 import { constants, accessSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { type CancellationToken, type Disposable, EventEmitter, type LogOutputChannel, type SecretStorage, workspace } from "vscode";
+import { l10n, type CancellationToken, type Disposable, EventEmitter, type LogOutputChannel, type SecretStorage, workspace } from "vscode";
 import {
   CloseAction,
   ErrorAction,
@@ -14,6 +14,7 @@ import {
 } from "vscode-languageclient/node";
 import { diagnostics } from "./diagnostics";
 import { StartError } from "./failure";
+import { language, languageOps } from "./language";
 import { environment, findServer, type Settings } from "./launch";
 import * as protocol from "./protocol";
 
@@ -110,7 +111,10 @@ export class Server implements Disposable {
     } catch (error) {
       this.log.error(error instanceof Error ? error : String(error));
       throw new StartError(
-        `${found.program} did not start as a language server. The log says more; \`tandem doctor\` in a terminal finds most causes.`,
+        l10n.t(
+          "{0} did not start as a language server. The log says more; `tandem doctor` in a terminal finds most causes.",
+          found.program,
+        ),
       );
     }
     return client;
@@ -138,6 +142,7 @@ export class Server implements Disposable {
     client.onNotification(protocol.status, (status) => this.statusChanged.fire(status));
     client.onNotification(protocol.turn, (turn) => this.turned.fire(turn));
     client.onRequest(protocol.diagnostics, (params, token) => diagnostics(client, params, token));
+    client.onRequest(protocol.language, (params, token) => language(client, params, token));
     client.onRequest(protocol.requestPermission, (params, token) => this.askPermission(params, token));
     client.onRequest(protocol.save, async ({ uris }) => {
       const asked = workspace.textDocuments.filter(
@@ -162,7 +167,7 @@ const sessionMethods: StaticFeature = {
     const tandem = {
       fs: { readTextFile: false, writeTextFile: false },
       terminal: false,
-      _meta: { "tandem.diagnostics": true, "tandem.save": true },
+      _meta: { "tandem.diagnostics": true, "tandem.save": true, "tandem.language": languageOps },
     };
     capabilities.experimental = { ...(capabilities.experimental as object | undefined), tandem };
   },
@@ -175,7 +180,7 @@ const sessionMethods: StaticFeature = {
 export function folder(): string {
   const [first] = workspace.workspaceFolders ?? [];
   if (first === undefined) {
-    throw new StartError("Open a folder first: tandem works on the files in it.", ["folder"]);
+    throw new StartError(l10n.t("Open a folder first: tandem works on the files in it."), ["folder"]);
   }
   return first.uri.fsPath;
 }

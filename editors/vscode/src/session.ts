@@ -12,6 +12,7 @@ import { folder, type Server } from "./server";
 import { type Ids, Transcript } from "./transcript";
 import { type Message, type Outcome, Turns } from "./turns";
 import { wire } from "./wire";
+import type { Usage } from "./wire-types";
 
 export type SessionEvent =
   /** `state` changed, and perhaps the transcript. */
@@ -20,6 +21,8 @@ export type SessionEvent =
   | { readonly type: "grew" }
   /** A permission request was opened. */
   | { readonly type: "asked"; readonly title: string }
+  /** A message was taken up: there is something to come back to. */
+  | { readonly type: "began" }
   /** A turn ended. */
   | { readonly type: "ended"; readonly message: Message }
   /** The server's session is gone, and with it what could be undone. */
@@ -45,6 +48,8 @@ export class Session implements Disposable {
   private early: (() => void)[] | undefined;
   private readonly turns: Turns;
   private lastMessage: Message | undefined;
+  /** What was sent, by the id of its item. */
+  private readonly messages = new Map<number, Message>();
   private readonly options = new Options();
   private commands: readonly protocol.AvailableCommand[] = [];
   private usage: protocol.Usage | undefined;
@@ -64,7 +69,7 @@ export class Session implements Disposable {
     this.subscriptions = [
       server.onUpdate((params) => this.heard(params.sessionId, () => this.update(params.update))),
       server.onStatus((status) => this.heard(status.sessionId ?? undefined, () => this.setStatus(status))),
-      server.onTurn((turn) => this.heard(turn.sessionId, () => this.turns.heard(turn))),
+      server.onTurn((turn) => this.heard(turn.sessionId, () => this.turnHeard(turn))),
       server.onEnd(() => this.lost()),
     ];
   }
@@ -79,6 +84,7 @@ export class Session implements Disposable {
   }
 
   get state(): Omit<ChatState, "attachments" | "conversations"> {
+    const usage = this.status?.usage ?? this.loaded();
     return {
       phase: this.phase(),
       message: this.problem?.text ?? this.status?.message ?? "",
@@ -86,7 +92,7 @@ export class Session implements Disposable {
       waiting: this.turns.waiting.map(({ message, joins }) => ({ text: message.text, context: labels(message), joins })),
       pickers: this.options.pickers,
       commands: this.commands.map(({ name, description, input }) => ({ name, description, takesMore: input != null })),
-      ...(this.usage && { usage: this.usage }),
+      ...(usage && { usage }),
     };
   }
 
@@ -157,7 +163,18 @@ export class Session implements Disposable {
   async review(params: protocol.ReviewParams): Promise<protocol.Reviewed | undefined> {
     const sessionId = this.current;
     const reviewed = sessionId === undefined ? undefined : await this.server.request(protocol.review, { sessionId, ...params });
-    return sessionId === this.current ? reviewed : undefined; // another session's by now
+    if (sessionId !== this.current) {
+      return undefined; // another session's by now
+    }
+    this.transcript.cut(reviewed?.cutFrom ?? undefined);
+    this.happened.fire({ type: "grew" });
+    return reviewed;
+  }
+
+  /** A message that the person can change or send once more, and its turn. */
+  sent(id: number): { message: Message; turn: number } | undefined {
+    const [message, turn] = [this.messages.get(id), this.transcript.turnOf(id)];
+    return message === undefined || turn === undefined ? undefined : { message, turn };
   }
 
   /** What can stand for the query behind an `@`; nothing while there is no server, and for none is one started. */
@@ -225,7 +242,7 @@ export class Session implements Disposable {
       wire(this.server, () => this.sessionId()),
       {
         began: (message) => this.began(message),
-        joined: (message) => this.transcript.ask(message.text, labels(message)),
+        joined: (message) => this.show(message),
         ended: (message, outcome) => this.turnEnded(message, outcome),
         returned: (message, error) => this.giveBack(message, error),
         changed: () => this.changed(),
@@ -241,9 +258,28 @@ export class Session implements Disposable {
     this.problem = undefined;
     this.title ||= message.text;
     if (message !== this.lastMessage) {
-      this.transcript.ask(message.text, labels(message)); // tried once more, it stands there already
+      this.show(message); // tried once more, it stands there already
     }
     this.lastMessage = message;
+    this.happened.fire({ type: "began" });
+  }
+
+  private show(message: Message): void {
+    this.messages.set(this.transcript.ask(message.text, labels(message)), message);
+  }
+
+  /** What a loaded session used, before the server says it of itself. */
+  private loaded(): Usage | undefined {
+    return this.usage && { used: this.usage.used, size: this.usage.size, cost: this.usage.cost?.amount ?? null };
+  }
+
+  private turnHeard(turn: protocol.Turn): void {
+    this.turns.heard(turn);
+    const number = /-(\d+)$/.exec(turn.turnId ?? "")?.[1]; // as reviews name it
+    if (turn.state === "running" && number !== undefined) {
+      this.transcript.number(Number(number));
+      this.happened.fire({ type: "grew" });
+    }
   }
 
   private turnEnded(message: Message, outcome: Outcome): void {
@@ -324,6 +360,9 @@ export class Session implements Disposable {
     this.current = sessionId;
     this.options.take(opened);
     this.changed();
+    if (!this.transcript.isEmpty) {
+      this.happened.fire({ type: "began" }); // its message came before its id
+    }
   }
 
   private questionClosed(id: number): void {
@@ -376,8 +415,7 @@ export class Session implements Disposable {
   }
 
   private setStatus(status: protocol.StatusParams): void {
-    const isCount = /^queued \d+$/.test(status.message ?? ""); // what waits is shown itself
-    this.status = isCount ? { ...status, message: null } : status;
+    this.status = status;
     this.changed();
   }
 

@@ -1,5 +1,5 @@
 /** The one status bar item: what tandem is doing, in which mode, with which model. A click opens the chat. */
-import { type Disposable, MarkdownString, StatusBarAlignment, ThemeColor, window } from "vscode";
+import { l10n, type Disposable, MarkdownString, StatusBarAlignment, ThemeColor, window } from "vscode";
 import { counted } from "./hunks";
 import type { Phase, Picker } from "./messages";
 import type { Review } from "./review";
@@ -7,19 +7,19 @@ import { visible } from "./safe";
 import type { Conversations } from "./conversations";
 
 const looks: Record<Phase, { icon: string; says: string }> = {
-  starting: { icon: "$(comment-discussion)", says: "starting" },
-  ready: { icon: "$(comment-discussion)", says: "ready" },
-  running: { icon: "$(loading~spin)", says: "working" },
-  waiting: { icon: "$(question)", says: "waiting for your answer" },
-  no_model: { icon: "$(warning)", says: "no model configured" },
-  stopped: { icon: "$(error)", says: "not running" },
+  starting: { icon: "$(comment-discussion)", says: l10n.t("starting") },
+  ready: { icon: "$(comment-discussion)", says: l10n.t("ready") },
+  running: { icon: "$(loading~spin)", says: l10n.t("working") },
+  waiting: { icon: "$(question)", says: l10n.t("waiting for your answer") },
+  no_model: { icon: "$(warning)", says: l10n.t("no model configured") },
+  stopped: { icon: "$(error)", says: l10n.t("not running") },
 };
 
 /** The commands that choose an option of the session, by its id. */
 const choosers: Record<string, { command: string; title: string }> = {
-  mode: { command: "tandem.setMode", title: "Mode" },
-  model: { command: "tandem.setModel", title: "Model" },
-  effort: { command: "tandem.setEffort", title: "Reasoning Effort" },
+  mode: { command: "tandem.setMode", title: l10n.t("Mode") },
+  model: { command: "tandem.setModel", title: l10n.t("Model") },
+  effort: { command: "tandem.setEffort", title: l10n.t("Reasoning Effort") },
 };
 
 export function showStatus(conversations: Conversations, review: Review): Disposable {
@@ -30,7 +30,7 @@ export function showStatus(conversations: Conversations, review: Review): Dispos
     const { phase, message, pickers } = conversations.current.state;
     const mode = pickers.find(({ id }) => id === "mode")?.current;
     const { icon, says } = looks[phase];
-    const pending = review.count > 0 && `${counted(review.count)} to review`;
+    const pending = review.count > 0 && l10n.t("{0} to review", counted(review.count));
     const options = pickers.map(({ name, current }) => `${name.toLowerCase()} ${current}`);
     const details = [says, ...options, pending, message].filter(Boolean);
     item.text = `${icon} tandem${mode ? ` ${mode}` : ""}${pending ? ` $(diff) ${review.count}` : ""}`;
@@ -59,5 +59,5 @@ function tooltip(words: string, pickers: readonly Picker[]): MarkdownString {
   const text = new MarkdownString().appendText(words);
   text.isTrusted = { enabledCommands: known.map(({ command }) => command) };
   const links = known.map(({ command, title }) => `[${title}](command:${command})`);
-  return links.length === 0 ? text : text.appendMarkdown(`\n\nChange: ${links.join(" · ")}`);
+  return links.length === 0 ? text : text.appendMarkdown(`\n\n${l10n.t("Change:")} ${links.join(" · ")}`);
 }

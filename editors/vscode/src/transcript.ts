@@ -4,12 +4,13 @@
  */
 import { createTwoFilesPatch } from "diff";
 import { diffView } from "./diff";
+import { duration } from "./exit";
 import type { Change, Item, Question, Remedy } from "./messages";
 import type { DiffContent, PermissionOption, PlanEntry, SessionUpdate, ToolCall, ToolCallUpdate } from "./protocol";
 import { mixedScripts } from "./safe";
 
 type Entry =
-  | { kind: "user"; id: number; text: string; context: readonly string[] }
+  | { kind: "user"; id: number; text: string; context: readonly string[]; turn?: number }
   | { kind: "answer" | "thought"; id: number; text: string; done: boolean }
   | { kind: "tool"; id: number; call: ToolCall; options?: readonly PermissionOption[] }
   | { kind: "plan"; id: number; entries: readonly PlanEntry[] }
@@ -17,6 +18,7 @@ type Entry =
   | { kind: "error"; id: number; text: string; remedies: readonly Remedy[] };
 type TextEntry = Extract<Entry, { kind: "answer" | "thought" }>;
 type ToolEntry = Extract<Entry, { kind: "tool" }>;
+type UserEntry = Extract<Entry, { kind: "user" }>;
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
 
 /** Where the next id comes from. One for all conversations, so that a late click or an open diff of the one never means another's. */
@@ -35,6 +37,8 @@ export class Transcript {
   /** Ids that changed; for text that only grew, how much of it the view has. */
   private readonly changed = new Map<number, "whole" | { shown: number }>();
   private readonly removed: number[] = [];
+  /** From this message on nothing is part of the conversation any more: it went back to before it. */
+  private cutFrom: number | undefined;
 
   constructor(private readonly ids: Ids = { next: 1 }) {}
 
@@ -42,8 +46,9 @@ export class Transcript {
     return this.entries.size === 0;
   }
 
-  /** The person's message; a new turn begins with it, and the buttons of those before are stale. */
-  ask(text: string, context: readonly string[]): void {
+  /** The person's message; a new turn begins with it, and the buttons of those before are stale. Returns its id. */
+  ask(text: string, context: readonly string[]): number {
+    this.removeCut();
     this.plan = undefined;
     for (const entry of this.entries.values()) {
       if ("remedies" in entry && entry.remedies.length > 0) {
@@ -51,7 +56,31 @@ export class Transcript {
         this.touch(entry);
       }
     }
-    this.push({ kind: "user", text, context });
+    return this.push({ kind: "user", text, context }).id;
+  }
+
+  /** The server's number of the turn that begins with the last message; tried again, it keeps its first. */
+  number(turn: number): void {
+    const asked = this.messages().at(-1);
+    if (asked !== undefined && asked.turn === undefined) {
+      asked.turn = turn;
+      this.touch(asked);
+    }
+  }
+
+  /** The turn that begins with a message, where it is known. */
+  turnOf(id: number): number | undefined {
+    const entry = this.entries.get(id);
+    return entry?.kind === "user" ? entry.turn : undefined;
+  }
+
+  /** The conversation went back to before this turn, or returned from there. */
+  cut(turn: number | undefined): void {
+    const first = turn === undefined ? undefined : this.messages().find((asked) => (asked.turn ?? 0) >= turn)?.id;
+    if (first !== this.cutFrom) {
+      this.cutFrom = first;
+      this.entries.forEach((entry) => this.touch(entry));
+    }
   }
 
   notice(text: string, remedies: readonly Remedy[] = []): void {
@@ -149,7 +178,7 @@ export class Transcript {
   all(): Item[] {
     this.changed.clear();
     this.removed.length = 0;
-    return [...this.entries.values()].map(item);
+    return [...this.entries.values()].map((entry) => this.item(entry));
   }
 
   takeChanges(): Change[] {
@@ -160,10 +189,28 @@ export class Transcript {
         continue;
       }
       const grew = how !== "whole" && "text" in entry;
-      changes.push(grew ? { op: "append", id, text: entry.text.slice(how.shown) } : { op: "put", item: item(entry) });
+      changes.push(grew ? { op: "append", id, text: entry.text.slice(how.shown) } : { op: "put", item: this.item(entry) });
     }
     this.changed.clear();
     return changes;
+  }
+
+  private item(entry: Entry): Item {
+    const isCut = this.cutFrom !== undefined && entry.id >= this.cutFrom;
+    return { ...(entry.kind === "tool" ? toolItem(entry) : entry), ...(isCut && { isCut }) };
+  }
+
+  private messages(): UserEntry[] {
+    return [...this.entries.values()].filter((entry) => entry.kind === "user");
+  }
+
+  /** What was cut off cannot return any more. */
+  private removeCut(): void {
+    const { cutFrom } = this;
+    this.cutFrom = undefined;
+    if (cutFrom !== undefined) {
+      [...this.entries.keys()].filter((id) => id >= cutFrom).forEach((id) => this.drop(id));
+    }
   }
 
   private append(kind: TextEntry["kind"], text: string): void {
@@ -226,12 +273,9 @@ function present(update: ToolCallUpdate): Partial<ToolCall> {
   return Object.fromEntries(Object.entries(update).filter(([, value]) => value !== null && value !== undefined));
 }
 
-function item(entry: Entry): Item {
-  return entry.kind === "tool" ? toolItem(entry) : { ...entry };
-}
-
 function toolItem({ id, call, options }: ToolEntry): Item {
   const location = call.locations?.[0];
+  const exit = call._meta?.["tandem/exit"];
   return {
     kind: "tool",
     id,
@@ -241,6 +285,7 @@ function toolItem({ id, call, options }: ToolEntry): Item {
     ...(location && { location: { path: location.path, ...(location.line != null && { line: location.line }) } }),
     diffs: diffs(call).map(diffView),
     output: output(call),
+    ...(exit && { exit }),
     ...(options && { question: question(call, options) }),
   };
 }
@@ -280,11 +325,13 @@ function asMarkdown(entry: Entry): string {
 function toolMarkdown(call: ToolCall): string {
   const changed = diffs(call).map(({ path, oldText, newText }) => fenced(createTwoFilesPatch(path, path, oldText ?? "", newText), "diff"));
   const said = output(call);
-  return [`**${call.title}** (${call.status ?? "pending"})`, ...changed, ...(said === "" ? [] : [fenced(said, "")])].join("\n\n");
+  const exit = call._meta?.["tandem/exit"];
+  const how = exit == null ? (call.status ?? "pending") : `exit code ${exit.code ?? "unknown"}, ${duration(exit)}`;
+  return [`**${call.title}** (${how})`, ...changed, ...(said === "" ? [] : [fenced(said, "")])].join("\n\n");
 }
 
 /** In a fence that is longer than any in the text. */
-function fenced(text: string, language: string): string {
+export function fenced(text: string, language: string): string {
   const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = "`".repeat(longest + 1);
   return `${fence}${language}\n${text.trimEnd()}\n${fence}`;

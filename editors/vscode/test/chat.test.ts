@@ -4,6 +4,8 @@ import { EventEmitter, Uri, type WebviewView } from "vscode";
 import { ChatView } from "../src/chat";
 import type { FromView, ToView } from "../src/messages";
 import type { Preview } from "../src/preview";
+import type { Renewal } from "../src/renewal";
+import type { Review } from "../src/review";
 import type { Conversations } from "../src/conversations";
 import type { Server } from "../src/server";
 import type { SessionEvent } from "../src/session";
@@ -66,7 +68,14 @@ class Pane {
 
 function opened() {
   const session = new Stage();
-  const chat = new ChatView(Uri.file("/extension"), session as unknown as Conversations, {} as Preview, {} as Server);
+  const chat = new ChatView(
+    Uri.file("/extension"),
+    session as unknown as Conversations,
+    {} as Preview,
+    {} as Review,
+    {} as Server,
+    {} as Renewal,
+  );
   const pane = new Pane();
   chat.resolveWebviewView(pane as unknown as WebviewView);
   pane.show()();

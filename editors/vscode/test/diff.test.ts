@@ -31,3 +31,16 @@ test("texts too different to compare are shown as replaced, quickly", () => {
   const view = diffView({ type: "diff", path: "/a", oldText: lines("old"), newText: lines("new") });
   assert.deepEqual([view.added, view.removed], [5000, 5000]);
 });
+
+test("in lines that replace others the words that differ are marked, where most is the same", () => {
+  const marked = (oldText: string, newText: string) =>
+    diffView({ type: "diff", path: "/a", oldText, newText })
+      .hunks.flat()
+      .filter(({ sign }) => sign !== " ")
+      .map(({ text, changed: [from, to] = [0, 0] }) => text.slice(from, to));
+  assert.deepEqual(marked("let total = old(a);\n", "let total = new_one(a);\n"), ["old", "new_one"]);
+  assert.deepEqual(marked("a b\nc d\n", "a x\nc y\n"), ["b", "d", "x", "y"]);
+  assert.deepEqual(marked("f(a)\n", "f(a, b)\n"), ["", ", b"]);
+  assert.deepEqual(marked("something else\n", "nothing alike\n"), ["", ""]);
+  assert.deepEqual(marked("one line\n", "one line\nand two\n"), [""], "only lines that replace as many");
+});

@@ -10,6 +10,8 @@ class Uri {
   static joinPath = ({ path }: Uri, ...parts: string[]) => new Uri([path, ...parts].join("/"));
   toString = () => `file://${this.path}`;
 }
+export const CodeActionKind = { QuickFix: { value: "quickfix" } };
+export const extensions = { all: [] };
 class Position {}
 class Range {}
 export { Position, Range, Uri };

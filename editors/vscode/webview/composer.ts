@@ -4,6 +4,7 @@ import type { Completion } from "../src/protocol";
 import { visible } from "../src/safe";
 import { h, Slot } from "./dom";
 import { icon } from "./icons";
+import { takeFiles } from "./drop";
 import { iconButton, type Send } from "./items";
 import { Suggestions } from "./suggestions";
 import { t } from "./words";
@@ -44,7 +45,11 @@ export class Composer {
       keydown: (event) => this.key(event as KeyboardEvent),
     });
     this.input.value = draft.get();
-    const attach = iconButton("add", t("Add the selection or the open file"), () => send({ type: "attach" }));
+    const give = (event: Event, data: DataTransfer | null) => data !== null && takeFiles(data, send) && event.preventDefault();
+    this.input.addEventListener("paste", (event) => give(event, event.clipboardData));
+    addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("drop", (event) => give(event, event.dataTransfer));
+    const attach = iconButton("add", t("Add the selection, files or images"), () => send({ type: "attach" }));
     const bar = h("div", { class: "bar" }, attach, this.pickers.element, this.usage.element, this.action.element);
     const complete = (request: number, query: string) => send({ type: "complete", request, query });
     this.suggestions = new Suggestions(this.input, complete, () => this.edited());
@@ -79,7 +84,7 @@ export class Composer {
     this.chips.set(attachments, () => attachments.map((label, index) => this.chip(label, index)));
     const offered = pickers.filter(({ id }) => PICKERS.includes(id));
     this.pickers.set(offered, () => offered.map((picker) => this.picker(picker)));
-    this.usage.set(usage, () => [usage && usage.size > 0 && share(usage)]);
+    this.usage.set(usage, () => [usage && used(usage)]);
     this.action.set(this.isBusy, () => (this.isBusy ? [this.nowButton(), this.stopButton()] : [this.sendButton()]));
   }
 
@@ -174,6 +179,16 @@ export class Composer {
   }
 }
 
-function share({ used, size }: NonNullable<ChatState["usage"]>): HTMLElement {
-  return h("span", { title: t("{0} of {1} tokens of context", used, size) }, `${Math.round((100 * used) / size)} %`);
+/** The share of the window that is full, else the tokens in it; with the cost, where it is known. */
+function used({ used, size, cost }: NonNullable<ChatState["usage"]>): HTMLElement {
+  const tokens = size == null || size === 0 ? t("{0} tokens", short(used)) : `${Math.round((100 * used) / size)} %`;
+  const price = cost == null ? "" : `$${cost < 0.995 ? cost.toFixed(3) : cost.toFixed(2)}`;
+  const words = size == null || size === 0 ? t("{0} tokens of context", used) : t("{0} of {1} tokens of context", used, size);
+  const title = price === "" ? words : `${words}, ${t("{0} in this session", price)}`;
+  return h("span", { title, "aria-label": title }, [tokens, price].filter(Boolean).join(" · "));
+}
+
+/** `950`, `12k`. */
+function short(count: number): string {
+  return count < 1000 ? String(count) : `${Math.round(count / 1000)}k`;
 }

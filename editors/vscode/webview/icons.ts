@@ -17,6 +17,7 @@ import lightbulb from "@vscode/codicons/src/icons/lightbulb.svg";
 import loading from "@vscode/codicons/src/icons/loading.svg";
 import passed from "@vscode/codicons/src/icons/pass-filled.svg";
 import question from "@vscode/codicons/src/icons/question.svg";
+import refresh from "@vscode/codicons/src/icons/refresh.svg";
 import search from "@vscode/codicons/src/icons/search.svg";
 import selection from "@vscode/codicons/src/icons/list-selection.svg";
 import send from "@vscode/codicons/src/icons/send.svg";
@@ -49,6 +50,7 @@ const icons = {
   loading,
   passed,
   question,
+  refresh,
   search,
   selection,
   send,

@@ -13,6 +13,7 @@ import type {
   WaitingMessage,
 } from "../src/messages";
 import type { PermissionOption, PlanEntry, ToolStatus } from "../src/protocol";
+import { duration, hasFailed } from "../src/exit";
 import { visible } from "../src/safe";
 import { type Child, h, Slot } from "./dom";
 import { icon, type IconName, kindIcons } from "./icons";
@@ -30,10 +31,10 @@ export interface ItemView {
 export function viewOf(item: Item, send: Send): ItemView {
   switch (item.kind) {
     case "user":
-      return new Fixed(userMessage(item));
+      return new UserView(item, send);
     case "answer":
     case "thought":
-      return new TextView(item);
+      return new TextView(item, send);
     case "tool":
       return new ToolView(item, send);
     case "plan":
@@ -43,13 +44,6 @@ export function viewOf(item: Item, send: Send): ItemView {
     case "error":
       return new CardView(item, (one) => errorCard(one as ErrorItem, send));
   }
-}
-
-/** An item that never changes. */
-class Fixed implements ItemView {
-  constructor(readonly element: HTMLElement) {}
-  put(): void {}
-  append(): void {}
 }
 
 /** A card whose buttons can go. */
@@ -79,6 +73,29 @@ function userMessage({ text, context }: Pick<UserItem, "text" | "context">, ...m
     h("div", { class: "user-text" }, visible(text)),
     ...more,
   );
+}
+
+/** What the person said. Once its turn is known, the conversation can go back to before it. */
+class UserView implements ItemView {
+  readonly element: HTMLElement;
+  private readonly actions = h("div", { class: "actions", role: "group", "aria-label": t("Actions of this message") });
+
+  constructor(item: UserItem, send: Send) {
+    const button = (name: IconName, how: "edit" | "again", words: string) =>
+      iconButton(name, words, () => send({ type: "goBack", id: item.id, how }));
+    this.actions.append(
+      button("edit", "edit", t("Edit: files and conversation go back to before this message")),
+      button("refresh", "again", t("Send again: files and conversation go back to before this message")),
+    );
+    this.element = userMessage(item, this.actions);
+    this.put(item);
+  }
+
+  put(item: Item): void {
+    this.actions.hidden = item.kind !== "user" || item.turn === undefined || item.isCut === true;
+  }
+
+  append(): void {}
 }
 
 /** A message that the model has not got yet. It can be taken back into the input. */
@@ -144,7 +161,7 @@ class ToolView implements ItemView {
   put(item: ToolItem): void {
     this.item = item;
     this.element.dataset["kind"] = item.toolKind;
-    this.element.dataset["status"] = item.status;
+    this.element.dataset["status"] = item.exit !== undefined && hasFailed(item.exit) ? "failed" : item.status;
     const { diffs, output, question, ...head } = item;
     const counts = { added: sum(diffs, "added"), removed: sum(diffs, "removed") };
     const asking = question !== undefined;
@@ -179,10 +196,9 @@ class ToolView implements ItemView {
   }
 
   private drawHead({ added, removed }: { added: number; removed: number }): Child[] {
-    const { id, title, location, toolKind, status, diffs, question } = this.item;
+    const { id, title, location, toolKind, diffs, exit } = this.item;
     const words = visible(title);
-    const { name, says } =
-      question === undefined ? statusIcons[status] : ({ name: "question", says: t("waiting for your answer") } as const);
+    const { name, says } = this.state();
     return [
       icon(kindIcons[toolKind], "kind"),
       location === undefined
@@ -196,8 +212,20 @@ class ToolView implements ItemView {
         h("span", { class: "counts" }, h("span", { class: "added" }, `+${added}`), h("span", { class: "removed" }, `−${removed}`)),
       diffs.length > 0 && iconButton("diff", t("Open diff in the editor"), () => this.send({ type: "showDiff", id, index: 0 })),
       this.hasBody() && this.drawFold(),
+      exit !== undefined && h("span", { class: "exit" }, hasFailed(exit) ? `${says} · ${duration(exit)}` : duration(exit)),
       h("span", { class: "status", title: says }, icon(name, name === "loading" ? "spin" : ""), h("span", { class: "hidden-text" }, says)),
     ];
+  }
+
+  private state(): { name: IconName; says: string } {
+    const { status, question, exit } = this.item;
+    if (question !== undefined) {
+      return { name: "question", says: t("waiting for your answer") };
+    }
+    if (exit === undefined || !hasFailed(exit)) {
+      return statusIcons[status];
+    }
+    return { name: "close", says: exit.code == null ? t("exit status unknown") : t("exit code {0}", exit.code) };
   }
 
   /** Names one of several diffs, and opens it. */
@@ -260,14 +288,20 @@ function diffTable({ path, hunks, hiddenLines }: DiffView, head: Child): HTMLEle
   );
 }
 
-function diffRow({ sign, text }: DiffLine): HTMLElement {
+function diffRow({ sign, text, changed: [from, to] = [0, 0] }: DiffLine): HTMLElement {
   const kind = { "+": "added", "-": "removed", " ": "same" }[sign];
   const shownSign = sign === "-" ? "−" : sign;
   return h(
     "div",
     { class: `line ${kind}` },
     h("span", { class: "sign", "aria-label": signNames[sign] }, shownSign),
-    h("span", { class: "code-text" }, visible(text)),
+    h(
+      "span",
+      { class: "code-text" },
+      visible(text.slice(0, from)),
+      to > from && h("span", { class: "changed" }, visible(text.slice(from, to))),
+      visible(text.slice(Math.max(from, to))),
+    ),
   );
 }
 
@@ -293,13 +327,13 @@ class PlanView implements ItemView {
   append(): void {}
 }
 
+const planStates: Record<PlanEntry["status"], string> = {
+  pending: t("pending"),
+  in_progress: t("in progress"),
+  completed: t("completed"),
+};
+
 function planRow({ content, status }: PlanEntry): HTMLElement {
   const mark = icon(planIcons[status], status === "in_progress" ? "spin" : "");
-  return h(
-    "li",
-    { "data-status": status },
-    mark,
-    h("span", {}, visible(content)),
-    h("span", { class: "hidden-text" }, status.replace("_", " ")),
-  );
+  return h("li", { "data-status": status }, mark, h("span", {}, visible(content)), h("span", { class: "hidden-text" }, planStates[status]));
 }

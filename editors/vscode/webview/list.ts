@@ -6,6 +6,7 @@ import type { Change, Item } from "../src/messages";
 import { announce } from "./announce";
 import { h } from "./dom";
 import { type ItemView, type Send, viewOf } from "./items";
+import { t } from "./words";
 
 /** A group is closed at the first message of the person behind so many items, or at so many at the latest. */
 const GROUP = 12;
@@ -28,7 +29,7 @@ interface Entry {
 }
 
 export class List {
-  readonly element = h("div", { class: "list", role: "log", "aria-label": "Conversation", "aria-live": "off" });
+  readonly element = h("div", { class: "list", role: "log", "aria-label": t("Conversation"), "aria-live": "off" });
   private readonly entries = new Map<number, Entry>();
   private readonly groups: Group[] = [];
   private readonly byElement = new WeakMap<Element, Group>();
@@ -82,6 +83,9 @@ export class List {
     }
     entry.item = item;
     entry.view?.put(item);
+    if (entry.view !== undefined) {
+      markCut(entry.view, item);
+    }
   }
 
   private append(id: number, text: string): void {
@@ -126,7 +130,10 @@ export class List {
   }
 
   private view(entry: Entry): ItemView {
-    entry.view ??= viewOf(entry.item, this.send);
+    if (entry.view === undefined) {
+      entry.view = viewOf(entry.item, this.send);
+      markCut(entry.view, entry.item);
+    }
     return entry.view;
   }
 
@@ -150,6 +157,11 @@ export class List {
     group.element.style.height = "";
     group.element.replaceChildren(...group.entries.map((entry) => this.view(entry).element));
   }
+}
+
+function markCut({ element }: ItemView, { isCut }: Item): void {
+  element.classList.toggle("cut", isCut === true);
+  element.title = isCut === true ? t("Not part of the conversation any more. Undo Last Turn brings it back.") : "";
 }
 
 function setHeight(element: HTMLElement, pixels: number): void {

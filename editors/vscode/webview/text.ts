@@ -3,7 +3,7 @@ import type { TextItem } from "../src/messages";
 import { finishCode } from "./code";
 import { h } from "./dom";
 import { icon } from "./icons";
-import type { ItemView } from "./items";
+import { iconButton, type ItemView, type Send } from "./items";
 import { MarkdownStream, type Step } from "./stream";
 import { t } from "./words";
 
@@ -19,17 +19,19 @@ export class TextView implements ItemView {
   private readonly settled = h("div", { class: "contents" });
   private readonly tail = h("div", { class: "tail" });
   private readonly title: HTMLElement | undefined;
+  private readonly actions = h("div", { class: "actions" });
   private stream = new MarkdownStream();
   private text = "";
   private done = false;
 
-  constructor(item: TextItem) {
+  constructor(item: TextItem, send: Send) {
     const body = h("div", { class: "markdown" }, this.settled, this.tail);
     if (item.kind === "thought") {
       this.title = h("span");
       this.element = h("details", { class: "thought" }, h("summary", {}, icon("chevron", "chevron"), this.title), body);
     } else {
-      this.element = h("article", { class: "answer", "aria-label": "tandem" }, body);
+      this.element = h("article", { class: "answer", "aria-label": "tandem" }, body, this.actions);
+      this.actions.append(iconButton("copy", t("Copy answer"), () => send({ type: "copy", text: this.text })));
     }
     this.put(item);
   }
@@ -48,6 +50,7 @@ export class TextView implements ItemView {
       this.stream.end().forEach((step) => this.draw(step));
     }
     this.element.classList.toggle("streaming", !done);
+    this.actions.hidden = !done;
     this.title?.replaceChildren(done ? t("Thought") : t("Thinking…"));
   }
 

@@ -1,0 +1,33 @@
+/** A form saves several settings, and the server starts once for all of them. */
+import type { Disposable } from "vscode";
+
+const REST_MS = 300;
+
+export class Renewal implements Disposable {
+  private timer: NodeJS.Timeout | undefined;
+  private goesOn = true;
+
+  /** `renew` is told whether the conversations go on: no change was of the model or the mode. */
+  constructor(private readonly renew: (goesOn: boolean) => Promise<void>) {}
+
+  soon(goesOn: boolean): void {
+    this.goesOn &&= goesOn;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.now(), REST_MS);
+  }
+
+  /** What waits is done now. */
+  async now(): Promise<void> {
+    if (this.timer !== undefined) {
+      const { goesOn } = this;
+      this.dispose();
+      this.goesOn = true;
+      await this.renew(goesOn);
+    }
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+}

@@ -1,0 +1,126 @@
+// A conversation is the person's to shape: back to an earlier message, changed or as it was; copied; with images; and what commands did, seen.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const STOCK = "src/stock.ts";
+export const STOCK_TEXT = `export function low(count: number): boolean {
+  return count < 10;
+}
+
+export function text(count: number): string {
+  return \`\${count} left\`;
+}
+`;
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/** The checks, in order; each is a name and what to do. */
+export function shapeChecks({ bench, model, picture }) {
+  const { chat } = bench;
+  const box = chat.locator("textarea");
+  const answer = (text) => chat.locator(".answer", { hasText: text });
+  const said = (text) => chat.locator(".list .user", { hasText: text });
+  const write = (text) => ({ call: { id: `call_${text}`, name: "write_file", arguments: { path: "notes.txt", content: text } } });
+  const notes = () => readFileSync(join(bench.project, "notes.txt"), "utf8");
+
+  async function failedCommand() {
+    await model.reset();
+    await bench.command("tandem: New Session");
+    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("ask");
+    await model.script([{ call: { id: "call_f1", name: "run_command", arguments: { command: "echo no; exit 3" } } }], [{ text: "It failed." }]);
+    await bench.say("Run it.");
+    await chat.locator(".asking .question button.allow_once").click();
+    await answer("It failed.").waitFor();
+    await bench.idle();
+    const card = chat.locator(".tool[data-status=failed]");
+    assert.match(await card.locator(".exit").innerText(), /^exit code 3 · \d/);
+    await picture("failed-command");
+  }
+
+  async function backAndChanged() {
+    await model.script([write("one")], [{ text: "One is written." }], [write("two")], [{ text: "Two is written." }]);
+    await bench.say("Write one.");
+    await chat.locator(".asking .question button.allow_once").click();
+    await answer("One is written.").waitFor();
+    await bench.idle();
+    await bench.say("Write two.");
+    await chat.locator(".asking .question button.allow_once").click();
+    await answer("Two is written.").waitFor();
+    await bench.idle();
+    assert.equal(notes(), "two");
+    await said("Write two.").hover();
+    await picture("actions");
+    await said("Write two.").getByRole("button", { name: /^Edit/ }).click();
+    await chat.locator(".cut.answer", { hasText: "Two is written." }).waitFor();
+    assert.equal(await box.inputValue(), "Write two.");
+    assert.equal(notes(), "one", "the file is as it was before that message");
+    await picture("went-back");
+    await model.script([{ text: "Three it is." }]);
+    await box.fill("Say three.");
+    await box.press("Enter");
+    await answer("Three it is.").waitFor();
+    await bench.idle();
+    assert.equal(await answer("Two is written.").count(), 0);
+    const { requests } = await model.state();
+    const sent = JSON.stringify(requests.at(-1).messages);
+    assert.ok(sent.includes("Write one.") && !sent.includes("Write two."), "the model does not see it any more");
+  }
+
+  async function again() {
+    await model.script([{ text: "Another three." }]);
+    await said("Say three.").getByRole("button", { name: /^Send again/ }).press("Enter");
+    await answer("Another three.").waitFor();
+    await bench.idle();
+    assert.equal(await said("Say three.").count(), 1);
+    assert.equal(await answer("Three it is.").count(), 0);
+    await answer("Another three.").getByRole("button", { name: "Copy answer" }).press("Enter");
+    await box.press("Control+v");
+    assert.equal(await box.inputValue(), "Another three.");
+    await box.fill("");
+  }
+
+  async function pasted() {
+    await box.evaluate((input, data) => {
+      const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+      const files = new DataTransfer();
+      files.items.add(new File([bytes], "image.png", { type: "image/png" }));
+      for (let count = 0; count < 2; count++) {
+        input.dispatchEvent(new ClipboardEvent("paste", { clipboardData: files, bubbles: true, cancelable: true }));
+      }
+    }, PIXEL);
+    await chat.locator(".composer .chip", { hasText: "image.png (2)" }).waitFor();
+    await chat.getByRole("button", { name: "Remove image.png (2)" }).click();
+    await model.script([{ text: "A pixel." }]);
+    await bench.say("What is it?");
+    await answer("A pixel.").waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.equal(JSON.stringify(requests.at(-1).messages).split(PIXEL).length - 1, 1, "the image goes along, once");
+  }
+
+  async function comments() {
+    await bench.openFile("stock.ts");
+    for (const [line, words] of [["export function low", "say what low means"], ["export function text", "and translate it"]]) {
+      await bench.goToEndOf(line);
+      await bench.command("tandem: Comment");
+      await bench.answerInputBox(words);
+      await chat.locator(".composer .chip", { hasText: words }).waitFor();
+    }
+    await picture("comments");
+    await model.script([{ text: "Both seen." }]);
+    await bench.say("Do both.");
+    await answer("Both seen.").waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    const sent = JSON.stringify(requests.at(-1).messages.at(-1));
+    assert.match(sent, /Comment on src\/stock\.ts:1:[\s\S]*function low[\s\S]*say what low means[\s\S]*stock\.ts:5:[\s\S]*and translate it/);
+  }
+
+  return [
+    ["a command that failed is red, with its exit code and duration", failedCommand],
+    ["a message is changed: files and conversation go back to before it", backAndChanged],
+    ["a message is sent again, and an answer copied", again],
+    ["comments on lines are collected, and sent as one prompt", comments],
+    ["an image is pasted, and the other one taken away", pasted],
+  ];
+}
