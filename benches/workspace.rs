@@ -1,10 +1,14 @@
-//! What a keystroke and an edit cost in a file of 10 MB, and what a snapshot costs in 27 000 files.
+//! What a keystroke and an edit cost in a file of 10 MB, and what snapshots and undoing a command cost in many files.
 
 use std::hint::black_box;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use tandem::text::{Encoding, Position, Range};
 use tandem::workspace::edit::apply;
+use tandem::workspace::revert::revert;
 use tandem::workspace::snapshot::Snapshots;
 use tandem::workspace::{Change, ContentChange, Documents, Replacement, Root};
 
@@ -49,31 +53,95 @@ fn editing(c: &mut Criterion) {
     });
 }
 
-/// A workspace of 27 000 files in 900 folders, looked at a second time.
-#[expect(clippy::disallowed_methods, reason = "the workspace that is measured has to be made")]
-fn snapshots(c: &mut Criterion) {
-    let folder = tempfile::tempdir().expect("a folder for the files");
-    for number in 0..27_000 {
-        let inner = folder.path().join(format!("work/{}/{}", number / 900, number / 30));
-        std::fs::create_dir_all(&inner).expect("a folder");
-        std::fs::write(inner.join(format!("{number}.txt")), format!("{number}\n")).expect("a file");
+/// A workspace of so many files, 30 a folder.
+struct Files {
+    folder: tempfile::TempDir,
+    count: usize,
+}
+
+impl Files {
+    #[expect(clippy::disallowed_methods, reason = "the workspace that is measured has to be made")]
+    fn new(count: usize) -> Self {
+        let files = Self { folder: tempfile::tempdir().expect("a folder for the files"), count };
+        for name in ["images", "store"] {
+            std::fs::create_dir(files.folder.path().join(name)).expect("a folder");
+        }
+        for number in 0..count {
+            std::fs::create_dir_all(files.path(number).parent().expect("it has one")).expect("a folder");
+        }
+        files.write("");
+        files
     }
-    let images = folder.path().join("images");
-    std::fs::create_dir(&images).expect("a folder");
-    let root = Root::open(&folder.path().join("work")).expect("it is there");
-    let mut snapshots = Snapshots::new(vec![root.into()], &images, &[]).expect("it is there");
-    let _first = snapshots.look();
-    // What changed right before it was looked at is read again.
-    std::thread::sleep(std::time::Duration::from_millis(100));
-    let _settled = snapshots.look();
-    c.bench_function("a second snapshot of 27 000 files", |bench| {
-        bench.iter(|| assert!(snapshots.look().is_empty()));
+
+    fn path(&self, number: usize) -> PathBuf {
+        self.folder.path().join(format!("work/{}/{}/{number}.txt", number / 900, number / 30))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a bench plays the command that changes files")]
+    fn write(&self, text: &str) {
+        for number in 0..self.count {
+            std::fs::write(self.path(number), format!("{number}{text}\n")).expect("a file");
+        }
+    }
+
+    fn root(&self) -> Arc<Root> {
+        Root::open(&self.folder.path().join("work")).expect("it is there").into()
+    }
+
+    /// Looked at once, and again when nothing is new any more: what changed right before is read again.
+    fn snapshots(&self) -> Snapshots {
+        let images = self.folder.path().join("images");
+        let mut snapshots = Snapshots::new(vec![self.root()], &images, &[]).expect("it is there");
+        let _first = snapshots.look();
+        std::thread::sleep(Duration::from_millis(100));
+        let _settled = snapshots.look();
+        snapshots
+    }
+}
+
+/// What every command costs in a workspace that has been looked at.
+fn snapshots(c: &mut Criterion) {
+    for count in [1_000, 27_000, 100_000] {
+        let files = Files::new(count);
+        let mut snapshots = files.snapshots();
+        c.bench_function(&format!("a second snapshot of {count} files"), |bench| {
+            bench.iter(|| assert!(snapshots.look().is_empty()));
+        });
+    }
+}
+
+/// What a codemod of 10 000 files costs besides its own work: finding and storing its changes, and undoing them.
+fn codemod(c: &mut Criterion) {
+    let files = Files::new(10_000);
+    let mut snapshots = files.snapshots();
+    let store = files.folder.path().join("store");
+    let mut round = 0;
+    let mut changed = |snapshots: &mut Snapshots| {
+        round += 1;
+        files.write(&format!(" changed {round}"));
+        let changes = snapshots.look();
+        snapshots.publish(&changes, &store).expect("there is space");
+        assert_eq!(changes.files.len(), 10_000);
+        changes
+    };
+    c.bench_function("10 000 changed files found and stored, with writing them", |bench| {
+        bench.iter(|| changed(&mut snapshots));
+    });
+    c.bench_function("10 000 changed files undone", |bench| {
+        bench.iter_batched(
+            || changed(&mut snapshots),
+            |changes| {
+                let reverted = revert(&[files.root()], &changes, &store, &|_| false);
+                assert_eq!((reverted.done.files.len(), reverted.left.len()), (10_000, 0));
+            },
+            BatchSize::PerIteration,
+        );
     });
 }
 
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(10);
-    targets = typing, editing, snapshots
+    targets = typing, editing, snapshots, codemod
 }
 criterion_main!(benches);

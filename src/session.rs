@@ -45,7 +45,7 @@ use crate::agent::{Entry, Guidance, Limits, Spent, Steer, Step};
 use crate::config::{Mode, Settings};
 pub use crate::model::Effort;
 use crate::model::{Instructions, Message, Preamble, Provider, ToolSpec};
-use crate::tools::process::Shell;
+use crate::tools::process::{Shell, Surroundings};
 use crate::tools::{Redactor, Tool, mcp};
 use crate::workspace::{Skill, Workspace};
 use checkpoint::Checkpoints;
@@ -198,7 +198,7 @@ impl Actor {
             skills: setup.skills,
             servers: setup.servers,
             patience: setup.patience,
-            shell: Shell::new(setup.surroundings),
+            shell: Shell::new(Surroundings { session: Some(id.to_string()), ..setup.surroundings }),
             mode: setup.mode,
             policy: setup.policy,
             remembered: setup.remembered,

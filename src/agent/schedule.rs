@@ -19,7 +19,7 @@ use super::ask::{Wish, ask};
 use super::event::{AgentEvent, ExecutionResult};
 use super::guidance::Guidance;
 use super::steps::Steps;
-use crate::tools::{Live, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::tools::{Live, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 use crate::workspace::Workspace;
 
 /// How long after a piece of a running call's output the next one is shown.
@@ -305,7 +305,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     let context = ToolContext { live: Live::default(), ..context };
     let answer = tokio::select! {
         answer = work.tool.run(&context, &work.arguments) => answer,
-        never = tell_live(&call.id, &context.live, &steps) => match never {},
+        never = tell_live(&call.id, &context.live, &context.secrets, &steps) => match never {},
     };
     drop(permit);
     let (mut result, plan) = match answer {
@@ -341,9 +341,14 @@ async fn advise(result: &mut ExecutionResult, workspace: &Workspace, guidance: &
 }
 
 /// Passes on what a running call says, not more often than a person can see.
-async fn tell_live(call_id: &str, live: &Live, steps: &Steps) -> Infallible {
+async fn tell_live(call_id: &str, live: &Live, secrets: &Redactor, steps: &Steps) -> Infallible {
+    let mut held = String::new();
     loop {
-        let content = live.next().await;
+        held.push_str(&live.next().await);
+        let content = secrets.take_clean(&mut held);
+        if content.is_empty() {
+            continue;
+        }
         steps.event(AgentEvent::ToolOutput { call_id: call_id.to_owned(), content }).await;
         tokio::time::sleep(OUTPUT_INTERVAL).await;
     }

@@ -8,6 +8,7 @@ mod change;
 mod review;
 mod reviewed;
 mod store;
+mod stored;
 mod undo;
 
 use std::collections::HashMap;
@@ -16,6 +17,7 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
+use super::store::Remembered;
 use super::texts::Texts;
 use crate::tools::FileDiff;
 use crate::workspace::ChangeSet;
@@ -51,7 +53,8 @@ pub(super) struct Checkpoints {
 }
 
 /// What a turn changed.
-struct Entry {
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
     /// Its number.
     turn: u64,
     since: Instant,
@@ -90,10 +93,15 @@ impl Checkpoints {
     }
 
     /// Remembers what turns of an earlier process changed.
-    pub fn restore(&mut self, changed: super::store::Changed) {
-        for (turn, diffs, command) in changed {
-            let git = command.as_ref().map(|command| command.git.clone()).unwrap_or_default();
-            self.add(turn, change::all(&diffs, command.as_deref()), git);
+    pub async fn restore(&mut self, remembered: Vec<Remembered>, texts: &Texts) {
+        for one in remembered {
+            match one {
+                Remembered::Changed { turn, diffs, command } => {
+                    let git = command.as_ref().map(|command| command.git.clone()).unwrap_or_default();
+                    self.add(turn, change::all(&diffs, command.as_deref()), git);
+                }
+                Remembered::Reviewed(review) => self.take_review(review, texts).await,
+            }
         }
         self.forget_oldest();
         self.publish();
@@ -134,6 +142,13 @@ impl Checkpoints {
         let undo = self.entries.iter().map(|entry| entry.since).max();
         let redo = self.undone.last().map(|undone| undone.since);
         self.undoable.send_replace(Undoable { undo, redo });
+    }
+}
+
+impl PartialEq for Entry {
+    /// Whether the same is under review of the same turn.
+    fn eq(&self, other: &Self) -> bool {
+        (self.turn, &self.changes, &self.git) == (other.turn, &other.changes, &other.git)
     }
 }
 

@@ -147,6 +147,7 @@ pub fn surroundings(settings: &Settings) -> Surroundings {
         variables: environment.for_commands(),
         program: environment.program().map(Path::to_owned),
         state: settings.state_dir.clone(),
+        session: None,
         hidden: settings.state_dir.clone().into_iter().chain(settings.config_file()).collect(),
         timeout: Some(settings.limits.command_timeout),
     }

@@ -29,7 +29,7 @@ impl Actor {
         self.guidance.recall(kept.messages.iter());
         self.kept = kept.messages;
         let texts = self.checkpoints.texts().await;
-        self.checkpoints.restore(store::changes(&kept.records, &texts).await);
+        self.checkpoints.restore(store::changes(&kept.records, &texts).await, &texts).await;
         if self.start == Start::Replay {
             self.outgoing.extend(store::events(kept.records, &texts).await.into_iter().map(SessionEvent::from));
         }
@@ -52,7 +52,21 @@ impl Actor {
             self.give_back(id.into(), prompt.into(), ReturnReason::Restarted);
             self.journal.queue(Vec::new());
         }
+        self.take_up_interrupted().await;
         self.write().await;
+        self.shell.forget_interrupted().await;
+    }
+
+    /// What a command changed that was running when tandem was killed becomes part of the last turn.
+    async fn take_up_interrupted(&mut self) {
+        let Some(changed) = self.shell.interrupted(&self.workspace).await else { return };
+        let problem = self.checkpoints.record(&self.id, self.turns, &changed.diffs, Some(&changed.changes)).await;
+        self.journal.unreported("An interrupted command", &changed);
+        let paths = changed.changes.files.len() + usize::from(!changed.changes.git.is_empty());
+        let message = format!("tandem was stopped while a command ran; undo covers what it changed ({paths} paths)");
+        for message in [message].into_iter().chain(changed.notes).chain(problem) {
+            self.tell(AgentEvent::Notice { message });
+        }
     }
 
     /// The model the conversation was held with goes on; else says why another one does.

@@ -184,6 +184,33 @@ impl Actor {
         if self.running.is_some() && review != Review::List {
             return Err(ReviewError("a turn is running: wait for its end or cancel it".to_owned()));
         }
+        if review == Review::List {
+            return self.do_review(review).await;
+        }
+        self.take_up_jobs().await;
+        let before = self.checkpoints.under_review();
+        let reviewed = self.do_review(review).await;
+        self.shell.look_past(&self.workspace).await;
+        // What was done before a failure was done as well.
+        match self.checkpoints.reviewed_since(before).await {
+            Ok(reviews) => reviews.into_iter().for_each(|review| self.journal.reviewed(review)),
+            Err(error) => tracing::warn!("a review cannot be stored: {error}"),
+        }
+        self.write().await;
+        reviewed
+    }
+
+    /// What jobs in the background have changed so far becomes part of the last turn.
+    async fn take_up_jobs(&mut self) {
+        let Some(changed) = self.shell.changed_by_jobs(&self.workspace).await else { return };
+        let problem = self.checkpoints.record(&self.id, self.turns, &changed.diffs, Some(&changed.changes)).await;
+        self.journal.unreported("A job in the background", &changed);
+        for message in changed.told.into_iter().chain(problem) {
+            self.tell(AgentEvent::Notice { message });
+        }
+    }
+
+    async fn do_review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
         let done = match review {
             Review::Restore(turn) => Some(self.restore(turn).await?),
             Review::Undo(None) => self.unrestore().await,

@@ -11,6 +11,7 @@ mod list;
 mod load;
 mod record;
 mod replay;
+mod review;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -24,12 +25,14 @@ use self::load::Kept;
 pub(super) use self::record::Held;
 pub(super) use self::record::QueuedPrompt;
 use self::record::{Call, Head, Pending, Record, VERSION};
-pub(super) use self::replay::{Changed, changes, events};
+pub(super) use self::replay::{Remembered, changes, events};
+pub(super) use self::review::{StoredCommand, StoredFile, StoredLeft, StoredReview};
 use super::SessionId;
 use crate::agent::Entry;
 use crate::agent::event::{AgentEvent, Preview, ToolKind};
 use crate::config::Mode;
 use crate::model::Message;
+use crate::tools::process;
 use crate::workspace::StateFolder;
 use crate::workspace::state::log::{Log, LogError};
 
@@ -209,6 +212,27 @@ impl Journal {
             AgentEvent::Done { usage, .. } => self.note(Record::End { usage: *usage }),
             _ => {}
         }
+    }
+
+    /// Notes what a person settled, undid or redid.
+    pub fn reviewed(&mut self, review: StoredReview) {
+        self.note(Record::Reviewed(review));
+    }
+
+    /// Notes what a command changed that no call has reported.
+    pub fn unreported(&mut self, title: &str, changed: &process::Changed) {
+        if changed.changes.is_empty() {
+            return;
+        }
+        let call = Call {
+            id: String::new(),
+            title: title.to_owned(),
+            kind: ToolKind::Execute,
+            locations: Vec::new(),
+            changes: Vec::new(),
+            command: Some(Arc::clone(&changed.changes)),
+        };
+        self.note(Pending::Call(call, changed.diffs.clone()));
     }
 
     fn note(&mut self, what: impl Into<Pending>) {

@@ -10,12 +10,20 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 /// Shorter values are words like any other.
 const SHORTEST: usize = 8;
+/// Less of a secret's beginning is not held back.
+const BEGUN: usize = 4;
 /// What stands for a secret.
 const MASK: &str = "[secret]";
 
 /// Finds known secrets. Cheap to clone; the default one knows none.
 #[derive(Debug, Clone, Default)]
-pub struct Redactor(Option<Arc<AhoCorasick>>);
+pub struct Redactor(Option<Arc<Known>>);
+
+#[derive(Debug)]
+struct Known {
+    finder: AhoCorasick,
+    secrets: Vec<String>,
+}
 
 impl Redactor {
     /// Knows these values, as far as they are long enough.
@@ -38,20 +46,35 @@ impl Redactor {
             return Self::default();
         }
         // The longest first: no rest of one stays where another begins it.
-        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(known);
-        Self(finder.ok().map(Arc::new))
+        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&known);
+        Self(finder.ok().map(|finder| Arc::new(Known { finder, secrets: known })))
     }
 
     /// `text` without the secrets.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let Some(finder) = self.0.as_ref().filter(|finder| finder.is_match(text)) else { return Cow::Borrowed(text) };
+        let finder = self.0.as_ref().map(|known| &known.finder).filter(|finder| finder.is_match(text));
+        let Some(finder) = finder else { return Cow::Borrowed(text) };
         let mut clean = String::with_capacity(text.len());
         finder.replace_all_with(text, &mut clean, |_, _, clean| {
             clean.push_str(MASK);
             true
         });
         Cow::Owned(clean)
+    }
+
+    /// Takes what can be shown of a text that comes in pieces: what may become a secret with the next one stays in `text`.
+    #[must_use]
+    pub fn take_clean(&self, text: &mut String) -> String {
+        let begun = |secret: &String| {
+            let mut lengths = (BEGUN..secret.len()).rev().filter(|length| secret.is_char_boundary(*length));
+            lengths.find(|length| secret.get(..*length).is_some_and(|begin| text.ends_with(begin)))
+        };
+        let held = self.0.iter().flat_map(|known| &known.secrets).filter_map(begun).max().unwrap_or(0);
+        let rest = text.split_off(text.len() - held);
+        let mut shown = std::mem::replace(text, rest);
+        self.clean(&mut shown);
+        shown
     }
 
     /// [`Self::redact`] in place.
@@ -74,6 +97,20 @@ mod tests {
         check("key sk-0123456789.", "key [secret].");
         check("sk-0123456789-longsk-0123456789", "[secret][secret]");
         check(r#"{"k":"quo\"ted-secret"} quo"ted-secret"#, r#"{"k":"[secret]"} [secret]"#);
+    }
+
+    #[test]
+    fn a_secret_in_pieces_is_replaced() {
+        let secrets = Redactor::new(["sk-0123456789", "sk-0123456789-löng"]);
+        let text = "a sk-0123456789 b sk-0123456789-löng c sk-01234 d sk-0123456789- e";
+        for size in 1..8 {
+            let (mut held, mut shown) = (String::new(), String::new());
+            for piece in text.chars().collect::<Vec<_>>().chunks(size) {
+                held.extend(piece);
+                shown.push_str(&secrets.take_clean(&mut held));
+            }
+            assert_eq!(shown + &held, "a [secret] b [secret] c sk-01234 d [secret]- e", "{size}");
+        }
     }
 
     #[test]

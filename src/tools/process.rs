@@ -29,14 +29,15 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use self::changed::Changed;
+pub(super) use self::changed::Reach;
 use self::changed::Snapshot;
-pub(super) use self::changed::{Changed, Reach};
 pub(super) use self::job::{Ended, Job};
 pub(super) use self::output::Output;
 pub use self::sandbox::Sandbox;
 use self::sandbox::{Confined, Invocation, Places, Scratch};
 pub use self::shell::{Dialect, ShellProgram};
-use self::stand_in::StandIn;
+pub(super) use self::stand_in::StandIn;
 use super::{CommandLine, Live, ToolError};
 use crate::workspace::guard::with_repositories;
 use crate::workspace::{Guard, Unsaved, Workspace, blocking};
@@ -68,6 +69,8 @@ pub struct Surroundings {
     pub program: Option<PathBuf>,
     /// The folder for what is kept while a session runs.
     pub state: Option<PathBuf>,
+    /// The session.
+    pub session: Option<String>,
     /// Our own files and folders: no command sees them.
     pub hidden: Vec<PathBuf>,
     /// How long a command may run when the model asks for no other time.
@@ -123,18 +126,6 @@ impl Shell {
     /// Whether commands of this workspace read the unsaved text of open documents.
     pub(super) async fn shows_unsaved(&self, workspace: &Workspace) -> bool {
         self.holds(workspace).await && self.0.sandbox.get().is_some_and(Sandbox::shows_unsaved)
-    }
-
-    /// How much of what the next command does an undo takes back.
-    pub(super) async fn reach(&self, workspace: &Workspace) -> Reach {
-        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
-        blocking(move || shared.reach(&workspace)).await
-    }
-
-    /// What has changed in the workspace since a command was started.
-    pub(super) async fn changed(&self, workspace: &Workspace) -> Changed {
-        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
-        blocking(move || shared.changed(&workspace)).await
     }
 
     /// Starts a command, which reads the `unsaved` texts in the place of their files.
@@ -233,13 +224,17 @@ impl Shared {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a job in the background runs, or ended without a report.
+    fn has_jobs(&self) -> bool {
+        self.running().background.values().any(|job| !job.is_reported())
+    }
+
     fn scratch(&self) -> io::Result<Arc<Scratch>> {
         let mut running = self.running();
         if let Some(scratch) = &running.scratch {
             return Ok(Arc::clone(scratch));
         }
-        let parent = self.surroundings.state.as_ref().map(|state| state.join("commands"));
-        let scratch = Arc::new(Scratch::new(parent.as_deref())?);
+        let scratch = Arc::new(Scratch::new(self.surroundings.commands().as_deref())?);
         running.scratch = Some(Arc::clone(&scratch));
         Ok(scratch)
     }
@@ -257,7 +252,7 @@ impl Shared {
         #[cfg(unix)]
         variables.insert("PATH".to_owned(), surroundings.path().into());
         let Some(sandbox) = self.sandbox.get().filter(|_| line.sandboxed) else {
-            let invocation = surroundings.plainly(argv, shell.dialect)?;
+            let invocation = surroundings.plainly(argv, shell.dialect)?.marked(self.scratch()?.ended());
             let (guard, stand_ins, scratch) = (None, Vec::new(), None);
             return Ok(Prepared {
                 invocation,
@@ -288,7 +283,7 @@ impl Shared {
             cwd: &cwd,
             network: line.network,
         };
-        let invocation = sandbox.invocation(&confined, surroundings, argv)?;
+        let invocation = sandbox.invocation(&confined, surroundings, argv)?.marked(scratch.ended());
         let own = sandbox.variables(&scratch).into_iter();
         variables.extend(own.map(|(name, value)| (name.to_owned(), value.into_os_string())));
         let (folder, guard) = (scratch.folder(), Some((guard, sandbox.pins())));
@@ -309,6 +304,11 @@ impl Surroundings {
     #[cfg(unix)]
     fn path(&self) -> &str {
         path_of(&self.variables)
+    }
+
+    /// Where the folders of sessions are.
+    fn commands(&self) -> Option<PathBuf> {
+        self.state.as_ref().map(|state| state.join("commands"))
     }
 
     /// The home folder, without symlinks.

@@ -6,10 +6,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::process::{Changed, Dialect, Ended, Job, Reach};
+use super::process::{Changed, Dialect, Ended, Job, Reach, StandIn};
 use super::{CommandLine, FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::display::escape_line;
-use crate::workspace::WorkspacePath;
+use crate::workspace::{OnDisk, WorkspacePath};
 
 /// How long a job in the background is watched before the model goes on.
 const WATCHED: Duration = Duration::from_secs(1);
@@ -205,10 +205,11 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
         Ok(ended) => (Arc::clone(ended), exit(ended)),
         Err(why) => (job.stop().await, format!("[{why}]\n")),
     };
-    let mut output = report_changes(context, &job, &ended).await;
+    let mut output = report_changes(context, &job, Some(&ended), false).await;
     let said = line_end(job.output.take());
     let hint = end.as_ref().map_or("", |ended| hint(&line, &said, ended.code() == Some(0)));
-    output.content = report + &said + &how + hint + &output.content;
+    let busy = busy(&job, &said).unwrap_or_default();
+    output.content = report + &said + &how + hint + &busy + &output.content;
     output.failed = end.is_err();
     Ok(output)
 }
@@ -247,6 +248,22 @@ fn hint(line: &CommandLine, said: &str, is_well: bool) -> &'static str {
         return "[what it left running was ended with it; call with background: true to keep a server running]\n";
     }
     ""
+}
+
+/// What a program says that would replace a file rather than write to it, where an unsaved text stands in for that.
+const BUSY: [&str; 3] = ["Device or resource busy", "Resource busy", "EBUSY"];
+
+/// How to change a file with unsaved text that a command could not replace.
+fn busy(job: &Job, said: &str) -> Option<String> {
+    let is_busy = BUSY.iter().any(|words| said.contains(words)) && !job.stand_ins.is_empty();
+    let names: Vec<_> = job.stand_ins.iter().map(StandIn::display).collect();
+    is_busy.then(|| {
+        format!(
+            "[{} has unsaved text in the editor: a command can write to it but not replace, move or remove it; use \
+             edit_file, or ask the user to save it]\n",
+            names.join(", ")
+        )
+    })
 }
 
 /// Whether a command puts something into the background: an `&` that is no `&&`, no redirection, and not quoted.
@@ -288,17 +305,20 @@ async fn look_after(
         }
     };
     let said = line_end(job.output.take());
-    let Some(ended) = ended else {
-        return Ok(ToolOutput { content: format!("{said}[job {} runs]\n", job.id), ..ToolOutput::default() });
-    };
-    let mut output = report_changes(context, job, &ended).await;
-    output.content = said + &exit(&ended) + &output.content;
+    let mut output = report_changes(context, job, ended.as_deref(), true).await;
+    let how = ended.map_or_else(|| format!("[job {} runs]\n", job.id), |ended| exit(&ended));
+    output.content = said + &how + &output.content;
     Ok(output)
 }
 
-/// What a command that ended has changed, with everything that is to be said about it.
-async fn report_changes(context: &ToolContext, job: &Job, ended: &Ended) -> ToolOutput {
-    let Changed { changes, mut diffs, mut notes } = context.shell.changed(&context.workspace).await;
+/// What a command has changed, with everything that is to be said about it.
+async fn report_changes(context: &ToolContext, job: &Job, ended: Option<&Ended>, is_job: bool) -> ToolOutput {
+    if ended.is_some() {
+        job.report();
+    }
+    let changed = context.shell.changed(&context.workspace, is_job).await;
+    let Changed { changes, mut diffs, mut notes, told } = changed;
+    context.workspace.refresh(on_disk(context, &diffs)).await;
     for stand_in in &job.stand_ins {
         let Some((path, taken_over)) = stand_in.take_over(&context.workspace).await else { continue };
         match taken_over {
@@ -306,9 +326,20 @@ async fn report_changes(context: &ToolContext, job: &Job, ended: &Ended) -> Tool
             Err(error) => notes.push(format!("what it wrote to an open document is lost: {error}")),
         }
     }
-    let content = in_brackets(&ended.notes) + &in_brackets(&notes);
-    let notices = ended.notes.clone();
+    let put_right = ended.map(|ended| ended.notes.clone()).unwrap_or_default();
+    let notices: Vec<String> = put_right.into_iter().chain(told).collect();
+    let content = in_brackets(&notices) + &in_brackets(&notes);
     ToolOutput { content, diffs, changes: Some(changes), notices, ..ToolOutput::default() }
+}
+
+/// The texts that were changed on the disk.
+fn on_disk(context: &ToolContext, diffs: &[FileDiff]) -> Vec<OnDisk> {
+    let file = |diff: &FileDiff| {
+        let path = context.workspace.resolve_path(&diff.path).ok()?;
+        Some(OnDisk { path, old: diff.old_text.clone()?, new: Arc::clone(&diff.new_text) })
+    };
+    // A file that is gone has an empty text.
+    diffs.iter().filter_map(file).filter(|file| file.path.real().exists()).collect()
 }
 
 async fn after(limit: Option<Duration>) {

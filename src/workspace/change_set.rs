@@ -3,6 +3,7 @@
 //! Contents are not held here: an [`Entry::File`] names its bytes by their SHA-256, and both images of every changed file
 //! are in the state folder's store of images, under that name, before anybody gets to see the change set.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -68,11 +69,31 @@ pub enum Entry {
 }
 
 impl ChangeSet {
+    /// These changes and the ones after them as one.
+    #[must_use]
+    pub fn then(self, next: Self) -> Self {
+        Self { files: joined(self.files, next.files), git: joined(self.git, next.git) }
+    }
+
     /// Whether nothing changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.git.is_empty()
     }
+}
+
+/// Both lists as one, sorted by path, in which the changes of a path are one.
+fn joined(earlier: Vec<EntryChange>, later: Vec<EntryChange>) -> Vec<EntryChange> {
+    let mut by_path: BTreeMap<PathBuf, EntryChange> =
+        earlier.into_iter().map(|change| (change.path.clone(), change)).collect();
+    for change in later {
+        let joined = match by_path.remove(&change.path) {
+            Some(earlier) => earlier.then(change),
+            None => Some(change),
+        };
+        by_path.extend(joined.map(|change| (change.path.clone(), change)));
+    }
+    by_path.into_values().collect()
 }
 
 /// Paths as JSON, whatever their bytes: a string where they are UTF-8, else the list of them.

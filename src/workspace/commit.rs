@@ -62,6 +62,9 @@ pub(super) async fn commit(
         }
         match now.attempt(workspace, path, &plan.outcome).await? {
             Attempt::Done(note) => {
+                if !matches!(now.place, Place::Document(_)) {
+                    workspace.documents().note_written(&path.real(), Some(&plan.outcome.new_text));
+                }
                 if path.is_protected() {
                     workspace.0.seen.approved(path, &plan.outcome.new_text);
                 }

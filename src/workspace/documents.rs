@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use super::native;
 use super::protect::is_protected;
+use super::written::{Listeners, Written};
 use crate::text::{Encoding, LineIndex, Range};
 
 /// The open documents. Cheap to clone; clones share.
@@ -31,6 +32,8 @@ struct Shared {
     expected: Mutex<HashMap<String, (Arc<str>, bool)>>,
     /// The texts of protected files as the person saved them.
     saved: Mutex<HashMap<PathBuf, String>>,
+    /// Who is told what is written.
+    listeners: Listeners,
     /// One edit at a time for each file, whatever session it comes from.
     edited: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -83,6 +86,7 @@ impl Documents {
             revision: watch::Sender::new(0),
             expected: Mutex::default(),
             saved: Mutex::default(),
+            listeners: Listeners::default(),
             edited: Mutex::default(),
         }))
     }
@@ -127,6 +131,9 @@ impl Documents {
     /// `textDocument/didSave`.
     pub fn save(&self, uri: &str) {
         let Some(document) = self.get(uri) else { return };
+        if let Some(path) = &document.path {
+            self.note_written(path, Some(&document.text));
+        }
         if let Some(path) = document.path.clone().filter(|path| is_protected(path)) {
             self.saved().insert(path, document.text.to_string());
         }
@@ -135,6 +142,17 @@ impl Documents {
     /// Whether the person has saved the file at `real`, a protected one, with this text.
     pub(super) fn is_saved(&self, real: &Path, text: &str) -> bool {
         self.saved().get(real).is_some_and(|saved| saved == text)
+    }
+
+    /// Notes from here on what is saved in the editor and what tools write.
+    #[must_use]
+    pub fn watch_writes(&self) -> Written {
+        self.0.listeners.listen()
+    }
+
+    /// The file at `real` now has this text; `None`: it was removed.
+    pub(super) fn note_written(&self, real: &Path, text: Option<&Arc<str>>) {
+        self.0.listeners.note(real, text);
     }
 
     fn saved(&self) -> MutexGuard<'_, HashMap<PathBuf, String>> {

@@ -98,7 +98,7 @@ fn note(notes: &mut Vec<String>, done: io::Result<Option<PathBuf>>, path: &Path,
 }
 
 /// Moves what is at `path` to a name that is free, and returns that.
-fn set_aside(dir: &Dir, path: &Path) -> io::Result<Option<PathBuf>> {
+pub(super) fn set_aside(dir: &Dir, path: &Path) -> io::Result<Option<PathBuf>> {
     let name = path.file_name().map_or_else(OsString::new, OsString::from);
     for number in 1..=MOST_ASIDE {
         let mut aside = name.clone();

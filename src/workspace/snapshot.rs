@@ -3,10 +3,12 @@
 //! A [`Snapshots`] knows every file as it was when it last looked and has a copy of its bytes. Looking again reads only
 //! what the file system says has changed since. Git-ignored folders are left out; so are ignored files that are large.
 
+mod attribution;
 mod folder;
 mod images;
+mod manifest;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +31,8 @@ const FILE: u64 = 64 << 20;
 const IGNORED_FILE: u64 = 1 << 20;
 /// No more bytes are copied in all.
 const BYTES: u64 = 1 << 30;
+/// A manifest that has grown larger, in bytes, is written anew.
+const MANIFEST: u64 = 64 << 20;
 /// No more folders are looked into.
 const FOLDERS: u64 = 50_000;
 
@@ -41,6 +45,8 @@ pub struct Snapshots {
     /// Bytes copied so far.
     copied: AtomicU64,
     seen: Option<Seen>,
+    /// What has changed since the manifest was written; `None`: it has to be written whole.
+    unsaved: Option<Vec<ChangeSet>>,
 }
 
 /// Everything one look found.
@@ -49,6 +55,8 @@ struct Seen {
     /// By folder, absolute.
     folders: HashMap<PathBuf, Listing>,
     git: HashMap<PathBuf, Entry>,
+    /// The `.git` folders, absolute.
+    repositories: Vec<PathBuf>,
     coverage: Coverage,
 }
 
@@ -68,7 +76,7 @@ impl Snapshots {
     /// When the folder cannot be opened.
     pub fn new(roots: Vec<Arc<Root>>, folder: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
         let hidden = hidden.iter().filter_map(|path| native::canonical(path).ok()).collect();
-        Ok(Self { roots, hidden, images: Images::open(folder)?, copied: AtomicU64::new(0), seen: None })
+        Ok(Self { roots, hidden, images: Images::open(folder)?, copied: AtomicU64::new(0), seen: None, unsaved: None })
     }
 
     /// How much was covered when it last looked; `None` before that.
@@ -95,8 +103,35 @@ impl Snapshots {
         }
         let after = look.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let changes = if is_first { ChangeSet::default() } else { changes(&before, &after) };
+        if let Some(unsaved) = self.unsaved.as_mut().filter(|_| !changes.is_empty()) {
+            unsaved.push(changes.clone());
+        }
         self.seen = Some(after);
         changes
+    }
+
+    /// Writes what was seen to the file `manifest`, or what has changed since that was done. Blocks.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn save(&mut self, manifest: &Path) -> io::Result<()> {
+        let Some(seen) = &self.seen else { return Ok(()) };
+        let is_long = manifest.metadata().is_ok_and(|found| found.len() > MANIFEST);
+        match self.unsaved.take().filter(|_| !is_long) {
+            Some(unsaved) => manifest::append(manifest, &unsaved)?,
+            None => manifest::begin(manifest, &changes(&Seen::default(), seen))?,
+        }
+        self.unsaved = Some(Vec::new());
+        Ok(())
+    }
+
+    /// Goes on from what was saved: the next look finds what has changed since. Blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn load(&mut self, manifest: &Path) -> io::Result<()> {
+        self.seen = Some(manifest::load(manifest)?);
+        Ok(())
     }
 
     /// What a file of a change set held, if it is a text of at most `limit` bytes.
@@ -139,7 +174,11 @@ impl Look<'_> {
         if !is_repository(root) {
             self.files(root);
         }
-        let git: Vec<_> = git_state(root).into_iter().map(|path| self.git_entry(root, path)).collect();
+        let nested = self.with_found(|found| {
+            let inner = found.repositories.iter().filter_map(|path| path.strip_prefix(root.real()).ok());
+            inner.map(Path::to_owned).collect::<Vec<_>>()
+        });
+        let git: Vec<_> = git_state(root, &nested).into_iter().map(|path| self.git_entry(root, path)).collect();
         self.with_found(|found| found.git.extend(git));
     }
 
@@ -215,6 +254,18 @@ impl Look<'_> {
         (root.real().join(relative), entry)
     }
 
+    /// The folder of a repository: of git's, everything but the objects is covered, and those are only ever added to in the
+    /// workspace's own.
+    fn version_control(&self, root: &Root, path: PathBuf) {
+        let is_git = path.file_name().is_some_and(|name| name == ".git");
+        if !is_git || path.parent() != Some(root.real()) {
+            self.left_out(path.clone());
+        }
+        if is_git {
+            self.with_found(|found| found.repositories.push(path));
+        }
+    }
+
     fn left_out(&self, path: PathBuf) {
         self.with_found(|found| found.coverage.left_out.push(path));
     }
@@ -228,6 +279,21 @@ impl Look<'_> {
     }
 }
 
+/// Leaves in `changes` what was there at the time `end`: what was written later is somebody else's. Returns the files
+/// that go. Blocks.
+pub fn retain_until(changes: &mut ChangeSet, end: SystemTime) -> Vec<PathBuf> {
+    let is_later = |change: &EntryChange| {
+        // What is in a folder changes it too.
+        let is_file = matches!(change.after, Entry::File { .. } | Entry::Link { .. });
+        is_file && change.path.symlink_metadata().is_ok_and(|found| folder::changed_after(&found, end))
+    };
+    let later: Vec<_> = changes.files.extract_if(.., |change| is_later(change)).map(|change| change.path).collect();
+    if changes.git.iter().any(is_later) {
+        changes.git.clear();
+    }
+    later
+}
+
 /// What is not in `after` as it is in `before`.
 fn changes(before: &Seen, after: &Seen) -> ChangeSet {
     let mut files = Vec::new();
@@ -239,6 +305,10 @@ fn changes(before: &Seen, after: &Seen) -> ChangeSet {
             folder::compare(path, None, Some(listing), &mut files);
         }
     }
+    // What another ignore file hides or shows has not changed.
+    let left_out: HashSet<&Path> =
+        before.coverage.left_out.iter().chain(&after.coverage.left_out).map(PathBuf::as_path).collect();
+    files.retain(|change| !change.path.ancestors().any(|above| left_out.contains(above)));
     let all: std::collections::BTreeSet<&PathBuf> = before.git.keys().chain(after.git.keys()).collect();
     let state = |seen: &Seen, path: &PathBuf| seen.git.get(path).cloned().unwrap_or(Entry::Absent);
     let git = all.into_iter().map(|path| EntryChange {

@@ -17,6 +17,8 @@ use log::{Log, LogError, Opened};
 
 /// A file that is read whole is not longer than this.
 const LARGEST: u64 = 1 << 20;
+/// An empty file that is older was left behind.
+const EMPTY: Duration = Duration::from_mins(1);
 /// So much is read at once where a short line is wanted.
 const SECTOR: usize = 512;
 
@@ -143,7 +145,8 @@ impl StateFolder {
     }
 
     /// What `pick` makes of its files and the first line of each, the last written first: `count` at most, of those
-    /// behind the file `after` (none, when that is gone). No more files are opened than that takes.
+    /// behind the file `after` (none, when that is gone). No more files are opened than that takes. Empty files that a
+    /// killed process left are removed.
     ///
     /// # Errors
     /// When the folder cannot be read. A file that cannot is left out.
@@ -156,6 +159,7 @@ impl StateFolder {
         let root = self.0.clone();
         blocking(move || {
             let mut files = files(&root)?;
+            files.retain(|file| !is_left_empty(file) || root.dir().remove_file(&file.name).is_err());
             files.sort_unstable_by(|a, b| b.written.cmp(&a.written).then_with(|| b.name.cmp(&a.name)));
             let mut files = files.iter();
             if let Some(after) = after {
@@ -208,6 +212,11 @@ impl StateFolder {
         })
         .await
     }
+}
+
+/// Whether a process made the file and did not live to write to it.
+fn is_left_empty(file: &Found) -> bool {
+    file.bytes == 0 && file.written.elapsed().is_ok_and(|age| age > EMPTY)
 }
 
 fn first_line(root: &Root, name: &str) -> io::Result<Vec<u8>> {
@@ -276,6 +285,9 @@ mod tests {
             let file = File::options().write(true).open(home.path().join("state").join(name)).unwrap();
             file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(number)).unwrap();
         }
+        let (left, new) = (home.path().join("state/left"), home.path().join("state/new"));
+        File::create(&left).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        File::create(&new).unwrap();
         let check = async |after: Option<&str>, count: usize, step: u64, expected: Vec<u64>| {
             let pick = move |_: &Found, line: &[u8]| {
                 let number: u64 = std::str::from_utf8(line).unwrap().strip_suffix(" first\n")?.parse().ok()?;
@@ -288,6 +300,7 @@ mod tests {
         check(None, 3, 10, vec![20, 10, 0]).await;
         check(Some("0020"), 9, 5, vec![15, 10, 5, 0]).await;
         check(Some("gone"), 9, 1, Vec::new()).await;
+        assert_eq!((left.exists(), new.exists()), (false, true));
     }
 
     #[cfg(unix)]

@@ -1,13 +1,14 @@
 //! Undoing a change, and removing a file. Text that is nowhere else is never lost.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::commit::commit;
 use super::disk::{self, Content};
 use super::guard::with_repositories;
 use super::revert::{self, Reverted};
 use super::seen::Known;
-use super::{Change, ChangeSet, FileChange, FileError, FileText, Source, Workspace, WorkspacePath};
+use super::{Change, ChangeSet, FileChange, FileError, FileText, OnDisk, Source, Workspace, WorkspacePath, content};
 
 /// Removes a file, unless that would lose text nobody else has.
 pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Result<FileChange, FileError> {
@@ -15,7 +16,7 @@ pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Resul
     let file = workspace.peek(path).await?;
     match workspace.0.seen.known(path, &file.text) {
         Known::Changed | Known::ChangedSinceShown => Err(FileError::Changed(path.display())),
-        Known::Same | Known::Unread => remove_seen(path, file).await,
+        Known::Same | Known::Unread => remove_seen(workspace, path, file).await,
     }
 }
 
@@ -31,30 +32,52 @@ pub(super) async fn undo(
     }
     let _turn = workspace.0.documents.turn(&path.real()).await;
     let file = workspace.peek(path).await?;
-    if file.text == change.new_text { remove_seen(path, file).await } else { Err(FileError::Changed(path.display())) }
+    if file.text == change.new_text {
+        remove_seen(workspace, path, file).await
+    } else {
+        Err(FileError::Changed(path.display()))
+    }
 }
 
 /// Undoes what a command did, as far as everything is as the command left it; `images` is the folder of its images.
 pub(super) async fn revert(workspace: &Workspace, changes: ChangeSet, images: PathBuf) -> Reverted {
-    let workspace = workspace.clone();
-    disk::blocking(move || {
-        // What the editor shows of a file that is gone is no reason to leave the file gone.
+    let owned = workspace.clone();
+    let (reverted, shown) = disk::blocking(move || {
+        let roots = with_repositories(owned.roots());
+        let open: Vec<_> = changes.files.iter().filter_map(|change| saved_document(&owned, &change.path)).collect();
         let is_open = |path: &Path| {
-            workspace.documents().find(path).is_some()
-                && workspace.resolve_path(path).is_ok_and(|path| path.written().is_some())
+            owned.documents().find(path).is_some() && !open.iter().any(|(saved, _)| saved.real() == path)
+                // What the editor shows of a file that is gone is no reason to leave the file gone.
+                && owned.resolve_path(path).is_ok_and(|path| path.written().is_some())
         };
-        revert::revert(&with_repositories(workspace.roots()), &changes, &images, &is_open)
+        let reverted = revert::revert(&roots, &changes, &images, &is_open);
+        let now = |(path, old): (WorkspacePath, _)| Some(OnDisk { new: text_now(&path)?, path, old });
+        (reverted, open.into_iter().filter_map(now).collect())
     })
-    .await
+    .await;
+    workspace.refresh(shown).await;
+    reverted
 }
 
-async fn remove_seen(path: &WorkspacePath, file: FileText) -> Result<FileChange, FileError> {
+/// The open document of a file that has the same text, and that text: the file may be changed on the disk.
+fn saved_document(workspace: &Workspace, path: &Path) -> Option<(WorkspacePath, Arc<str>)> {
+    let document = workspace.documents().find(path)?;
+    let path = workspace.resolve_path(path).ok()?;
+    (text_now(&path)? == document.text).then(|| (path, Arc::clone(&document.text)))
+}
+
+fn text_now(path: &WorkspacePath) -> Option<Arc<str>> {
+    Some(content::decode(disk::read_now(path).ok()?)?.0.into())
+}
+
+async fn remove_seen(workspace: &Workspace, path: &WorkspacePath, file: FileText) -> Result<FileChange, FileError> {
     if let Source::Buffer { unsaved: true, .. } = file.source {
         return Err(FileError::Unsaved(path.display()));
     }
     if !disk::remove(path, Content { text: file.text.clone(), format: file.format }).await? {
         return Err(FileError::Changed(path.display()));
     }
+    workspace.documents().note_written(&path.real(), None);
     let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
     Ok(FileChange { old_text: Some(file.text), new_text: "".into(), strategy, lines, notes })
 }

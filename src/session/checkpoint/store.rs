@@ -5,11 +5,13 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::json;
 
 use crate::session::texts::{RETENTION, StoredChange, Texts};
 use crate::tools::FileDiff;
+use crate::workspace::state::address;
 use crate::workspace::{StateFolder, blocking};
 
 /// Where before-images go.
@@ -56,6 +58,16 @@ impl Store {
     /// The texts, to be read.
     pub async fn texts(&mut self) -> Texts {
         Texts::in_folder(self.images().await.ok().flatten().map(|images| images.folder.clone()))
+    }
+
+    /// Stores a text; gives its address.
+    pub async fn put(&mut self, text: &Arc<str>) -> std::io::Result<String> {
+        let owned = Arc::clone(text);
+        let address = blocking(move || address(owned.as_bytes())).await;
+        if let Some(images) = self.images().await? {
+            images.store(&address, text).await?;
+        }
+        Ok(address)
     }
 
     async fn images(&mut self) -> std::io::Result<Option<&mut Images>> {

@@ -220,7 +220,8 @@ pub(super) fn runs_others(words: &[String]) -> bool {
         || (INTERPRETERS.contains(&interpreter) && (arguments.is_empty() || has(INLINE)))
 }
 
-/// Whether the command removes one of `roots`, or a folder one is in.
+/// Whether the command removes one of `roots`, a folder one is in, or a repository's own folder: no undo brings objects
+/// back.
 pub(super) fn wipes(words: &[String], cwd: &Path, roots: &[PathBuf]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let is_recursive = |word: &String| {
@@ -228,7 +229,10 @@ pub(super) fn wipes(words: &[String], cwd: &Path, roots: &[PathBuf]) -> bool {
     };
     name(program) == "rm"
         && arguments.iter().any(is_recursive)
-        && arguments.iter().any(|word| roots.iter().any(|root| root.starts_with(tidy(&cwd.join(word)))))
+        && arguments.iter().any(|word| {
+            let path = tidy(&cwd.join(word));
+            path.components().any(|part| part.as_os_str() == ".git") || roots.iter().any(|root| root.starts_with(&path))
+        })
 }
 
 /// Without `.` and `..`, as far as names tell.

@@ -91,7 +91,7 @@ impl Kept {
                     *self.cost.get_or_insert_default() += cost;
                 }
             }
-            Record::Thought { .. } | Record::Call(_) | Record::Plan { .. } | Record::Unknown => {}
+            Record::Thought { .. } | Record::Call(_) | Record::Reviewed(_) | Record::Plan { .. } | Record::Unknown => {}
         }
         self.records.push(record);
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::review::StoredReview;
 use crate::agent::Entry;
 use crate::config::Mode;
 use crate::model::{Effort, Message, Usage};
@@ -63,6 +64,8 @@ pub(in crate::session) enum Record {
     },
     /// A call ended.
     Call(Call),
+    /// A person settled, undid or redid changes.
+    Reviewed(StoredReview),
     /// The plan, whole.
     Plan {
         /// Its steps.

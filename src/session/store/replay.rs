@@ -4,23 +4,32 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::record::{Call, Record};
+use super::review::StoredReview;
 use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult, FileDiff, Preview, ToolKind};
 use crate::model::{Arguments, AssistantMessage, Message, Part, ToolResult};
 use crate::session::texts::Texts;
 use crate::workspace::ChangeSet;
 
-/// The changes of calls: the turn's number, the texts, and all that a command did.
-pub(in crate::session) type Changed = Vec<(u64, Vec<FileDiff>, Option<Arc<ChangeSet>>)>;
+/// What a journal says of the changes of turns, in order.
+#[derive(Debug, PartialEq)]
+pub(in crate::session) enum Remembered {
+    /// A call changed something: the texts, and all that a command did.
+    Changed { turn: u64, diffs: Vec<FileDiff>, command: Option<Arc<ChangeSet>> },
+    /// A person settled, undid or redid something.
+    Reviewed(StoredReview),
+}
 
 /// What each turn changed, as far as the texts are still there.
-pub(in crate::session) async fn changes(records: &[Record], texts: &Texts) -> Changed {
-    let (mut turn, mut changed) = (0, Changed::new());
+pub(in crate::session) async fn changes(records: &[Record], texts: &Texts) -> Vec<Remembered> {
+    let (mut turn, mut changed) = (0, Vec::new());
     for record in records {
         match record {
             Record::Prompt { .. } => turn += 1,
             Record::Call(call) if !call.changes.is_empty() || call.command.is_some() => {
-                changed.push((turn, diffs(call, texts).await, call.command.clone()));
+                let (diffs, command) = (diffs(call, texts).await, call.command.clone());
+                changed.push(Remembered::Changed { turn, diffs, command });
             }
+            Record::Reviewed(review) => changed.push(Remembered::Reviewed(review.clone())),
             _ => {}
         }
     }

@@ -112,7 +112,7 @@ async fn what_was_typed_between_two_changes_is_kept_with_them() {
     drop(journal);
     let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
     let again = changes(&kept.records, &checkpoints.texts().await).await;
-    assert_eq!(again, diffs.map(|diff| (1, vec![diff], None)));
+    assert_eq!(again, diffs.map(|diff| Remembered::Changed { turn: 1, diffs: vec![diff], command: None }));
     let list = std::fs::read(folder_of_texts.join("s-1.json")).unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
     let change = |before: &str, after: &str| json!({ "path": "/w/a", "before": address(before.as_bytes()), "after": address(after.as_bytes()) });
@@ -138,7 +138,8 @@ async fn what_is_shown_again_is_what_was_shown() {
     drop(journal);
     let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
     let texts = checkpoints.texts().await;
-    assert_eq!(changes(&kept.records, &texts).await, [(1, vec![diff], None)]);
+    let changed = Remembered::Changed { turn: 1, diffs: vec![diff], command: None };
+    assert_eq!(changes(&kept.records, &texts).await, [changed]);
     let events = events(kept.records, &texts).await;
     let events: Vec<_> = events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
     let kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();

@@ -5,12 +5,14 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Shared;
+use super::sandbox::Interrupted;
+use super::{Shared, Shell};
 use crate::tools::{FileDiff, Undo};
 use crate::workspace::change_set::{Entry, EntryChange};
 use crate::workspace::guard::with_repositories;
-use crate::workspace::snapshot::{Coverage, Snapshots};
-use crate::workspace::{ChangeSet, Workspace, native};
+use crate::workspace::snapshot::{Coverage, Snapshots, retain_until};
+use crate::workspace::written::Written;
+use crate::workspace::{ChangeSet, Workspace, blocking, native};
 
 /// No more diffs are shown of one command.
 const DIFFS: usize = 100;
@@ -21,17 +23,50 @@ const MANY: usize = 100;
 /// As many paths are named.
 const NAMED: usize = 5;
 
-/// The snapshots of a session's workspace, made when they are first needed.
-pub(super) type Snapshot = Mutex<Option<Snapshots>>;
+/// A session's workspace as it is watched, from when that is first needed.
+pub(super) type Snapshot = Mutex<Option<Watched>>;
+
+#[derive(Debug)]
+pub(super) struct Watched {
+    snapshots: Snapshots,
+    /// What people and tools write.
+    written: Written,
+    /// What jobs in the background changed that no call has reported yet.
+    by_jobs: ChangeSet,
+    notes: Vec<String>,
+}
+
+impl Watched {
+    /// What has changed since the last look, without what people and tools wrote.
+    fn look(&mut self) -> ChangeSet {
+        let changes = self.snapshots.look();
+        let (changes, notes) = self.snapshots.attribute(changes, &self.written.take());
+        self.notes.extend(notes);
+        changes
+    }
+
+    /// Looks while no command runs but jobs in the background, if any.
+    fn look_between(&mut self, has_jobs: bool) {
+        if has_jobs {
+            let changes = self.look();
+            self.by_jobs = std::mem::take(&mut self.by_jobs).then(changes);
+        } else {
+            let _by_others = (self.snapshots.look(), self.written.take());
+        }
+    }
+}
 
 /// What a command changed.
 #[derive(Debug, Default)]
-pub(crate) struct Changed {
+pub struct Changed {
+    /// All of it.
     pub changes: Arc<ChangeSet>,
     /// The texts among them, unless there are too many.
     pub diffs: Vec<FileDiff>,
-    /// What the model and the person should know.
+    /// What the model should know.
     pub notes: Vec<String>,
+    /// What the person should know too.
+    pub told: Vec<String>,
 }
 
 /// How much of what a command does an undo takes back, and the reason for the rest.
@@ -41,10 +76,49 @@ pub(crate) struct Reach {
     pub note: Option<String>,
 }
 
+impl Shell {
+    /// How much of what the next command does an undo takes back.
+    pub(in crate::tools) async fn reach(&self, workspace: &Workspace) -> Reach {
+        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
+        blocking(move || shared.reach(&workspace)).await
+    }
+
+    /// What a command of this session changed that was interrupted when tandem was killed.
+    pub async fn interrupted(&self, workspace: &Workspace) -> Option<Changed> {
+        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
+        blocking(move || shared.interrupted(&workspace)).await
+    }
+
+    /// Forgets the command that was interrupted.
+    pub async fn forget_interrupted(&self) {
+        let shared = Arc::clone(&self.0);
+        blocking(move || shared.left_behind().map(Interrupted::remove)).await;
+    }
+
+    /// What has changed in the workspace since a command was started; of a job in the background, since it was reported.
+    pub(in crate::tools) async fn changed(&self, workspace: &Workspace, is_job: bool) -> Changed {
+        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
+        blocking(move || shared.changed(&workspace, is_job)).await
+    }
+
+    /// What jobs in the background changed that no call has reported yet.
+    pub async fn changed_by_jobs(&self, workspace: &Workspace) -> Option<Changed> {
+        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
+        blocking(move || shared.changed_by_jobs(&workspace)).await
+    }
+
+    /// What was done to the workspace until now was not done by a job in the background.
+    pub async fn look_past(&self, workspace: &Workspace) {
+        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
+        blocking(move || shared.look_past(&workspace)).await;
+    }
+}
+
 impl Shared {
     /// How much an undo of the next command would cover, as far as known since the last look. Blocks.
-    pub(super) fn reach(&self, workspace: &Workspace) -> Reach {
-        let coverage = self.with_snapshots(workspace, |snapshots| {
+    fn reach(&self, workspace: &Workspace) -> Reach {
+        let coverage = self.with_snapshots(workspace, |watched| {
+            let snapshots = &mut watched.snapshots;
             if snapshots.coverage().is_none() {
                 let _first = snapshots.look();
             }
@@ -55,7 +129,7 @@ impl Shared {
             Ok(Coverage { problem: Some(problem), .. }) => Reach::nothing(&problem),
             Ok(Coverage { left_out, .. }) if left_out.is_empty() => Reach { undo: Undo::Everything, note: None },
             Ok(Coverage { left_out, .. }) => {
-                let note = format!("undo does not cover what git ignores: {}", names(workspace, left_out.iter()));
+                let note = format!("undo does not cover {}", names(workspace, left_out.iter()));
                 Reach { undo: Undo::ExceptIgnored, note: Some(note) }
             }
         }
@@ -63,9 +137,10 @@ impl Shared {
 
     /// Looks at the workspace right before a command runs that was shown with this `undo`. Blocks.
     pub(super) fn look_before(&self, workspace: &Workspace, undo: Undo) -> io::Result<()> {
-        let looked = self.with_snapshots(workspace, |snapshots| {
-            let _changed_by_others = snapshots.look();
-            snapshots.coverage().and_then(|coverage| coverage.problem.clone())
+        let looked = self.with_snapshots(workspace, |watched| {
+            watched.look_between(self.has_jobs());
+            self.mark_running(&mut watched.snapshots);
+            watched.snapshots.coverage().and_then(|coverage| coverage.problem.clone())
         });
         match looked {
             _ if undo == Undo::Nothing => Ok(()),
@@ -77,45 +152,107 @@ impl Shared {
         }
     }
 
-    /// What has changed in the workspace since the last look. Blocks.
-    pub(super) fn changed(&self, workspace: &Workspace) -> Changed {
-        let images = self.surroundings.state.as_ref().map(|state| state.join("checkpoints"));
-        let changed = self.with_snapshots(workspace, |snapshots| {
-            let before = snapshots.coverage().cloned().unwrap_or_default();
-            let changes = snapshots.look();
-            let mut notes = Vec::new();
-            if let Some(images) = &images
-                && let Err(error) = snapshots.publish(&changes, images)
-            {
-                notes.push(format!("what it changed cannot be undone: the images cannot be stored ({error})"));
-            }
-            let lost = snapshots.lost(&before);
+    /// Leaves on the disk what is needed to find out what the command changed if tandem does not see its end.
+    fn mark_running(&self, snapshots: &mut Snapshots) {
+        let (Some(session), Ok(scratch)) = (&self.surroundings.session, self.scratch()) else { return };
+        let _none_of_an_earlier_command = std::fs::remove_file(scratch.ended());
+        let marked = snapshots.save(&scratch.manifest()).and_then(|()| std::fs::write(scratch.running(), session));
+        if let Err(error) = marked {
+            tracing::warn!("what an interrupted command changes could not be found out: {error}");
+        }
+    }
+
+    /// What a command of this session changed that was interrupted with tandem itself. Blocks.
+    fn interrupted(&self, workspace: &Workspace) -> Option<Changed> {
+        let left = self.left_behind()?;
+        let roots = with_repositories(workspace.roots());
+        let mut snapshots = Snapshots::new(roots, &left.images(), &self.surroundings.hidden).ok()?;
+        snapshots.load(&left.manifest()).ok()?;
+        let mut changes = snapshots.look();
+        let later = left.ended().map(|ended| retain_until(&mut changes, ended)).unwrap_or_default();
+        let mut changed = self.report(workspace, &snapshots, changes);
+        if !later.is_empty() {
+            changed.notes.push(format!("changed since, and left as is: {}", names(workspace, later.iter())));
+        }
+        Some(changed).filter(|changed| !changed.changes.is_empty())
+    }
+
+    /// What is left of an interrupted command of this session.
+    fn left_behind(&self) -> Option<Interrupted> {
+        Interrupted::find(&self.surroundings.commands()?, self.surroundings.session.as_ref()?)
+    }
+
+    /// What jobs in the background changed that no call has reported; `None` when none runs. Blocks.
+    fn changed_by_jobs(&self, workspace: &Workspace) -> Option<Changed> {
+        self.has_jobs().then(|| self.changed(workspace, true))
+    }
+
+    /// Takes the workspace as it is now for what jobs in the background go on from. Blocks.
+    fn look_past(&self, workspace: &Workspace) {
+        if self.has_jobs()
+            && let Err(error) = self.with_snapshots(workspace, |watched| watched.look_between(false))
+        {
+            tracing::warn!("the workspace cannot be looked at: {error}");
+        }
+    }
+
+    /// What has changed in the workspace since the last look; with `is_job` also what jobs changed before that. Blocks.
+    fn changed(&self, workspace: &Workspace, is_job: bool) -> Changed {
+        let has_jobs = self.has_jobs();
+        let changed = self.with_snapshots(workspace, |watched| {
+            let before = watched.snapshots.coverage().cloned().unwrap_or_default();
+            let changes = watched.look();
+            let earlier = if is_job { std::mem::take(&mut watched.by_jobs) } else { ChangeSet::default() };
+            let mut changed = self.report(workspace, &watched.snapshots, earlier.then(changes));
+            changed.told.append(&mut watched.notes);
+            let lost = watched.snapshots.lost(&before);
             if !lost.is_empty() {
-                notes.push(format!("it removed what undo does not cover: {}", names(workspace, lost.iter())));
+                let names = names(workspace, lost.iter());
+                changed.notes.push(format!("it removed what undo does not cover: {names}"));
             }
-            let diffs = diffs(workspace, snapshots, &changes);
-            notes.extend(summary(workspace, &changes, diffs.len()));
-            Changed { changes: Arc::new(changes), diffs, notes }
+            if has_jobs {
+                self.mark_running(&mut watched.snapshots);
+            }
+            changed
         });
+        if let Some(scratch) = self.scratch().ok().filter(|_| !has_jobs) {
+            let _was_not_marked = std::fs::remove_file(scratch.running());
+        }
         changed.unwrap_or_else(|error| {
             let notes = vec![format!("what it changed is not known ({error})")];
             Changed { notes, ..Changed::default() }
         })
     }
 
-    fn with_snapshots<T>(&self, workspace: &Workspace, work: impl FnOnce(&mut Snapshots) -> T) -> io::Result<T> {
-        let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        let snapshots = match &mut *snapshots {
-            Some(snapshots) => snapshots,
+    /// Stores the images of `changes`, and says what there is to say of them.
+    fn report(&self, workspace: &Workspace, snapshots: &Snapshots, changes: ChangeSet) -> Changed {
+        let images = self.surroundings.state.as_ref().map(|state| state.join("checkpoints"));
+        let stored = images.map_or(Ok(()), |images| snapshots.publish(&changes, &images));
+        let diffs = diffs(workspace, snapshots, &changes);
+        let lost = |error| format!("what a command changed cannot be undone: the images cannot be stored ({error})");
+        let told = stored.err().map(lost).into_iter().collect();
+        let notes = summary(workspace, &changes, diffs.len()).into_iter().collect();
+        Changed { changes: Arc::new(changes), diffs, notes, told }
+    }
+
+    fn with_snapshots<T>(&self, workspace: &Workspace, work: impl FnOnce(&mut Watched) -> T) -> io::Result<T> {
+        let mut watched = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        let watched = match &mut *watched {
+            Some(watched) => watched,
             none => {
                 let scratch = self.scratch()?;
                 let mut hidden = self.surroundings.hidden.clone();
                 hidden.push(scratch.folder());
                 let roots = with_repositories(workspace.roots());
-                none.insert(Snapshots::new(roots, &scratch.images(), &hidden)?)
+                none.insert(Watched {
+                    snapshots: Snapshots::new(roots, &scratch.images(), &hidden)?,
+                    written: workspace.documents().watch_writes(),
+                    by_jobs: ChangeSet::default(),
+                    notes: Vec::new(),
+                })
             }
         };
-        Ok(work(snapshots))
+        Ok(work(watched))
     }
 }
 

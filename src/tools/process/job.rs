@@ -3,6 +3,7 @@
 use std::io;
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -23,6 +24,8 @@ pub(crate) struct Job {
     /// The unsaved texts it reads.
     pub stand_ins: Vec<StandIn>,
     ended: watch::Receiver<Option<Arc<Ended>>>,
+    /// Whether a call has reported its end.
+    reported: AtomicBool,
     stop: CancellationToken,
     _stop: DropGuard,
 }
@@ -66,6 +69,15 @@ impl Job {
     pub fn has_ended(&self) -> bool {
         self.ended.borrow().is_some()
     }
+
+    /// A call reports its end.
+    pub fn report(&self) {
+        self.reported.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_reported(&self) -> bool {
+        self.reported.load(Ordering::Relaxed)
+    }
 }
 
 /// Starts a command; what it gives besides the job has to be run to its end.
@@ -87,7 +99,8 @@ pub(super) fn spawn(
     let heard = Arc::clone(&output);
     let listening = tokio::task::spawn_blocking(move || heard.listen(reader, live.as_ref()));
     let (sender, ended) = watch::channel(None);
-    let job = Job { id, output, stand_ins, ended, stop: stop.clone(), _stop: stop.clone().drop_guard() };
+    let reported = AtomicBool::new(false);
+    let job = Job { id, output, stand_ins, ended, reported, stop: stop.clone(), _stop: stop.clone().drop_guard() };
     let tend = async move {
         let status = tend(tree, &stop).await;
         let ran = begun.elapsed();

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::places::Places;
-pub(super) use self::scratch::Scratch;
+pub(super) use self::scratch::{Interrupted, Scratch};
 use super::{StandIn, Surroundings, command};
 use crate::workspace::{Pins, Root};
 
@@ -98,6 +98,21 @@ impl Invocation {
             return;
         }
         command.args(&self.arguments);
+    }
+}
+
+impl Invocation {
+    /// Has the supervisor write the file `ended` when it ends the command because tandem is gone.
+    #[cfg(unix)]
+    pub fn marked(mut self, ended: PathBuf) -> Self {
+        self.arguments.splice(1..1, ["--ended".into(), ended.into()]).for_each(drop);
+        self
+    }
+
+    /// There is no supervisor there.
+    #[cfg(not(unix))]
+    pub fn marked(self, _ended: PathBuf) -> Self {
+        self
     }
 }
 

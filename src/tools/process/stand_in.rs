@@ -38,6 +38,11 @@ impl StandIn {
         self.unsaved.path.real()
     }
 
+    /// The file's name for people.
+    pub fn display(&self) -> String {
+        self.unsaved.path.display()
+    }
+
     /// Whether a command must not change it.
     pub fn is_protected(&self) -> bool {
         self.unsaved.path.is_protected()

@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::sandbox::{self, Restriction};
@@ -19,6 +20,9 @@ pub struct Args {
     /// Give the command the filter of system calls as its standard input
     #[arg(long)]
     filtered: bool,
+    /// A file to write when the command ended because nobody listens any more
+    #[arg(long)]
+    ended: Option<PathBuf>,
     /// The command
     #[arg(last = true, required = true)]
     argv: Vec<OsString>,
@@ -38,11 +42,13 @@ pub fn run(args: Args) -> io::Result<u8> {
     let _leads = setsid();
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let ended = args.ended.clone();
     let child = start(args)?;
     let pid = rustix::process::Pid::from_child(&child);
     std::thread::spawn(move || {
         let _until_closed = io::stdin().read_to_end(&mut Vec::new());
         tree::end(pid);
+        mark(ended.as_deref());
         std::process::exit(KILLED.into());
     });
     let status = loop {
@@ -56,6 +62,13 @@ pub fn run(args: Args) -> io::Result<u8> {
     tree::end(pid);
     let code = status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal));
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
+}
+
+/// Writes the file whose time says that all of the command has ended.
+fn mark(ended: Option<&Path>) {
+    if let Some(path) = ended {
+        let _the_folder_is_gone = std::fs::write(path, "");
+    }
 }
 
 /// Starts the command: what restricts itself from a thread that is held, everything else from this one, whose end with

@@ -1,11 +1,14 @@
 //! The file a new content is written to before it takes the old one's name.
+//!
+//! Processes of several containers may share a folder and have the same id: a name that is taken is passed over, and a
+//! file that is locked has an owner, whatever the ids of processes say here.
 
 use std::ffi::OsStr;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, DirEntry, File, OpenOptions};
 
 /// What its name begins and ends with; between them are the process's id and a number.
@@ -32,10 +35,19 @@ impl<'a> Temporary<'a> {
     pub(super) fn create(dir: &'a Dir) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (begin, end) = AFFIXES;
-        let name = format!("{begin}{}-{}{end}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let options = OpenOptions::new().write(true).create_new(true).follow(FollowSymlinks::No).to_owned();
-        let file = dir.open_with(&name, &options)?;
-        Ok(Self { dir, name, file, renamed: false })
+        loop {
+            let name = format!("{begin}{}-{}{end}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+            match dir.open_with(&name, &options) {
+                Ok(file) => {
+                    // Where files cannot be locked, nobody else's are looked at either.
+                    let _locked = lock(&file);
+                    return Ok(Self { dir, name, file, renamed: false });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     pub(super) fn file(&self) -> &File {
@@ -62,10 +74,27 @@ impl Drop for Temporary<'_> {
 pub(in crate::workspace) fn sweep(dir: &Dir) {
     for entry in dir.entries().into_iter().flatten().flatten() {
         let name = entry.file_name();
-        if name.to_str().and_then(owner).is_some_and(|process| is_left(&entry, process)) {
+        let is_left = name.to_str().and_then(owner).is_some_and(|process| is_left(&entry, process));
+        if is_left && !is_locked(dir, &name) {
             let _ = dir.remove_file(name);
         }
     }
+}
+
+fn is_locked(dir: &Dir, name: &OsStr) -> bool {
+    let options = OpenOptions::new().read(true).nonblock(true).follow(FollowSymlinks::No).to_owned();
+    dir.open_with(name, &options)
+        .is_ok_and(|file| lock(&file).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock))
+}
+
+#[cfg(unix)]
+fn lock(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?)
+}
+
+#[cfg(not(unix))]
+fn lock(_: &File) -> io::Result<()> {
+    Ok(())
 }
 
 /// The process that made the temporary file `name`.

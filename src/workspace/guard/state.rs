@@ -8,8 +8,13 @@ use super::git::MARKS;
 use crate::workspace::Root;
 
 /// Files of the repository's folder.
-const FILES: [&str; 11] = [
+const FILES: [&str; 16] = [
     "AUTO_MERGE",
+    "BISECT_EXPECTED_REV",
+    "BISECT_LOG",
+    "BISECT_NAMES",
+    "BISECT_START",
+    "BISECT_TERMS",
     "CHERRY_PICK_HEAD",
     "HEAD",
     "MERGE_HEAD",
@@ -31,15 +36,24 @@ pub(in crate::workspace) fn is_repository(root: &Root) -> bool {
     has_marks(root.dir(), Path::new(""))
 }
 
-/// The files that hold the state of the root's repository, relative to the root.
-pub(in crate::workspace) fn git_state(root: &Root) -> Vec<PathBuf> {
+/// The files that hold the state of the root's repository, of its submodules and worktrees, and of the repositories in
+/// the folders `nested`; relative to the root, as those are.
+pub(in crate::workspace) fn git_state(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
     let dir = root.dir();
-    let folder = if is_repository(root) { PathBuf::new() } else { PathBuf::from(".git") };
-    if !has_marks(dir, &folder) {
-        return Vec::new();
+    let own = if is_repository(root) { PathBuf::new() } else { PathBuf::from(".git") };
+    let mut ahead: Vec<PathBuf> = nested.iter().filter(|folder| **folder != own).cloned().collect();
+    ahead.push(own);
+    let mut repositories = Vec::new();
+    while let Some(folder) = ahead.pop() {
+        if has_marks(dir, &folder) {
+            ahead.extend(folders(dir, &folder.join("modules")));
+            repositories.extend(folders(dir, &folder.join("worktrees")));
+            repositories.push(folder);
+        } else if folder.components().any(|part| part.as_os_str() == "modules") {
+            // The name of a submodule may be a path.
+            ahead.extend(folders(dir, &folder));
+        }
     }
-    let mut repositories = vec![folder.clone()];
-    repositories.extend(folders(dir, &folder.join("worktrees")));
     let mut found = Vec::new();
     for repository in repositories {
         found.extend(FILES.iter().map(|file| repository.join(file)));

@@ -70,10 +70,12 @@ impl Folder {
         let rules = Rules::of(&self.path, found, &open, Arc::clone(&self.rules));
         let (mut listing, mut folders) = (Listing::with_capacity(entries.len()), Vec::new());
         for (name, found) in entries {
-            if is_version_control(&name) {
+            let path = self.path.join(&name);
+            // A file of such a name says where the repository is.
+            if is_version_control(&name) && found.is_dir() {
+                look.version_control(root, path);
                 continue;
             }
-            let path = self.path.join(&name);
             if look.hidden.contains(&path) {
                 continue;
             }
@@ -95,6 +97,11 @@ impl Folder {
 }
 
 impl Known {
+    /// An entry of which nothing tells whether it has changed.
+    pub(super) fn unstamped(entry: Entry) -> Self {
+        Self { stamp: None, entry }
+    }
+
     fn look(root: &Root, relative: &Path, found: &Metadata, known: Option<&Self>, look: &Look<'_>) -> Self {
         let stamp = Stamp::of(found);
         if let Some(known) = known.filter(|known| known.stamp.as_ref() == Some(&stamp)) {
@@ -162,6 +169,21 @@ fn inode(_found: &Metadata) -> u64 {
 fn changed(found: &Metadata) -> Option<(i64, i64)> {
     use cap_std::fs::MetadataExt as _;
     Some((found.ctime(), found.ctime_nsec()))
+}
+
+/// Whether a file has changed since `end`, in whatever way.
+pub(super) fn changed_after(found: &std::fs::Metadata, end: SystemTime) -> bool {
+    #[cfg(unix)]
+    let changed = {
+        use std::os::unix::fs::MetadataExt as _;
+        let since = |seconds: i64, nanoseconds: i64| {
+            Duration::new(seconds.try_into().unwrap_or(0), nanoseconds.try_into().unwrap_or(0))
+        };
+        Some(SystemTime::UNIX_EPOCH + since(found.ctime(), found.ctime_nsec()))
+    };
+    #[cfg(not(unix))]
+    let changed = found.modified().ok();
+    changed.is_some_and(|changed| changed > end)
 }
 
 #[cfg(not(unix))]

@@ -29,16 +29,20 @@ impl Images {
     pub(super) fn store(&self, file: File, limit: u64) -> io::Result<(String, u64, bool)> {
         let mut bytes = Vec::new();
         file.take(limit + 1).read_to_end(&mut bytes)?;
-        let size = bytes.len() as u64;
-        if size > limit {
+        if bytes.len() as u64 > limit {
             return Err(io::Error::other("it has grown too large"));
         }
-        let name = address(&bytes);
+        self.store_bytes(&bytes)
+    }
+
+    /// Stores bytes; returns the same as [`Self::store`].
+    pub(super) fn store_bytes(&self, bytes: &[u8]) -> io::Result<(String, u64, bool)> {
+        let name = address(bytes);
         let is_new = !self.0.exists(&name);
         if is_new {
-            disk::write_private(&self.0, name.as_ref(), &bytes)?;
+            disk::write_private(&self.0, name.as_ref(), bytes)?;
         }
-        Ok((name, size, is_new))
+        Ok((name, bytes.len() as u64, is_new))
     }
 
     /// Puts the images of `changes` into `folder` as well.

@@ -90,7 +90,7 @@ impl Scene {
                 tree.insert(path, (found.permissions().mode(), bytes));
             }
         }
-        for path in git_state(&Root::open(&self.root()).unwrap()) {
+        for path in git_state(&Root::open(&self.root()).unwrap(), &["nested/.git".into()]) {
             if let Ok(bytes) = fs::read(self.root().join(&path)) {
                 tree.insert(path, (0, bytes));
             }
@@ -113,7 +113,7 @@ impl Scene {
 }
 
 /// What a command may do to a workspace, and what an undo takes back all the same.
-const COMMANDS: [&str; 62] = [
+const COMMANDS: [&str; 89] = [
     "echo x > README.md",
     "echo x >> src/main.rs",
     "echo new > new.txt",
@@ -176,6 +176,33 @@ const COMMANDS: [&str; 62] = [
     "printf '\\377\\376x' > README.md",
     "echo x > empty; : > data.bin; echo log >> a.log; rm a.log",
     "echo half > README.md; kill -9 $$",
+    "mkdir many && cd many && seq 10000 | split -l 1 -a 4 -",
+    "find . -path ./.git -prune -o -type f -exec perl -pi -e 's/^/+/' {} +",
+    "for f in $(git ls-files); do git mv $f $f.old; done",
+    "mv README.md readme.md",
+    "mv README.md ' a  name with\tspaces'",
+    "rm README.md; mkfifo README.md",
+    "rm -rf src && echo src > src && chmod 755 src",
+    "truncate -s 10M sparse",
+    "ln README.md hard && rm README.md",
+    "ln -s . loop; ln -s /nowhere/at/all dangling",
+    "rm link; mkdir link; cp -r src/. link",
+    "chmod 500 README.md docs",
+    "chmod 4755 bin/run; chmod 1777 docs",
+    "umask 077; cp -r src private; echo x > README.md",
+    "cp README.md t && mv t README.md && touch -d 2001-01-01 README.md",
+    "tar cf src.tar src && rm -rf src && mkdir in && tar xf src.tar -C in",
+    "sed -i 's/$/\r/' README.md src/main.rs; iconv -f utf-8 -t utf-16 docs/guide.md > t; mv t docs/guide.md",
+    "git stash -q && git stash pop -q",
+    "git cherry-pick other",
+    "git commit -q --amend -m again",
+    "git revert --no-edit HEAD",
+    "git checkout -q --orphan lonely && git rm -rqf .",
+    "git update-ref -d refs/heads/other",
+    "git gc -q",
+    "git worktree add -q ../tree other",
+    "git stash -q; git bisect start -q; git bisect bad; git bisect good other; git commit -q --allow-empty -m x",
+    "rm -rf .git/refs .git/HEAD .git/index",
 ];
 
 #[test]
@@ -192,7 +219,7 @@ fn every_command_is_undone_byte_for_byte() {
         assert_eq!(reverted.left, Vec::new(), "{line}");
         assert!(scene.tree() == before, "{line}: {:?}", differences(&before, &scene.tree()));
         // A pipe is not made again.
-        if !line.starts_with("mkfifo") {
+        if !line.contains("mkfifo") {
             let again = scene.revert(&reverted.done);
             assert_eq!(again.left, Vec::new(), "{line}: redo");
             assert!(scene.tree() == after, "{line}: redo: {:?}", differences(&after, &scene.tree()));
@@ -203,6 +230,78 @@ fn every_command_is_undone_byte_for_byte() {
 fn differences<T: PartialEq>(one: &BTreeMap<PathBuf, T>, other: &BTreeMap<PathBuf, T>) -> Vec<PathBuf> {
     let all = one.keys().chain(other.keys());
     all.filter(|path| one.get(*path) != other.get(*path)).cloned().collect()
+}
+
+#[test]
+fn what_an_interrupted_command_changed_is_found_by_the_manifest() {
+    let mut scene = Scene::new();
+    let manifest = scene.folder.path().join("manifest");
+    scene.snapshots.look();
+    scene.snapshots.save(&manifest).unwrap();
+    let before = scene.tree();
+    scene.run(
+        "rm -rf src; mkdir hollow; echo x > new; git add -A; printf x > \"$(printf 'name\\377')\"; chmod +x README.md",
+    );
+    let root = Arc::new(Root::open(&scene.root()).unwrap());
+    let mut later = Snapshots::new(vec![root], &scene.folder.path().join("images"), &[]).unwrap();
+    later.load(&manifest).unwrap();
+    let changes = later.look();
+    later.publish(&changes, &scene.folder.path().join("store")).unwrap();
+    assert_eq!(scene.revert(&changes).left, Vec::new());
+    assert!(scene.tree() == before, "{:?}", differences(&before, &scene.tree()));
+}
+
+#[test]
+fn the_state_of_nested_repositories_and_submodules_is_undone() {
+    for line in [
+        "cd nested && echo x > file && git commit -qam two",
+        "cd nested && git reset -q --hard HEAD~1",
+        "cd nested && git checkout -q -b other && git branch -D main",
+        "cd libs/sub && echo x > file && git commit -qam two",
+        "cd libs/sub && git checkout -q -b other && git rm -q file",
+        "git submodule -q deinit -f libs/sub",
+        "echo x > nested/file; git -C nested add -A; git add -A; git commit -qm all",
+    ] {
+        let mut scene = Scene::new();
+        scene.run(
+            "git init -qb main nested && cd nested && echo 0 > file && git add . && git commit -qm zero && \
+             echo 1 > file && git commit -qam one && cd .. && \
+             git -c protocol.file.allow=always submodule -q add ./nested libs/sub && git commit -qm sub",
+        );
+        assert!(scene.root().join(".git/modules/libs/sub/HEAD").exists(), "git makes submodules");
+        let before = scene.tree();
+        let changes = scene.changes(line);
+        assert!(!changes.is_empty(), "{line}");
+        assert_eq!(scene.revert(&changes).left, Vec::new(), "{line}");
+        assert!(scene.tree() == before, "{line}: {:?}", differences(&before, &scene.tree()));
+    }
+}
+
+#[test]
+fn what_people_and_tools_wrote_meanwhile_is_not_the_commands() {
+    let mut scene = Scene::new();
+    scene.snapshots.look();
+    scene.run("echo both >> README.md; echo over > docs/guide.md; echo cmd > new.txt; rm src/lib.rs");
+    let root = scene.root().canonicalize().unwrap();
+    let written = [
+        ("README.md", Some("# Mine\n")),
+        ("docs/guide.md", Some("my guide\n")),
+        ("src/main.rs", Some("fn main() {}\n")),
+        ("src/lib.rs", None),
+    ];
+    let written = written.map(|(name, text)| (root.join(name), text.map(Arc::from)));
+    // What was saved first is what the command went on from.
+    fs::write(root.join("README.md"), "# Mine\nboth\n").unwrap();
+    let changes = scene.snapshots.look();
+    let (changes, notes) = scene.snapshots.attribute(changes, &written.into());
+    scene.snapshots.publish(&changes, &scene.folder.path().join("store")).unwrap();
+    let paths: Vec<_> = changes.files.iter().map(|change| change.path.strip_prefix(&root).unwrap()).collect();
+    assert_eq!(paths, ["README.md", "docs/guide.md.held", "new.txt"].map(Path::new), "{changes:?}");
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert_eq!(fs::read_to_string(root.join("docs/guide.md")).unwrap(), "my guide\n");
+    assert_eq!(fs::read_to_string(root.join("docs/guide.md.held")).unwrap(), "over\n");
+    scene.revert(&changes);
+    assert_eq!(fs::read_to_string(root.join("README.md")).unwrap(), "# Mine\n");
 }
 
 #[test]
@@ -235,6 +334,20 @@ fn ignored_folders_are_left_out_and_their_loss_is_noticed() {
     assert_eq!(scene.snapshots.lost(&coverage), Vec::<PathBuf>::new());
     scene.run("rm -rf target");
     assert_eq!(scene.snapshots.lost(&coverage), [target]);
+}
+
+#[test]
+fn what_an_ignore_file_shows_or_hides_was_neither_made_nor_removed() {
+    for line in ["rm .gitignore", "echo src > .gitignore", "git mv .gitignore ignored"] {
+        let mut scene = Scene::new();
+        let changes = scene.changes(line);
+        let before = scene.tree();
+        let is_src = |change: &EntryChange| change.path.components().any(|part| part.as_os_str() == "src");
+        assert!(!changes.files.iter().any(is_src), "{line}: {changes:?}");
+        scene.revert(&changes);
+        assert_eq!(fs::read_to_string(scene.root().join("target/built")).unwrap(), "object", "{line}");
+        assert!(scene.root().join("src/a/mod.rs").exists() && before != scene.tree(), "{line}");
+    }
 }
 
 #[test]

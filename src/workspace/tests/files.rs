@@ -200,6 +200,25 @@ async fn temporary_files_of_a_killed_process_are_removed() {
     assert!(!fixture.path(&dead).exists() && fixture.path(&own).exists() && !fixture.path("sub").join(&dead).exists());
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn temporary_files_of_another_container_are_neither_taken_nor_removed() {
+    let fixture = Fixture::new();
+    // There, a process has an id that nobody has here, and another has ours.
+    let theirs = format!(".tandem-{}-1.tmp", i32::MAX);
+    fixture.write(&theirs, "theirs");
+    let held = std::fs::File::open(fixture.path(&theirs)).unwrap();
+    held.lock().unwrap();
+    let taken: Vec<_> = (0..500).map(|number| format!(".tandem-{}-{number}.tmp", std::process::id())).collect();
+    taken.iter().for_each(|name| fixture.write(name, "theirs"));
+    commit(&fixture.workspace(), "a.txt", &write("x")).await.unwrap();
+    assert_eq!(fixture.bytes("a.txt"), b"x");
+    assert!(taken.iter().chain([&theirs]).all(|name| fixture.bytes(name) == b"theirs"));
+    drop(held);
+    commit(&fixture.workspace(), "b.txt", &write("x")).await.unwrap();
+    assert!(!fixture.path(&theirs).exists());
+}
+
 #[tokio::test]
 async fn undo_takes_back_what_was_done_and_nothing_else() {
     let fixture = Fixture::new();

@@ -184,3 +184,155 @@ fn what_a_command_changed_is_undone_and_redone_also_after_a_restart() {
     review(&mut client, "undo");
     is_undone(&stage.world);
 }
+
+#[test]
+fn what_a_command_did_before_the_server_was_killed_is_undone() {
+    for path in [std::env::var("PATH").unwrap(), String::new()] {
+        let line = "rm -rf src; echo new > new; chmod +x a; echo half > a; echo typed > b; echo up; sleep 60";
+        let stage = Stage::new(Level::Best, &[run(line)]);
+        let path = if path.is_empty() { without_bubblewrap(&stage.home.path().join("programs")) } else { path };
+        stage.world.write("a", "whole\n");
+        stage.world.write("src/lib.rs", "// code\n");
+        let state = stage.home.path().join("state");
+        let serve = || {
+            let (program, mut client) = stage.world.serve_with(Carrier::Lsp, |command| {
+                command.env("PATH", &path).env("HOME", stage.home.path().join("me")).env("TANDEM_STATE_DIR", &state);
+            });
+            client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
+            (program, client)
+        };
+        let (mut program, mut client) = serve();
+        let session = automatic(&mut client, &stage);
+        client.prompt(&session, "go");
+        hear(&mut client, "up");
+        program.signal(rustix::process::Signal::KILL);
+        program.ends();
+        drop(client);
+        let has_ended = |folder: std::fs::DirEntry| folder.path().join("ended").exists();
+        until("the command is gone", || state.join("commands").read_dir().unwrap().flatten().any(has_ended));
+        stage.world.write("b", "mine\n");
+        stage.world.write("c", "mine\n");
+        let load = json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] });
+        // What was found out survives another end.
+        for _start in 0..2 {
+            let (mut program, mut client) = serve();
+            client.call("session/load", load.clone());
+            program.signal(rustix::process::Signal::KILL);
+            program.ends();
+        }
+        assert_eq!(state.join("commands").read_dir().unwrap().count(), 0, "it is not found out twice");
+        let (_program, mut client) = serve();
+        client.call("session/load", load);
+        assert_eq!(stage.world.read("a"), "half\n");
+        let undone = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+        assert!(undone.get("error").is_none(), "{undone}");
+        assert_eq!((stage.world.read("a"), stage.world.read("src/lib.rs")), ("whole\n".into(), "// code\n".into()));
+        assert_eq!((stage.world.read("b"), stage.world.read("c")), ("mine\n".into(), "mine\n".into()));
+        assert!(!stage.world.path().join("new").exists());
+    }
+}
+
+/// Saves a file in the editor, which has it open.
+fn save(client: &mut Client, stage: &Stage, name: &str, text: &str) {
+    let uri = stage.world.uri(name);
+    stage.world.write(name, text);
+    let document = json!({ "uri": uri, "version": 2 });
+    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
+    client.notify("textDocument/didSave", json!({ "textDocument": { "uri": uri } }));
+}
+
+/// Plays an editor that does not read files again: the text on the disk comes as an edit.
+fn edited(client: &mut Client, stage: &Stage, name: &str, text: &str) {
+    let edit = client.next("workspace/applyEdit");
+    let document = &edit["params"]["edit"]["documentChanges"][0]["textDocument"];
+    assert_eq!(document["uri"], stage.world.uri(name));
+    let document = json!({ "uri": document["uri"], "version": document["version"].as_i64().unwrap() + 1 });
+    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
+    client.respond(&edit, json!({ "applied": true }));
+}
+
+#[test]
+fn a_document_shows_what_a_command_wrote_to_its_file() {
+    let calls = [run("sed -i s/one/two/ a"), run("cat a; sed -i s/two/three/ a")];
+    let stage = Stage::new(Level::Best, &calls);
+    stage.world.write("a", "one\n");
+    let mut client = stage.client();
+    let uri = stage.world.uri("a");
+    client.open(&uri, "one\n");
+    let session = automatic(&mut client, &stage);
+    let prompt = client.prompt(&session, "go");
+    edited(&mut client, &stage, "a", "two\n");
+    // This time the editor reads the file again itself.
+    until("the second command is done", || stage.world.read("a") == "three\n");
+    let document = json!({ "uri": uri, "version": 9 });
+    let change = json!({ "textDocument": document, "contentChanges": [{ "text": "three\n" }] });
+    client.notify("textDocument/didChange", change);
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    assert!(stage.told()[1].starts_with("two\n[exit code 0"), "{:?}", stage.told());
+    let undone = client.ask("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+    edited(&mut client, &stage, "a", "one\n");
+    assert_eq!(client.answer(undone)["result"]["left"], json!([]));
+    assert_eq!(stage.world.read("a"), "one\n");
+    assert!(client.seen.iter().all(|message| message["method"] != "workspace/applyEdit"));
+}
+
+#[test]
+fn what_a_person_saves_while_a_command_runs_stays_theirs() {
+    let line = "mkfifo gate; echo up; read x < gate; rm gate; echo cmd >> b; echo cmd > c; rm d; echo made > e";
+    let stage = Stage::new(Level::Best, &[run(line)]);
+    let names = ["a", "b", "c", "d"];
+    let mut client = stage.client();
+    for name in names {
+        stage.world.write(name, "1\n2\n3\n");
+        client.open(&stage.world.uri(name), "1\n2\n3\n");
+    }
+    let session = automatic(&mut client, &stage);
+    let prompt = client.prompt(&session, "go");
+    hear(&mut client, "up");
+    for name in names {
+        save(&mut client, &stage, name, "mine\n2\n3\n");
+    }
+    std::fs::write(stage.world.path().join("gate"), "go\n").unwrap();
+    edited(&mut client, &stage, "b", "mine\n2\n3\ncmd\n");
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    let told = stage.told().remove(0);
+    let read = |name: &str| stage.world.read(name);
+    assert_eq!(
+        ["a", "b", "c", "d", "c.held"].map(read),
+        ["mine\n2\n3\n", "mine\n2\n3\ncmd\n", "mine\n2\n3\n", "mine\n2\n3\n", "cmd\n"]
+    );
+    assert!(told.contains("what the command wrote is in c.held]"), "{told}");
+    assert!(told.contains("which then removed it: it is back]"), "{told}");
+    let answer = client.ask("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+    edited(&mut client, &stage, "b", "mine\n2\n3\n");
+    let answer = client.answer(answer);
+    assert!(answer.get("error").is_none(), "{answer}");
+    assert_eq!(names.map(read), ["mine\n2\n3\n"; 4], "{answer}");
+    assert!(!stage.world.path().join("e").exists() && !stage.world.path().join("c.held").exists());
+}
+
+#[test]
+fn what_a_job_in_the_background_changes_is_undone_without_what_tools_wrote() {
+    let server = "echo up; echo job > made; until [ -e go ]; do sleep 0.02; done; echo job > late; echo late; sleep 60";
+    let calls = [
+        json!({ "command": server, "background": true }),
+        json!({ "tool": "write_file", "path": "written", "content": "tool\n" }),
+        run("echo cmd > byhand; touch go"),
+        json!({ "command": "read", "job": 1 }),
+    ];
+    let stage = Stage::new(Level::Best, &calls);
+    stage.world.write("made", "before\n");
+    let mut client = stage.client();
+    let session = automatic(&mut client, &stage);
+    let prompt = client.prompt(&session, "go");
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    until("the job goes on", || stage.world.path().join("late").exists());
+    let exists = |name: &str| stage.world.path().join(name).exists();
+    let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+    assert!(answer.get("error").is_none(), "{answer}");
+    assert_eq!(stage.world.read("made"), "before\n");
+    assert_eq!(["late", "written", "byhand", "go"].map(exists), [false; 4], "{answer}");
+    let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "redo" }));
+    assert_eq!(stage.world.read("made"), "job\n", "{answer}");
+    assert_eq!(["late", "written", "byhand", "go"].map(exists), [true; 4]);
+}

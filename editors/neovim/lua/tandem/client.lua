@@ -92,6 +92,8 @@ end
 local handlers = {
   ['workspace/applyEdit'] = function(_, params, context)
     local client = assert(vim.lsp.get_client_by_id(context.client_id))
+    -- A command may have written the files: buffers without changes of their own are read again instead of edited.
+    M.reload(client.config.root_dir)
     local turns = vim.tbl_map(function(session)
       return session.state ~= 'idle' and session.turn or 0
     end, require('tandem.chats').of_root(client.config.root_dir))

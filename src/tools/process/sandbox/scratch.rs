@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 #[cfg(unix)]
 use cap_std::{ambient_authority, fs::Dir};
@@ -12,6 +13,11 @@ use tempfile::TempDir;
 
 const PREFIX: &str = "session-";
 const LOCK: &str = "lock";
+const MANIFEST: &str = "manifest.json";
+const RUNNING: &str = "running";
+const ENDED: &str = "ended";
+/// What an interrupted command changed can be undone for so long.
+const INTERRUPTED: Duration = Duration::from_hours(7 * 24);
 
 #[derive(Debug)]
 pub(in crate::tools::process) struct Scratch {
@@ -68,6 +74,21 @@ impl Scratch {
         self.folder.path().join("images")
     }
 
+    /// Where the snapshot before the running command is.
+    pub fn manifest(&self) -> PathBuf {
+        self.folder.path().join(MANIFEST)
+    }
+
+    /// The file that names the session whose command runs, as long as it does.
+    pub fn running(&self) -> PathBuf {
+        self.folder.path().join(RUNNING)
+    }
+
+    /// The file whose time says when a command ended that tandem did not see the end of.
+    pub fn ended(&self) -> PathBuf {
+        self.folder.path().join(ENDED)
+    }
+
     /// Where the unsaved texts are that commands read.
     pub fn unsaved(&self) -> PathBuf {
         self.folder.path().join("unsaved")
@@ -91,12 +112,58 @@ impl Scratch {
     }
 }
 
+/// What a server left that was killed while a command ran.
+#[derive(Debug)]
+pub(in crate::tools::process) struct Interrupted {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl Interrupted {
+    /// What was left in `parent` of a command of `session`.
+    pub fn find(parent: &Path, session: &str) -> Option<Self> {
+        let folders = fs::read_dir(parent).ok()?.flatten().map(|entry| entry.path());
+        folders.into_iter().find_map(|folder| {
+            let is_its = fs::read_to_string(folder.join(RUNNING)).is_ok_and(|running| running == session);
+            let lock = is_its.then(|| File::open(folder.join(LOCK)).ok()).flatten()?;
+            lock.try_lock().ok()?;
+            Some(Self { folder, _lock: lock })
+        })
+    }
+
+    pub fn images(&self) -> PathBuf {
+        self.folder.join("images")
+    }
+
+    pub fn manifest(&self) -> PathBuf {
+        self.folder.join(MANIFEST)
+    }
+
+    /// When the command ended.
+    pub fn ended(&self) -> Option<SystemTime> {
+        fs::metadata(self.folder.join(ENDED)).and_then(|found| found.modified()).ok()
+    }
+
+    /// Removes it.
+    pub fn remove(self) {
+        if let Err(error) = fs::remove_dir_all(&self.folder) {
+            tracing::warn!("{} stays: {error}", self.folder.display());
+        }
+    }
+}
+
+/// Whether a session may still want to know what its interrupted command changed.
+fn is_wanted(folder: &Path) -> bool {
+    let began = fs::metadata(folder.join(RUNNING)).and_then(|found| found.modified());
+    began.is_ok_and(|began| began.elapsed().is_ok_and(|age| age < INTERRUPTED))
+}
+
 /// Removes folders that nobody uses any more.
 fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
         let in_use = File::open(entry.path().join(LOCK)).and_then(|lock| Ok(lock.try_lock()?)).is_err();
-        if is_ours && !in_use {
+        if is_ours && !in_use && !is_wanted(&entry.path()) {
             let _somebody_else_was_faster = fs::remove_dir_all(entry.path());
         }
     }

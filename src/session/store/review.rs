@@ -1,0 +1,57 @@
+//! What is left to review of a turn after a person kept, rejected, undid or redid something, as a journal has it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::workspace::change_set::EntryChange;
+
+/// What a review changed of a turn; texts are stored beside the journals, by their address.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::session) struct StoredReview {
+    /// The turn, counted in prompts.
+    pub turn: u64,
+    /// The files that it changed.
+    pub files: Vec<StoredFile>,
+    /// What is left of git's own state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub git: Vec<EntryChange>,
+}
+
+/// What is left to review of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::session) struct StoredFile {
+    /// Absolute.
+    pub path: PathBuf,
+    /// The change; `None`: nothing is left of it.
+    pub change: Option<StoredLeft>,
+}
+
+/// A change of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::session) struct StoredLeft {
+    /// Whether the turn made the file.
+    pub created: bool,
+    /// The text before.
+    pub before: String,
+    /// The text afterwards.
+    pub after: String,
+    /// What commands made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<StoredCommand>,
+}
+
+/// What commands made of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::session) struct StoredCommand {
+    /// Byte for byte.
+    pub change: EntryChange,
+    /// The text before the first command, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Whether its texts are known.
+    pub is_text: bool,
+    /// What tools made of it after the last command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<Box<StoredLeft>>,
+}

@@ -1,0 +1,46 @@
+//! Open documents whose files were changed on the disk, by a command or by undoing one.
+//!
+//! Most editors read such a file again by themselves. In one that does not, the document would go on showing a text that
+//! is nowhere any more, and hide the new one from everybody: it gets the new text as an edit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{Document, FileChange, Workspace, WorkspacePath};
+
+/// So long an editor may take to read a file again.
+const RELOAD: Duration = Duration::from_millis(700);
+
+/// A file that was changed on the disk.
+#[derive(Debug, Clone)]
+pub struct OnDisk {
+    /// Which.
+    pub path: WorkspacePath,
+    /// Its text before.
+    pub old: Arc<str>,
+    /// Its text now.
+    pub new: Arc<str>,
+}
+
+impl Workspace {
+    /// Has the open documents of these files show what is on the disk. What has unsaved text stays.
+    pub async fn refresh(&self, files: Vec<OnDisk>) {
+        let shows_old = |file: &OnDisk| self.document(&file.path).filter(|document| document.text == file.old);
+        let stale: Vec<(OnDisk, Arc<Document>)> =
+            files.into_iter().filter_map(|file| shows_old(&file).map(|document| (file, document))).collect();
+        let deadline = Instant::now() + RELOAD;
+        for (file, document) in stale {
+            let _too_slow = timeout_at(deadline, self.documents().changed(&document.uri, document.version)).await;
+            if shows_old(&file).is_none() {
+                continue;
+            }
+            let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
+            let change = FileChange { old_text: Some(file.new), new_text: file.old, strategy, lines, notes };
+            if let Err(error) = self.undo(&file.path, &change).await {
+                tracing::warn!("the editor shows an old text of {}: {error}", file.path.display());
+            }
+        }
+    }
+}

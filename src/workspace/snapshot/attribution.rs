@@ -1,0 +1,134 @@
+//! Telling what a command changed from what people and tools wrote meanwhile: that stays theirs.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{FILE, Snapshots};
+use crate::text::standing;
+use crate::workspace::change_set::{ChangeSet, Entry, EntryChange};
+use crate::workspace::written::Texts;
+use crate::workspace::{Root, content, disk, guard};
+
+/// What the command itself did to a file that somebody wrote meanwhile.
+enum Part {
+    /// Nothing.
+    Nothing,
+    /// It went on from what was written.
+    After(Entry),
+    /// It overwrote what was written.
+    Over(Arc<str>),
+}
+
+impl Snapshots {
+    /// Takes out of `changes` what was `written` by others meanwhile. What a command overwrote of that is written again;
+    /// what the command wrote is set aside, and that is told in the notes. Blocks.
+    pub fn attribute(&mut self, changes: ChangeSet, written: &Texts) -> (ChangeSet, Vec<String>) {
+        let (mut files, mut notes, mut theirs) = (Vec::new(), Vec::new(), HashSet::new());
+        for change in changes.files {
+            let Some(text) = written.get(&change.path) else {
+                files.push(change);
+                continue;
+            };
+            match self.part(&change, text.as_ref()) {
+                Part::Nothing => {}
+                Part::After(before) => files.push(EntryChange { before, ..change }),
+                Part::Over(text) => {
+                    notes.push(
+                        self.write_again(&change, &text)
+                            .map_or_else(|error| lost(&change, &error), |aside| overwritten(&change, aside.as_deref())),
+                    );
+                    theirs.insert(change.path);
+                }
+            }
+        }
+        let mut changes = ChangeSet { files, git: changes.git };
+        if !theirs.is_empty() {
+            let mut aside = self.look();
+            aside.files.retain(|change| !theirs.contains(&change.path));
+            changes = changes.then(aside);
+        }
+        (changes, notes)
+    }
+
+    fn part(&self, change: &EntryChange, written: Option<&Arc<str>>) -> Part {
+        let Some(written) = written else {
+            return if change.after == Entry::Absent { Part::Nothing } else { Part::After(Entry::Absent) };
+        };
+        let (before, after) = (self.text(&change.before, FILE), self.text(&change.after, FILE));
+        let before = before.unwrap_or_default();
+        let Some(after) = after else { return Part::Over(Arc::clone(written)) };
+        if after == *written {
+            return Part::Nothing;
+        }
+        let all = standing(&before, written, written).pieces.len();
+        let still = standing(&before, written, &after);
+        if !still.touched.is_empty() || still.pieces.len() != all {
+            return Part::Over(Arc::clone(written));
+        }
+        match self.entry_of(written, change) {
+            Some(entry) => Part::After(entry),
+            None => Part::Over(Arc::clone(written)),
+        }
+    }
+
+    /// A file with this text, stored like the file it was.
+    fn entry_of(&self, text: &str, like: &EntryChange) -> Option<Entry> {
+        let bytes = self.encoded(text, &like.before)?;
+        let mode = [&like.before, &like.after].into_iter().find_map(mode)?;
+        let (image, size, _) = self.images.store_bytes(&bytes).ok()?;
+        Some(Entry::File { image, size, mode })
+    }
+
+    fn encoded(&self, text: &str, like: &Entry) -> Option<Vec<u8>> {
+        let stored = match like {
+            Entry::File { image, .. } => content::decode(self.images.read(image).ok()?),
+            _ => None,
+        };
+        let format = stored.map(|(_, format)| format).unwrap_or_default();
+        Some(format.encode(text).ok()?.into_owned())
+    }
+
+    /// Gives the file `text` again; returns where what the command wrote is now.
+    fn write_again(&self, change: &EntryChange, text: &str) -> std::io::Result<Option<PathBuf>> {
+        let (root, relative) = self.place(&change.path).ok_or(std::io::ErrorKind::NotFound)?;
+        let bytes = self.encoded(text, &change.before).unwrap_or_else(|| text.as_bytes().to_vec());
+        let aside = match change.after {
+            Entry::Absent => None,
+            _ => guard::set_aside(root.dir(), relative)?,
+        };
+        if let Some(parent) = relative.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            root.dir().create_dir_all(parent)?;
+        }
+        let mode = [&change.before, &change.after].into_iter().find_map(mode);
+        disk::write_with_mode(root.dir(), relative, &bytes, mode.unwrap_or(0o644))?;
+        Ok(aside)
+    }
+
+    fn place<'a>(&'a self, path: &'a Path) -> Option<(&'a Root, &'a Path)> {
+        self.roots.iter().find_map(|root| Some((root.as_ref(), path.strip_prefix(root.real()).ok()?)))
+    }
+}
+
+fn mode(entry: &Entry) -> Option<u32> {
+    if let Entry::File { mode, .. } = entry { Some(*mode) } else { None }
+}
+
+fn lost(change: &EntryChange, error: &std::io::Error) -> String {
+    let path = change.path.display();
+    format!(
+        "{path} was saved while the command ran, which overwrote it, and cannot be written again ({error}): save it again"
+    )
+}
+
+fn overwritten(change: &EntryChange, aside: Option<&Path>) -> String {
+    let path = change.path.display();
+    match aside.and_then(Path::file_name) {
+        Some(aside) => format!(
+            "{path} was saved while the command ran, which then overwrote it: the saved text is back, what the command \
+             wrote is in {}",
+            aside.display()
+        ),
+        None => format!("{path} was saved while the command ran, which then removed it: it is back"),
+    }
+}

@@ -1,0 +1,47 @@
+//! What people save and tools write while a command runs: none of it is the command's.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// So many files are noted; more than that no person and no tool writes while a command runs.
+const FILES: usize = 10_000;
+
+/// The texts that files were given last; `None`: removed.
+pub type Texts = HashMap<PathBuf, Option<Arc<str>>>;
+
+/// Notes what is written as long as it lives.
+#[derive(Debug, Default)]
+pub struct Written(Arc<Mutex<Texts>>);
+
+impl Written {
+    /// What was written since the last call.
+    #[must_use]
+    pub fn take(&self) -> Texts {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Those who want to know what is written.
+#[derive(Debug, Default)]
+pub(super) struct Listeners(Mutex<Vec<Weak<Mutex<Texts>>>>);
+
+impl Listeners {
+    pub(super) fn listen(&self) -> Written {
+        let written = Written::default();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&written.0));
+        written
+    }
+
+    /// The file at `real` now has this text; `None`: it was removed.
+    pub(super) fn note(&self, real: &Path, text: Option<&Arc<str>>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|listener| {
+            let Some(texts) = listener.upgrade() else { return false };
+            let mut texts = texts.lock().unwrap_or_else(PoisonError::into_inner);
+            if texts.len() < FILES || texts.contains_key(real) {
+                texts.insert(real.to_owned(), text.cloned());
+            }
+            true
+        });
+    }
+}
