@@ -245,6 +245,22 @@ fn a_selection_action_answers_in_a_chat_file_that_is_shown() {
 }
 
 #[test]
+fn an_answer_that_the_editor_does_not_show_is_in_the_file() {
+    let world = World::new(json!([[{ "text": "It adds." }]]));
+    let mut client = plain(&world);
+    client.open(&world.uri("a.rs"), "fn unsaved() {}\nmore\n");
+    let offered = actions(&mut client, &world.uri("a.rs"), 1);
+    command(&mut client, "tandem.ask", offered[1]["command"]["arguments"].clone());
+    let shown = client.next("window/showDocument");
+    let path = url::Url::parse(shown["params"]["uri"].as_str().unwrap()).unwrap().to_file_path().unwrap();
+    client.respond(&shown, json!({ "success": false }));
+    let message = client.next("window/showMessage")["params"]["message"].as_str().unwrap().to_owned();
+    assert!(message.ends_with(path.to_str().unwrap()), "{message}");
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.starts_with("## You\n\nExplain this") && text.contains("## tandem\n\nIt adds."), "{text}");
+}
+
+#[test]
 fn an_instruction_in_a_comment_is_offered_as_an_action() {
     let world = World::new(json!([[{ "text": "Done." }]]));
     let mut client = plain(&world);

@@ -3,6 +3,8 @@
 //! The answer is appended past the end of the buffer without a version, so it cannot race with the person's typing;
 //! one edit is in flight at a time and a pause lies between two, so that undo is not one step a word.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,8 +12,9 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::rpc::Peer;
+use crate::server::documents::path_of;
 use crate::text::Fences;
-use crate::workspace::CHAT_FILE;
+use crate::workspace::{CHAT_FILE, StateFolder};
 
 /// The shortest time between two edits of the stream.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -194,11 +197,12 @@ impl ChatFile {
         self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Streams into the buffer until the end; tells what could not be written.
-    pub async fn stream(self, peer: Peer, documents: crate::workspace::Documents) -> Result<(), String> {
+    /// Streams into the buffer until the end; tells what could not be written. An editor may not open the file: then the
+    /// whole answer is written to the disk, and where that is is returned.
+    pub async fn stream(self, peer: Peer, documents: crate::workspace::Documents) -> Result<Option<PathBuf>, String> {
         let opened = tokio::time::timeout(OPENING, documents.opened(&self.uri)).await;
         if opened.is_err() {
-            return Err(format!("the editor did not open {}", self.uri));
+            return self.write().await.map(Some);
         }
         loop {
             let (text, done) = {
@@ -211,11 +215,32 @@ impl ChatFile {
                     tokio::time::sleep(PAUSE).await;
                 }
             } else if done {
-                return Ok(());
+                return Ok(None);
             } else {
                 self.shared.wake.notified().await;
             }
         }
+    }
+}
+
+impl ChatFile {
+    /// Waits for the end of the answer and adds it to the file, which nobody has open.
+    async fn write(&self) -> Result<PathBuf, String> {
+        while !self.lock().done {
+            self.shared.wake.notified().await;
+        }
+        let answer = std::mem::take(&mut self.lock().text);
+        let path = path_of(&self.uri).ok_or_else(|| format!("the editor did not open {}", self.uri))?;
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let written = async {
+            let folder = StateFolder::existing(folder).await?;
+            let mut text = folder.read(name).await?.unwrap_or_default();
+            text.extend_from_slice(answer.as_bytes());
+            folder.write(name, text).await
+        };
+        written.await.map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(path)
     }
 }
 

@@ -242,8 +242,15 @@ pub(super) fn safe_first(mut choices: Vec<Choice>) -> Vec<Choice> {
 
 /// Streams into the chat file; reports what cannot be written there.
 async fn deliver(chat: ChatFile, peer: Peer, documents: Documents) {
-    if let Err(problem) = chat.stream(peer.clone(), documents).await {
-        let message = format!("tandem cannot write its answer into the chat file: {problem}");
-        show_message(&peer, MessageType::Error, &message);
+    match chat.stream(peer.clone(), documents).await {
+        Ok(None) => {}
+        Ok(Some(path)) => {
+            let message = format!("tandem: the editor did not open the chat file; the answer is in {}", path.display());
+            show_message(&peer, MessageType::Info, &message);
+        }
+        Err(problem) => {
+            let message = format!("tandem cannot write its answer into the chat file: {problem}");
+            show_message(&peer, MessageType::Error, &message);
+        }
     }
 }
