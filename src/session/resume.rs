@@ -5,6 +5,7 @@ use super::store::{self, Held, QueuedPrompt};
 use super::{Actor, NoProvider, Start, connect};
 use crate::agent::event::AgentEvent;
 use crate::model::ErrorCode;
+use crate::tools::process::Changed;
 
 impl Actor {
     /// Takes the conversation up where its journal ends.
@@ -60,11 +61,17 @@ impl Actor {
     /// What a command changed that was running when tandem was killed becomes part of the last turn.
     async fn take_up_interrupted(&mut self) {
         let Some(changed) = self.shell.interrupted(&self.workspace).await else { return };
-        let problem = self.checkpoints.record(&self.id, self.turns, &changed.diffs, Some(&changed.changes)).await;
-        self.journal.unreported("An interrupted command", &changed);
         let paths = changed.changes.files.len() + usize::from(!changed.changes.git.is_empty());
         let message = format!("tandem was stopped while a command ran; undo covers what it changed ({paths} paths)");
-        for message in [message].into_iter().chain(changed.notes).chain(problem) {
+        self.tell(AgentEvent::Notice { message });
+        self.take_up("An interrupted command", changed).await;
+    }
+
+    /// What a command changed that no call has reported becomes part of the last turn.
+    pub(super) async fn take_up(&mut self, title: &str, changed: Changed) {
+        let problem = self.checkpoints.record(&self.id, self.turns, &changed.diffs, Some(&changed.changes)).await;
+        self.journal.unreported(title, &changed);
+        for message in changed.told.into_iter().chain(problem) {
             self.tell(AgentEvent::Notice { message });
         }
     }

@@ -203,11 +203,7 @@ impl Actor {
     /// What jobs in the background have changed so far becomes part of the last turn.
     async fn take_up_jobs(&mut self) {
         let Some(changed) = self.shell.changed_by_jobs(&self.workspace).await else { return };
-        let problem = self.checkpoints.record(&self.id, self.turns, &changed.diffs, Some(&changed.changes)).await;
-        self.journal.unreported("A job in the background", &changed);
-        for message in changed.told.into_iter().chain(problem) {
-            self.tell(AgentEvent::Notice { message });
-        }
+        self.take_up("A job in the background", changed).await;
     }
 
     async fn do_review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {

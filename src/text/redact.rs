@@ -10,8 +10,6 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 /// Shorter values are words like any other.
 const SHORTEST: usize = 8;
-/// Less of a secret's beginning is not held back.
-const BEGUN: usize = 4;
 /// What stands for a secret.
 const MASK: &str = "[secret]";
 
@@ -67,7 +65,7 @@ impl Redactor {
     #[must_use]
     pub fn take_clean(&self, text: &mut String) -> String {
         let begun = |secret: &String| {
-            let mut lengths = (BEGUN..secret.len()).rev().filter(|length| secret.is_char_boundary(*length));
+            let mut lengths = (1..secret.len()).rev().filter(|length| secret.is_char_boundary(*length));
             lengths.find(|length| secret.get(..*length).is_some_and(|begin| text.ends_with(begin)))
         };
         let held = self.0.iter().flat_map(|known| &known.secrets).filter_map(begun).max().unwrap_or(0);

@@ -14,6 +14,9 @@ use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::snapshot::look_at;
 use super::{Root, disk};
 
+/// So many files are reverted at once.
+const THREADS: usize = 8;
+
 /// What became of a revert.
 #[derive(Debug, Default)]
 pub struct Reverted {
@@ -57,7 +60,12 @@ pub enum Reason {
 
 /// Reverts `changes` in `roots`, with the images in the folder `images`; leaves files for which `is_open` says so. Blocks.
 #[must_use]
-pub fn revert(roots: &[Arc<Root>], changes: &ChangeSet, images: &Path, is_open: &dyn Fn(&Path) -> bool) -> Reverted {
+pub fn revert(
+    roots: &[Arc<Root>],
+    changes: &ChangeSet,
+    images: &Path,
+    is_open: &(dyn Fn(&Path) -> bool + Sync),
+) -> Reverted {
     let mut reverted = Reverted::default();
     let images = match Dir::open_ambient_dir(images, ambient_authority()) {
         Ok(images) => images,
@@ -72,9 +80,13 @@ pub fn revert(roots: &[Arc<Root>], changes: &ChangeSet, images: &Path, is_open: 
     // What a command made goes first, the innermost first; then what it removed comes back, the outermost first.
     let (made, other): (Vec<_>, Vec<_>) =
         changes.files.iter().partition(|change| change.before == Entry::Absent || is_folder(&change.after));
-    for change in made.into_iter().rev().chain(other) {
-        let done =
-            if is_open(&change.path) && !is_folder(&change.after) { Err(Reason::Open) } else { revert.one(change) };
+    let (replaced, other): (Vec<_>, Vec<_>) = other.into_iter().partition(|change| is_replaced(change));
+    let one = |change: &EntryChange| {
+        if is_open(&change.path) && !is_folder(&change.after) { Err(Reason::Open) } else { revert.one(change) }
+    };
+    let mut results: Vec<_> = made.into_iter().rev().chain(other).map(|change| (change, one(change))).collect();
+    results.extend(side_by_side(&replaced, &one));
+    for (change, done) in results {
         match done {
             Ok(()) => reverted.done.files.push(change.reversed()),
             Err(reason) => {
@@ -86,6 +98,28 @@ pub fn revert(roots: &[Arc<Root>], changes: &ChangeSet, images: &Path, is_open: 
     reverted.done.files.sort_by(|a, b| a.path.cmp(&b.path));
     revert.git(&changes.git, &mut reverted);
     reverted
+}
+
+/// Whether a file only gets other bytes: then it does not matter when.
+fn is_replaced(change: &EntryChange) -> bool {
+    matches!((&change.before, &change.after), (Entry::File { .. }, Entry::File { .. }))
+}
+
+/// Reverts many files at once: the system waits for the disk with each that takes the place of another.
+fn side_by_side<'a>(
+    changes: &[&'a EntryChange],
+    one: &(impl Fn(&EntryChange) -> Result<(), Reason> + Sync),
+) -> Vec<(&'a EntryChange, Result<(), Reason>)> {
+    let each = |chunk: &[&'a EntryChange]| chunk.iter().map(|change| (*change, one(change))).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        let size = changes.len().div_ceil(THREADS).max(1);
+        let threads: Vec<_> = changes.chunks(size).map(|chunk| scope.spawn(move || each(chunk))).collect();
+        let mut done = Vec::with_capacity(changes.len());
+        for thread in threads {
+            done.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    })
 }
 
 impl EntryChange {

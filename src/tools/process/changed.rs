@@ -172,7 +172,7 @@ impl Shared {
         let later = left.ended().map(|ended| retain_until(&mut changes, ended)).unwrap_or_default();
         let mut changed = self.report(workspace, &snapshots, changes);
         if !later.is_empty() {
-            changed.notes.push(format!("changed since, and left as is: {}", names(workspace, later.iter())));
+            changed.told.push(format!("changed since, and left as is: {}", names(workspace, later.iter())));
         }
         Some(changed).filter(|changed| !changed.changes.is_empty())
     }

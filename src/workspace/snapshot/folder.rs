@@ -171,7 +171,7 @@ fn changed(found: &Metadata) -> Option<(i64, i64)> {
     Some((found.ctime(), found.ctime_nsec()))
 }
 
-/// Whether a file has changed since `end`, in whatever way.
+/// Whether a file has changed at `end` or since, in whatever way.
 pub(super) fn changed_after(found: &std::fs::Metadata, end: SystemTime) -> bool {
     #[cfg(unix)]
     let changed = {
@@ -183,7 +183,7 @@ pub(super) fn changed_after(found: &std::fs::Metadata, end: SystemTime) -> bool 
     };
     #[cfg(not(unix))]
     let changed = found.modified().ok();
-    changed.is_some_and(|changed| changed > end)
+    changed.is_some_and(|changed| changed >= end)
 }
 
 #[cfg(not(unix))]
