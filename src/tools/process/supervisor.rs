@@ -8,6 +8,8 @@ use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::sandbox::{self, Restriction};
@@ -48,20 +50,28 @@ pub fn run(args: Args) -> io::Result<u8> {
     let ended = args.ended.clone();
     let child = start(args)?;
     let pid = rustix::process::Pid::from_child(&child);
-    std::thread::spawn(move || {
+    let closed = Arc::new(AtomicBool::new(false));
+    let is_closed = Arc::clone(&closed);
+    let end = std::thread::spawn(move || {
         let _until_closed = io::stdin().read_to_end(&mut Vec::new());
+        closed.store(true, Ordering::SeqCst);
         tree::end(pid);
         mark(ended.as_deref());
         std::process::exit(KILLED.into());
     });
     let status = loop {
         match wait(WaitOptions::empty()) {
-            Ok(Some((ended, status))) if ended == pid => break status,
+            Ok(Some((ended, status))) if ended == pid => break Some(status),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             // The other thread has seen to all of them.
-            Err(_) => return Ok(KILLED),
+            Err(_) => break None,
         }
     };
+    if is_closed.load(Ordering::SeqCst) {
+        // The other thread ends this process.
+        let _never = end.join();
+    }
+    let Some(status) = status else { return Ok(KILLED) };
     tree::end(pid);
     let code = status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal));
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
