@@ -1,6 +1,6 @@
 /** What the extension and its chat view say to each other. The extension owns all state; the view can be thrown away and drawn again. */
 import type { DiffView } from "./diff";
-import type { Completion, Exit, PermissionOption, PlanEntry, ToolKind, ToolStatus } from "./protocol";
+import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus } from "./protocol";
 
 import type { Finding, ModelInfo, ProviderInfo, Usage } from "./wire-types";
 
@@ -31,8 +31,6 @@ export interface ToolItem {
   readonly location?: Location;
   readonly diffs: readonly DiffView[];
   readonly output: string;
-  /** How its command ended. */
-  readonly exit?: Exit;
   readonly question?: Question;
 }
 

@@ -83,12 +83,6 @@ export type ToolContent =
   | { readonly type: "content"; readonly content: { readonly type: string; readonly text?: string } }
   | { readonly type: "terminal" };
 
-/** How a command ended: 128 and the signal where one ended it, `null` where that is unknown. */
-export interface Exit {
-  readonly code?: number | null;
-  readonly durationMs: number;
-}
-
 export interface ToolCall {
   readonly toolCallId: string;
   readonly title: string;
@@ -96,7 +90,6 @@ export interface ToolCall {
   readonly status?: ToolStatus;
   readonly content?: readonly ToolContent[];
   readonly locations?: readonly { readonly path: string; readonly line?: number | null }[];
-  readonly _meta?: { readonly "tandem/exit"?: Exit } | null;
 }
 
 /** Only the fields that changed; `null` counts as unchanged. */

@@ -4,7 +4,6 @@
  */
 import { createTwoFilesPatch } from "diff";
 import { diffView } from "./diff";
-import { duration } from "./exit";
 import type { Change, Item, Question, Remedy } from "./messages";
 import type { DiffContent, PermissionOption, PlanEntry, SessionUpdate, ToolCall, ToolCallUpdate } from "./protocol";
 import { mixedScripts } from "./safe";
@@ -275,7 +274,6 @@ function present(update: ToolCallUpdate): Partial<ToolCall> {
 
 function toolItem({ id, call, options }: ToolEntry): Item {
   const location = call.locations?.[0];
-  const exit = call._meta?.["tandem/exit"];
   return {
     kind: "tool",
     id,
@@ -285,7 +283,6 @@ function toolItem({ id, call, options }: ToolEntry): Item {
     ...(location && { location: { path: location.path, ...(location.line != null && { line: location.line }) } }),
     diffs: diffs(call).map(diffView),
     output: output(call),
-    ...(exit && { exit }),
     ...(options && { question: question(call, options) }),
   };
 }
@@ -325,9 +322,7 @@ function asMarkdown(entry: Entry): string {
 function toolMarkdown(call: ToolCall): string {
   const changed = diffs(call).map(({ path, oldText, newText }) => fenced(createTwoFilesPatch(path, path, oldText ?? "", newText), "diff"));
   const said = output(call);
-  const exit = call._meta?.["tandem/exit"];
-  const how = exit == null ? (call.status ?? "pending") : `exit code ${exit.code ?? "unknown"}, ${duration(exit)}`;
-  return [`**${call.title}** (${how})`, ...changed, ...(said === "" ? [] : [fenced(said, "")])].join("\n\n");
+  return [`**${call.title}** (${call.status ?? "pending"})`, ...changed, ...(said === "" ? [] : [fenced(said, "")])].join("\n\n");
 }
 
 /** In a fence that is longer than any in the text. */
