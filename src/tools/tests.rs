@@ -360,7 +360,7 @@ async fn every_folder_of_the_workspace_is_searched() {
     )
     .await;
     let answer = both.answer("list_files", json!({})).await;
-    assert_eq!(answer, format!("./\n  a.rs\n{}/\n  b.rs\n", two.folder.path().display()));
+    assert_eq!(answer, format!("./\n  a.rs\n{}/\n  b.rs\n", crate::workspace::native::shown(two.folder.path())));
 }
 
 #[tokio::test]
