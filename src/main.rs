@@ -11,14 +11,14 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let environment = Environment::of_process();
     tandem::cli::log(&cli, &environment);
-    // One thread runs everything: the work is waiting, and what is not waits on threads of its own. It starts in
-    // microseconds and costs no memory for stacks.
+    // One thread runs everything: the work is mostly waiting, and blocking work runs on threads of its own. The runtime
+    // starts in microseconds and needs no memory for stacks.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&Failure::from(anyhow::Error::from(error))),
     };
     let ended = runtime.block_on(cli.run(environment));
-    // A read of a terminal cannot be cancelled: whoever waits for it is left behind.
+    // A read of a terminal cannot be cancelled; a thread blocked in one is abandoned.
     runtime.shutdown_background();
     match ended {
         Ok(code) => code,

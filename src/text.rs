@@ -1,4 +1,4 @@
-//! Text as editors see it: lines, positions, differences and what may be shown. Pure: no files, no protocol.
+//! Text as editors see it: lines, positions, differences, and what may be displayed. Pure: no files, no protocol.
 
 pub mod diff;
 pub mod display;

@@ -9,17 +9,18 @@ use similar::{ChangeTag, DiffOp, TextDiff};
 /// Past this the comparison gets coarser, never wrong.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// A replacement of some bytes of a text. Its ends never split a character, and those that [`hunks`] makes no CRLF.
+/// A replacement of some bytes of a text. It never begins or ends inside a character; those [`hunks`] makes never split
+/// a CRLF either.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
     /// The bytes of the old text it replaces.
     pub range: Range<usize>,
-    /// What stands there afterwards.
+    /// The text that replaces them.
     pub new_text: String,
 }
 
-/// Small hunks, in order and apart from each other, that turn `old` into `new`: what stays the same is not touched, so
-/// that cursors, folds and marks survive.
+/// Small hunks, in order and not adjacent, that turn `old` into `new`. Unchanged text is not touched, so that cursors,
+/// folds and marks survive.
 #[must_use]
 pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
     let middle = Middle::of(old, new);
@@ -52,7 +53,7 @@ pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
     hunks
 }
 
-/// The bytes of `old` that stand in `new` as well, in order and by character.
+/// The bytes of `old` that are also in `new`, in order, character by character.
 #[must_use]
 pub fn common(old: &str, new: &str) -> Vec<Range<usize>> {
     let (mut common, mut at) = (Vec::new(), 0);
@@ -74,12 +75,12 @@ pub fn common(old: &str, new: &str) -> Vec<Range<usize>> {
     common
 }
 
-/// Neighboring whole lines of a text that became others.
+/// Neighboring whole lines of a text that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineHunk {
     /// Their bytes in the old text.
     pub old: Range<usize>,
-    /// The bytes they became in the new one.
+    /// The bytes that replace them in the new text.
     pub new: Range<usize>,
     /// The lines of `old`, counted from 0.
     pub old_lines: Range<usize>,
@@ -87,7 +88,7 @@ pub struct LineHunk {
     pub new_lines: Range<usize>,
 }
 
-/// What turns `old` into `new` as whole lines, in order and with at least one line between two hunks.
+/// The hunks of whole lines that turn `old` into `new`, in order, with at least one line between two of them.
 #[must_use]
 pub fn line_hunks(old: &str, new: &str) -> Vec<LineHunk> {
     let middle = Middle::of(old, new);
@@ -113,7 +114,7 @@ pub fn line_hunks(old: &str, new: &str) -> Vec<LineHunk> {
     hunks
 }
 
-/// `text` with `hunks`, which are in order and apart from each other.
+/// `text` with `hunks` applied; they must be in order and must not overlap.
 #[must_use]
 pub fn patched(text: &str, hunks: &[Hunk]) -> String {
     let grown: usize = hunks.iter().map(|hunk| hunk.new_text.len()).sum();
@@ -158,14 +159,14 @@ pub fn unified(old: &str, new: &str, context: usize) -> String {
     out
 }
 
-/// What differs, from the first line to the last, with `context` lines on both sides.
+/// Everything from the first differing line to the last, with `context` lines on both sides.
 #[must_use]
 pub fn around<'a>(old: &'a str, new: &'a str, context: usize) -> (&'a str, &'a str) {
     let Middle { start, old_end, new_end, .. } = Middle::of(old, new).widened(context);
     (old.get(start..old_end).unwrap_or_default(), new.get(start..new_end).unwrap_or_default())
 }
 
-/// The lines that differ, whole, as far as the beginnings and the ends of both texts agree.
+/// The differing whole lines between the common prefix and the common suffix of both texts.
 struct Middle<'a> {
     old: &'a str,
     new: &'a str,
@@ -180,7 +181,7 @@ impl<'a> Middle<'a> {
         let start = memchr::memrchr(b'\n', old.as_bytes().get(..prefix).unwrap_or_default()).map_or(0, |at| at + 1);
         let rest = |text: &'a str| text.as_bytes().get(start..).unwrap_or_default();
         let suffix = common_suffix(rest(old), rest(new));
-        // The suffix begins after the first line break in it: what is before may be half a line.
+        // The suffix begins after its first line break: the text before it may be half a line.
         let kept = old.as_bytes().get(old.len() - suffix..).unwrap_or_default();
         let suffix = memchr::memchr(b'\n', kept).map_or(0, |at| suffix - at - 1);
         Self { old, new, start, old_end: old.len() - suffix, new_end: new.len() - suffix }
@@ -206,7 +207,7 @@ impl<'a> Middle<'a> {
     }
 }
 
-/// The hunk that turns `before`, which begins at byte `start`, into `after`, without what both begin and end with.
+/// The hunk that turns `before`, which begins at byte `start`, into `after`, without their common prefix and suffix.
 fn trimmed(start: usize, before: &str, after: &str) -> Option<Hunk> {
     if before == after {
         return None;
@@ -231,7 +232,7 @@ fn splits_crlf(text: &str, at: usize) -> bool {
         && text.get(at..).is_some_and(|after| after.starts_with('\n'))
 }
 
-/// So many bytes are compared at once, as fast as memory is read.
+/// How many bytes are compared at once: enough to run at memory speed.
 const BLOCK: usize = 4096;
 
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {

@@ -1,8 +1,9 @@
-//! What may reach a person's eyes: characters that hide, reorder or fake text are shown as `\u{…}`.
+//! What may be displayed to a person: characters that hide, reorder or fake text are shown as `\u{…}`.
 //!
-//! The result holds no control character but newline and tab, no bidirectional control, nothing of zero width and no
-//! tag character, so that what is shown is what there is. The exception are joiners where they join: Persian, Indic
-//! scripts and emoji families cannot be written without them. `tests/hidden.json` has the rule as data, for the plugins.
+//! The result contains no control character except newline and tab, no bidirectional control, no zero-width character
+//! and no tag character: what is shown is what is there. The exception are joiners that do join: Persian, Indic scripts
+//! and emoji families cannot be written without them. `tests/hidden.json` has the rule as data, shared with the
+//! plugins.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     escaped(text, false)
 }
 
-/// [`escape`] for a piece of a text that streams: what is before and behind it may be what a joiner at its edge joins.
+/// [`escape`] for a piece of a streamed text: a joiner at its edge may join characters in the neighboring piece.
 #[must_use]
 pub fn escape_piece(text: &str) -> Cow<'_, str> {
     escaped(text, true)
@@ -35,7 +36,7 @@ fn escaped(text: &str, is_piece: bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The deceptive characters of a text and where they are; joiners that join are none.
+/// The deceptive characters of a text with their offsets; joiners that join are not deceptive.
 fn deceptive(text: &str, is_piece: bool) -> impl Iterator<Item = (usize, char)> {
     text.char_indices().filter(move |&(at, character)| {
         is_deceptive(character) && !(is_joiner(character) && joins(text, at, character, is_piece))
@@ -78,8 +79,8 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The deceptive characters of `text`, each once, as `U+200B, U+E0041`; `None` where there is none. For a person who is
-/// about to trust a text, and for the model that is given one, such as an `AGENTS.md`.
+/// The deceptive characters of `text`, each once, as `U+200B, U+E0041`; `None` if there are none. For a person about to
+/// trust a text, and for the model that is given one, such as an `AGENTS.md`.
 #[must_use]
 pub fn hidden(text: &str) -> Option<String> {
     let found: BTreeSet<char> = deceptive(text, false).map(|(_, character)| character).collect();
@@ -87,7 +88,7 @@ pub fn hidden(text: &str) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// A text that steers an agent (an `AGENTS.md`) as it may be passed on: what cannot be seen in it is written out, and a
+/// Makes a text that steers an agent (an `AGENTS.md`) safe to pass on: invisible characters are written out, and a
 /// first line says so.
 #[must_use]
 pub fn marked(text: &str) -> Cow<'_, str> {
@@ -101,7 +102,7 @@ pub fn marked(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether `character` is one a reader cannot see or that changes how its neighbors are seen, in whatever text.
+/// Whether a reader cannot see `character`, or it changes how its neighbors are displayed, in any text.
 #[must_use]
 pub fn is_deceptive(character: char) -> bool {
     // In the order of the lines: soft hyphen, combining joiner, Arabic letter mark, Hangul and Khmer fillers, Mongolian
@@ -134,7 +135,7 @@ mod tests {
         check("\r\u{7f}\u{9b}\u{feff}", "\\u{d}\\u{7f}\\u{9b}\\u{feff}");
     }
 
-    /// The rule as data, and what becomes of texts by it.
+    /// The rule as data, with sample texts and their escaped form.
     #[derive(serde::Deserialize)]
     struct Rule {
         hidden: Vec<[u32; 2]>,

@@ -1,5 +1,6 @@
-//! Code fences of Markdown ([CommonMark](https://spec.commonmark.org/0.31.2/#fenced-code-blocks), but indented as deep as
-//! one likes, as in lists): around a text that may hold some of its own, and which lines of a text are in one.
+//! Code fences of Markdown ([CommonMark](https://spec.commonmark.org/0.31.2/#fenced-code-blocks), but with any
+//! indentation, as in lists): finds a fence for a text that may contain fences itself, and tells which lines of a text
+//! are inside one.
 
 /// The shortest run of backticks or tildes that is a fence.
 const SHORTEST: usize = 3;
@@ -11,15 +12,15 @@ pub fn fence(text: &str) -> String {
     "`".repeat(SHORTEST.max(longest + 1))
 }
 
-/// Follows the lines of a text.
+/// Tracks, line by line, whether a text is inside a fence.
 #[derive(Debug, Default)]
 pub struct Fences {
-    /// What the open fence is made of, and how long it is.
+    /// Character and length of the open fence.
     open: Option<(char, usize)>,
 }
 
 impl Fences {
-    /// Takes the next line; whether it is code, or the fence around it.
+    /// Takes the next line; returns whether it is code or the fence around it.
     pub fn take(&mut self, line: &str) -> bool {
         let line = line.trim();
         let mark = line.chars().next().unwrap_or_default();
@@ -35,7 +36,7 @@ impl Fences {
         true
     }
 
-    /// What closes the fence that is open, if one is.
+    /// The line that closes the open fence, if one is open.
     #[must_use]
     pub fn closing(&self) -> Option<String> {
         self.open.map(|(mark, length)| mark.to_string().repeat(length))

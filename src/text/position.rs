@@ -1,14 +1,16 @@
 //! Lines and positions as the Language Server Protocol counts them: 0-based, in UTF-8, UTF-16 or UTF-32 units.
 //!
-//! Nothing here fails: a position past the end of its line is the end of that line, one past the last line is the end
-//! of the text, one inside a character is that character's start. Lines end with LF, CRLF or CR.
+//! Nothing here fails: a position past the end of its line means the end of that line, one past the last line the end
+//! of the text, and one inside a character the start of that character.
+//!
+//! Lines end with LF, CRLF or CR.
 
 /// The unit in which [`Position::character`] counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encoding {
     /// Bytes.
     Utf8,
-    /// 16-bit code units: what LSP means when nothing was negotiated.
+    /// 16-bit code units, LSP's default.
     #[default]
     Utf16,
     /// Characters.
@@ -47,13 +49,13 @@ pub struct Position {
 /// From `start` up to, not including, `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Range {
-    /// The first place.
+    /// The first position.
     pub start: Position,
-    /// The place after the last.
+    /// The position after the last.
     pub end: Position,
 }
 
-/// Where the lines of a text start. It goes with the text it was made of.
+/// The offsets at which the lines of a text start. Valid only for that text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineIndex {
     /// Byte offsets; the first is 0.
@@ -114,7 +116,7 @@ impl LineIndex {
         Position { line: clamp(line), character: clamp(encoding.len(before)) }
     }
 
-    /// The bytes of `range`; empty at its start when it is the wrong way round.
+    /// The bytes of `range`; empty at its start if the range is reversed.
     #[must_use]
     pub fn span(&self, text: &str, range: Range, encoding: Encoding) -> std::ops::Range<usize> {
         let start = self.offset(text, range.start, encoding);
@@ -127,9 +129,10 @@ impl LineIndex {
         Range { start: self.position(text, bytes.start, encoding), end: self.position(text, bytes.end, encoding) }
     }
 
-    /// Follows a replacement of `bytes` without reading more than the lines it touches. `text` is the text afterwards.
+    /// Updates the offsets after a replacement of `bytes`, reading only the lines it touches. `text` is the text
+    /// afterwards.
     pub fn replaced(&mut self, text: &str, bytes: &std::ops::Range<usize>, new_len: usize) {
-        // A line break may join its neighbor (CR + LF), so the line before the edit is read again too.
+        // A line break may join its neighbor (CR + LF), so the line before the edit is scanned again, too.
         let first = self.line(bytes.start.saturating_sub(1));
         let after = self.starts.partition_point(|&start| start <= bytes.end);
         let moved = |offset: usize| offset - bytes.end + bytes.start + new_len;
@@ -158,7 +161,7 @@ fn line_ends(text: &str) -> impl Iterator<Item = usize> + '_ {
         .map(|at| at + 1)
 }
 
-/// `text` with `range` replaced by `new`; the whole text when there is no range.
+/// `text` with `range` replaced by `new`; without a range, `new`.
 #[must_use]
 pub fn apply_change(text: &str, range: Option<Range>, new: &str, encoding: Encoding) -> String {
     let Some(range) = range else {

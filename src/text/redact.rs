@@ -1,19 +1,19 @@
-//! Known secrets in a text: each is replaced before the text is logged, stored, shown or sent.
+//! Replaces known secrets in a text before it is logged, stored, shown or sent.
 //!
-//! The result holds no secret the redactor knows, as it is or as JSON writes it. What is too short to be told from
-//! ordinary words is no secret here.
+//! The result contains no secret the redactor knows, neither verbatim nor JSON-escaped. Values too short to be told
+//! from ordinary words are not treated as secrets.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// Shorter values are words like any other.
+/// Shorter values are treated as ordinary words.
 const SHORTEST: usize = 8;
-/// What stands for a secret.
+/// Replaces a secret.
 const MASK: &str = "[secret]";
 
-/// Finds known secrets. Cheap to clone; the default one knows none.
+/// Finds known secrets. Cheap to clone; the default redactor knows none.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor(Option<Arc<Known>>);
 
@@ -24,7 +24,7 @@ struct Known {
 }
 
 impl Redactor {
-    /// Knows these values, as far as they are long enough.
+    /// A redactor for these values, except those that are too short.
     #[must_use]
     pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
         let mut known = Vec::new();

@@ -1,6 +1,6 @@
-//! Words that mix writing systems, such as a Cyrillic `а` among Latin letters: they look like what they are not.
+//! Words that mix writing systems, such as a Cyrillic `а` among Latin letters, and so imitate another word.
 
-/// The writing systems whose letters are taken for each other.
+/// Writing systems with letters that can be mistaken for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
     Latin,
@@ -24,7 +24,7 @@ impl Script {
         }
     }
 
-    /// That of a letter; `None` for what no letter here is taken for.
+    /// The script of a letter; `None` for letters that cannot be mistaken for another script's.
     fn of(letter: char) -> Option<Self> {
         // The blocks of Unicode.
         Some(match letter {

@@ -1,36 +1,36 @@
-//! What still stands of a change after more typing, piece by piece, so that the rest of it can be undone around the lines
+//! Which parts of a change are still in the text after more typing, so that they can be undone around the lines
 //! somebody else wrote.
 //!
-//! A line is somebody else's when it differs between the text right after the change and the text as it is now. Undoing
+//! A line counts as somebody else's when it differs between the text right after the change and the current text. Undo
 //! never touches such a line.
 
 use std::ops::Range;
 
 use super::diff::{Hunk, LineHunk, line_hunks, patched};
 
-/// Neighboring lines of a change that nobody touched since.
+/// Neighboring lines of a change that are unchanged since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     /// The bytes they replaced in the text before the change.
     pub old: Range<usize>,
     /// Their bytes in the text right after the change.
     pub new: Range<usize>,
-    /// Their bytes in the text as it is now.
+    /// Their bytes in the current text.
     pub now: Range<usize>,
     /// Their first line in the text right after the change, counted from 0.
     pub line: usize,
 }
 
-/// What became of a change.
+/// What is left of a change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// What still stands, in order.
+    /// The parts that are still there, in order.
     pub pieces: Vec<Piece>,
-    /// The bytes, in the text as it is now, that somebody else wrote over or into the change, in order.
+    /// The bytes of the current text that somebody else wrote over or into the change, in order.
     pub touched: Vec<Range<usize>>,
 }
 
-/// What still stands in `now` of the change from `before` to `after`.
+/// The parts of the change from `before` to `after` that are still in `now`.
 #[must_use]
 pub fn standing(before: &str, after: &str, now: &str) -> Standing {
     let since = line_hunks(after, now);
@@ -54,7 +54,8 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
 }
 
 impl Standing {
-    /// `now` with every piece undone, and the lines of the result that somebody else wrote into the change, counted from 0.
+    /// `now` with every piece undone, and the lines of the result that somebody else wrote into the change, counted
+    /// from 0.
     #[must_use]
     pub fn undone(&self, before: &str, now: &str) -> (String, Vec<Range<usize>>) {
         let text = undone(before, now, &self.pieces);
@@ -75,7 +76,7 @@ impl Standing {
     }
 }
 
-/// `now` with these pieces of a change of `before` undone. Lines that meet stay lines.
+/// `now` with these pieces of a change of `before` undone. Line breaks between neighboring lines are preserved.
 #[must_use]
 pub fn undone(before: &str, now: &str, pieces: &[Piece]) -> String {
     let line_break = if now.contains("\r\n") { "\r\n" } else { "\n" };
@@ -96,13 +97,13 @@ pub fn undone(before: &str, now: &str, pieces: &[Piece]) -> String {
     patched(now, &pieces.iter().map(hunk).collect::<Vec<_>>())
 }
 
-/// Whether a change of the bytes `changed` touches the bytes `of`: they overlap, or one is a place inside the other, or
-/// both are the same place.
+/// Whether a change of the bytes `changed` touches the bytes `of`: they overlap, one is an empty range inside the
+/// other, or both are the same empty range.
 fn touches(changed: &Range<usize>, of: &Range<usize>) -> bool {
     (changed.start < of.end && of.start < changed.end) || (changed == of && changed.is_empty())
 }
 
-/// The parts of `hunk` between the changes that touch it, each with the old lines it stands for.
+/// The parts of `hunk` between the changes that touch it, each with the old lines it replaced.
 fn pieces(before: &str, after: &str, hunk: &LineHunk, touching: &[&LineHunk]) -> Vec<Piece> {
     if touching.is_empty() {
         return vec![Piece { old: hunk.old.clone(), new: hunk.new.clone(), now: 0..0, line: 0 }];
@@ -117,7 +118,7 @@ fn pieces(before: &str, after: &str, hunk: &LineHunk, touching: &[&LineHunk]) ->
         if start >= end {
             continue;
         }
-        // Text typed between two lines replaced none of them: no old line is lost there.
+        // Text typed between two lines replaced neither of them, so no old line is lost.
         let follows = start == hunk.new.start || pieces.last().is_some_and(|last| last.new.end == start);
         let old_start = if follows { old_from } else { pairs.old_start_from(start).max(old_from) };
         let old_end = if end == hunk.new.end { hunk.old.end } else { pairs.old_end_before(end).max(old_start) };
@@ -127,9 +128,9 @@ fn pieces(before: &str, after: &str, hunk: &LineHunk, touching: &[&LineHunk]) ->
     pieces
 }
 
-/// Which old line of a hunk belongs to which new one: the first to the first, and the last to the last.
+/// Pairs the old lines of a hunk with its new ones: the first with the first, the last with the last.
 struct Pairs<'a> {
-    /// Where each old line begins, and where the last one ends.
+    /// Where each old line begins, followed by the end of the last one.
     old: Vec<usize>,
     after: &'a str,
     new: Range<usize>,
@@ -158,7 +159,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// Where `bytes` are once the changes that do not touch them were made.
+/// Where `bytes` are after changes that do not touch them.
 fn moved(bytes: &Range<usize>, changes: &[LineHunk]) -> Range<usize> {
     let earlier = changes.iter().filter(|change| change.old.end <= bytes.start);
     let (grown, shrunk) =
@@ -181,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// Undoes all that stands; gives the text and the touched lines in it.
+    /// Undoes everything that is left; returns the text and the touched lines in it.
     fn undo(before: &str, after: &str, now: &str) -> (String, Vec<Range<usize>>) {
         standing(before, after, now).undone(before, now)
     }
