@@ -1,10 +1,10 @@
-//! JSON-RPC over two byte streams: `framing` cuts bytes into bodies, `message` makes messages of them,
-//! `transport` runs the reader and the writer thread, `outbox` is the queue between everybody and the writer,
-//! [`Peer`] is how the rest of the server talks, `pending` has the requests that wait for the other side.
+//! JSON-RPC over two byte streams.
 //!
-//! Invariants: every request that came in is answered exactly once (a [`Responder`] answers when it is dropped);
-//! one bad message is answered and the next one works; every queue has a bound, and nothing that was accepted is
-//! dropped or overtakes what was sent before it.
+//! `framing` splits bytes into bodies, `message` parses bodies into messages, `transport` runs the reader and the
+//! writer thread, `outbox` is the queue between all senders and the writer, [`Peer`] is the sending interface of the
+//! server, and `pending` has the requests that wait for the other side. Invariants: every request is answered exactly
+//! once (a [`Responder`] answers when it is dropped); a bad message is answered and the next one works; every queue is
+//! bounded; and nothing that was accepted is dropped or reordered.
 
 mod framing;
 mod message;

@@ -1,30 +1,30 @@
-//! Cuts a stream of bytes into message bodies, and puts bodies back into frames.
+//! Splits a stream of bytes into message bodies, and writes bodies as frames.
 //!
-//! The reader is a state machine over whatever bytes are there: the same input gives the same frames however it is
-//! split. It never holds more than [`MAX_BODY`] bytes: what is longer is announced as [`Frame::TooLong`] and streamed
-//! away, up to [`MAX_SKIP`].
+//! The reader is a state machine over the bytes available: the same input gives the same frames however it is split. It
+//! never buffers more than [`MAX_BODY`] bytes. A longer body is reported as [`Frame::TooLong`] and skipped, up to
+//! [`MAX_SKIP`].
 
 use std::io::{self, Write as _};
 use std::mem;
 
-/// The longest body that is kept.
+/// The longest body that is accepted.
 pub(crate) const MAX_BODY: u64 = 64 << 20;
 /// The longest body that is skipped; a client that announces more is broken or hostile.
 pub(crate) const MAX_SKIP: u64 = 1 << 30;
 /// The longest header section of one message.
 const MAX_HEADER: usize = 8 << 10;
 
-/// How messages are set apart on the wire.
+/// How messages are delimited on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// `Content-Length` headers (LSP base protocol).
     Header,
-    /// One message a line (ACP).
+    /// One message per line (ACP).
     Line,
 }
 
 impl Framing {
-    /// Appends `body`, which holds no raw line feed, as one frame.
+    /// Appends `body`, which must not contain a raw line feed, as one frame.
     pub(crate) fn write(self, out: &mut Vec<u8>, body: &[u8]) {
         match self {
             Self::Header => {
@@ -39,31 +39,31 @@ impl Framing {
     }
 }
 
-/// One message of the stream.
+/// One frame of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// A body, not yet known to be JSON.
+    /// A body, not yet parsed as JSON.
     Body(Vec<u8>),
-    /// A body above the limit begins here; it is skipped.
+    /// A body above the limit starts here; it is skipped.
     TooLong,
 }
 
-/// The stream cannot be followed any longer: nobody can tell where the next message begins.
+/// An error after which the start of the next message is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fatal {
-    /// A header section ended without a length.
+    /// A header section without a length.
     #[error("message header without Content-Length")]
     MissingLength,
-    /// The length is no decimal number.
+    /// The length is not a decimal number.
     #[error("Content-Length is not a number: {0:?}")]
     BadLength(String),
     /// Two headers of one message contradict each other.
     #[error("message header with two different lengths")]
     TwoLengths,
-    /// The body is longer than anything that is even skipped.
+    /// The body is longer than [`MAX_SKIP`].
     #[error("message longer than 1 GiB")]
     HugeBody,
-    /// The header section does not end.
+    /// The header section is longer than its limit.
     #[error("message header longer than 8 KiB")]
     LongHeader,
     /// Reading failed.
@@ -80,25 +80,25 @@ pub struct FrameReader {
 
 #[derive(Debug)]
 enum State {
-    /// Inside a header section.
+    /// In a header section.
     Header(HeaderSection),
-    /// Inside a body of known length.
+    /// In a body of known length.
     Body { left: u64, body: Vec<u8> },
-    /// Inside a body that is too long.
+    /// In a body that is too long.
     Skip { left: u64 },
-    /// Inside a line.
+    /// In a line.
     Line(Vec<u8>),
-    /// Inside a line that is too long.
+    /// In a line that is too long.
     SkipLine { skipped: u64 },
 }
 
 #[derive(Debug, Default)]
 struct HeaderSection {
-    /// The line that is being read.
+    /// The current line.
     line: Vec<u8>,
     /// Bytes of the section so far.
     size: usize,
-    /// Whether a line with text was seen: empty lines before it are noise.
+    /// Whether a non-empty line was seen; empty lines before it are ignored.
     begun: bool,
     length: Option<u64>,
 }
@@ -110,10 +110,10 @@ impl FrameReader {
         Self { framing, state: State::start(framing) }
     }
 
-    /// Takes bytes off the front of `input` until a frame is complete (then it is returned) or nothing is left.
+    /// Consumes bytes from the front of `input` until a frame is complete (and returns it) or `input` is empty.
     ///
     /// # Errors
-    /// [`Fatal`] when the stream cannot be followed; the reader must not be used afterwards.
+    /// [`Fatal`] if the next message cannot be found; the reader must not be used afterwards.
     pub fn read(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, Fatal> {
         while !input.is_empty() {
             if let Some(frame) = self.step(input)? {
@@ -132,7 +132,7 @@ impl FrameReader {
         }
     }
 
-    /// Takes at least one byte.
+    /// Consumes at least one byte.
     fn step(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, Fatal> {
         match &mut self.state {
             State::Header(section) => {
@@ -185,7 +185,7 @@ impl FrameReader {
                 self.restart_if(true);
                 Ok(Some(Frame::Body(Vec::new())))
             }
-            // The announced length is not allocated: the body grows with what really arrives.
+            // The announced length is not allocated: the body grows as bytes arrive.
             1..=MAX_BODY => {
                 self.state = State::Body { left: length, body: Vec::new() };
                 Ok(None)
@@ -215,7 +215,7 @@ impl State {
 }
 
 impl HeaderSection {
-    /// Reads on; the body's length once the section is complete.
+    /// Continues to read; returns the body's length once the section is complete.
     fn read(&mut self, input: &mut &[u8]) -> Result<Option<u64>, Fatal> {
         let (taken, ended) = take_line(input);
         self.size += taken.len() + usize::from(ended);
@@ -239,7 +239,7 @@ impl HeaderSection {
         Ok(None)
     }
 
-    /// Takes one header field; everything but the length is of no interest.
+    /// Parses one header field; all but the length are ignored.
     fn field(&mut self, line: &[u8]) -> Result<(), Fatal> {
         let mut halves = line.splitn(2, |&byte| byte == b':');
         let name = halves.next().unwrap_or_default().trim_ascii();
@@ -261,11 +261,11 @@ fn parse_length(value: &[u8]) -> Result<u64, Fatal> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return Err(Fatal::BadLength(String::from_utf8_lossy(value).into_owned()));
     }
-    // Digits only: the one thing left that can go wrong is that there are too many.
+    // Only digits are left, so the number can only be too large.
     str::from_utf8(value).ok().and_then(|digits| digits.parse().ok()).ok_or(Fatal::HugeBody)
 }
 
-/// A blank line is no message.
+/// A blank line is not a message.
 fn line_frame(line: Vec<u8>) -> Option<Frame> {
     (!line.trim_ascii().is_empty()).then_some(Frame::Body(line))
 }
@@ -278,7 +278,7 @@ fn take<'a>(input: &mut &'a [u8], limit: u64) -> &'a [u8] {
     taken
 }
 
-/// Takes up to and including the next line feed; whether there was one. The line feed is not part of what is returned.
+/// Takes up to the next line feed, which is consumed but not returned; the flag says whether there was one.
 fn take_line<'a>(input: &mut &'a [u8]) -> (&'a [u8], bool) {
     match memchr::memchr(b'\n', input) {
         Some(at) => {

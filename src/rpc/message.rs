@@ -1,5 +1,5 @@
-//! Between bodies and messages: what is not a JSON-RPC 2.0 message is told apart by what is wrong with it, and keeps
-//! its id byte for byte so that it can be answered.
+//! Converts between message bodies and messages. A body that is not a JSON-RPC 2.0 message gets an error that says what
+//! is wrong, and its id is preserved byte for byte so that it can be answered.
 
 use lsp_server::{ErrorCode, RequestId, ResponseError};
 use serde::de::IgnoredAny;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A message of one of the three kinds.
+/// A message of one of JSON-RPC's three kinds.
 #[derive(Debug)]
 pub(crate) enum Message {
     Request(Request),
@@ -15,27 +15,27 @@ pub(crate) enum Message {
     Response(Response),
 }
 
-/// A request of the other side.
+/// A request from the other side.
 #[derive(Debug)]
 pub struct Request {
     /// Its id.
     pub id: RequestId,
-    /// What is asked for.
+    /// The method to call.
     pub method: String,
-    /// With what.
+    /// Its params.
     pub params: Params,
 }
 
-/// A notification of the other side.
+/// A notification from the other side.
 #[derive(Debug)]
 pub struct Notification {
-    /// What happened.
+    /// The method.
     pub method: String,
-    /// With what.
+    /// Its params.
     pub params: Params,
 }
 
-/// An answer of the other side, to be handed to [`crate::rpc::Peer::resolve`].
+/// A response from the other side, to be passed to [`crate::rpc::Peer::resolve`].
 #[derive(Debug)]
 pub struct Response {
     pub(super) id: RequestId,
@@ -43,25 +43,24 @@ pub struct Response {
     error: Option<Box<RawValue>>,
 }
 
-/// Params as they were written, an object, an array or nothing.
-///
-/// They are read once, straight into the type a handler wants: a tree of values would take thirty times the memory of
-/// the text, and a hostile client sends such texts to methods that do not exist.
+/// Params as raw JSON: an object, an array or nothing. They are deserialized once, directly into the type a handler
+/// needs. A tree of values would take thirty times the memory of the text, and a hostile client sends such texts to
+/// methods that do not exist.
 #[derive(Debug, Clone, Default)]
 pub struct Params(Option<Box<RawValue>>);
 
 impl Params {
-    /// Reads them; nothing is read as `null`.
+    /// Deserializes the params; absent params are read as `null`.
     ///
     /// # Errors
-    /// When they do not fit.
+    /// The params do not match `T`.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> serde_json::Result<T> {
         serde_json::from_str(self.0.as_deref().unwrap_or(RawValue::NULL).get())
     }
 }
 
 impl Response {
-    /// The outcome. An error in a shape of the client's own still ends the wait for it.
+    /// The outcome. An error object that does not match the standard still ends the wait.
     pub(super) fn outcome(&self) -> Result<Value, ResponseError> {
         let read = |text: &str| serde_json::from_str(text).map_err(|error| unknown_error(error.to_string()));
         match (&self.error, &self.result) {
@@ -76,11 +75,11 @@ fn unknown_error(message: impl Into<String>) -> ResponseError {
     ResponseError { code: ErrorCode::UnknownErrorCode as i32, message: message.into(), data: None }
 }
 
-/// Something that is no message; it is answered with [`crate::rpc::Peer::reject`].
+/// A body that is not a message; answered with [`crate::rpc::Peer::reject`].
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Malformed {
-    /// The id as it was written, `null` where there is none. It may be anything but an `i32` or a string.
+    /// The id as written, `null` if there was none. Anything but an `i32` or a string.
     pub id: Box<RawValue>,
     /// `ParseError` or `InvalidRequest`.
     pub code: ErrorCode,
@@ -103,7 +102,7 @@ impl Malformed {
     }
 }
 
-/// The members of a message, each as it was written so that the id is known whatever else is wrong.
+/// The members of a message as raw JSON, so that the id is known whatever else is wrong.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow)]
@@ -120,15 +119,15 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Tells `"id": null` from no id at all.
+/// Distinguishes `"id": null` from no id at all.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// Reads one body; `None` for an answer nobody can be waiting for.
+/// Parses a body; `None` for a response that matches no possible request.
 pub(crate) fn parse(body: &[u8]) -> Result<Option<Message>, Box<Malformed>> {
     let text = str::from_utf8(body).map_err(|error| Malformed::parse(format!("body is not UTF-8: {error}")))?;
-    // Checked by hand: derived structs would take an array (a batch) for their members in order.
+    // Checked by hand: derived structs would accept an array (a batch) as their members in order.
     if !text.trim_ascii_start().starts_with('{') {
         return Err(Box::new(match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => Malformed::invalid(None, "a message is a JSON object; batches are not supported"),
@@ -151,7 +150,7 @@ impl Envelope<'_> {
         let invalid = |message: &str| Malformed::invalid(raw, message);
         let id = raw.map(|id| serde_json::from_str::<RequestId>(id.get()));
         let Some(method) = self.method else {
-            // A response is never answered, whatever is wrong with it: two such peers would never fall silent.
+            // A response is never answered, whatever is wrong with it: two such peers would answer each other forever.
             let (result, error) = (self.result.map(ToOwned::to_owned), self.error.map(ToOwned::to_owned));
             if result.is_none() && error.is_none() {
                 return Err(invalid("neither method nor result"));
@@ -174,7 +173,7 @@ impl Envelope<'_> {
     }
 }
 
-/// The body of a request (with an id) or a notification (without); params that are `null` are left out.
+/// The body of a request (with an id) or a notification (without); `null` params are left out.
 pub(crate) fn call(id: Option<i32>, method: &str, params: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut body = br#"{"jsonrpc":"2.0""#.to_vec();
     if let Some(id) = id {
@@ -189,7 +188,7 @@ pub(crate) fn call(id: Option<i32>, method: &str, params: &impl Serialize) -> se
     Ok(body)
 }
 
-/// The body of an answer.
+/// The body of a response.
 pub(crate) fn answer<T: Serialize>(
     id: &impl Serialize,
     result: Result<&T, &ResponseError>,
@@ -217,7 +216,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// One line that says what a body was taken for.
+    /// A one-line description of a body, for tests.
     fn describe(body: &[u8]) -> String {
         match parse(body) {
             Ok(None) => "nothing".into(),

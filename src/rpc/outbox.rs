@@ -1,8 +1,8 @@
-//! The queue between everybody who sends and the writer thread.
+//! The queue between all senders and the writer thread.
 //!
-//! Sending never blocks and never drops. While the writer is busy, adjacent pieces of the same text merge into one
-//! item, so a slow editor costs memory for the text itself and nothing else. Whoever produces looks at the two
-//! watermarks first: updates stop early, answers late, and both wait for [`Outbox::drained`].
+//! Sending never blocks and never drops a message. While the writer is busy, adjacent pieces of the same text are
+//! merged into one item, so a slow editor costs memory only for the text itself. Producers check two watermarks first:
+//! updates stop early, responses late, and both wait for [`Outbox::drained`].
 
 use std::collections::VecDeque;
 use std::mem;
@@ -11,23 +11,23 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// Above this many queued bytes no more updates should be sent.
+/// Above this many queued bytes, no more updates should be sent.
 const UPDATES: usize = 1 << 20;
-/// Above this many queued bytes no more requests should be taken.
+/// Above this many queued bytes, no more requests should be accepted.
 const ANSWERS: usize = 16 << 20;
-/// Below this many queued bytes the producers are woken.
+/// Below this many queued bytes, the producers are woken.
 const DRAINED: usize = 512 << 10;
-/// The longest text that still grows by merging.
+/// The longest text that is still merged into.
 const MAX_MERGED: usize = 256 << 10;
-/// What an item costs besides its bytes.
+/// The cost of an item in addition to its bytes.
 const OVERHEAD: usize = 128;
 
-/// Whose text a piece is.
+/// Identifies the text a piece belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextSource {
     /// The ACP session.
     pub session_id: Arc<str>,
-    /// Who speaks.
+    /// Whose text it is.
     pub kind: TextKind,
     /// The message the piece belongs to.
     pub message_id: Option<Arc<str>>,
@@ -38,7 +38,7 @@ pub struct TextSource {
 /// The `sessionUpdate` variants that carry text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextKind {
-    /// The person's own words, replayed.
+    /// The person's own messages, replayed.
     UserMessageChunk,
     /// The answer.
     AgentMessageChunk,
@@ -62,12 +62,12 @@ impl TextKind {
 pub(crate) enum Item {
     /// A finished JSON body.
     Body(Vec<u8>),
-    /// Text that becomes a `session/update` when it is written, and may grow until then.
+    /// Text that becomes a `session/update` when it is written; until then more may be appended.
     Text { source: Arc<TextSource>, text: String },
 }
 
 impl Item {
-    /// What the item adds to the queue's bytes.
+    /// What the item adds to the queue's size.
     pub(crate) fn cost(&self) -> usize {
         OVERHEAD
             + match self {
@@ -77,7 +77,7 @@ impl Item {
     }
 }
 
-/// The queue; shared by every [`crate::rpc::Peer`] and the writer.
+/// The queue, shared by every [`crate::rpc::Peer`] and the writer.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     queue: Mutex<Queue>,
@@ -85,18 +85,18 @@ pub(crate) struct Outbox {
     filled: Condvar,
     /// Wakes the producers.
     drained: Notify,
-    /// The other side is gone: nothing can be written any more.
+    /// Cancelled when the other side is gone and nothing can be written any more.
     broken: CancellationToken,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     items: VecDeque<Item>,
-    /// The cost of what is queued and of what the writer took and has not written yet.
+    /// The cost of everything queued or taken by the writer but not yet written.
     bytes: usize,
-    /// Whether the writer sleeps and must be woken.
+    /// Whether the writer sleeps and has to be woken.
     writer_waits: bool,
-    /// No more will come.
+    /// Whether the queue is closed.
     ended: bool,
 }
 
@@ -106,7 +106,7 @@ impl Outbox {
         self.add(|queue| queue.append(Item::Body(body)));
     }
 
-    /// Queues a piece of text, merged with the piece before it where that is of the same source.
+    /// Queues a piece of text, merged with the last item if that has the same source.
     pub(crate) fn push_text(&self, source: &Arc<TextSource>, piece: &str) {
         self.add(|queue| match queue.items.back_mut() {
             Some(Item::Text { source: last, text })
@@ -130,8 +130,8 @@ impl Outbox {
         }
     }
 
-    /// Moves everything that is queued into `items` (which is empty); blocks until there is something.
-    /// Whether there was anything: nothing comes after the end.
+    /// Moves everything queued into `items` (which is empty); blocks until there is something. Returns false when the
+    /// queue is closed and empty.
     pub(crate) fn take(&self, items: &mut VecDeque<Item>) -> bool {
         let mut queue = self.lock();
         while queue.items.is_empty() {
@@ -145,7 +145,7 @@ impl Outbox {
         true
     }
 
-    /// The writer has written items of this [`Item::cost`].
+    /// Reports that the writer has written items of this [`Item::cost`].
     pub(crate) fn written(&self, cost: usize) {
         let mut queue = self.lock();
         queue.bytes -= cost;
@@ -155,13 +155,13 @@ impl Outbox {
         }
     }
 
-    /// No more will come: the writer ends when it has written what is queued.
+    /// Closes the queue: the writer ends when it has written what is queued.
     pub(crate) fn end(&self) {
         self.lock().ended = true;
         self.filled.notify_one();
     }
 
-    /// Nothing can be written any more: forgets what is queued and wakes everybody.
+    /// Drops everything queued and wakes all waiters: nothing can be written any more.
     pub(crate) fn fail(&self) {
         let mut queue = self.lock();
         *queue = Queue { ended: true, ..Queue::default() };
@@ -170,7 +170,7 @@ impl Outbox {
         self.drained.notify_waiters();
     }
 
-    /// Set when the other side is gone.
+    /// Cancelled when the other side is gone.
     pub(crate) fn broken(&self) -> &CancellationToken {
         &self.broken
     }
@@ -183,7 +183,7 @@ impl Outbox {
         self.lock().bytes < ANSWERS
     }
 
-    /// Resolves once little is queued.
+    /// Resolves when little is queued.
     pub(crate) async fn drained(&self) {
         loop {
             let mut notified = std::pin::pin!(self.drained.notified());
@@ -195,7 +195,7 @@ impl Outbox {
         }
     }
 
-    /// Every change of the queue is complete before anything can panic, so poison means nothing here.
+    /// No operation on the queue can panic halfway, so a poisoned lock is still consistent.
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! How the server talks to the other side: notify, ask, answer.
+//! Sends notifications, requests and responses to the other side.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::message::{self, Malformed, Response};
 use super::outbox::{Outbox, TextSource};
 use super::pending::{Answer, Pending};
 
-/// The other side of the connection. Cheap to clone; every method but the `async` ones returns at once.
+/// The other side of the connection. Cheap to clone; no method blocks, and all but the `async` ones return at once.
 #[derive(Debug, Clone, Default)]
 pub struct Peer {
     shared: Arc<Shared>,
@@ -30,17 +30,18 @@ impl Peer {
     pub fn notify(&self, method: &str, params: &impl Serialize) {
         match message::call(None, method, params) {
             Ok(body) => self.outbox().push(body),
-            // Such as a path that is not Unicode: one notification is lost, not the server.
+            // For example a path that is not Unicode: the notification is lost, the server goes on.
             Err(error) => tracing::error!(method, %error, "notification cannot be serialized"),
         }
     }
 
-    /// Sends a piece of text as a `session/update`, merged with the piece before it while the other side is slow.
+    /// Sends a piece of text as a `session/update`. While the other side is slow, it is merged with the piece before
+    /// it.
     pub fn text(&self, source: &Arc<TextSource>, piece: &str) {
         self.outbox().push_text(source, piece);
     }
 
-    /// Sends a request. Dropping the future gives up waiting; a late answer is ignored then.
+    /// Sends a request. Dropping the future stops waiting; a late response is then ignored.
     #[must_use = "the answer"]
     pub fn request(&self, method: &str, params: &impl Serialize) -> PendingResponse {
         let (id, receiver) = self.pending().ask();
@@ -48,7 +49,7 @@ impl Peer {
             Ok(body) => self.outbox().push(body),
             Err(error) => {
                 if let Some(waiting) = self.pending().claim(&RequestId::from(id)) {
-                    // The receiver is at hand: this cannot fail.
+                    // The receiver still exists, so this cannot fail.
                     let _ = waiting.send(Err(unserializable(&error)));
                 }
             }
@@ -56,38 +57,38 @@ impl Peer {
         PendingResponse { peer: self.clone(), id, receiver }
     }
 
-    /// Hands an answer to whoever waits for it.
+    /// Passes a response to whoever waits for it.
     pub fn resolve(&self, response: &Response) {
         if let Some(waiting) = self.pending().claim(&response.id) {
-            // Whoever asked may have lost interest in this very moment.
+            // The waiter may have been dropped at this very moment.
             let _ = waiting.send(response.outcome());
         }
     }
 
-    /// Answers something that was no message.
+    /// Answers a body that was not a message.
     pub fn reject(&self, malformed: &Malformed) {
         let error = ResponseError { code: malformed.code as i32, message: malformed.message.clone(), data: None };
         self.answer::<()>(&malformed.id, Err(&error));
     }
 
-    /// Whether updates may be sent: else wait for [`Self::drained`].
+    /// Whether updates may be sent; if not, wait for [`Self::drained`].
     #[must_use]
     pub fn accepts_updates(&self) -> bool {
         self.outbox().accepts_updates()
     }
 
-    /// Whether requests may be taken and answered: else wait for [`Self::drained`].
+    /// Whether requests may be accepted and answered; if not, wait for [`Self::drained`].
     #[must_use]
     pub fn accepts_answers(&self) -> bool {
         self.outbox().accepts_answers()
     }
 
-    /// Resolves once the other side has read most of what was sent, or is gone.
+    /// Resolves when the other side has read most of what was sent, or is gone.
     pub async fn drained(&self) {
         self.outbox().drained().await;
     }
 
-    /// Resolves when the other side stopped reading for good (a closed pipe): nothing can reach it any more.
+    /// Resolves when the other side has closed its end and nothing can reach it any more.
     pub async fn gone(&self) {
         self.outbox().broken().cancelled().await;
     }
@@ -100,7 +101,7 @@ impl Peer {
         &self.shared.pending
     }
 
-    /// Sends an answer; one that cannot be serialized becomes an internal error.
+    /// Sends a response; a result that cannot be serialized becomes an internal error.
     pub(super) fn answer<T: Serialize>(&self, id: &impl Serialize, answer: Result<&T, &ResponseError>) {
         let body = message::answer(id, answer)
             .or_else(|error| message::answer::<()>(id, Err(&unserializable(&error))))
@@ -114,7 +115,7 @@ fn unserializable(error: &serde_json::Error) -> ResponseError {
     ResponseError { code: ErrorCode::InternalError as i32, message, data: None }
 }
 
-/// The answer to a request of ours, some time.
+/// The future response to a request of ours.
 #[derive(Debug)]
 pub struct PendingResponse {
     peer: Peer,
@@ -125,11 +126,11 @@ pub struct PendingResponse {
 /// Why a request of ours has no result.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RequestError {
-    /// The other side answered with an error.
+    /// The other side responded with an error.
     #[error("{} ({})", .0.message, .0.code)]
     Refused(ResponseError),
-    /// The connection ended first.
-    #[error("the connection ended before the answer came")]
+    /// The connection closed first.
+    #[error("the connection closed before the response arrived")]
     Closed,
 }
 

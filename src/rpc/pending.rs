@@ -1,4 +1,4 @@
-//! Requests that went out and are not answered.
+//! Outgoing requests that have not been answered.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use lsp_server::{RequestId, ResponseError};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-/// What the other side answers.
+/// The other side's response.
 pub(super) type Answer = Result<Value, ResponseError>;
 
 /// The table.
@@ -22,7 +22,7 @@ struct Table {
 }
 
 impl Pending {
-    /// A request goes out under a new id; the receiver fails when no answer can come any more.
+    /// Registers a request under a new id; the receiver fails when no response can arrive any more.
     pub(super) fn ask(&self) -> (i32, oneshot::Receiver<Answer>) {
         let (sender, receiver) = oneshot::channel();
         let mut table = self.lock();
@@ -38,25 +38,25 @@ impl Pending {
         self.lock().outgoing.remove(&id);
     }
 
-    /// Who waits for the answer with this id; nobody where there is no such request.
+    /// Removes and returns the waiter for this id, if there is one.
     pub(super) fn claim(&self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
         self.lock().outgoing.remove(&outgoing_id(id)?)
     }
 
-    /// No answer can come any more.
+    /// Drops all waiters: no response can arrive any more.
     pub(super) fn close(&self) {
         let mut table = self.lock();
         table.closed = true;
         table.outgoing.clear();
     }
 
-    /// Every change of the table is complete before anything can panic, so poison means nothing here.
+    /// No operation on the table can panic halfway, so a poisoned lock is still consistent.
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Our own ids are integers; `RequestId` shows them as they are and strings in quotes.
+/// Our ids are integers; `RequestId` displays them as they are, and strings in quotes.
 fn outgoing_id(id: &RequestId) -> Option<i32> {
     id.to_string().parse().ok()
 }

@@ -1,5 +1,5 @@
-//! Exactly one answer to every request is a matter of types: a [`Responder`] is made once for each request, answering
-//! consumes it, and dropping it answers with an internal error.
+//! Guarantees exactly one response per request by types: each request gets one [`Responder`], responding consumes it,
+//! and dropping it responds with an internal error.
 
 use lsp_server::{ErrorCode, RequestId, ResponseError};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Peer;
 
-/// The duty to answer one request.
+/// The obligation to answer one request.
 #[derive(Debug)]
 #[must_use = "dropping it answers the request with an internal error"]
 pub struct Responder {
@@ -21,23 +21,23 @@ impl Responder {
         Self { id, peer, answered: false }
     }
 
-    /// The id of the request.
+    /// The request's id.
     #[must_use]
     pub fn id(&self) -> &RequestId {
         &self.id
     }
 
-    /// Answers with a result.
+    /// Responds with a result.
     pub fn ok(mut self, result: &impl Serialize) {
         self.send(Ok(result));
     }
 
-    /// Answers with an error without data.
+    /// Responds with an error without data.
     pub fn error(self, code: ErrorCode, message: impl Into<String>) {
         self.respond(Err(ResponseError { code: code as i32, message: message.into(), data: None }));
     }
 
-    /// Answers with either.
+    /// Responds with a result or an error.
     pub fn respond(mut self, answer: Result<Value, ResponseError>) {
         match answer {
             Ok(value) => self.send(Ok(&value)),

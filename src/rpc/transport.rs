@@ -1,7 +1,7 @@
-//! The two threads between byte streams and the server.
+//! The two threads between the byte streams and the server.
 //!
-//! The reader thread stops reading while the server has enough to do ([`BUDGET`] bytes or [`MESSAGES`] messages), the
-//! writer thread writes all that is queued in as few writes as it can. Neither ever blocks the server.
+//! The reader thread pauses while the server has enough to do ([`BUDGET`] bytes or [`MESSAGES`] messages). The writer
+//! thread writes everything queued in as few writes as possible. Neither ever blocks the server.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,36 +19,36 @@ use super::message::{self, Malformed, Message, Notification, Request, Response};
 use super::outbox::{Item, TextSource};
 use super::{Peer, Responder};
 
-/// Messages that are read ahead of the server.
+/// How many messages are read ahead of the server.
 const MESSAGES: usize = 256;
-/// Bytes that are read ahead of the server; one larger message is read when nothing else waits.
+/// How many bytes are read ahead of the server; a larger message is read only when nothing else is waiting.
 const BUDGET: usize = 4 << 20;
-/// A write is made when this much is ready.
+/// Data is written once this much is ready.
 const BATCH: usize = 128 << 10;
-/// How long the end waits for a slow reader.
+/// How long shutdown waits for a slow reader.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What comes from the other side, in order.
+/// Incoming messages, in order.
 #[derive(Debug)]
 pub enum Incoming {
-    /// A request and the duty to answer it.
+    /// A request and its responder.
     Request(Request, Responder),
     /// A notification.
     Notification(Notification),
-    /// An answer, to be handed to [`Peer::resolve`].
+    /// A response, to be passed to [`Peer::resolve`].
     Response(Response),
-    /// No message, to be handed to [`Peer::reject`].
+    /// A body that was not a message, to be passed to [`Peer::reject`].
     Malformed(Box<Malformed>),
-    /// The stream cannot be followed any longer. Nothing more will come.
+    /// The next message cannot be found. Nothing follows.
     Fatal(Fatal),
-    /// The stream ended. Nothing more will come.
+    /// The stream ended. Nothing follows.
     Closed,
 }
 
-/// What the reader thread makes of a frame.
+/// A parsed frame.
 type Parsed = Result<Result<Message, Box<Malformed>>, Fatal>;
 
-/// Where the messages arrive.
+/// The receiving end of the connection.
 #[derive(Debug)]
 pub struct Inbox {
     receiver: mpsc::Receiver<(Parsed, u32)>,
@@ -63,10 +63,10 @@ pub struct Writer {
     done: oneshot::Receiver<io::Result<()>>,
 }
 
-/// Standard input and output as plain files: unbuffered, so that a batch is one write.
+/// Standard input and output as unbuffered files, so that a batch is one write.
 ///
 /// # Errors
-/// When one of them is closed.
+/// One of them is closed.
 pub fn stdio() -> io::Result<(File, File)> {
     #[cfg(unix)]
     {
@@ -84,13 +84,11 @@ pub fn stdio() -> io::Result<(File, File)> {
     }
 }
 
-/// Starts both threads. To be called inside a tokio runtime.
-///
-/// The reader thread ends with its input (it cannot be woken from a blocking read), the writer thread with
-/// [`Writer::finish`] or when its output is closed.
+/// Starts both threads. Must be called inside a tokio runtime. The reader thread ends with its input (a blocking read
+/// cannot be woken), the writer thread on [`Writer::finish`] or when its output is closed.
 ///
 /// # Errors
-/// When a thread cannot be started.
+/// A thread cannot be started.
 pub fn connect(
     framing: Framing,
     input: impl Read + Send + 'static,
@@ -107,7 +105,7 @@ pub fn connect(
     thread::Builder::new().name("rpc-writer".into()).spawn(move || {
         let result = write_loop(framing, &writer, output);
         if let Err(error) = &result {
-            tracing::warn!(%error, "the client reads no more");
+            tracing::warn!(%error, "the client stopped reading");
             writer.outbox().fail();
             writer.pending().close();
         }
@@ -137,18 +135,18 @@ impl Inbox {
 
 impl Drop for Inbox {
     fn drop(&mut self) {
-        // Nobody hears an answer any more.
+        // Nobody receives a response any more.
         self.peer.pending().close();
-        // Lets a reader that waits for room end.
+        // Lets a reader that waits for permits end.
         self.budget.close();
     }
 }
 
 impl Writer {
-    /// Ends the connection: what is queued is written, unless the other side does not read it within a second.
+    /// Closes the connection: writes what is queued, unless the other side does not read it within a second.
     ///
     /// # Errors
-    /// When not everything could be written.
+    /// Not everything could be written.
     pub async fn finish(self) -> io::Result<()> {
         self.peer.outbox().end();
         match tokio::time::timeout(LAST_WORDS, self.done).await {
@@ -159,7 +157,7 @@ impl Writer {
     }
 }
 
-/// The reader's way to the server.
+/// Sends parsed messages from the reader thread to the server.
 struct Feed {
     sender: mpsc::Sender<(Parsed, u32)>,
     budget: Arc<Semaphore>,
@@ -167,7 +165,7 @@ struct Feed {
 }
 
 impl Feed {
-    /// Waits for room; whether anybody still listens.
+    /// Waits for permits; returns whether the server still listens.
     fn send(&self, parsed: Parsed, size: usize) -> bool {
         let weight = u32::try_from(size.clamp(1, BUDGET)).expect("the budget fits");
         self.runtime.block_on(async {
@@ -179,7 +177,7 @@ impl Feed {
         })
     }
 
-    /// Parses a frame on this thread, so that the server does not wait for it.
+    /// Parses a frame on this thread, so that the server does not have to.
     fn send_frame(&self, frame: Frame) -> bool {
         let (parsed, size) = match frame {
             Frame::TooLong => (Some(Err(Box::new(Malformed::too_long()))), 0),
@@ -218,7 +216,7 @@ fn read_frames(framing: Framing, mut input: impl Read, feed: &Feed) -> Result<()
     Ok(())
 }
 
-/// Writes what is queued until the end or an error.
+/// Writes what is queued until the queue is closed or writing fails.
 fn write_loop(framing: Framing, peer: &Peer, mut output: impl Write) -> io::Result<()> {
     let mut batch = Batch { framing, bytes: Vec::new(), cost: 0, scratch: Vec::new() };
     let mut items = VecDeque::new();
@@ -234,13 +232,13 @@ fn write_loop(framing: Framing, peer: &Peer, mut output: impl Write) -> io::Resu
     Ok(())
 }
 
-/// What the next write will write.
+/// The contents of the next write.
 struct Batch {
     framing: Framing,
     bytes: Vec<u8>,
-    /// What the outbox is told when it is written.
+    /// The cost reported to the outbox once it is written.
     cost: usize,
-    /// Where a text update is put together before its length is known.
+    /// Scratch space in which a text update is assembled, because its length comes first.
     scratch: Vec<u8>,
 }
 
@@ -261,7 +259,7 @@ impl Batch {
         output.write_all(&self.bytes)?;
         output.flush()?;
         self.bytes.clear();
-        // One huge message does not keep its memory for good.
+        // Do not keep the memory of one huge message.
         self.bytes.shrink_to(2 * BATCH);
         self.scratch.shrink_to(2 * BATCH);
         peer.outbox().written(mem::take(&mut self.cost));
@@ -269,7 +267,7 @@ impl Batch {
     }
 }
 
-/// The ACP v1 `session/update` for a piece of text, put together by hand because it is most of the traffic.
+/// The ACP v1 `session/update` for a piece of text, written by hand because it is most of the traffic.
 fn text_update(out: &mut Vec<u8>, source: &TextSource, text: &str) {
     let mut put = |raw: &[u8], value: &str| {
         out.extend_from_slice(raw);

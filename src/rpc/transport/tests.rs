@@ -26,7 +26,7 @@ impl Client {
         self.input.write_all(&bytes).unwrap();
     }
 
-    /// Everything up to the end of the stream, one value a message.
+    /// Reads to the end of the stream; one value per message.
     fn read_all(mut self, framing: Framing) -> Vec<Value> {
         let mut bytes = Vec::new();
         self.output.read_to_end(&mut bytes).unwrap();
@@ -163,7 +163,7 @@ async fn the_end_waits_a_second_for_a_client_that_does_not_read() {
     assert_eq!(writer.finish().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
 }
 
-/// Gives the same message a number of times and counts.
+/// Yields the same message a number of times and counts.
 struct Flood {
     message: Vec<u8>,
     left: usize,
