@@ -1,5 +1,5 @@
-//! Wire types, and nothing else: the Agent Client Protocol and the Language Server Protocol as their official crates
-//! have them, and what tandem adds under its own prefix.
+//! Wire types and nothing else: the Agent Client Protocol and the Language Server Protocol from their official crates,
+//! and tandem's additions under its own prefix.
 
 pub mod acp {
     //! The Agent Client Protocol, version 1.

@@ -16,7 +16,7 @@ pub use review::*;
 pub use status::*;
 
 mod lsp {
-    //! Types of LSP, which the plugins have from their editor.
+    //! LSP types, which the plugins get from their editor.
 
     use schemars::{Schema, SchemaGenerator, json_schema};
 

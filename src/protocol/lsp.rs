@@ -1,36 +1,36 @@
 //! The Language Server Protocol: the types of `gen-lsp-types`, and the part of `initialize` that tandem reads.
 //!
-//! `InitializeParams` itself is not used: one capability in a shape its type does not know would cost the whole
-//! handshake, so only what matters is read, each field on its own.
+//! `InitializeParams` itself is not used: one capability in a shape its type does not know would fail the whole
+//! handshake, so only the fields that matter are read, each on its own.
 
 pub use gen_lsp_types::*;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What tandem reads of `initialize`.
+/// The fields of `initialize` that tandem reads.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Handshake {
-    /// The editor's process: when it dies, so do we.
+    /// The editor's process; tandem exits when it dies.
     #[serde(deserialize_with = "lenient")]
     pub process_id: Option<u32>,
-    /// Who is there.
+    /// The client.
     #[serde(deserialize_with = "lenient")]
     pub client_info: Option<Client>,
-    /// The folder, before there were several.
+    /// The root folder, in the older field for a single one.
     #[serde(deserialize_with = "lenient")]
     pub root_uri: Option<String>,
     /// The folders.
     #[serde(deserialize_with = "lenient")]
     pub workspace_folders: Option<Vec<Folder>>,
-    /// Our settings, in the shape of `config.toml`.
+    /// tandem's settings, in the shape of `config.toml`.
     pub initialization_options: Value,
-    /// What the client can do.
+    /// The client's capabilities.
     pub capabilities: Value,
 }
 
-/// Who the client is.
+/// A client.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Client {
     /// Its name.
@@ -43,7 +43,7 @@ pub struct Client {
 /// A workspace folder.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Folder {
-    /// Where it is.
+    /// Its location.
     pub uri: String,
 }
 
@@ -54,7 +54,7 @@ impl Handshake {
         path.split('.').try_fold(&self.capabilities, |value, key| value.get(key)).filter(|value| !value.is_null())
     }
 
-    /// Whether the client says `true` to a capability.
+    /// Whether the client sets a capability to `true`.
     #[must_use]
     pub fn can(&self, path: &str) -> bool {
         self.capability(path).and_then(Value::as_bool).unwrap_or_default()
@@ -70,7 +70,7 @@ impl Handshake {
     }
 }
 
-/// A field of the wrong shape is a field that is not there.
+/// Treats a field of the wrong shape as absent.
 fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'de>,

@@ -1,4 +1,4 @@
-//! What the editor knows: focus, diagnostics, unsaved documents, and what its language servers say.
+//! What the editor knows: focus, diagnostics, unsaved documents, and answers of its language servers.
 
 use gen_lsp_types::{Position, Range, TextDocumentIdentifier};
 use schemars::JsonSchema;
@@ -17,33 +17,34 @@ pub struct DidFocus {
     pub selection: Range,
 }
 
-/// `_tandem/save`, a request of the server: save these documents, because a command that cannot see unsaved text is
-/// about to run. Sent to clients with `"tandem.save": true` in `experimental.tandem._meta`; any answer means it is done.
+/// `_tandem/save`, a request from the server: save these documents, because a command that cannot see unsaved text is
+/// about to run. Sent to clients with `"tandem.save": true` in `experimental.tandem._meta`; any answer means the
+/// documents are saved.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Save {
     /// The documents.
     pub uris: Vec<String>,
 }
 
-/// `_tandem/diagnostics`, a request of the server: the diagnostics the editor shows. Sent to clients with
+/// `_tandem/diagnostics`, a request from the server: the diagnostics the editor shows. Sent to clients with
 /// `"tandem.diagnostics": true` in `experimental.tandem._meta`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DiagnosticsParams {
-    /// Of these documents; empty: of all the editor knows.
+    /// Of these documents; if empty, of all documents the editor knows.
     pub uris: Vec<String>,
-    /// The documents were just changed: answer when the diagnostics of the new text have settled, within 1.5 s in any
-    /// case.
+    /// The documents have just changed: answer when the diagnostics of the new text have settled, and within 1.5 s in
+    /// any case.
     pub settled: bool,
 }
 
 /// The answer to [`DiagnosticsParams`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct DiagnosticsResult {
-    /// Those with diagnostics, at least.
+    /// At least those with diagnostics.
     pub documents: Vec<DocumentDiagnostics>,
 }
 
-/// The diagnostics of a document.
+/// One document's diagnostics.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct DocumentDiagnostics {
     /// The document.
@@ -53,10 +54,10 @@ pub struct DocumentDiagnostics {
     pub diagnostics: Vec<Problem>,
 }
 
-/// The fields tandem reads of an LSP `Diagnostic`.
+/// The fields of an LSP `Diagnostic` that tandem reads.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Problem {
-    /// Where.
+    /// The range it applies to.
     pub range: Range,
     /// 1 error, 2 warning, 3 information, 4 hint.
     #[serde(default)]
@@ -64,26 +65,26 @@ pub struct Problem {
     /// Its name or number.
     #[serde(default)]
     pub code: Option<Value>,
-    /// The program that found it.
+    /// The program that reported it.
     #[serde(default)]
     pub source: Option<String>,
-    /// What is wrong: text, or marked-up text.
+    /// The message: plain or marked-up text.
     pub message: Value,
 }
 
-/// `_tandem/language`, a request of the server: asks the editor's language servers. Sent only for the operations a
-/// client lists in `"tandem.language": [op, …]` in `experimental.tandem._meta`. Answered within 10 s with LSP's own result
-/// type; `rename`, `quick_fixes` and `format` with a `WorkspaceEdit` that the client does not apply. An error when no
-/// language server knows.
+/// `_tandem/language`, a request from the server to the editor's language servers. Sent only for operations a client
+/// lists in `"tandem.language": [op, …]` in `experimental.tandem._meta`. Answered within 10 s with LSP's own result
+/// type; `rename`, `quick_fixes` and `format` with a `WorkspaceEdit` that the client does not apply. An error if no
+/// language server can answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LanguageParams {
-    /// What to ask.
+    /// The operation.
     pub op: LanguageOp,
     /// The document; absent for `workspace_symbols`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
-    /// The place in it.
+    /// The position in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::lsp::position", default)]
     pub position: Option<Position>,
@@ -95,7 +96,7 @@ pub struct LanguageParams {
     pub new_name: Option<String>,
 }
 
-/// What a language server can be asked.
+/// Operations of a language server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each is the LSP request of its name")]

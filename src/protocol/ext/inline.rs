@@ -1,4 +1,4 @@
-//! Inline edits: one request to the model without tools, shown where the person types.
+//! Inline edits: one request to the model without tools, shown at the cursor.
 
 use gen_lsp_types::{Range, TextDocumentIdentifier};
 use schemars::JsonSchema;
@@ -13,12 +13,12 @@ pub struct InlineParams {
     /// The document.
     #[schemars(schema_with = "super::lsp::document")]
     pub text_document: TextDocumentIdentifier,
-    /// The range to rewrite; empty: where to insert.
+    /// The range to rewrite; if empty, where to insert.
     #[schemars(schema_with = "super::lsp::range")]
     pub range: Range,
     /// What the person wants.
     pub instruction: String,
-    /// The replacement to improve on, when the person asked again.
+    /// The replacement to improve on, if the person asked again.
     #[serde(default)]
     pub previous: Option<String>,
 }

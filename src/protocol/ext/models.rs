@@ -1,5 +1,5 @@
-//! What a setup form needs: providers, their models, and whether one works. Keys in these requests are used and
-//! forgotten.
+//! What a setup form needs: the providers, their models, and whether one of them works. Keys in these requests are used
+//! once and never stored.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub struct Providers {
     pub providers: Vec<ProviderInfo>,
 }
 
-/// A provider to choose.
+/// A provider to choose from.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderInfo {
@@ -21,10 +21,10 @@ pub struct ProviderInfo {
     pub title: String,
     /// Whether it needs an API key.
     pub needs_key: bool,
-    /// Where its API is, as far as that is known.
+    /// The base URL of its API, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// Whether it is a server that runs on this machine now.
+    /// Whether it is a server running on this machine now.
     pub found_locally: bool,
 }
 
@@ -34,10 +34,10 @@ pub struct ProviderInfo {
 pub struct ModelsParams {
     /// The provider's name.
     pub provider: String,
-    /// Its key, where it is not configured.
+    /// The key, unless it is configured.
     #[serde(default)]
     pub api_key: Option<String>,
-    /// Its address, where it is not configured.
+    /// The base URL, unless it is configured.
     #[serde(default)]
     pub base_url: Option<String>,
 }
@@ -49,30 +49,30 @@ pub struct Models {
     pub models: Vec<ModelInfo>,
 }
 
-/// A model to choose.
+/// A model to choose from.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelInfo {
     /// Its name at the endpoint.
     pub id: String,
-    /// Its context window in tokens, where it is known.
+    /// The context window in tokens, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// Its price, where it is known.
+    /// The price, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<ModelPrice>,
 }
 
-/// US dollars for a million tokens.
+/// US dollars per million tokens.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct ModelPrice {
-    /// Read by the model.
+    /// For tokens the model reads.
     pub input: f64,
-    /// Written by it.
+    /// For tokens the model writes.
     pub output: f64,
 }
 
-/// `_tandem/check`, a request: what `tandem doctor` checks of one model.
+/// `_tandem/check`, a request: the checks of `tandem doctor` for one model.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckParams {
@@ -97,12 +97,12 @@ pub struct Checked {
     pub findings: Vec<Finding>,
 }
 
-/// One thing that was checked, as `tandem doctor --json` prints it.
+/// One check, as `tandem doctor --json` prints it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Finding {
     /// What was checked.
     pub check: String,
-    /// How it is.
+    /// The outcome.
     pub verdict: Verdict,
     /// What was found.
     pub found: String,
@@ -111,7 +111,7 @@ pub struct Finding {
     pub advice: Option<String>,
 }
 
-/// How something that was checked is.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

@@ -1,4 +1,4 @@
-//! The life of a prompt: what the client calls it, what became of it, and what can be mentioned in it.
+//! The life of a prompt: its id, what happens to it, and what it can mention.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use crate::protocol::acp;
 
-/// In the `_meta` of `session/prompt` and `_tandem/session/steer`: the client's name for the prompt, unique in its
-/// session. The server names a prompt that has none. Also in the `_meta` of the updates that belong to the prompt.
+/// In the `_meta` of `session/prompt` and `_tandem/session/steer`: the client's id for the prompt, unique in its
+/// session. The server assigns one if it is missing. Also in the `_meta` of the prompt's updates.
 pub const PROMPT_ID: &str = "tandem/promptId";
 /// In the `_meta` of a `session/update`: the turn it belongs to.
 pub const TURN_ID: &str = "tandem/turnId";
 
-/// `_tandem/session/steer`, a request: adds a message to the running turn. It joins the conversation once the calls of
-/// the current answer have ended, and is answered then; an error when no turn took it.
+/// `_tandem/session/steer`, a request: adds a message to the running turn. The message joins the conversation after the
+/// current answer's tool calls, and the request is answered then; an error if no turn took it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Steer {
@@ -21,13 +21,13 @@ pub struct Steer {
     pub session_id: String,
     /// As in `session/prompt`.
     pub prompt: Vec<acp::ContentBlock>,
-    /// As in `session/prompt`: may name the prompt (`tandem/promptId`).
+    /// As in `session/prompt`; may carry the prompt's id (`tandem/promptId`).
     #[serde(default, rename = "_meta")]
     pub meta: Option<Map<String, Value>>,
 }
 
-/// `_tandem/turn`, a notification: what became of a prompt. For each accepted prompt, exactly one of `joined`,
-/// `returned` and `ended` is sent, and it is the last.
+/// `_tandem/turn`, a notification: the state of a prompt. For each accepted prompt, exactly one of `joined`, `returned`
+/// and `ended` is sent, as the last.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
@@ -35,12 +35,12 @@ pub struct Turn {
     pub session_id: String,
     /// The prompt.
     pub prompt_id: String,
-    /// What became of it.
+    /// Its state.
     pub state: PromptState,
     /// The turn that runs it, that it joined, or that ended (`running`, `joined`, `ended`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
-    /// How many prompts run before it, counted from 1 (`queued`).
+    /// Its position in the queue, counted from 1 (`queued`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
     /// ACP's stop reason or the failure's code (`ended`), or why the model never saw it (`returned`).
@@ -58,20 +58,20 @@ pub struct Turn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptState {
-    /// It waits for the turns before it. Sent again when its position changes.
+    /// It waits for earlier turns. Sent again when its position changes.
     Queued,
     /// Its turn runs.
     Running,
     /// It joined a running turn.
     Joined,
-    /// The model never saw it; it is the person's again.
+    /// The model never saw it; the client may put it back into the input.
     Returned,
     /// Its turn ended.
     Ended,
 }
 
-/// `_tandem/turn/withdraw`, a request: takes back a prompt that is queued or has not joined yet. Answered with `{}`, or
-/// with an error when the model has it already.
+/// `_tandem/turn/withdraw`, a request: withdraws a prompt that is queued or has not joined yet. Answered with `{}`, or
+/// with an error if the model already has it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Withdraw {
@@ -81,8 +81,8 @@ pub struct Withdraw {
     pub prompt_id: String,
 }
 
-/// `_tandem/complete`, a request: what a prompt can mention. Answered soon, with what is known by then; a newer request
-/// overtakes the one before.
+/// `_tandem/complete`, a request: what a prompt can mention. Answered promptly with what is known by then; a newer
+/// request replaces an older one.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Complete {
@@ -95,7 +95,7 @@ pub struct Complete {
 /// The answer to [`Complete`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Completions {
-    /// The best first, 50 at most.
+    /// Best match first, 50 at most.
     pub items: Vec<Completion>,
 }
 
@@ -108,12 +108,12 @@ pub struct Completion {
     pub label: String,
     /// What it is.
     pub kind: CompletionKind,
-    /// More text to show.
+    /// Additional text to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// What a prompt can mention.
+/// Kinds of things a prompt can mention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompletionKind {

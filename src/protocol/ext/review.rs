@@ -3,25 +3,25 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `_tandem/review`, a request: the changes that turns of a session made.
+/// `_tandem/review`, a request: reviews the changes made by turns of a session.
 ///
 /// * `list` changes nothing.
 /// * `keep` settles changes: they are no longer listed and cannot be undone. Without `turn` and `path` it settles all.
-/// * `reject` undoes and settles changes: neither `undo` nor `redo` touches them again. With `path` alone the last turn
-///   that changed that file is meant, without either the last turn.
-/// * `undo` undoes all of `turn`, or of the last turn of which anything still stands.
-/// * `redo` redoes `turn`, or the turn that was undone last. A turn that changes something ends what can be redone.
-/// * `restore` takes files and conversation back to before `turn`, as one step that `undo` takes back.
+/// * `reject` undoes and settles changes: neither `undo` nor `redo` touches them again. With `path` alone it means the
+///   last turn that changed that file, without either the last turn.
+/// * `undo` undoes all of `turn`, or of the last turn that has changes left.
+/// * `redo` redoes `turn`, or the turn undone last. A turn that changes something clears what can be redone.
+/// * `restore` returns files and conversation to the state before `turn`, as one step that `undo` reverts.
 ///
-/// Lines that somebody changed since are never touched: everything else is undone, and `left` names what stayed. Where
-/// nothing could be undone the request fails (`RequestFailed`). Only `list` works while a turn runs. Every action is
-/// answered with a [`Reviewed`].
+/// Lines that somebody changed since are never touched: everything else is undone, and `left` lists what was left
+/// alone. If nothing could be undone the request fails (`RequestFailed`). Only `list` works while a turn runs. Every
+/// action is answered with [`Reviewed`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Review {
     /// The session.
     pub session_id: String,
-    /// What happens to them.
+    /// The action.
     pub action: ReviewAction,
     /// One turn, as listed.
     #[serde(default)]
@@ -34,52 +34,52 @@ pub struct Review {
     pub hunk: Option<usize>,
 }
 
-/// What happens to the changes.
+/// An action on changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewAction {
-    /// They are listed.
+    /// Lists them.
     List,
-    /// They stay.
+    /// Keeps them.
     Keep,
-    /// They go, for good.
+    /// Reverts them for good.
     Reject,
-    /// The last turn's changes go.
+    /// Reverts the last turn's changes.
     Undo,
-    /// What was undone comes back.
+    /// Reapplies what was undone.
     Redo,
-    /// Files and conversation go back to before a turn.
+    /// Returns files and conversation to the state before a turn.
     Restore,
 }
 
 /// The answer to every [`Review`]: what can be reviewed now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reviewed {
-    /// Turns of which something is still there, the oldest first.
+    /// Turns with changes left, oldest first.
     pub turns: Vec<ReviewedTurn>,
     /// What was done, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// What `undo`, `redo` or `restore` could not change.
     pub left: Vec<Left>,
-    /// The first turn that `restore` cut off the conversation: `undo` brings it back until the next prompt.
+    /// The first turn that `restore` cut from the conversation: `undo` puts it back until the next prompt.
     #[serde(rename = "cutFrom", skip_serializing_if = "Option::is_none")]
     pub cut_from: Option<u64>,
 }
 
-/// Lines that stayed as they are.
+/// Lines that were left alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Left {
-    /// Absolute.
+    /// Absolute path.
     pub path: std::path::PathBuf,
-    /// The lines, where only some of the file stayed.
+    /// The lines, if only part of the file was left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<Lines>,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: String,
 }
 
-/// What is still there of a turn's changes.
+/// What is left of a turn's changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReviewedTurn {
     /// Its number.
@@ -88,14 +88,15 @@ pub struct ReviewedTurn {
     pub files: Vec<ReviewedFile>,
 }
 
-/// What is still there of a turn's changes of a file.
+/// What is left of a turn's changes to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReviewedFile {
-    /// Absolute.
+    /// Absolute path.
     pub path: std::path::PathBuf,
-    /// Whether the turn made the file: rejecting removes it.
+    /// Whether the turn created the file: rejecting removes it.
     pub created: bool,
-    /// The hunks, by line. Typing around one moves it, typing inside splits it, and one that was rewritten is gone.
+    /// The hunks, by line. Typing around one moves it, typing inside splits it, and one that was rewritten is not
+    /// listed.
     pub hunks: Vec<ReviewedHunk>,
 }
 
@@ -103,23 +104,23 @@ pub struct ReviewedFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewedHunk {
-    /// Its name, which stays the same while other hunks of the file are kept, rejected or typed around.
+    /// Its id, which stays the same while other hunks of the file are kept, rejected or typed around.
     pub id: usize,
-    /// Its lines in the text without it.
+    /// Its lines in the text without the hunk.
     pub old: Lines,
-    /// Its lines in the text as it is now.
+    /// Its lines in the current text.
     pub new: Lines,
     /// The text of its `old` lines.
     pub old_text: String,
-    /// A unified diff from the text without it to the text as it is now, with three lines of context.
+    /// A unified diff from the text without the hunk to the current text, with three lines of context.
     pub diff: String,
 }
 
-/// Some lines of a text.
+/// A range of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Lines {
-    /// The first, counted from 1; with a `count` of 0 the one before which nothing is there.
+    /// The first line, counted from 1; with a `count` of 0, the line before which the range is.
     pub start: usize,
-    /// How many.
+    /// The number of lines.
     pub count: usize,
 }

@@ -1,4 +1,4 @@
-//! The state of a session, and how a turn failed.
+//! The state of a session, and the failure of a turn.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,20 +11,20 @@ pub struct Status {
     pub session_id: String,
     /// What it is doing.
     pub state: State,
-    /// How many prompts wait for their turn.
+    /// How many prompts are queued.
     pub queued: usize,
     /// Its mode.
     pub mode: String,
     /// `provider/model`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The reasoning effort, where it is not the configured one.
+    /// The reasoning effort, unless it is the configured one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// What it used, from the first answer on.
+    /// Its usage, once the first answer has arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// A notice for people. Nothing else is to be read from it.
+    /// A notice for people. Clients must not parse it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -43,25 +43,25 @@ pub enum State {
     NoModel,
 }
 
-/// What a session used.
+/// The usage of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Usage {
     /// Tokens in the context window.
     pub used: u64,
-    /// The size of the window, where it is known.
+    /// The size of the window, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// US dollars of the whole session, where prices are known.
+    /// US dollars for the whole session, if prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
 
-/// The `data` of the error that answers the prompt of a failed turn.
+/// The `data` of the error response to a prompt whose turn failed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Failure {
-    /// The kind, in a word.
+    /// The kind of failure.
     pub code: String,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// Whether the same prompt may work later.
