@@ -1,10 +1,10 @@
-//! One task that owns all state of a connection: messages from the client and events of sessions come in, are
+//! One task that owns all state of a connection. Messages from the client and events from sessions come in, are
 //! dispatched, and go out through the peer.
 //!
-//! Invariants: nothing here waits for a person, a model or a disk, but for the few files a session begins with (whatever
-//! else does is a task of its own, owned by `Server`); the updates of a turn are sent before its answer; while the client
-//! does not read, events of sessions stay where they are, which slows their models; while not even answers can be sent,
-//! no request is taken.
+//! Invariants: the task never waits for a person, a model or the disk, except for the few files a new session reads
+//! (everything else runs in tasks of its own, owned by `Server`); the updates of a turn are sent before its response;
+//! while the client does not read, events of sessions stay queued, which slows their models; while not even responses
+//! can be sent, no request is accepted.
 
 mod client_files;
 mod complete;
@@ -46,38 +46,38 @@ use front_end::{AcpClient, FrontEnd, PluginClient};
 use handshake::Client;
 use permission::Requests;
 
-/// Events of all sessions that may wait for the server.
+/// How many events of all sessions may be queued for the server.
 const EVENTS: usize = 32;
-/// How often the editor's process is looked for.
+/// How often the server checks that the editor's process is alive.
 const WATCH: Duration = Duration::from_secs(3);
 
-/// How the protocol is carried.
+/// The protocol on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carrier {
     /// Language Server Protocol: `Content-Length` frames, documents in sync.
     Lsp,
-    /// Agent Client Protocol: one message a line.
+    /// Agent Client Protocol: one message per line.
     Acp,
 }
 
 /// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// As the protocol says, or because the other side or its process is gone.
+    /// As the protocol requires, or because the other side or its process is gone.
     Well,
-    /// With `exit` before `shutdown`, which the standard calls an error.
+    /// With `exit` before `shutdown`, which the standard treats as an error.
     Abruptly,
-    /// The input could not be followed any longer.
+    /// The next message could not be found in the input.
     Fatally(String),
 }
 
-/// Gives the settings for the options a client sent (`initializationOptions`) and the workspace folders.
+/// Loads the settings for the options a client sent (`initializationOptions`) and its workspace folders.
 pub type LoadSettings = Box<dyn Fn(&serde_json::Value, &[PathBuf]) -> Settings + Send>;
 
 /// Serves one connection until it ends.
 ///
 /// # Errors
-/// When a thread cannot be started or the last answers could not be written.
+/// A thread cannot be started, or the last responses could not be written.
 pub async fn serve(
     carrier: Carrier,
     input: impl Read + Send + 'static,
@@ -94,13 +94,13 @@ pub async fn serve(
     let ended = server.run(inbox, events).await;
     server.close().await;
     match writer.finish().await {
-        // Who is gone does not read: that is an end like any other.
+        // A client that is gone does not read its last messages: that is not an error.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error),
         _ => Ok(ended),
     }
 }
 
-/// Where a connection stands.
+/// The phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Before `initialize`.
@@ -123,18 +123,18 @@ struct Server {
     options: serde_json::Value,
     load: LoadSettings,
     conversations: HashMap<SessionId, Conversation>,
-    /// The permission requests that wait for the person.
+    /// The permission requests waiting for the person.
     requests: Requests,
     chats: lsp::Chats,
     events: mpsc::Sender<(SessionId, SessionEvent)>,
-    /// Inline edits that run.
+    /// The running inline edits.
     inlines: Vec<inline::Inline>,
     tasks: JoinSet<()>,
-    /// Conversations on their way out, which are waited for.
+    /// Sessions that are closing.
     closing: JoinSet<()>,
     end: CancellationToken,
     ended: Option<Ended>,
-    /// Problems of the configuration that were shown already.
+    /// Configuration problems already shown.
     told: HashSet<String>,
 }
 
@@ -182,7 +182,7 @@ impl Server {
                 }
                 () = peer.drained(), if !(updates && answers) => {}
                 Some((request, permission)) = self.requests.decided() => {
-                    // A code action may have been quicker.
+                    // A code action may have answered first.
                     let _answered = self.requests.answer(Some(&request), permission);
                 }
                 Some(ended) = self.tasks.join_next() => told(ended),
@@ -196,7 +196,7 @@ impl Server {
         self.ended.clone().unwrap_or(Ended::Well)
     }
 
-    /// Shows a conversation of this client's.
+    /// The front end for a new conversation of this client.
     fn front_end(&self, id: &SessionId) -> Box<dyn FrontEnd> {
         match self.carrier {
             Carrier::Lsp => Box::new(PluginClient::new(self.peer.clone(), id)),
@@ -228,12 +228,12 @@ impl Server {
     }
 }
 
-/// A task that broke is at least in the log.
+/// A task that panicked is at least logged.
 fn told(ended: Result<(), JoinError>) {
     if let Err(error) = ended
         && !error.is_cancelled()
     {
-        tracing::error!("a task of the server broke: {error}");
+        tracing::error!("a task of the server panicked: {error}");
     }
 }
 

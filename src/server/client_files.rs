@@ -1,4 +1,4 @@
-//! `fs/read_text_file` and `fs/write_text_file`: the files of a client that has buffers of its own and says so.
+//! `fs/read_text_file` and `fs/write_text_file`: files of a client that has buffers of its own and says so.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::session::SessionId;
 use crate::workspace::diagnostics::{Diagnostic, Scope};
 use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
 
-/// Which of the two a client has.
+/// Which of the two a client supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct FileAccess {
     pub read: bool,
@@ -21,14 +21,14 @@ pub(super) struct FileAccess {
 }
 
 impl FileAccess {
-    /// What `clientCapabilities` say.
+    /// Reads `clientCapabilities`.
     pub fn of(capabilities: &Value) -> Self {
         let says = |name: &str| capabilities["fs"][name] == true;
         Self { read: says("readTextFile"), write: says("writeTextFile") }
     }
 }
 
-/// The editor of one session: open documents through the connection's own editor, files through the client.
+/// The editor of one session: open documents go through the connection's own editor, other files through the client.
 pub(super) struct SessionEditor {
     pub session: SessionId,
     pub peer: Peer,
@@ -55,7 +55,7 @@ impl Editor for SessionEditor {
         }
         let request = acp::ReadTextFileRequest::new(Arc::clone(&self.session), path);
         let answer = self.peer.request("fs/read_text_file", &request);
-        // A client that cannot read a file (such as one that is not there) leaves it to the disk.
+        // If the client cannot read a file (for example because it does not exist), the disk is tried.
         async move { answer.await.ok()?["content"].as_str().map(str::to_owned) }.boxed()
     }
 

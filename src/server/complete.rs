@@ -1,4 +1,4 @@
-//! `_tandem/complete`: what can be mentioned, while the person types it.
+//! `_tandem/complete`: completes mentions while the person types.
 
 use super::Server;
 use super::dispatch::read;

@@ -1,4 +1,4 @@
-//! The conversations of a connection: a session, the front end that shows it, and the requests that wait for it.
+//! The conversations of a connection: a session, its front end, and the requests that wait for it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,11 +22,11 @@ use crate::workspace::{Editor, Root, Workspace};
 /// A session and its client.
 pub(super) struct Conversation {
     pub session: Session,
-    /// Shows it.
+    /// How it is shown.
     pub front: Box<dyn FrontEnd>,
-    /// Who waits for the conversation to be loaded.
+    /// The request that waits for the conversation to be loaded.
     pub opening: Option<Opening>,
-    /// What was sent and has not ended.
+    /// Prompts that were sent and have not ended.
     pub prompts: Prompts,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Opening {
 }
 
 impl Conversation {
-    /// Ends the session. Whoever waits for it is answered; the turn is cancelled.
+    /// Closes the session. Waiting requests are answered and the turn is cancelled.
     pub async fn close(mut self) {
         if let Some(Opening { responder, .. }) = self.opening.take() {
             responder.error(ErrorCode::RequestFailed, "the session was closed before it was loaded");
@@ -74,8 +74,8 @@ impl Server {
         conversation.show();
     }
 
-    /// Starts a conversation on these folders, with these MCP servers; the workspace folders of the client and the servers
-    /// of the configuration join them.
+    /// Starts a conversation in these folders with these MCP servers, in addition to the client's workspace folders and
+    /// the configured servers.
     pub(super) fn start_session(
         &mut self,
         (id, start): (SessionId, Start),
@@ -126,13 +126,14 @@ impl Server {
         if self.client.speaks_acp || self.carrier == Carrier::Acp {
             return Ok(());
         }
-        let message = "sessions are for clients that say so in capabilities.experimental.tandem";
+        let message =
+            "this client cannot open sessions: it did not announce capabilities.experimental.tandem in `initialize`";
         Err(error(ErrorCode::InvalidRequest, message))
     }
 }
 
 impl Server {
-    /// A session panicked: whoever waits for it is answered.
+    /// A session panicked: waiting requests are answered.
     pub(super) fn session_broke(&mut self, id: &SessionId, failure: &Failure) {
         self.requests.forget(id);
         let Some(conversation) = self.conversations.get_mut(id) else { return };
@@ -143,8 +144,7 @@ impl Server {
     }
 }
 
-/// What is read of `session/new`. The protocol requires `mcpServers`; a client without such servers that leaves it out
-/// is understood all the same.
+/// The fields read of `session/new`. The protocol requires `mcpServers`; a client without such servers may omit it.
 #[derive(Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct NewSession {
@@ -155,15 +155,15 @@ struct NewSession {
     mcp_servers: Vec<acp::McpServer>,
 }
 
-/// Nobody knows a session of this name.
+/// The error for an unknown session id.
 pub(super) fn unknown(id: &str) -> ResponseError {
-    error(ErrorCode::InvalidParams, format!("there is no session `{id}`; `session/new` starts one"))
+    error(ErrorCode::InvalidParams, format!("unknown session `{id}`; `session/new` starts one"))
 }
 
 fn open_root(folder: &Path) -> Answer<Root> {
     let refused = |why: &str| error(ErrorCode::InvalidParams, format!("cwd {}: {why}", folder.display()));
     if !folder.is_absolute() {
-        return Err(refused("an absolute path is needed"));
+        return Err(refused("expected an absolute path"));
     }
     Root::open(folder).map_err(|problem| refused(&problem.to_string()))
 }

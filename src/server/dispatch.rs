@@ -8,11 +8,11 @@ use super::{Carrier, Ended, Phase, Server};
 use crate::rpc::{ErrorCode, Notification, Params, Request, Responder, ResponseError};
 use crate::session::Start;
 
-/// What a handler gives: a result, or an error that names the way out.
+/// A handler's answer: a result, or an error that says what to do.
 pub(super) type Answer<T> = Result<T, ResponseError>;
 
 impl Server {
-    /// Answers a request, now or when its turn has ended.
+    /// Answers a request, at once or when its turn has ended.
     pub(super) fn request(&mut self, request: Request, responder: Responder) {
         let Request { method, params, .. } = request;
         if let Err(error) = self.may_call(&method) {
@@ -43,11 +43,11 @@ impl Server {
             ("textDocument/codeAction", Carrier::Lsp) => self.code_actions(responder, &params),
             ("textDocument/completion", Carrier::Lsp) => self.chat_completion(responder, &params),
             ("workspace/executeCommand", Carrier::Lsp) => reply(responder, &params, |params| self.execute(params)),
-            _ => responder.error(ErrorCode::MethodNotFound, format!("tandem has no method `{method}`")),
+            _ => responder.error(ErrorCode::MethodNotFound, format!("unknown method `{method}`")),
         }
     }
 
-    /// Takes a notification. Unknown ones are nothing to talk about.
+    /// Handles a notification. Unknown ones are ignored.
     pub(super) fn notification(&mut self, notification: Notification) {
         let Notification { method, params } = notification;
         if self.phase != Phase::Serving && method != "exit" {
@@ -88,10 +88,10 @@ impl Server {
     fn may_call(&self, method: &str) -> Answer<()> {
         match self.phase {
             Phase::Fresh if method != "initialize" => {
-                Err(error(ErrorCode::ServerNotInitialized, "`initialize` comes first"))
+                Err(error(ErrorCode::ServerNotInitialized, "send `initialize` first"))
             }
             Phase::Serving if method == "initialize" => {
-                Err(error(ErrorCode::InvalidRequest, "`initialize` was called before"))
+                Err(error(ErrorCode::InvalidRequest, "`initialize` was already called"))
             }
             Phase::ShutDown => {
                 Err(error(ErrorCode::InvalidRequest, "the server was shut down; only `exit` can follow"))
@@ -119,7 +119,7 @@ pub(super) fn error(code: ErrorCode, message: impl Into<String>) -> ResponseErro
     ResponseError { code: code as i32, message: message.into(), data: None }
 }
 
-/// Reads params; what does not fit is named.
+/// Deserializes params; the error names what does not match.
 pub(super) fn read<P: DeserializeOwned>(params: &Params) -> Answer<P> {
     params.read().map_err(|problem| error(ErrorCode::InvalidParams, format!("params: {problem}")))
 }
@@ -138,6 +138,6 @@ fn reply<P: DeserializeOwned, R: Serialize>(
 fn on_notification<P: DeserializeOwned>(method: &str, params: &Params, handler: impl FnOnce(P)) {
     match read(params) {
         Ok(params) => handler(params),
-        Err(problem) => tracing::warn!(method, "notification not understood: {}", problem.message),
+        Err(problem) => tracing::warn!(method, "invalid notification: {}", problem.message),
     }
 }

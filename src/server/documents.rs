@@ -1,4 +1,4 @@
-//! The editor's documents, folders and focus, as it tells of them.
+//! The editor's documents, folders and focus, as it reports them.
 
 use serde_json::Value;
 
@@ -63,19 +63,19 @@ fn content_change(event: lsp::TextDocumentContentChangeEvent) -> ContentChange {
     }
 }
 
-/// The last line a range touches; one that ends before the first character of a line does not touch that line.
+/// The last line of a range; a range that ends before the first character of a line does not include that line.
 pub(super) fn last_line(range: &lsp::Range) -> u32 {
     let last = if range.end.character == 0 { range.end.line.saturating_sub(1) } else { range.end.line };
     last.max(range.start.line)
 }
 
-/// A range of the protocol as ours.
+/// Converts a range of the protocol to ours.
 pub(super) fn range(range: lsp::Range) -> text::Range {
     let position = |at: lsp::Position| text::Position { line: at.line, character: at.character };
     text::Range { start: position(range.start), end: position(range.end) }
 }
 
-/// One of ours as the protocol's.
+/// Converts one of our ranges to the protocol's.
 pub(super) fn wire_range(range: text::Range) -> lsp::Range {
     let position = |at: text::Position| lsp::Position { line: at.line, character: at.character };
     lsp::Range { start: position(range.start), end: position(range.end) }

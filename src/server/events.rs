@@ -1,4 +1,4 @@
-//! The way of a session's events: to the front end that shows them, and to the requests they answer.
+//! Routes a session's events: to the front end that shows them, and to the requests they answer.
 
 use super::Server;
 use crate::agent::event::AgentEvent;

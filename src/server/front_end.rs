@@ -1,5 +1,7 @@
-//! A front end: how one conversation is shown, and how its person is asked. Three exist: a client with a tandem plugin,
-//! any other client of the Agent Client Protocol, and a chat file in an editor that has only LSP.
+//! A front end shows one conversation and asks its person for permission.
+//!
+//! There are three: a client with a tandem plugin, any other client of the Agent Client Protocol, and a chat file in an
+//! LSP-only client.
 
 mod acp;
 mod plugin;
@@ -15,30 +17,30 @@ use crate::agent::event::{AgentEvent, Permission};
 use crate::session::Offered;
 use crate::session::event::{PromptId, PromptState, State};
 
-/// The person's answer to a permission request; `None`: they decided nothing here.
+/// The person's answer to a permission request; `None` if they decided nothing here.
 pub(super) type Answering = BoxFuture<'static, Option<Permission>>;
 
 /// Shows one conversation. Every method returns at once.
 pub(super) trait FrontEnd: Send {
-    /// A turn did something.
+    /// Shows an event of a turn.
     fn event(&mut self, event: AgentEvent);
 
-    /// Something became of a prompt.
+    /// Shows a new state of a prompt.
     fn prompt(&mut self, id: &PromptId, state: &PromptState);
 
-    /// The session's state changed, or is shown for the first time.
+    /// Shows the session's state, for the first time or because it changed.
     fn state(&mut self, state: &State);
 
-    /// These slash commands can be typed.
+    /// Offers these slash commands.
     fn commands(&mut self, commands: &[Offered]);
 
-    /// The person is to decide; where this front end gets the answer itself, it comes from the future.
+    /// Asks the person; if this front end receives the answer itself, the future resolves to it.
     fn ask(&mut self, request: &Request) -> Answering;
 
-    /// A permission request is decided, wherever the answer came from.
+    /// Removes a permission request that was decided, wherever the answer came from.
     fn resolved(&mut self, call_id: &str);
 
-    /// Whether a progress of this token belongs to the running turn.
+    /// Whether the progress with this token belongs to the running turn.
     fn owns_progress(&self, _token: &Value) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! `initialize` on both carriers: who the client is, what it can do, what it is told about us.
+//! `initialize` on both transports: who the client is, what it supports, and what tandem offers.
 
 use serde_json::{Value, json};
 
@@ -14,33 +14,33 @@ use crate::session::event::Failure;
 use crate::text::Encoding;
 use crate::workspace::Documents;
 
-/// `TextDocumentSyncKind`: every change carries the whole text.
+/// `TextDocumentSyncKind`: every change carries the full text.
 const WHOLE_TEXTS: u8 = 1;
-/// `TextDocumentSyncKind`: a change carries what changed.
+/// `TextDocumentSyncKind`: a change carries a range and its new text.
 const INCREMENTS: u8 = 2;
 
-/// The one way to "log in".
+/// The only authentication method.
 const CONFIGURATION: &str = "configuration";
 
-/// What is known of the client.
+/// What is known about the client.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Client {
     /// The editor's process.
     process_id: Option<u32>,
-    /// Whether it takes `session/*` messages; one that does not is a plain language client.
+    /// Whether it accepts `session/*` messages; otherwise it is an LSP-only client.
     pub speaks_acp: bool,
-    /// What it offers of `fs/*`.
+    /// Which `fs/*` methods it offers.
     pub files: FileAccess,
     /// Whether `window/showMessageRequest` may carry actions.
     pub asks: bool,
-    /// Whether progress may be begun by us.
+    /// Whether the server may create progress.
     pub shows_progress: bool,
     /// The URIs of the workspace folders.
     pub folders: Vec<String>,
 }
 
 impl Client {
-    /// Whether the editor's process, where it named one, is still there.
+    /// Whether the editor's process, if it named one, is still running.
     pub fn is_alive(&self) -> bool {
         self.process_id.is_none_or(runs)
     }
@@ -52,7 +52,7 @@ fn runs(id: u32) -> bool {
     id.is_none_or(|id| rustix::process::test_kill_process(id) != Err(rustix::io::Errno::SRCH))
 }
 
-/// Elsewhere the end of the input tells.
+/// On other systems the end of the input has to do.
 #[cfg(not(unix))]
 fn runs(_id: u32) -> bool {
     true
@@ -97,9 +97,9 @@ impl Server {
     }
 
     pub(super) fn initialize_acp(&mut self, params: &Value) -> Answer<acp::InitializeResponse> {
-        // Read leniently: a client of a later version is told which one we speak, whatever else it sends.
+        // Read leniently: a client of a later version learns which one tandem speaks, whatever else it sends.
         if !params.is_object() {
-            return Err(error(ErrorCode::InvalidParams, "params: an object with `protocolVersion` is expected"));
+            return Err(error(ErrorCode::InvalidParams, "params: expected an object with `protocolVersion`"));
         }
         let files = FileAccess::of(&params["clientCapabilities"]);
         self.client = Client { speaks_acp: true, files, ..Client::default() };
@@ -107,14 +107,14 @@ impl Server {
         Ok(acp_answer())
     }
 
-    /// Nobody logs in to tandem: this tells whether there is a model with its key by now, else how to come by one.
+    /// There is no login: this reports whether a model and its key are configured, else how to configure them.
     pub(super) fn authenticate(&mut self, responder: Responder, params: &Params) {
         let method = match read::<acp::AuthenticateRequest>(params) {
             Ok(request) => request.method_id,
             Err(problem) => return responder.respond(Err(problem)),
         };
         if &*method.0 != CONFIGURATION {
-            let message = format!("there is no method `{method}`; there is `{CONFIGURATION}`");
+            let message = format!("unknown authentication method `{method}`; expected `{CONFIGURATION}`");
             return responder.error(ErrorCode::InvalidParams, message);
         }
         let settings = (self.load)(&self.options, &[]);
@@ -130,15 +130,15 @@ impl Server {
     }
 }
 
-/// Whether changes may arrive in another order than they were made: Helix before 25.07 sends each from a task of its own.
-/// Ranges are worthless then; whole texts, of which the highest version counts, are not.
+/// Whether changes may arrive out of order: Helix before 25.07 sends each from a task of its own. Ranges are useless
+/// then; full texts, of which the highest version counts, are not.
 fn shuffles_changes(handshake: &lsp::Handshake) -> bool {
     let Some(lsp::Client { name, version: Some(version) }) = &handshake.client_info else { return false };
     let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
     name == "helix" && (numbers.next(), numbers.next()) < (Some(25), Some(7))
 }
 
-/// UTF-8 where the client takes it: our texts are UTF-8. Else UTF-16, which every client has.
+/// UTF-8 if the client supports it, because tandem's texts are UTF-8; otherwise UTF-16, which every client supports.
 fn negotiate(handshake: &lsp::Handshake) -> Encoding {
     let offered = handshake.capability("general.positionEncodings").and_then(Value::as_array);
     let offers = |name: &str| offered.is_some_and(|names| names.iter().any(|offer| offer == name));

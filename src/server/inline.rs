@@ -14,10 +14,10 @@ use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder};
 use crate::session::event::Failure;
 use crate::session::{NotRewritten, Rewrite};
 
-/// A client is told no more often: each update has all of the text so far.
+/// The shortest time between two updates: each contains all of the text so far.
 const PACE: Duration = Duration::from_millis(50);
 
-/// An inline request that runs, which `$/cancelRequest` can stop.
+/// A running inline request, which `$/cancelRequest` can stop.
 pub(super) struct Inline {
     id: RequestId,
     cancel: CancellationToken,
@@ -53,7 +53,7 @@ impl Server {
         });
     }
 
-    /// Stops the inline request of this id, if it is one.
+    /// Stops the inline request with this id, if there is one.
     pub(super) fn cancel_inline(&mut self, id: &RequestId) {
         if let Some(index) = self.inlines.iter().position(|inline| inline.id == *id) {
             self.inlines.swap_remove(index).cancel.cancel();
@@ -75,7 +75,7 @@ impl Server {
     }
 }
 
-/// What a client was told of a replacement.
+/// What a client was sent of a replacement.
 struct Updates {
     peer: Peer,
     id: RequestId,

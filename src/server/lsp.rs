@@ -1,5 +1,5 @@
-//! What is special about language clients: edits by `workspace/applyEdit`, and everything an editor without a plugin
-//! (Helix) can do with standard LSP alone: the chat file, selection actions, commands, questions as code actions.
+//! Everything specific to language clients: edits by `workspace/applyEdit`, and what an editor without a plugin (Helix)
+//! can do with standard LSP alone: the chat file, selection actions, commands, and permission requests as code actions.
 
 mod actions;
 mod chat;

@@ -1,5 +1,5 @@
-//! `_tandem/providers`, `_tandem/models`, `_tandem/check`: what a setup form asks before there is a session. They work with
-//! nothing configured at all.
+//! `_tandem/providers`, `_tandem/models`, `_tandem/check`: what a setup form needs before there is a session. They work
+//! with nothing configured at all.
 
 use super::Server;
 use super::dispatch::read;

@@ -1,5 +1,5 @@
-//! The person's choices in a conversation: mode, model, and how hard the model thinks. Each is answered when the session
-//! has taken it.
+//! The person's choices in a conversation: mode, model and reasoning effort. Each request is answered once the choice
+//! is in force.
 
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -37,7 +37,12 @@ impl Server {
         let change = match &*request.config_id.0 {
             "mode" => Change::Mode(parse_mode(value)?),
             "model" if session.state().models.iter().any(|model| model == value) => Change::Model(value.to_owned()),
-            "model" => return Err(error(ErrorCode::InvalidParams, format!("no model `{value}` is configured"))),
+            "model" => {
+                return Err(error(
+                    ErrorCode::InvalidParams,
+                    format!("unknown model `{value}`; `tandem models` lists what can be used"),
+                ));
+            }
             "effort" => Change::Effort(parse_effort(value)?),
             other => return Err(error(ErrorCode::InvalidParams, format!("unknown option `{other}`"))),
         };

@@ -1,4 +1,4 @@
-//! Permission requests that wait for the person: one table for all conversations, whatever front end shows them.
+//! Pending permission requests: one table for all conversations and front ends.
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -10,14 +10,14 @@ use crate::rpc::ErrorCode;
 use crate::session::SessionId;
 use crate::text::display;
 
-/// Answers that may wait for the server.
+/// How many answers may be queued for the server.
 const DECISIONS: usize = 8;
 
 /// A request, as a front end shows it.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// Names it uniquely: one that is gone must not be answered as another one, and two conversations may have calls of
-    /// the same id.
+    /// A unique key: an answer to a request that is gone must not count for another one, and two conversations may have
+    /// calls with the same id.
     pub key: String,
     pub session: SessionId,
     pub call_id: String,
@@ -25,7 +25,7 @@ pub(super) struct Request {
     pub name: String,
     pub kind: ToolKind,
     pub preview: Preview,
-    /// The rule that "always" would add; `None` where every call requires approval.
+    /// The rule that "always" would add; `None` if this requires approval every time.
     pub rule: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl Request {
     }
 }
 
-/// Something the person can answer.
+/// One possible answer.
 #[derive(Debug, Clone)]
 pub(super) struct Choice {
     pub id: &'static str,
@@ -48,7 +48,7 @@ pub(super) struct Choice {
     pub permission: Permission,
 }
 
-/// The choices, from narrow to wide, the refusal last. The titles begin with how long they apply, because menus cut.
+/// The choices, from narrow to wide, the refusal last. Titles begin with how long they apply, because menus truncate.
 pub(super) fn choices(rule: Option<&str>) -> Vec<Choice> {
     let choice = |id, title: &str, permission| Choice { id, title: title.to_owned(), permission };
     let mut choices = vec![choice("allow_once", "Allow", Permission::AllowOnce)];
@@ -74,7 +74,7 @@ pub(super) struct Requests {
 struct Open {
     request: Request,
     reply: Option<oneshot::Sender<Permission>>,
-    /// Waits for the front end's answer.
+    /// The task that waits for the front end's answer.
     task: AbortHandle,
 }
 
@@ -86,17 +86,17 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// The next answer of a front end: a request's key, and the decision.
+    /// The next answer from a front end: a request's key, and the decision.
     pub async fn decided(&mut self) -> Option<(String, Permission)> {
         self.decided.recv().await
     }
 
-    /// The open requests, the oldest first.
+    /// The open requests, oldest first.
     pub fn open(&self) -> impl Iterator<Item = &Request> {
         self.open.iter().map(|open| &open.request)
     }
 
-    /// Answers the request of this key or of the call with this id, or the oldest.
+    /// Answers the request with this key or for the call with this id, or else the oldest.
     pub fn answer(&mut self, wanted: Option<&str>, permission: Permission) -> Answer<()> {
         let refused = |why: &str| error(ErrorCode::InvalidRequest, why);
         let nothing = || refused("no pending permission request with that id; it may already have been answered");
@@ -104,7 +104,7 @@ impl Requests {
         let mut meant = self.open.iter_mut().filter(|open| matches(open));
         let open = meant.next().ok_or_else(nothing)?;
         if wanted.is_some() && meant.next().is_some() {
-            return Err(refused("two conversations have a call of that name; answer by a code action"));
+            return Err(refused("two conversations have a pending call with that id; answer with a code action"));
         }
         if matches!(permission, Permission::AllowAlways(_)) && open.request.rule.is_none() {
             return Err(refused("this requires approval every time; `tandem.allow` allows it once"));
@@ -124,7 +124,7 @@ impl Requests {
         });
     }
 
-    /// The conversation is gone.
+    /// Removes the requests of a closed conversation.
     pub fn forget(&mut self, id: &str) {
         self.open.retain(|open| {
             if *open.request.session == *id {
@@ -136,7 +136,7 @@ impl Requests {
 }
 
 impl Server {
-    /// Has the person decide about a call.
+    /// Asks the person to decide about a call.
     pub(super) fn ask_permission(&mut self, id: &SessionId, event: AgentEvent) {
         let AgentEvent::PermissionRequested { call_id, name, kind, preview, rule, reply, .. } = event else { return };
         let Some(conversation) = self.conversations.get_mut(id) else { return };

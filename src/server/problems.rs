@@ -9,7 +9,7 @@ use crate::text::display;
 use crate::workspace::Root;
 
 impl Server {
-    /// Says what is wrong with the configuration, once for each new problem.
+    /// Shows what is wrong with the configuration, each problem once.
     pub(super) fn show_problems(&mut self, settings: &Settings) {
         for problem in settings.problems.iter().chain(&crate::session::rule_problems(settings)) {
             let text = problem.to_string();
@@ -21,25 +21,25 @@ impl Server {
         }
     }
 
-    /// The settings are new: what is wrong with them is told; sessions read them when they start.
+    /// The settings changed: shows what is wrong with them. Sessions read them when they start.
     pub(super) fn announce(&mut self) {
         let settings = (self.load)(&self.options, &[]);
         self.show_problems(&settings);
         self.sweep();
     }
 
-    /// What a killed process left in the workspace folders goes when the next one starts, not with the first session.
+    /// Removes what a killed process left in the workspace folders, on start rather than with the first session.
     fn sweep(&mut self) {
         for folder in self.client.folders.iter().filter_map(|folder| path_of(folder)) {
             self.tasks.spawn(async move {
-                // Opening sweeps. A folder that cannot be opened is told of when a session needs it.
+                // Opening a workspace sweeps it. A folder that cannot be opened is reported when a session needs it.
                 let _ = tokio::task::spawn_blocking(move || Root::open(&folder)).await;
             });
         }
     }
 }
 
-/// `window/showMessage`. The text may quote a file, a model or an editor.
+/// `window/showMessage`. The text is escaped, because it may quote a file, a model or an editor.
 pub(super) fn show_message(peer: &Peer, kind: MessageType, text: &str) {
     peer.notify("window/showMessage", &serde_json::json!({ "type": kind, "message": display::escape(text) }));
 }

@@ -1,5 +1,5 @@
-//! `session/prompt` and what steers, cancels or withdraws a prompt: handed to the session, and answered when the session
-//! says what became of it.
+//! `session/prompt`, steering, cancelling and withdrawing: passed to the session, and answered when the session reports
+//! what happened.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::rpc::{ErrorCode, Params, RequestId, Responder, ResponseError};
 use crate::session::event::{Failure, PromptId, PromptState, ReturnReason};
 use crate::session::{Focus, Prompt, Session, SessionId};
 
-/// The prompts of a session whose end was not reported yet.
+/// The prompts of a session that have not ended.
 #[derive(Default)]
 pub(super) struct Prompts {
     open: HashMap<PromptId, Open>,
-    /// How many the server has named.
+    /// How many prompts the server has named.
     named: u64,
 }
 
 struct Open {
-    /// Who waits; nobody for a prompt of a chat file.
+    /// Who waits for it; `None` for a prompt of a chat file.
     waits: Option<Waits>,
     said: Arc<Value>,
     cancel: CancellationToken,
@@ -35,9 +35,9 @@ struct Open {
 
 /// The request that sent a prompt.
 pub(super) enum Waits {
-    /// `session/prompt`: until the end of its turn.
+    /// `session/prompt`: waits for the end of its turn.
     Prompt(Responder),
-    /// `_tandem/session/steer`: until it joined.
+    /// `_tandem/session/steer`: waits until it has joined.
     Steer(Responder),
 }
 
@@ -85,7 +85,7 @@ impl Waits {
 }
 
 impl Prompts {
-    /// Hands a prompt to its session; gives back who waits when it was not accepted.
+    /// Passes a prompt to its session; returns the waiting request if it was not accepted.
     pub fn send(
         &mut self,
         session: &Session,
@@ -95,7 +95,7 @@ impl Prompts {
         name: Option<&str>,
     ) -> Result<(), Box<(ResponseError, Option<Waits>)>> {
         if prompt.is_blank() {
-            return Err(Box::new((error(ErrorCode::InvalidParams, "the prompt is empty; say what you want"), waits)));
+            return Err(Box::new((error(ErrorCode::InvalidParams, "the prompt is empty"), waits)));
         }
         let id = match self.name(name) {
             Ok(id) => id,
@@ -116,7 +116,7 @@ impl Prompts {
         }
     }
 
-    /// The session is gone: every prompt has its end.
+    /// The session is gone: ends every prompt.
     pub fn end(&mut self, front: &mut dyn FrontEnd, end: &Result<Termination, Failure>) {
         for (id, Open { waits, said, turn, .. }) in self.open.drain() {
             let state = match turn {
@@ -130,12 +130,12 @@ impl Prompts {
         }
     }
 
-    /// Whether something was sent whose end was not reported.
+    /// Whether any prompt has not ended.
     pub fn any(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// The name the client gave a prompt, or one of ours.
+    /// The client's id for a prompt, or a new one.
     fn name(&mut self, given: Option<&str>) -> Answer<PromptId> {
         let id: PromptId = if let Some(name) = given {
             name.into()
@@ -144,7 +144,10 @@ impl Prompts {
             format!("tandem-{}", self.named).into()
         };
         if self.open.contains_key(&id) {
-            return Err(error(ErrorCode::InvalidParams, format!("prompt `{id}` is open; names are used once")));
+            return Err(error(
+                ErrorCode::InvalidParams,
+                format!("prompt id `{id}` is in use; each prompt needs its own"),
+            ));
         }
         Ok(id)
     }
@@ -154,7 +157,7 @@ impl Prompts {
         self.open.values().find(|open| open.waits.as_ref().is_some_and(|waits| waits.id() == id))
     }
 
-    /// Notes what became of a prompt; whoever waits for that is answered.
+    /// Records a prompt's state and answers the request that waits for it.
     fn note(&mut self, prompt: &PromptId, state: &PromptState) {
         match state {
             PromptState::Queued(_) => {}
@@ -240,7 +243,7 @@ impl Server {
             if withdrawn.await.unwrap_or_default() {
                 responder.ok(&json!({}));
             } else {
-                let message = "no prompt of that name waits; it may already run: send session/cancel to stop it";
+                let message = "no queued prompt with that id; if it is already running, session/cancel stops it";
                 responder.error(ErrorCode::InvalidRequest, message);
             }
         });
@@ -252,7 +255,7 @@ impl Server {
         }
     }
 
-    /// `$/cancelRequest` on a prompt: stops its turn, or returns it alone when it waits.
+    /// `$/cancelRequest` on a prompt: stops its turn, or returns only the prompt if it is queued.
     pub(super) fn cancel_request(&mut self, params: &Value) {
         let id = params.get("id").or_else(|| params.get("requestId")).cloned().unwrap_or_default();
         let Ok(id) = serde_json::from_value::<RequestId>(id) else { return };
@@ -265,7 +268,7 @@ impl Server {
         }
     }
 
-    /// The session says what became of a prompt. Every update of its turn is on its way by then.
+    /// The session reports a prompt's state. Every update of its turn has been queued by then.
     pub(super) fn prompt_changed(&mut self, id: &SessionId, prompt: &PromptId, state: &PromptState) {
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         conversation.front.prompt(prompt, state);

@@ -1,4 +1,4 @@
-//! `_tandem/review`, and what LSP-only clients have of it: `tandem.undo`, `tandem.redo` and `tandem.keep`.
+//! `_tandem/review`, and its counterparts for LSP-only clients: `tandem.undo`, `tandem.redo` and `tandem.keep`.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::session::{self, ReviewError, Selection, SessionId};
 use crate::text::display;
 use crate::workspace::review::PendingHunk;
 
-/// The answer of a session, some time.
+/// The future answer of a session.
 type Reviewing = oneshot::Receiver<Result<session::Reviewed, ReviewError>>;
 
 /// The argument of `tandem.undo`, `tandem.redo` and `tandem.keep`.
@@ -30,10 +30,10 @@ struct Which {
     hunk: Option<usize>,
 }
 
-/// A command of an LSP-only client.
+/// A review command of an LSP-only client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReviewCommand {
-    /// Undoes a turn, or with a path a file or hunk.
+    /// Undoes a turn, or with a path a file or hunk of it.
     Undo,
     /// Redoes a turn.
     Redo,
@@ -73,9 +73,10 @@ impl Server {
         }
     }
 
-    /// Reviews what a conversation changed, the one that did last unless one is named; shows what came of it as a message.
+    /// Reviews what a conversation changed (the one that changed something last, unless one is named); shows the
+    /// outcome as a message.
     pub(super) fn review_by_command(&mut self, argument: Value, command: ReviewCommand) -> Answer<()> {
-        let usage = || error(ErrorCode::InvalidParams, "it takes nothing, or {sessionId?, turn?, path?, hunk?}");
+        let usage = || error(ErrorCode::InvalidParams, "expected no argument, or {sessionId?, turn?, path?, hunk?}");
         let which: Option<Which> = serde_json::from_value(argument).map_err(|_| usage())?;
         let Which { session_id, turn, path, hunk } = which.unwrap_or_default();
         let named = session_id.map(SessionId::from);
@@ -103,7 +104,7 @@ impl Server {
         Ok(())
     }
 
-    /// The conversation in which there is something to undo, redo or keep, the last one that changed.
+    /// The last conversation with something to undo, redo or keep.
     pub(super) fn last_changed(&self, command: ReviewCommand) -> Option<&SessionId> {
         let since = |conversation: &Conversation| match command {
             ReviewCommand::Undo | ReviewCommand::Keep => conversation.session.undoable().undo,
@@ -114,7 +115,7 @@ impl Server {
     }
 }
 
-/// Asks the session of a conversation.
+/// Sends a review request to a conversation's session.
 pub(super) fn ask(conversation: &Conversation, review: session::Review) -> Answer<Reviewing> {
     conversation.session.review(review).map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
 }

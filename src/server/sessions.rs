@@ -1,6 +1,6 @@
 //! Saved conversations: listing, loading with or without showing them, closing, deleting.
 //!
-//! Invariant: a request to load one is answered once it is loaded; what is shown of it comes before the answer.
+//! Invariant: a request to load one is answered once it is loaded, after its history was shown.
 
 use std::path::PathBuf;
 
@@ -15,10 +15,10 @@ use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Params, Responder, ResponseError};
 use crate::session::{Listed, SessionId, Sessions, Start, StoreError};
 
-/// Conversations in one answer to `session/list`.
+/// Conversations per answer to `session/list`.
 const PAGE: usize = 100;
 
-/// What is read of `session/load` and `session/resume`; a client without MCP servers may leave them out.
+/// The fields read of `session/load` and `session/resume`; a client without MCP servers may omit them.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kept {
@@ -37,7 +37,7 @@ impl Server {
             self.require_acp()?;
             let id: SessionId = request.session_id.into();
             if self.conversations.contains_key(&id) {
-                let message = format!("session `{id}` is open here already; send session/close first");
+                let message = format!("session `{id}` is already open on this connection; send session/close first");
                 return Err(error(ErrorCode::InvalidRequest, message));
             }
             let servers = request.mcp_servers.into_iter().map(mcp_server).collect::<Answer<_>>()?;
@@ -51,7 +51,7 @@ impl Server {
         }
     }
 
-    /// The conversation is loaded: its request is answered, and the client told its title.
+    /// The conversation is loaded: answers its request and sends its title.
     pub(super) fn opened(&mut self, id: &SessionId, title: String) {
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         let Some(Opening { responder, start }) = conversation.opening.take() else { return };
@@ -66,7 +66,7 @@ impl Server {
         conversation.show();
     }
 
-    /// It cannot be loaded.
+    /// The conversation cannot be loaded: answers its request with the error.
     pub(super) fn not_opened(&mut self, id: &SessionId, why: &str) {
         let Some(mut conversation) = self.conversations.remove(id) else { return };
         if let Some(Opening { responder, .. }) = conversation.opening.take() {
@@ -96,7 +96,7 @@ impl Server {
         });
     }
 
-    /// `session/close`: answered once it is closed, so that it can be opened again or deleted.
+    /// `session/close`: answered once the session is closed, so that it can be opened again or deleted.
     pub(super) fn close_session(&mut self, responder: Responder, params: &Params) {
         let closed = read::<acp::CloseSessionRequest>(params).and_then(|request| {
             let id = &request.session_id.0;
@@ -130,14 +130,14 @@ impl Server {
                 None => Ok(()),
             };
             match removed {
-                // Who wants it gone has what they want.
+                // It is gone already, which is what the client wanted.
                 Ok(()) | Err(StoreError::Unknown(_)) => responder.ok(&acp::DeleteSessionResponse::new()),
                 Err(problem) => responder.respond(Err(refused(&problem))),
             }
         });
     }
 
-    /// Where conversations are kept, if they are.
+    /// Where conversations are saved, if they are.
     fn sessions(&self) -> Option<Sessions> {
         let state = (self.load)(&self.options, &[]).state_dir?;
         Some(Sessions::new(&state))

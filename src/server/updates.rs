@@ -1,7 +1,7 @@
-//! The projection of a session's events to the updates of the Agent Client Protocol, version 1.
+//! Projects a session's events to updates of the Agent Client Protocol, version 1.
 //!
-//! Events are richer than the protocol: what it has no word for becomes a remark, never an invented variant (clients
-//! reject unknown ones). Everything that came from a model or a file and reaches a title is shown escaped.
+//! Events are richer than the protocol: those without an update become notices, never invented variants (clients reject
+//! unknown ones). Text from a model or a file that reaches a title is escaped.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,13 @@ use crate::agent::event::{
 use crate::protocol::acp;
 use crate::text::display;
 
-/// The longest result text that is shown in full; the model reads all of it, a person opens the file.
+/// The longest result shown in full; the model reads all of it, a person can open the file.
 const SHOWN: usize = 4000;
 
-/// What is to be sent for an event.
+/// What to send for an event.
 #[derive(Debug)]
 pub(crate) enum Projected {
-    /// A piece of the answer, which may be merged with its neighbors on the way.
+    /// A piece of the answer, which may be merged with its neighbors in the outbox.
     Text {
         /// Which stream it belongs to.
         chunk: Chunk,
@@ -26,7 +26,7 @@ pub(crate) enum Projected {
     },
     /// An update.
     Update(Box<acp::SessionUpdate>),
-    /// Something to read that is not part of the conversation.
+    /// Text for people that is not part of the conversation.
     Remark(String),
 }
 
@@ -39,8 +39,8 @@ pub(crate) enum Chunk {
     Thought,
 }
 
-/// What an event is for a client; `None` when it is nothing to it. `proposed` is what the call it ends was about to
-/// change: content is replaced as a whole, and what was refused is still to be seen.
+/// The update for an event; `None` if clients do not need it. `proposed` is the change the ending call proposed:
+/// content is replaced as a whole, and a refused change stays visible.
 pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projected> {
     let update = match event {
         AgentEvent::TextDelta { content } => return Some(text(Chunk::Message, content)),
@@ -80,8 +80,8 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
     Some(Projected::Update(Box::new(update)))
 }
 
-/// What the running call of a conversation has said, as far as it is shown: an update replaces what was there, so each
-/// carries the end of it all.
+/// The displayed output of a conversation's running call. An update replaces the previous one, so each carries the tail
+/// of the whole output.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     call_id: String,
@@ -89,7 +89,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// What is to be sent when a call says more.
+    /// The update for more output of a call.
     pub fn more(&mut self, call_id: String, piece: &str) -> acp::SessionUpdate {
         if self.call_id != call_id {
             *self = Self { call_id, tail: String::new() };
@@ -103,7 +103,7 @@ impl Said {
     }
 }
 
-/// Text is shown as it is unless it would deceive: then it is escaped.
+/// Text is sent as it is unless it would deceive a reader: then it is escaped.
 fn text(chunk: Chunk, content: String) -> Projected {
     let escaped = match display::escape_piece(&content) {
         Cow::Borrowed(_) => None,
@@ -116,7 +116,7 @@ fn remark(text: &str) -> Projected {
     Projected::Remark(display::escape(text).into_owned())
 }
 
-/// What a permission question shows: the call as it will happen.
+/// The content of a permission request: the call as it will run.
 pub(crate) fn question(call_id: &str, kind: ToolKind, mut preview: Preview) -> acp::ToolCallUpdate {
     let description = preview.description().join("\n");
     let mut content: Vec<acp::ToolCallContent> = Vec::new();
@@ -128,14 +128,14 @@ pub(crate) fn question(call_id: &str, kind: ToolKind, mut preview: Preview) -> a
     acp::ToolCallUpdate::new(call_id.to_owned(), fields)
 }
 
-/// The question whether a turn goes on, as a call: clients show no question without one.
+/// The request to continue a turn, as a call: clients show no request without one.
 pub(crate) fn pause(call_id: &str, preview: &Preview) -> acp::SessionUpdate {
     let title = display::escape_line(&preview.title).into_owned();
     let call = acp::ToolCall::new(call_id.to_owned(), title).kind(acp::ToolKind::Think);
     acp::SessionUpdate::ToolCall(call.status(acp::ToolCallStatus::Pending))
 }
 
-/// That question was answered.
+/// Closes the call of a request to continue.
 pub(crate) fn paused(call_id: String) -> acp::SessionUpdate {
     change(call_id, fields().status(acp::ToolCallStatus::Completed))
 }
@@ -169,7 +169,7 @@ fn executed(result: ExecutionResult, proposed: &[FileDiff]) -> acp::ToolCallUpda
     } else if result.diffs.is_empty() {
         vec![shown(&result.content)]
     } else if result.changes.is_some() {
-        // What a command said comes first, then what it changed.
+        // A command's output comes first, then its changes.
         std::iter::once(shown(&result.content)).chain(diffs(&result.diffs)).collect()
     } else {
         diffs(&result.diffs)

@@ -1,4 +1,4 @@
-//! Between the words of the protocol and ours: prompts, modes, options, ends and failures of turns.
+//! Converts between the protocol's types and ours: prompts, modes, options, ends and failures of turns.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ fn name_of(uri: &str) -> (String, Option<(u32, u32)>) {
     (name, first.zip(last))
 }
 
-/// An MCP server of the client, under its name.
+/// The name and configuration of a client's MCP server.
 pub(super) fn mcp_server(server: acp::McpServer) -> Answer<(String, McpServer)> {
     let refused = |name: &str, why: &str| error(ErrorCode::InvalidParams, format!("MCP server `{name}`: {why}"));
     match server {
@@ -48,15 +48,15 @@ pub(super) fn mcp_server(server: acp::McpServer) -> Answer<(String, McpServer)> 
             let words = program.into_iter().chain(server.args).collect::<Vec<_>>();
             let command = CommandLine::try_from(words).map_err(|why| refused(&server.name, why))?;
             let env = server.env.into_iter().map(|variable| (variable.name, variable.value)).collect();
-            // The editor has agreed to the folder together with the program.
+            // The editor has approved the folder along with the program.
             Ok((server.name, McpServer::Command { command, env, cwd: Some(PathBuf::new()) }))
         }
         acp::McpServer::Http(server) => {
             let headers = server.headers.into_iter().map(|header| (header.name, header.value)).collect();
             Ok((server.name, McpServer::Url { url: server.url, headers }))
         }
-        acp::McpServer::Sse(server) => Err(refused(&server.name, "SSE is out of use; tandem takes `http` and stdio")),
-        _ => Err(error(ErrorCode::InvalidParams, "MCP servers are reached by `http` or stdio")),
+        acp::McpServer::Sse(server) => Err(refused(&server.name, "SSE is not supported; use `http` or stdio")),
+        _ => Err(error(ErrorCode::InvalidParams, "unknown transport of an MCP server; use `http` or stdio")),
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn modes(current: Mode) -> acp::SessionModeState {
     acp::SessionModeState::new(current.name(), available.collect())
 }
 
-/// The options, always whole.
+/// All config options: clients expect the full list each time.
 pub(super) fn config_options(state: &State) -> Vec<acp::SessionConfigOption> {
     let all = Mode::ALL.iter().map(|mode| acp::SessionConfigSelectOption::new(mode.name(), mode.title()));
     let mode = acp::SessionConfigOption::select("mode", "Mode", state.mode.name(), all.collect::<Vec<_>>())
@@ -95,7 +95,7 @@ pub(super) fn config_options(state: &State) -> Vec<acp::SessionConfigOption> {
     std::iter::once(mode).chain(model).chain(effort).collect()
 }
 
-/// The effort nobody chose.
+/// Selects the configured effort.
 const AS_CONFIGURED: &str = "default";
 
 pub(super) fn parse_effort(id: &str) -> Answer<Option<Effort>> {
@@ -114,7 +114,7 @@ pub(super) fn stop_reason(reason: Termination) -> acp::StopReason {
         Termination::Refusal => acp::StopReason::Refusal,
         Termination::MaxTurnRequests => acp::StopReason::MaxTurnRequests,
         Termination::Cancelled => acp::StopReason::Cancelled,
-        // A turn that failed is answered with its failure.
+        // A failed turn is answered with its failure.
         Termination::EndTurn | Termination::Error => acp::StopReason::EndTurn,
     }
 }
@@ -134,7 +134,7 @@ fn word(value: &impl serde::Serialize) -> String {
     word.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// The error a failed turn is answered with.
+/// The error response for a failed turn.
 pub(super) fn failure(failure: &Failure) -> ResponseError {
     let number = match failure.code {
         FailureCode::NoModel | FailureCode::Auth => ErrorCode::ServerErrorEnd,

@@ -406,7 +406,7 @@ fn what_the_editor_shows_of_a_selection_goes_along_with_the_question() {
     let answer = client.call("textDocument/codeAction", params);
     let explain = answer["result"].as_array().unwrap().iter().find(|action| action["title"] == "tandem: Explain this");
     let prompt = explain.unwrap()["command"]["arguments"][0]["prompt"].as_str().unwrap();
-    assert!(prompt.ends_with("The editor shows here:\n- line 1: never used"), "{prompt}");
+    assert!(prompt.ends_with("The editor reports here:\n- line 1: never used"), "{prompt}");
 }
 
 /// The items that are offered at a place of a document.

@@ -1,4 +1,4 @@
-//! A client of the Agent Client Protocol: it is sent what version 1 has, and nothing else.
+//! A client of the Agent Client Protocol: it is sent version 1 and nothing else.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use crate::server::updates::question;
 use crate::session::event::{PromptId, PromptState, State};
 use crate::session::{Offered, SessionId};
 
-/// Any client of the protocol.
+/// A client without tandem's extensions.
 pub(in crate::server) struct AcpClient(Updates);
 
 impl AcpClient {
@@ -24,7 +24,7 @@ impl AcpClient {
 impl FrontEnd for AcpClient {
     fn event(&mut self, event: AgentEvent) {
         if let Some(notice) = self.0.event(event) {
-            // The protocol has no notices: each is a thought of its own.
+            // The protocol has no notices, so each becomes a thought.
             let thought = acp::ContentChunk::new(format!("{notice}\n").into());
             self.0.send(acp::SessionUpdate::AgentThoughtChunk(thought));
         }
@@ -79,7 +79,7 @@ fn option(choice: Choice, rule: Option<&str>) -> acp::PermissionOption {
     }
 }
 
-/// Only a clear yes to what was offered is a yes.
+/// Only a clear yes to an offered choice counts as a yes.
 fn understood(answer: &Value, choices: &[Choice]) -> Permission {
     let outcome = &answer["outcome"];
     match outcome["outcome"].as_str() {

@@ -1,5 +1,5 @@
-//! A client with a tandem plugin: besides what the Agent Client Protocol has, it is sent the life of each prompt
-//! (`_tandem/turn`) and the state of the session (`_tandem/status`).
+//! A client with a tandem plugin: in addition to the Agent Client Protocol, it is sent the states of each prompt
+//! (`_tandem/turn`) and of the session (`_tandem/status`).
 
 use super::acp::request_permission;
 use super::updates::{Updates, blocks};
@@ -13,7 +13,7 @@ use crate::session::event::{Activity, PromptId, PromptState, State};
 use crate::session::{Offered, SessionId};
 use crate::text::display;
 
-/// A language client that opted in.
+/// A client that announced tandem's extensions.
 pub(in crate::server) struct PluginClient {
     updates: Updates,
     id: SessionId,
@@ -115,7 +115,7 @@ impl FrontEnd for PluginClient {
     }
 }
 
-/// What a person reads of a state.
+/// The text of a state for people.
 fn message(state: &State) -> Option<String> {
     match (state.activity, &state.model) {
         (Activity::Waiting(kind), _) => Some(waiting(kind).to_owned()),
@@ -127,8 +127,8 @@ fn message(state: &State) -> Option<String> {
 /// What a turn waits for, in a few words.
 fn waiting(kind: ToolKind) -> &'static str {
     match kind {
-        ToolKind::Edit => "asks to edit",
-        ToolKind::Execute => "asks to run a command",
+        ToolKind::Edit => "wants to edit",
+        ToolKind::Execute => "wants to run a command",
         ToolKind::Think => "asks whether to continue",
         _ => "asks for permission",
     }

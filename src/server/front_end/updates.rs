@@ -14,21 +14,21 @@ use crate::server::wire::config_options;
 use crate::session::event::{PromptId, PromptState, State, Used};
 use crate::session::{Offered, SessionId};
 
-/// What a client was shown, as far as what it is shown next depends on it.
+/// What a client was shown, as far as later updates depend on it.
 pub(super) struct Updates {
     peer: Peer,
     id: SessionId,
-    /// Whose words come next.
+    /// The message that following text belongs to.
     message: Arc<TextSource>,
     thought: Arc<TextSource>,
     answers: u64,
-    /// The turn and the prompt that updates belong to.
+    /// The turn and prompt that updates belong to, as `_meta`.
     meta: Option<Map<String, Value>>,
-    /// What running calls are about to change: a call that fails keeps its diff.
+    /// The changes that running calls propose: a call that fails keeps its diff.
     proposed: HashMap<String, Vec<FileDiff>>,
     /// The output of the running call.
     said: updates::Said,
-    /// The request whether the turn continues, while it is open: a call of ours, not of the model's.
+    /// The open request to continue the turn: a call of ours, not the model's.
     pause: Option<String>,
     state: Option<State>,
 }
@@ -59,7 +59,7 @@ impl Updates {
         self.peer.notify("session/update", &notification.meta(self.meta.clone()));
     }
 
-    /// Projects an event; gives back what the protocol has no update for and a person should read.
+    /// Projects an event to updates; returns notices for which the protocol has no update.
     pub fn event(&mut self, event: AgentEvent) -> Option<String> {
         match event {
             AgentEvent::IterationStart { .. } => self.next_answer(),
@@ -85,7 +85,7 @@ impl Updates {
         None
     }
 
-    /// Updates belong to a prompt from its beginning to its end. One that had to wait is shown when it begins.
+    /// Updates belong to a prompt from its beginning to its end. A queued prompt is shown when it begins.
     pub fn prompt(&mut self, id: &PromptId, state: &PromptState) {
         match state {
             PromptState::Running { turn, waited } => {
@@ -105,7 +105,7 @@ impl Updates {
         }
     }
 
-    /// Shows what changed of the state.
+    /// Shows the parts of the state that changed.
     pub fn state(&mut self, state: &State) {
         let Some(before) = self.state.replace(state.clone()) else { return };
         if before.mode != state.mode {
@@ -135,7 +135,7 @@ impl Updates {
         self.send(acp::SessionUpdate::AvailableCommandsUpdate(update));
     }
 
-    /// Clients show no permission request without a call: the request whether a turn continues needs one of its own.
+    /// Clients show no permission request without a call, so the request to continue a turn gets its own.
     pub fn announce(&mut self, request: &Request) {
         if request.name == GO_ON {
             self.pause = Some(request.call_id.clone());
@@ -149,7 +149,7 @@ impl Updates {
         }
     }
 
-    /// What comes now is another answer.
+    /// Starts a new answer.
     fn next_answer(&mut self) {
         self.answers += 1;
         let id: Arc<str> = format!("m{}", self.answers).into();
@@ -162,7 +162,7 @@ impl Updates {
         (self.message, self.thought) = (source(TextKind::AgentMessageChunk), source(TextKind::AgentThoughtChunk));
     }
 
-    /// What a call that ends now was about to change.
+    /// The changes proposed by a call that ends now.
     fn proposed(&mut self, event: &AgentEvent) -> Vec<FileDiff> {
         match event {
             AgentEvent::ToolPreview { call_id, preview, .. } if !preview.diffs.is_empty() => {
@@ -175,7 +175,7 @@ impl Updates {
     }
 }
 
-/// The prompt as it came; it was read before, so it can be read.
+/// The prompt's blocks as they were sent; they were parsed once, so parsing cannot fail.
 pub(super) fn blocks(said: &Value) -> Vec<acp::ContentBlock> {
     serde_json::from_value(said.clone()).unwrap_or_default()
 }

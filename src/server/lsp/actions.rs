@@ -1,5 +1,5 @@
-//! Code actions and commands of plain clients. Every command is answered at once: the work goes on behind it, because
-//! clients give up on a command after seconds and throw its result away.
+//! Code actions and commands of LSP-only clients. Every command is answered at once while the work continues in the
+//! background, because clients give up on a command after seconds and discard its result.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,9 +17,9 @@ use crate::session::{Attachment, Prompt};
 use crate::text::display;
 use crate::workspace::native;
 
-/// The kinds of our code actions.
+/// The kinds of tandem's code actions.
 pub(in crate::server) const ACTION_KINDS: [&str; 3] = ["quickfix", "refactor", "source"];
-/// Our commands.
+/// tandem's commands.
 pub(in crate::server) const COMMANDS: [&str; 8] = [
     "tandem.ask",
     "tandem.cancel",
@@ -38,11 +38,11 @@ const EXPLAIN: &str = "Explain this selection step by step. Change nothing.";
 const EDIT: &str = "Edit this selection. Where its comments give instructions (such as `AI! make this async`), follow \
                     them and remove those comments; else correct what is wrong and make it clearer without changing \
                     what it does.";
-/// The second argument of `tandem.allowAlways` for more than this session.
+/// The second argument of `tandem.allowAlways` for a rule that outlasts the session.
 const PROJECT: &str = "project";
-/// More diagnostics than this make a menu unreadable.
+/// Offer fixes for at most this many diagnostics, to keep the menu readable.
 const FIXES: usize = 3;
-/// More diagnostics than this are not told with a question.
+/// At most this many diagnostics are sent with a question.
 const DIAGNOSTICS: usize = 10;
 
 /// The argument of `tandem.ask`.
@@ -56,7 +56,7 @@ struct Ask {
 }
 
 impl Server {
-    /// Answers `textDocument/codeAction`, but for automatic requests with nothing.
+    /// Answers `textDocument/codeAction`; automatic requests get an empty list.
     pub(in crate::server) fn code_actions(&mut self, responder: Responder, params: &Params) {
         let params = match read::<lsp::CodeActionParams>(params) {
             Ok(params) => params,
@@ -117,7 +117,7 @@ impl Server {
         actions
     }
 
-    /// Undoing, redoing and settling turns.
+    /// Actions to undo, redo and keep turns.
     fn undo_actions(&self) -> Vec<Value> {
         let offers = [
             ("tandem: Undo the last turn", "tandem.undo", ReviewCommand::Undo),
@@ -148,7 +148,7 @@ impl Server {
             "tandem.redo" => self.review_by_command(first, ReviewCommand::Redo)?,
             "tandem.keep" => self.review_by_command(first, ReviewCommand::Keep)?,
             other => {
-                let message = format!("there is no command `{other}`; there are {}", COMMANDS.join(", "));
+                let message = format!("unknown command `{other}`; expected one of {}", COMMANDS.join(", "));
                 return Err(error(ErrorCode::InvalidParams, message));
             }
         }
@@ -172,7 +172,7 @@ impl Server {
         self.ask_in_new_chat(&ask.prompt, Prompt { parts, focus: None })
     }
 
-    /// The selected lines of a document, whole: the text as it is in the editor.
+    /// The selected lines of a document as full lines, with the editor's unsaved text.
     fn excerpt(&self, uri: &str, range: Option<&lsp::Range>) -> Option<Attachment> {
         let name = native::shown(&crate::server::documents::path_of(uri)?);
         let Some(range) = range else { return Some(Attachment::Mention { name }) };
@@ -184,7 +184,7 @@ impl Server {
     }
 }
 
-/// The instructions that stand in comments, such as `// AI! make this async`.
+/// Instructions in comments, such as `// AI! make this async`.
 fn comment_actions(uri: &str, text: &str) -> Vec<Value> {
     let comments = text.lines().zip(0_u32..).filter_map(|(line, number)| {
         let (_, instruction) = line.split_once("AI!")?;
@@ -224,14 +224,14 @@ fn selection_actions(uri: &str, range: &lsp::Range, diagnostics: &[lsp::Diagnost
     actions
 }
 
-/// What the editor shows of a selection goes along with the question: a plain client cannot be asked for it later.
+/// Adds the selection's diagnostics to the question: an LSP-only client cannot be asked for them later.
 fn with_diagnostics(prompt: &str, diagnostics: &[lsp::Diagnostic]) -> String {
     let shown = diagnostics.iter().take(DIAGNOSTICS).map(|diagnostic| {
         let text = plain_text(diagnostic);
         format!("\n- line {}: {}", diagnostic.range.start.line.saturating_add(1), display::escape_line(text.trim()))
     });
     let shown: String = shown.collect();
-    if shown.is_empty() { prompt.to_owned() } else { format!("{prompt}\n\nThe editor shows here:{shown}") }
+    if shown.is_empty() { prompt.to_owned() } else { format!("{prompt}\n\nThe editor reports here:{shown}") }
 }
 
 /// The message of a diagnostic, which newer clients may send as marked-up text.

@@ -1,7 +1,9 @@
-//! The chat file: a Markdown file whose last heading says whose turn it is, and the task that streams an answer into it.
+//! The chat file: a Markdown file whose last heading says whose turn it is, and the task that streams an answer into
+//! it.
 //!
-//! The answer is appended past the end of the buffer without a version, so it cannot race with the person's typing;
-//! one edit is in flight at a time and a pause lies between two, so that undo is not one step a word.
+//! The answer is appended past the end of the buffer without a version, so it cannot conflict with the person's typing.
+//!
+//! One edit is in flight at a time, with a pause between two, so that not every word is an undo step.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -18,31 +20,31 @@ use crate::workspace::{CHAT_FILE, StateFolder};
 
 /// The shortest time between two edits of the stream.
 const PAUSE: Duration = Duration::from_millis(150);
-/// How long a file that was just shown may take to be opened.
+/// How long the editor may take to open a file it was asked to show.
 const OPENING: Duration = Duration::from_secs(5);
 /// Past the end of any document: clients clamp it to the end.
 const PAST_THE_END: u32 = i32::MAX.cast_unsigned();
 
-/// So many bytes of a chat file are told to a conversation that begins in the middle of it.
+/// How many bytes of an existing chat file are given to a conversation that begins in the middle of it.
 const EARLIER: usize = 65_536;
 
-/// The heading of what the person says.
+/// The heading above the person's messages.
 pub(super) const YOU: &str = "## You";
-/// The heading of an answer.
+/// The heading above an answer.
 pub(super) const TANDEM: &str = "## tandem";
 
-/// Whether a file is a chat file: its name says so.
+/// Whether a file is a chat file, by its name.
 pub(super) fn is_chat(uri: &str) -> bool {
     uri.ends_with(CHAT_FILE)
 }
 
-/// The question that waits in a chat file.
+/// The unanswered question in a chat file.
 pub(super) fn question(text: &str) -> Option<&str> {
     let question = text.get(asked(text)?..)?.trim();
     (!question.is_empty()).then_some(question)
 }
 
-/// Where the question begins: under the last heading, when that heading is the person's (or when there is none yet).
+/// Where the question begins: below the last heading, if that is the person's (or if there is no heading yet).
 pub(super) fn asked(text: &str) -> Option<usize> {
     let mut fences = Fences::default();
     let mut at = 0;
@@ -60,7 +62,7 @@ pub(super) fn asked(text: &str) -> Option<usize> {
     under
 }
 
-/// What was said in a chat file before its question, where there was an answer: the end of it, if it is long.
+/// The conversation in a chat file before its question, if there was an answer; only the end of it if it is long.
 pub(super) fn earlier(text: &str) -> Option<&str> {
     let before = text.get(..asked(text)?)?;
     let before = before.trim_end().strip_suffix(YOU).unwrap_or(before).trim();
@@ -69,7 +71,7 @@ pub(super) fn earlier(text: &str) -> Option<&str> {
     before.get(start..).filter(|_| was_answered)
 }
 
-/// What is still to be written into one chat file.
+/// What is still to be written into a chat file.
 #[derive(Debug, Clone)]
 pub(super) struct ChatFile {
     pub uri: String,
@@ -86,17 +88,17 @@ struct Shared {
 struct Pending {
     text: String,
     done: bool,
-    /// What was written last.
+    /// The kind of the last part written.
     last: Part,
     /// The line breaks it ends with.
     breaks: usize,
-    /// The code in what the model says.
+    /// Code fences in the model's text.
     fences: Fences,
-    /// The line of it that has no end yet.
+    /// The unfinished line of it.
     line: String,
 }
 
-/// The kinds of things an answer is made of.
+/// The parts of an answer.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// A paragraph of its own.
@@ -104,12 +106,12 @@ enum Part {
     Block,
     /// An item of a list.
     Item,
-    /// What the model says, in pieces that belong together.
+    /// The model's text, in pieces that belong together.
     Prose,
 }
 
 impl Pending {
-    /// Adds `text`, after the empty line that Markdown wants between different things.
+    /// Adds `text`, after the empty line that Markdown needs between different parts.
     fn add(&mut self, part: Part, text: &str) {
         let (breaks, text) = match (self.last, part) {
             (Part::Prose, Part::Prose) => (0_usize, text),
@@ -132,7 +134,7 @@ impl Pending {
         self.last = part;
     }
 
-    /// Looks for code in what the model says.
+    /// Tracks code fences in the model's text.
     fn read(&mut self, prose: &str) {
         self.line.push_str(prose);
         if let Some((lines, rest)) = self.line.rsplit_once('\n') {
@@ -143,7 +145,8 @@ impl Pending {
         }
     }
 
-    /// An answer may end inside code: what comes next is none, least of all the person's heading.
+    /// An answer may end inside a code block; whatever follows, above all the person's heading, must not become part of
+    /// it.
     fn close_code(&mut self) {
         let mut fences = std::mem::take(&mut self.fences);
         fences.take(&std::mem::take(&mut self.line));
@@ -156,13 +159,13 @@ impl Pending {
 }
 
 impl ChatFile {
-    /// The file at `uri`, which ends with so many line breaks.
+    /// A chat file at `uri`, which ends with this many line breaks.
     pub fn new(uri: String, breaks: usize) -> Self {
         let pending = Mutex::new(Pending { breaks, ..Pending::default() });
         Self { uri, shared: Arc::new(Shared { pending, wake: Notify::new() }) }
     }
 
-    /// Adds to what the model says.
+    /// Appends to the model's text.
     pub fn prose(&self, text: &str) {
         self.add(Part::Prose, text);
     }
@@ -177,7 +180,7 @@ impl ChatFile {
         self.add(Part::Block, text);
     }
 
-    /// Adds a remark that is nobody's words.
+    /// Adds a notice, as a quote.
     pub fn quote(&self, text: &str) {
         self.block(&format!("> {}", text.replace('\n', "\n> ")));
     }
@@ -187,7 +190,7 @@ impl ChatFile {
         self.shared.wake.notify_one();
     }
 
-    /// Nothing more will come.
+    /// Ends the stream.
     pub fn finish(&self) {
         self.lock().done = true;
         self.shared.wake.notify_one();

@@ -22,13 +22,13 @@ use crate::workspace::StateFolder;
 #[derive(Debug, Default)]
 pub(in crate::server) struct Chats {
     sessions: HashMap<String, SessionId>,
-    /// How many turns began, in all of them.
+    /// How many turns began in all of them.
     turns: Arc<AtomicU32>,
 }
 
 impl Server {
-    /// A document was saved: a chat file with a new question is answered. Where there is no place for one, that is said: the
-    /// answer above was cut off by the end of its server.
+    /// A document was saved: a new question in a chat file is answered. If there is no place for one, because the
+    /// answer above was cut off by the end of its server, a notice says so.
     pub(in crate::server) fn chat_saved(&mut self, uri: &str) {
         if !chat::is_chat(uri) || self.client.speaks_acp {
             return;
@@ -47,7 +47,7 @@ impl Server {
         conversation.is_some_and(|conversation| conversation.prompts.any())
     }
 
-    /// Sends the question that waits in a chat file.
+    /// Sends the unanswered question of a chat file.
     pub(super) fn send_chat(&mut self, uri: &str) -> Answer<()> {
         let document = self.documents.get(uri);
         let Some(question) = document.as_ref().and_then(|document| chat::question(&document.text)) else {
@@ -59,7 +59,7 @@ impl Server {
         let conversation = self.chats.sessions.get(uri).and_then(|id| self.conversations.get(id));
         let has_begun = conversation.is_some_and(|conversation| conversation.session.state().begun);
         if let Some(document) = document.as_ref().filter(|_| !has_begun) {
-            // The server is another one than wrote it: the file is what there is of the conversation.
+            // Another server wrote the conversation: the file is all there is of it.
             let heading = "The conversation so far, from the chat file".to_owned();
             let earlier = chat::earlier(&document.text).map(str::to_owned);
             parts.extend(earlier.map(|text| Attachment::Shown { heading, text }));
@@ -67,7 +67,7 @@ impl Server {
         self.converse(uri, Prompt { parts, focus: None })
     }
 
-    /// Answers a prompt in a chat file of its own, which is shown.
+    /// Answers a prompt in a new chat file, which is shown.
     pub(super) fn ask_in_new_chat(&mut self, words: &str, prompt: Prompt) -> Answer<()> {
         let Some(state) = (self.load)(&self.options, &[]).state_dir else {
             return Err(error(ErrorCode::InternalError, "there is no folder for chat files; set TANDEM_STATE_DIR"));
@@ -95,7 +95,7 @@ impl Server {
         self.converse(&uri, prompt)
     }
 
-    /// The conversation of a chat file, begun when there is none.
+    /// The conversation of a chat file, started if there is none.
     pub(super) fn prepare(&mut self, uri: &str) -> Answer<SessionId> {
         if let Some(id) = self.chats.sessions.get(uri) {
             return Ok(Arc::clone(id));
@@ -118,7 +118,7 @@ impl Server {
 
     fn converse(&mut self, uri: &str, prompt: Prompt) -> Answer<()> {
         if self.is_answering(uri) {
-            let message = "tandem: the answer before is still being written; stop it or wait";
+            let message = "tandem: the previous answer is still being written; wait, or stop it";
             show_message(&self.peer, MessageType::Info, message);
             return Ok(());
         }
@@ -128,7 +128,7 @@ impl Server {
         sent.map_err(|refused| refused.0)
     }
 
-    /// Whether anything runs in any conversation.
+    /// Whether a turn runs in any conversation.
     pub(super) fn is_busy(&self) -> bool {
         self.conversations.values().any(|conversation| conversation.prompts.any())
     }

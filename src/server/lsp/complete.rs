@@ -1,5 +1,5 @@
-//! Completion in chat files: what can be mentioned behind an `@`, and the slash commands a question can begin with.
-//! Every other document is answered at once with nothing: its own language servers know better.
+//! Completion in chat files: mentions after an `@`, and slash commands at the beginning of a question. For every other
+//! document the answer is empty and immediate: its own language servers know better.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::server::documents::wire_range;
 use crate::session::{Completion, Mentionable, Offered, typed_mention};
 use crate::text;
 
-/// What brings completion up without being asked.
+/// Characters that trigger completion.
 pub(in crate::server) const TRIGGERS: [&str; 2] = ["@", "/"];
 
 /// What is being typed.
@@ -45,7 +45,7 @@ impl Server {
             Typed::Mention => {
                 let completer = conversation.session.completer();
                 self.tasks.spawn(async move {
-                    // Editors without a plugin do not tell what is selected.
+                    // Editors without a plugin do not report the selection.
                     let offered = completer.complete(&query, None).await;
                     responder.ok(&list(&mentions(offered, range)));
                 });
@@ -64,7 +64,7 @@ impl Server {
     }
 }
 
-/// What ends at byte `at` of a chat file. Commands are understood at the beginning of a question alone.
+/// The mention or command that ends at byte `at` of a chat file. Commands count only at the beginning of a question.
 fn typed_at(text: &str, at: usize) -> Option<(Typed, &str)> {
     let asked = text.get(chat::asked(text)?..at)?;
     let first = asked.trim_start();
@@ -74,7 +74,7 @@ fn typed_at(text: &str, at: usize) -> Option<(Typed, &str)> {
     Some((Typed::Mention, typed_mention(asked)?))
 }
 
-/// An answer that the client may narrow down, but has to ask again for more.
+/// A list that the client may filter, but has to request again for more.
 fn list(items: &[Value]) -> Value {
     json!({ "isIncomplete": !items.is_empty(), "items": items })
 }
@@ -92,7 +92,7 @@ fn commands(available: &[Offered], range: lsp::Range) -> Vec<Value> {
     available.iter().map(item).collect()
 }
 
-/// In the order they were offered, whatever the client thinks of it.
+/// Keeps the order of the offers, however the client sorts.
 fn mentions(offered: Vec<Completion>, range: lsp::Range) -> Vec<Value> {
     let item = |(index, Completion { insert, label, kind, detail }): (usize, Completion)| {
         let kind = match kind {
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_is_typed_ends_at_the_cursor() {
-        // The cursor stands at the bar.
+        // The bar marks the cursor.
         let check = |marked: &str, expected: Option<(Typed, &str)>| {
             let text = marked.replace('|', "");
             assert_eq!(typed_at(&text, marked.find('|').unwrap()), expected, "{marked}");

@@ -1,5 +1,5 @@
-//! What an editor does for us: `workspace/applyEdit`, by which an edit reaches an open buffer, and
-//! `_tandem/diagnostics`, by which we learn of the problems it shows.
+//! The editor's side of tandem's work: `workspace/applyEdit`, which edits an open buffer, and `_tandem/diagnostics`,
+//! which returns the diagnostics the editor shows.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::server::documents::{path_of, wire_range};
 use crate::workspace::diagnostics::{Diagnostic, Scope, Severity};
 use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
 
-/// An editor that formats on save takes its time; one that asks its person something is not waited for.
+/// An editor that formats on save takes a while; one that asks its person something is not waited for.
 const SAVING: Duration = Duration::from_secs(5);
 
 /// The editor at the other end of a language client.
@@ -22,14 +22,14 @@ pub(in crate::server) struct LspEditor {
     can: Abilities,
 }
 
-/// What an editor can do beyond the protocol's duty.
+/// What an editor supports beyond the standard.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::server) struct Abilities {
-    /// Edits may carry a label: some editors show it in their undo list, others print it over the text.
+    /// Whether edits may carry a label: some editors show it in their undo list, others print it over the text.
     pub label: bool,
-    /// It answers `_tandem/diagnostics`.
+    /// Whether it answers `_tandem/diagnostics`.
     pub diagnostics: bool,
-    /// It saves documents when asked to (`_tandem/save`).
+    /// Whether it saves documents on request (`_tandem/save`).
     pub saves: bool,
 }
 
@@ -97,7 +97,7 @@ impl Editor for LspEditor {
     }
 }
 
-/// The problems of a document. What is no file is none of ours.
+/// The diagnostics of a document; `None` if its URI is not a file's.
 fn problems(document: ext::DocumentDiagnostics) -> Vec<Diagnostic> {
     let Some(path) = path_of(&document.uri) else { return Vec::new() };
     let problem = |found: ext::Problem| Diagnostic {
@@ -115,7 +115,7 @@ fn problems(document: ext::DocumentDiagnostics) -> Vec<Diagnostic> {
     document.diagnostics.into_iter().map(problem).collect()
 }
 
-/// A code may be a number, a message marked-up text.
+/// A code may be a number; a message may be marked-up text.
 fn word(value: &Value) -> String {
     let text = value.as_str().or_else(|| value["value"].as_str());
     text.map_or_else(|| value.to_string(), str::to_owned)

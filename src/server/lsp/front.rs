@@ -1,5 +1,7 @@
-//! A chat file as a front end: turns stream into the file; a permission request is a block in it, a hint diagnostic where
-//! the change will be, code actions, and a message with buttons where the client has them. The first answer counts.
+//! A chat file as a front end: turns stream into the file.
+//!
+//! A permission request is a block in it, a hint diagnostic where the change will be, code actions, and a message with
+//! buttons if the client supports them. The first answer counts.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -22,14 +24,14 @@ use crate::session::event::{Failure, PromptId, PromptState, State};
 use crate::text::{display, fence, unified};
 use crate::workspace::Documents;
 
-/// What a chat file needs of its connection.
+/// What a chat file needs from its connection.
 #[derive(Clone)]
 pub(super) struct Connection {
     pub peer: Peer,
     pub documents: Documents,
     /// Whether `window/showMessageRequest` may carry actions.
     pub asks: bool,
-    /// Whether progress may be begun by us.
+    /// Whether the server may create progress.
     pub shows_progress: bool,
     /// How many turns began.
     pub turns: Arc<AtomicU32>,
@@ -40,9 +42,9 @@ pub(super) struct ChatFront {
     connection: Connection,
     uri: String,
     turn: Option<Turn>,
-    /// The documents that carry a hint, by the call it is about.
+    /// The documents that carry a hint, by the id of the call it is for.
     hints: HashMap<String, String>,
-    /// What is still written into the file.
+    /// Streams still being written into the file.
     streams: JoinSet<()>,
 }
 
@@ -55,7 +57,7 @@ struct Turn {
 }
 
 impl Turn {
-    /// A call that was never shown goes by the name the model made up.
+    /// The title of a call; a call that was never shown has only the model's name for it.
     fn title(&self, call_id: &str, name: &str) -> String {
         self.titles.get(call_id).cloned().unwrap_or_else(|| display::escape_line(name).into_owned())
     }
@@ -66,7 +68,7 @@ impl ChatFront {
         Self { connection, uri, turn: None, hints: HashMap::new(), streams: JoinSet::new() }
     }
 
-    /// The file gets the heading of an answer, whose text follows.
+    /// Writes the heading of an answer, whose text follows.
     fn begin(&mut self) -> &mut Turn {
         let Connection { peer, documents, shows_progress, turns, .. } = &self.connection;
         let document = documents.get(&self.uri);
@@ -80,7 +82,7 @@ impl ChatFront {
         self.turn.insert(Turn { chat, progress, titles: HashMap::new() })
     }
 
-    /// The file gets the end of the answer and the person's next heading.
+    /// Writes the end of the answer and the person's next heading.
     fn end(&mut self, end: &Result<Termination, Failure>) {
         if self.turn.is_none() {
             self.begin();
@@ -218,7 +220,7 @@ fn block(request: &Request) -> String {
     block
 }
 
-/// `window/showMessageRequest`, the safe choice first; closing it decides nothing.
+/// `window/showMessageRequest`, with the safe choice first; closing it decides nothing.
 fn show_request(peer: &Peer, request: &Request) -> Answering {
     let choices = safe_first(request.choices());
     let actions: Vec<Value> = choices.iter().map(|choice| json!({ "title": choice.title })).collect();
@@ -240,7 +242,7 @@ pub(super) fn safe_first(mut choices: Vec<Choice>) -> Vec<Choice> {
     choices
 }
 
-/// Streams into the chat file; reports what cannot be written there.
+/// Streams into the chat file; reports what could not be written.
 async fn deliver(chat: ChatFile, peer: Peer, documents: Documents) {
     match chat.stream(peer.clone(), documents).await {
         Ok(None) => {}

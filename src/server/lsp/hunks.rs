@@ -1,4 +1,4 @@
-//! Code actions of plain clients on what a turn changed, where it changed it: keep or reject the hunk at the cursor.
+//! Code actions of LSP-only clients on a turn's changes, in place: keep or reject the hunk at the cursor.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::session::{Review, ReviewedTurn};
 use crate::workspace::review::PendingHunk;
 
 impl Server {
-    /// The actions on the hunks that `range` of a document touches. While a turn runs there are none.
+    /// The actions on the hunks that `range` of a document touches; none while a turn runs.
     pub(super) fn hunk_actions(&self, uri: &str, range: lsp::Range) -> impl Future<Output = Vec<Value>> + use<> {
         let path = crate::server::documents::path_of(uri).filter(|_| !self.is_busy());
         let changed =
@@ -47,12 +47,12 @@ fn in_turn(session: &str, turn: &ReviewedTurn, path: &Path, range: lsp::Range) -
     both.collect()
 }
 
-/// An editor may have the file by another name than we.
+/// Compares paths: an editor may know the file under another name.
 fn is_same_file(ours: &Path, theirs: &Path) -> bool {
     ours == theirs || matches!((ours.canonicalize(), theirs.canonicalize()), (Ok(ours), Ok(theirs)) if ours == theirs)
 }
 
-/// Whether a range is in the lines of a hunk; where lines were removed, in the line before or after.
+/// Whether a range touches the lines of a hunk; if the hunk only removed lines, the line before or after it.
 fn touches(range: lsp::Range, hunk: &PendingHunk) -> bool {
     let (first, last) = (range.start.line as usize, range.end.line as usize);
     let lines = &hunk.new_lines;

@@ -1,6 +1,6 @@
-//! `$/progress` of a turn: that it works, on what, and a way to stop it.
+//! `$/progress` of a turn: shows that it works, on what, and offers a way to stop it.
 //!
-//! A token stands for one turn: the standard has it begin and end once.
+//! Each turn has its own token, because the standard lets one begin and end only once.
 
 use serde_json::{Value, json};
 
@@ -10,33 +10,33 @@ use crate::rpc::Peer;
 #[derive(Debug)]
 pub(super) struct Progress {
     peer: Peer,
-    /// `None` for a client that shows none. It has the turn's number, because some editors show it.
+    /// `None` for a client that shows no progress. Contains the turn's number, because some editors show the token.
     token: Option<String>,
 }
 
 impl Progress {
-    /// The turn of this number begins.
+    /// Starts the progress of this turn.
     pub fn begin(peer: &Peer, shows_progress: bool, number: u32) -> Self {
         let progress = Self { peer: peer.clone(), token: shows_progress.then(|| format!("tandem {number}")) };
         if let Some(token) = &progress.token {
-            // Whatever the answer, there is nothing to be done about it.
+            // Nothing can be done about an error.
             drop(peer.request("window/workDoneProgress/create", &json!({ "token": token })));
         }
         progress.tell(&json!({ "kind": "begin", "title": "working", "cancellable": true }));
         progress
     }
 
-    /// What it does now.
+    /// Reports the current activity.
     pub fn report(&self, message: &str) {
         self.tell(&json!({ "kind": "report", "message": message }));
     }
 
-    /// It is over.
+    /// Ends the progress.
     pub fn end(self) {
         self.tell(&json!({ "kind": "end" }));
     }
 
-    /// Whether the client means this one.
+    /// Whether this is the progress's token.
     pub fn is(&self, token: &Value) -> bool {
         self.token.as_deref().is_some_and(|ours| token == ours)
     }
