@@ -1,4 +1,4 @@
-//! Listening to one answer of the model: what it says goes out as it comes, and a read-only call starts as soon as its
+//! Receives one answer of the model: its text is forwarded as it arrives, and a read-only call starts as soon as its
 //! own arguments are complete, while the rest still streams.
 
 use std::collections::{HashMap, HashSet};
@@ -20,30 +20,30 @@ use crate::model::{
 };
 use crate::tools::{self, Resolved, Tool, ToolKind};
 
-/// What the model answered, in whole or as far as it came.
+/// The model's answer, complete or as far as it arrived.
 pub(super) struct Answer {
     pub message: AssistantMessage,
     pub usage: Option<Usage>,
     pub end: End,
-    /// Why what looks like a call in the text is none.
+    /// Why text that looks like a call is not one.
     pub unusable: Option<String>,
 }
 
 /// How an answer ended.
 pub(super) enum End {
     Stop,
-    /// The provider wants the same request again, with this answer at its end.
+    /// The provider wants the same request again, with this answer appended.
     Pause,
     Length,
     Filtered,
     Refused,
-    /// With a call that the provider could not read.
+    /// With a call that the provider could not parse.
     Malformed,
     Failed(ModelError),
 }
 
-/// Asks the model and hands its calls to `schedule`: each exactly once, in the order of the answer. `taken` are the ids of
-/// all calls before.
+/// Sends the request and passes the answer's calls to `schedule`: each exactly once, in order. `taken` are the ids of
+/// all earlier calls.
 pub(super) async fn listen(
     turn: &Turn,
     request: ModelRequest,
@@ -74,13 +74,13 @@ pub(super) async fn listen(
             biased;
             () = &mut hearing => {}
             () = cancel.cancelled() => {
-                // While nobody reads what is told, hearing takes its time; the socket does not wait for it.
+                // Events may block while nobody reads them; the socket does not wait for that.
                 stream = None;
                 hearing.await;
             }
         }
     };
-    // The socket is closed before anything else happens: a cancelled model stops at once.
+    // The socket is closed first, so that a cancelled model stops at once.
     drop(stream);
     listener.close(end, schedule).await
 }
@@ -92,17 +92,17 @@ struct Listener<'a> {
     collector: Collector<'a>,
     text_calls: TextCalls,
     open: HashMap<usize, Open>,
-    /// Calls handed to the schedule so far; also the place of the next one.
+    /// The number of calls passed to the schedule so far, which is the next call's index.
     handed: usize,
-    /// The calls as they were understood, by their place.
+    /// The calls as they were resolved, by index.
     understood: HashMap<usize, ToolCall>,
 }
 
-/// A call whose arguments still come.
+/// A call whose arguments are still streaming.
 struct Open {
     id: String,
     json: String,
-    /// Present for an edit: its diff is shown while it grows.
+    /// Present for an edit, whose diff is shown while it grows.
     live: Option<(Work, Live)>,
 }
 
@@ -152,7 +152,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Text of the answer that is certain to be text.
+    /// Forwards text that is certain not to be a call.
     async fn say(&mut self, content: String) {
         if !content.is_empty() {
             self.collector.push(&ModelEvent::Text(content.clone()));
@@ -160,8 +160,8 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// The text is complete: what was held of it is a call, or text after all. Tells why it cannot be the call it looks
-    /// like.
+    /// The text is complete: held-back text is either a call or text after all. Returns why it cannot be the call it
+    /// looks like.
     async fn settle(&mut self, is_whole: bool) -> Option<String> {
         let held = if is_whole { self.text_calls.settle() } else { Held::Text(self.text_calls.release()) };
         match held {
@@ -184,7 +184,7 @@ impl<'a> Listener<'a> {
         None
     }
 
-    /// Announces a call once its id is certain; an id that is missing or taken is decided when the call is complete.
+    /// Announces a call once its id is certain; a missing or duplicate id is replaced when the call is complete.
     async fn start(&mut self, slot: usize, id: String, name: String) {
         let certain = !id.is_empty() && !name.is_empty() && !self.taken.contains(&id);
         if !certain
@@ -214,7 +214,7 @@ impl<'a> Listener<'a> {
         self.steps.event(AgentEvent::ToolCallDelta { index: slot, id, json_chunk }).await;
     }
 
-    /// A complete call: understood, announced if it was not yet, told, and put on the schedule.
+    /// A complete call: resolved, announced if it was not yet, reported, and scheduled.
     async fn hand_over(&mut self, slot: usize, mut call: ToolCall, repaired: bool, schedule: &mut Schedule) {
         self.handed = slot + 1;
         let (work, raw) = match std::mem::replace(&mut call.arguments, Arguments::Object(Map::new())) {
@@ -248,7 +248,7 @@ impl<'a> Listener<'a> {
         self.understood.insert(slot, call);
     }
 
-    /// Whatever is told of a call comes after its beginning.
+    /// Announces a call before any other event about it.
     async fn announce(&mut self, slot: usize, call: &ToolCall) {
         match self.open.remove(&slot) {
             Some(Open { live: Some((_, live)), .. }) => live.settle().await,
@@ -261,7 +261,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// The stream is over, one way or another: what is left of the calls gets its place on the schedule.
+    /// The stream ended, in whatever way: schedules the remaining calls.
     async fn close(mut self, end: Result<(), ModelError>, schedule: &mut Schedule) -> Answer {
         let cancelled = self.turn.context.cancel.is_cancelled();
         let is_whole = end.is_ok() && !cancelled && self.collector.is_whole();
@@ -272,7 +272,7 @@ impl<'a> Listener<'a> {
         let end = match outcome {
             _ if cancelled => End::Stop,
             Outcome::Error(error) => End::Failed(error),
-            // Of nothing, nothing is kept: then the words say what was tried.
+            // An empty answer is not added to the conversation.
             Outcome::Truncated => {
                 End::Failed(cut.filter(|_| message == AssistantMessage::default()).unwrap_or_else(truncated))
             }
@@ -294,7 +294,7 @@ impl<'a> Listener<'a> {
                 self.hand_over(slot, call.clone(), repaired, schedule).await;
             }
         }
-        // The conversation has the calls as they were carried out.
+        // The conversation records the calls as they were run.
         for (slot, call) in message.calls.iter_mut().enumerate() {
             if let Some(understood) = self.understood.remove(&slot) {
                 *call = understood;
@@ -303,7 +303,7 @@ impl<'a> Listener<'a> {
         Answer { message, usage, end, unusable }
     }
 
-    /// A call of an answer that failed in the middle: answered, never run.
+    /// A call of an answer that failed midway: it gets a result, but never runs.
     async fn refuse(&mut self, slot: usize, call: &ToolCall, schedule: &mut Schedule) {
         self.announce(slot, call).await;
         let work = Err("not run: the answer broke off before it was complete".to_owned());
@@ -314,7 +314,7 @@ impl<'a> Listener<'a> {
         tools::tool(&self.turn.tools, name)
     }
 
-    /// What is said to arguments that are no JSON.
+    /// The error for arguments that are not JSON.
     fn unreadable(&self) -> String {
         let mut names = self.turn.tools.iter().map(|tool| tool.name());
         let pieces = names.find(|name| ["edit_file", "apply_patch"].contains(name)).map(|edit| {
@@ -328,7 +328,7 @@ impl<'a> Listener<'a> {
     }
 }
 
-/// What is carried out of a call.
+/// The work a call resolves to.
 fn work(Resolved { tool, arguments, note }: Resolved, repaired: bool) -> Work {
     let repaired = repaired.then(|| "[the arguments were not valid JSON and were repaired]".to_owned());
     let notes: Vec<_> = note.into_iter().chain(repaired).collect();
@@ -338,7 +338,7 @@ fn work(Resolved { tool, arguments, note }: Resolved, repaired: bool) -> Work {
 fn truncated() -> ModelError {
     ModelError {
         code: ErrorCode::Truncated,
-        message: "the model's stream ended in the middle; what arrived is kept. Prompt again to go on".to_owned(),
+        message: "the model's stream ended early; what arrived is kept. Prompt again to continue".to_owned(),
         status: None,
         retryable: true,
     }

@@ -1,8 +1,10 @@
-//! Permission: showing what a call is going to do, and asking before it does it.
+//! Permission: shows what a call is going to do, and asks before it runs.
 //!
-//! Every call is asked about, here and nowhere else; whether a person has to answer or the mode and the rules do is
-//! decided by whoever receives the request. No answer is no. What may run then is what was shown: the returned context lets
-//! the tool touch these files alone. A turn that a guard has stopped asks the same way whether it goes on.
+//! Every call is decided here and nowhere else; whether a person, the mode or a rule answers is up to the receiver of
+//! the request.
+//!
+//! No answer means no. A call may do only what was shown: the returned context limits the tool to these files. A turn
+//! stopped by a guard asks in the same way whether to continue.
 
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use super::event::{AgentEvent, GO_ON, Permission};
 use super::steps::Steps;
 use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind};
 
-/// A call that wants to run.
+/// A call waiting for permission.
 pub(super) struct Wish<'a> {
     pub call_id: &'a str,
     pub name: &'a str,
@@ -21,7 +23,8 @@ pub(super) struct Wish<'a> {
     pub arguments: &'a serde_json::Value,
 }
 
-/// The context the call may run with, else what the model is told. `asking` is true while a person has to answer.
+/// Returns the context the call may run with, or else what the model is told. `asking` is true while a person has to
+/// answer.
 pub(super) async fn ask(
     wish: Wish<'_>,
     context: &ToolContext,
@@ -46,7 +49,7 @@ pub(super) async fn ask(
     };
     steps.event(request).await;
     let note = async {
-        // Only a call that waits for nobody drops it.
+        // Only a call that needs no person drops the receiver.
         if is_asked.await.is_ok() {
             asking.send_replace(true);
         }
@@ -72,12 +75,12 @@ pub(super) async fn ask(
     }
 }
 
-/// Asks whether a turn goes on that was stopped for a reason. Only the person can say so: no mode, no rule.
+/// Asks whether to continue a turn that was stopped for a reason. Only the person can decide this, no mode and no rule.
 pub(super) async fn go_on(call_id: String, why: &str, cancel: &CancellationToken, steps: &Steps) -> bool {
     let (reply, answer) = oneshot::channel();
     let preview = Preview {
-        title: format!("Go on? The turn stopped {why}"),
-        caution: Some("no ends it here; nothing is lost".to_owned()),
+        title: format!("Continue? The turn paused {why}"),
+        caution: Some("answering no ends the turn; changes so far are kept".to_owned()),
         ..Preview::default()
     };
     let question = AgentEvent::PermissionRequested {
@@ -96,7 +99,7 @@ pub(super) async fn go_on(call_id: String, why: &str, cancel: &CancellationToken
     goes_on
 }
 
-/// What the person says. "Cancelled" means the turn (ACP), and may arrive before the cancellation itself does.
+/// The person's answer. "Cancelled" means the turn (ACP), and may arrive before the cancellation itself does.
 async fn decision(answer: oneshot::Receiver<Permission>, cancel: &CancellationToken) -> Permission {
     let outcome = tokio::select! {
         biased;

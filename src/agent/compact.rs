@@ -1,8 +1,10 @@
-//! What a conversation is when it is made shorter: pure, and the same for the same conversation.
+//! Compaction of a conversation. Pure and deterministic.
 //!
-//! Old tool output goes first: the model can read a file again. Then everything but the newest messages becomes a
-//! summary in the model's words, with the plan and the files as they stand in the calls, which no model has to remember.
-//! Invariant: what comes out is a conversation like any other, with every call beside its result.
+//! Old tool output goes first, because the model can read a file again. Then everything but the newest messages is
+//! replaced by a summary in the model's words, with the plan and the files taken from the calls, so that no model has
+//! to remember them.
+//!
+//! Invariant: the result is a conversation like any other, with every call beside its result.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,21 +15,21 @@ use super::text::{fenced, fenced_blocks};
 use super::{Entry, guidance};
 use crate::model::{Arguments, AssistantMessage, Message, Part, Provider, ToolCall, ToolResult};
 
-/// Bytes of a request that are about a token.
+/// Bytes per token, roughly.
 const BYTES: u64 = 4;
-/// About what an image costs, in tokens.
+/// The cost of an image in tokens, roughly.
 const IMAGE: u64 = 1500;
-/// Results up to this length are not worth leaving out, in bytes.
+/// Results up to this length are not worth removing, in bytes.
 const SHORT: usize = 400;
-/// Texts longer than this are summarized from their beginning and end, in bytes.
+/// Longer texts are reduced to their beginning and end before summarizing, in bytes.
 const LONG: usize = 8000;
-/// Files that are named in a summary.
+/// How many files a summary names.
 const FILES: usize = 30;
 
-/// Bytes of the person's own words that a summary keeps.
+/// How many bytes of the person's own messages a summary contains.
 const WORDS: usize = 16_000;
 
-/// What the model is asked for.
+/// The request for a summary.
 pub(super) const ASK: &str = "Summarize the conversation so far for yourself: it will be replaced by what you write now, \
     beside the user's own messages and the instructions of the project, which are kept word for word. Use these headings:\n\
     ## Task\nWhat the user wants now, and what was settled on the way, with its reason.\n\
@@ -37,10 +39,10 @@ pub(super) const ASK: &str = "Summarize the conversation so far for yourself: it
     ## Next steps\nWhat comes next, in its order.\n\
     Leave out what can be read again. Call no tools.";
 
-/// Stands before a person's message that is kept word for word.
+/// Introduces a person's message that is quoted verbatim.
 const SAID: &str = "I said";
 
-/// What a person said, in a message of the history.
+/// The person's words in a message of the history.
 fn said(message: &Message) -> Vec<String> {
     let Message::User { parts } = message else { return Vec::new() };
     let texts = parts.iter().filter_map(|part| match part {
@@ -60,8 +62,8 @@ fn said(message: &Message) -> Vec<String> {
     if words.is_empty() { Vec::new() } else { vec![words.to_owned()] }
 }
 
-/// What the summary cannot replace: the instructions that came with prompts, and the person's own words, the first and the
-/// last of them before those between.
+/// What a summary must not paraphrase: instructions that came with prompts, and the person's own messages; if space is
+/// short, the first and the last ones.
 pub(super) fn verbatim(old: &[Arc<Entry>]) -> String {
     let messages: Vec<_> = old.iter().map(|entry| entry.message()).collect();
     let mut rules: Vec<String> = Vec::new();
@@ -78,7 +80,7 @@ pub(super) fn verbatim(old: &[Arc<Entry>]) -> String {
         }
     }
     let words: Vec<String> = messages.iter().flat_map(|message| said(message)).collect();
-    // A short conversation would become no shorter.
+    // A short conversation would not get shorter.
     let size = old.iter().map(|entry| entry.encoded().len()).sum::<usize>();
     let room = WORDS.min(size / 2);
     let words = fitting(words.iter().map(|words| shortened(words, room / 2)).collect(), room)
@@ -87,12 +89,12 @@ pub(super) fn verbatim(old: &[Arc<Entry>]) -> String {
     rules.into_iter().chain(words).collect::<Vec<_>>().join("\n\n")
 }
 
-/// A long message keeps its beginning and its end.
+/// Reduces a long message to its beginning and end.
 fn shortened(words: &str, room: usize) -> String {
     if room < SHORT { words.to_owned() } else { middle_out(words, room.min(LONG)) }
 }
 
-/// The first and the last of `words` that have room together, in their order.
+/// The first and the last of `words` that fit together, in their order.
 fn fitting(words: Vec<String>, mut room: usize) -> Vec<String> {
     let order = (0..words.len().min(1)).chain((1..words.len()).rev());
     let mut fit: Vec<usize> = order
@@ -108,13 +110,13 @@ fn fitting(words: Vec<String>, mut room: usize) -> Vec<String> {
     fit.into_iter().filter_map(|index| words.get_mut(index)?.take()).collect()
 }
 
-/// About how many tokens a message is.
+/// The approximate size of a message in tokens.
 pub(super) fn tokens(entry: &Entry) -> u64 {
     let (count, bytes) = entry.images().fold((0, 0), |(count, bytes), image| (count + 1, bytes + image));
     entry.encoded().len().saturating_sub(bytes) as u64 / BYTES + count * IMAGE
 }
 
-/// Where the newest messages begin that are at most `keep` tokens: never at results, which belong to the calls before.
+/// Where the newest messages with at most `keep` tokens begin: never at results, which belong to the calls before them.
 pub(super) fn tail(entries: &[Arc<Entry>], keep: u64) -> usize {
     let mut sum = 0;
     let mut start = entries.len();
@@ -130,7 +132,7 @@ pub(super) fn tail(entries: &[Arc<Entry>], keep: u64) -> usize {
     start
 }
 
-/// The conversation without the tool output before `start`; `None` where there is none worth it.
+/// The conversation without the tool output before `start`; `None` if that would save too little.
 pub(super) fn elide(entries: &[Arc<Entry>], start: usize, provider: &Provider) -> Option<Vec<Arc<Entry>>> {
     let (old, new) = entries.split_at_checked(start)?;
     let mut any = false;
@@ -159,7 +161,7 @@ fn without_output(result: &ToolResult) -> ToolResult {
     }
 }
 
-/// The conversation without its images; `None` when there are none.
+/// The conversation without its images; `None` if there are none.
 pub(super) fn without_images(entries: &[Arc<Entry>], provider: &Provider) -> Option<Vec<Arc<Entry>>> {
     let mut any = false;
     let left = entries.iter().map(|entry| match &*entry.message() {
@@ -173,7 +175,7 @@ pub(super) fn without_images(entries: &[Arc<Entry>], provider: &Provider) -> Opt
     any.then_some(left)
 }
 
-/// A part as what every model takes.
+/// Converts a part to one that every model accepts.
 fn in_words(part: &Part) -> Part {
     match part {
         Part::Text { .. } | Part::Note { .. } => part.clone(),
@@ -181,7 +183,7 @@ fn in_words(part: &Part) -> Part {
     }
 }
 
-/// What the model summarizes: `entries` with long texts cut in the middle.
+/// The text to summarize: `entries` with long texts cut in the middle.
 pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Entry>> {
     let cut = |entry: &Arc<Entry>| {
         let whole = entry.message();
@@ -219,7 +221,7 @@ fn middle_out(text: &str, longest: usize) -> String {
     format!("{head}\n[{} bytes left out]\n{end}", middle.len())
 }
 
-/// The conversation that begins with what is kept of `old` word for word and a summary of it, and goes on with `newest`.
+/// The new conversation: the verbatim parts of `old` and a summary of it, followed by `newest`.
 pub(super) fn summarized(
     old: &[Arc<Entry>],
     verbatim: &str,
@@ -235,7 +237,7 @@ pub(super) fn summarized(
         let text = text.trim_start().to_owned();
         vec![Message::User { parts: vec![Part::Text { text }] }]
     } else {
-        // Some templates take no two user messages in a row.
+        // Some templates reject two user messages in a row.
         let question =
             Part::Text { text: format!("{verbatim}\n\nWhat was said and done so far?").trim_start().to_owned() };
         let answer = AssistantMessage { text, ..AssistantMessage::default() };
@@ -244,7 +246,7 @@ pub(super) fn summarized(
     opening.into_iter().map(|message| Entry::new(message, provider)).chain(newest.iter().cloned()).collect()
 }
 
-/// What the calls say for themselves: the plan as it was last, and the files that were looked at or changed last.
+/// What the calls themselves record: the last state of the plan, and the files read or changed last.
 fn facts(entries: &[Arc<Entry>]) -> String {
     let calls: Vec<&ToolCall> = entries
         .iter()

@@ -1,7 +1,7 @@
-//! A message of the conversation and the bytes it has in every request, made once.
+//! A message of the conversation together with its bytes, which are the same in every request.
 //!
-//! Invariant: a long text is held once. It stands in the bytes, as JSON, and is read from there where the message is
-//! wanted whole, which is rare: by the journal, to make the conversation shorter, for another model.
+//! Invariant: a long text is stored once, as JSON in the bytes. It is read back from there when the full message is
+//! needed, which is rare: for the journal, for compaction, for another model.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,20 +11,20 @@ use bytes::Bytes;
 
 use crate::model::{Message, Part, Provider};
 
-/// Texts up to this length are held twice, in bytes.
+/// Texts up to this length are stored twice, in bytes.
 const SHORT: usize = 256;
 
-/// A message of the conversation; it never changes.
+/// A message of the conversation. Immutable.
 #[derive(Debug)]
 pub struct Entry {
     outline: Message,
     encoded: Bytes,
-    /// Where the [`texts`] stand that the outline lacks.
+    /// Where in the bytes the [`texts`] are that the outline lacks.
     places: Vec<Option<Range<usize>>>,
 }
 
 impl Entry {
-    /// The message in the dialect of this provider.
+    /// Encodes the message in this provider's dialect.
     #[must_use]
     pub fn new(mut message: Message, provider: &Provider) -> Arc<Self> {
         let encoded = provider.encode(&message);
@@ -39,13 +39,13 @@ impl Entry {
         Arc::new(Self { outline: message, encoded, places })
     }
 
-    /// What was said. What a person or a tool said at length is left out here.
+    /// The message without the long texts of a person or a tool.
     #[must_use]
     pub fn outline(&self) -> &Message {
         &self.outline
     }
 
-    /// What was said, whole.
+    /// The complete message.
     #[must_use]
     pub fn message(&self) -> Cow<'_, Message> {
         if self.places.iter().all(Option::is_none) {
@@ -60,13 +60,13 @@ impl Entry {
         Cow::Owned(message)
     }
 
-    /// The bytes.
+    /// The encoded bytes.
     #[must_use]
     pub fn encoded(&self) -> &Bytes {
         &self.encoded
     }
 
-    /// How long the data of its images are, in bytes.
+    /// The sizes of its images' data, in bytes.
     pub fn images(&self) -> impl Iterator<Item = usize> {
         let parts: &[Part] = if let Message::User { parts } = &self.outline { parts } else { &[] };
         parts.iter().zip(&self.places).filter_map(|(part, place)| match part {
@@ -81,7 +81,7 @@ impl Entry {
     }
 }
 
-/// The texts of a message that may be long, in the order in which they stand in its bytes.
+/// The texts of a message that may be long, in the order they have in its bytes.
 fn texts(message: &mut Message) -> Vec<&mut String> {
     match message {
         Message::User { parts } => parts.iter_mut().map(words).collect(),
@@ -97,7 +97,7 @@ fn words(part: &mut Part) -> &mut String {
     }
 }
 
-/// Where a long text stands in `encoded`, behind `from`, without its quotes: a dialect may put it into a longer one.
+/// Where a long text is in `encoded`, from `from` on, without its quotes: a dialect may embed it in a longer string.
 fn place(text: &str, encoded: &[u8], from: usize) -> Option<Range<usize>> {
     if text.len() <= SHORT {
         return None;

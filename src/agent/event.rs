@@ -1,4 +1,4 @@
-//! What happens in a turn, as it happens: printed as it is by `run --json`, projected to `session/update` by the server.
+//! The events of a turn: printed as they are by `run --json`, projected to `session/update` by the server.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ pub use crate::model::{Effort, ErrorCode, Usage};
 pub use crate::tools::{FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
 use crate::workspace::ChangeSet;
 
-/// One thing that happened. Consumers ignore the types they do not know.
+/// An event. Consumers ignore types they do not know.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -21,13 +21,13 @@ pub enum AgentEvent {
         turn_id: String,
         /// `provider/model`.
         model: String,
-        /// How many tokens it reads at once, where that is known.
+        /// Its context window in tokens, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
         context_window: Option<u64>,
     },
-    /// The model's window became known, or turned out to be another one.
+    /// The size of the context window became known or changed.
     Window {
-        /// How many tokens the model reads at once.
+        /// The window in tokens.
         tokens: u64,
     },
     /// A request to the model begins.
@@ -37,7 +37,7 @@ pub enum AgentEvent {
         /// Messages in the request.
         message_count: usize,
     },
-    /// A conversation that was kept goes on.
+    /// A saved conversation was resumed.
     Resumed {
         /// The beginning of its first prompt.
         title: String,
@@ -46,22 +46,22 @@ pub enum AgentEvent {
         /// Its model, `provider/model`, when there is one.
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// How hard that thinks, where it is not as configured.
+        /// Its reasoning effort, unless it is the configured one.
         #[serde(skip_serializing_if = "Option::is_none")]
         effort: Option<Effort>,
-        /// US dollars so far, where prices were known.
+        /// US dollars so far, if prices were known.
         cost: Option<f64>,
     },
-    /// What the conversation is called.
+    /// The title of the conversation.
     SessionTitle {
         /// The beginning of its first prompt.
         title: String,
     },
-    /// Something the person said, as it is shown again.
+    /// A message of the person, as it is shown when replayed.
     UserMessage {
         /// The words.
         content: String,
-        /// The prompt, where it joined the running turn.
+        /// The prompt's id, if it joined the running turn.
         #[serde(skip)]
         prompt: Option<Arc<str>>,
     },
@@ -77,18 +77,18 @@ pub enum AgentEvent {
     },
     /// The model begins a call.
     ToolCallStart {
-        /// The call's place in the answer.
+        /// The call's index in the answer.
         index: usize,
         /// May be provisional until the provider names the call.
         id: String,
         /// The tool's name.
         name: String,
-        /// The tool's kind, `other` for a tool nobody knows.
+        /// The tool's kind, `other` for an unknown tool.
         kind: ToolKind,
     },
     /// A fragment of a call's arguments.
     ToolCallDelta {
-        /// The call's place in the answer.
+        /// The call's index in the answer.
         index: usize,
         /// The id of its start.
         id: String,
@@ -100,7 +100,7 @@ pub enum AgentEvent {
         /// The call.
         call: CompleteCall,
     },
-    /// What a call is going to do; comes again while an edit's arguments stream.
+    /// What a call is going to do; repeated while an edit's arguments stream.
     ToolPreview {
         /// The call.
         call_id: String,
@@ -109,16 +109,16 @@ pub enum AgentEvent {
         /// What to show.
         preview: Preview,
     },
-    /// A call's code begins to run.
+    /// A call starts to run.
     ToolExecutionStart {
         /// The call.
         call_id: String,
         /// The tool's name.
         name: String,
-        /// What it was called with.
+        /// Its arguments.
         arguments: Value,
     },
-    /// Output of a call that still runs.
+    /// Output of a running call.
     ToolOutput {
         /// The call.
         call_id: String,
@@ -133,12 +133,12 @@ pub enum AgentEvent {
         name: String,
         /// The result.
         result: ExecutionResult,
-        /// How long it waited for its place.
+        /// How long it waited to run.
         wait_ms: f64,
-        /// How long its code ran.
+        /// How long it ran.
         execute_duration_ms: f64,
     },
-    /// The person is asked. Who drops `reply` has said no.
+    /// A person has to decide. Dropping `reply` means no.
     PermissionRequested {
         /// The call.
         call_id: String,
@@ -148,13 +148,13 @@ pub enum AgentEvent {
         kind: ToolKind,
         /// What will happen.
         preview: Box<Preview>,
-        /// The rule that "always" would add; `None` where this is asked every time.
+        /// The rule that "always" would add; `None` if this requires approval every time.
         #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
         /// Where the answer goes.
         #[serde(skip)]
         reply: Option<oneshot::Sender<Permission>>,
-        /// Told that a person has to answer.
+        /// Notified when a person has to answer.
         #[serde(skip)]
         asked: Option<oneshot::Sender<()>>,
     },
@@ -165,7 +165,7 @@ pub enum AgentEvent {
         /// The answer.
         outcome: Permission,
     },
-    /// The plan, whole.
+    /// The complete plan.
     Plan {
         /// Its steps.
         entries: Vec<PlanEntry>,
@@ -179,36 +179,36 @@ pub enum AgentEvent {
         /// How many calls it had.
         tool_calls: usize,
     },
-    /// A try failed; another follows.
+    /// An attempt failed; another one follows.
     Retry {
         /// Counted from 1.
         attempt: u32,
-        /// How long until it.
+        /// How long until then.
         wait_ms: u64,
         /// What went wrong.
         reason: String,
     },
-    /// A guard saw the model going in circles.
+    /// The model repeats itself (loop detection).
     LoopDetected {
         /// The tool it keeps calling.
         tool_name: String,
         /// How often.
         consecutive_count: u32,
-        /// What was done about it.
+        /// The consequence.
         action: String,
     },
-    /// Something the person should know.
+    /// A notice for the person.
     Notice {
         /// The words.
         message: String,
     },
-    /// The conversation was made shorter.
+    /// The conversation was compacted.
     Compaction {
         /// What was done.
         summary: String,
-        /// About how many tokens it had.
+        /// Tokens before, approximately.
         tokens_before: u64,
-        /// About how many it has now.
+        /// Tokens afterwards, approximately.
         tokens_after: u64,
     },
     /// The turn failed.
@@ -217,7 +217,7 @@ pub enum AgentEvent {
         message: String,
         /// The kind.
         code: ErrorCode,
-        /// The HTTP status, where there was one.
+        /// The HTTP status, if there was one.
         #[serde(skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
         /// Whether the same prompt may work later.
@@ -245,12 +245,12 @@ pub struct CompleteCall {
     pub name: String,
     /// An object, or `null` when unparsable.
     pub arguments: Value,
-    /// The text as it came, when unparsable.
+    /// The text as it arrived, when unparsable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
 }
 
-/// What a call gave, as shown.
+/// The result of a call, as shown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ExecutionResult {
     /// What the model reads.
@@ -260,60 +260,60 @@ pub struct ExecutionResult {
     /// What changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
-    /// All that a command changed, texts or not.
+    /// Everything a command changed, text files or not.
     #[serde(skip)]
     pub changes: Option<Arc<ChangeSet>>,
-    /// Where.
+    /// The locations it concerns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
-    /// What it shows to a model that sees.
+    /// Its images, for models that accept images.
     #[serde(skip)]
     pub images: Vec<Picture>,
 }
 
-/// Stands in a question about a turn where one about a call has the name of its tool: a guard has stopped the turn,
-/// and the person says whether it goes on.
+/// The tool name in a permission request about a turn rather than a call: a guard has paused the turn, and the person
+/// decides whether to continue.
 pub const GO_ON: &str = "go_on";
 
-/// The answer to a permission question.
+/// The answer to a permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
     /// Yes, this once.
     AllowOnce,
-    /// Yes, and whatever else the rule allows.
+    /// Yes, and the same for everything the rule covers.
     AllowAlways(#[serde(skip)] Grant),
     /// No.
     Reject,
     /// No answer: the turn was cancelled.
     Cancelled,
-    /// The mode or a rule forbids it, in words for the model; nobody was asked.
+    /// The mode or a rule forbids it; the text is for the model. Nobody was asked.
     Forbidden(String),
 }
 
-/// How far a yes goes.
+/// The scope of a yes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// How long it holds.
+    /// How long it applies.
     pub scope: Scope,
-    /// The rule as the person edited it; `None` for the one that was offered.
+    /// The rule as the person edited it; `None` for the offered one.
     pub rule: Option<String>,
 }
 
 impl Grant {
-    /// The rule as it was offered.
+    /// The offered rule.
     #[must_use]
     pub fn offered(scope: Scope) -> Self {
         Self { scope, rule: None }
     }
 }
 
-/// How long a yes holds.
+/// How long a yes applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Until the session ends.
     Session,
-    /// In every session on this workspace, until it is taken back (`tandem permissions rm`).
+    /// In every session in this workspace, until it is removed (`tandem permissions rm`).
     Project,
 }
 
@@ -321,9 +321,9 @@ pub enum Scope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {
-    /// The model had nothing more to say.
+    /// The model finished.
     EndTurn,
-    /// The token limit cut it.
+    /// The token limit cut the answer off.
     MaxTokens,
     /// The model refused.
     Refusal,

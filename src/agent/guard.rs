@@ -1,4 +1,4 @@
-//! When a turn goes in circles: the same calls with the same results, two rounds in turns, or the same words to no avail.
+//! Loop detection: the same calls with the same results, two alternating rounds, or the same words without progress.
 
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use super::schedule::Outcome;
 use crate::model::ToolCall;
 
-/// How often the same round (or the same pair of rounds, or the same words) may come before the person is asked.
+/// How often the same round (or pair of rounds, or words) may occur before the person is asked.
 const PATIENCE: u32 = 4;
 
 /// Watches the rounds of a turn.
@@ -16,11 +16,11 @@ const PATIENCE: u32 = 4;
 pub(super) struct Guard {
     rounds: Track,
     words: Track,
-    /// The results there were: only what is not among them is progress.
+    /// The results so far: only a new one counts as progress.
     results: HashSet<u64>,
 }
 
-/// What was seen, and how often.
+/// The kind of loop, and how often it occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Circles {
     kind: Kind,
@@ -46,7 +46,7 @@ impl fmt::Display for Circles {
 }
 
 impl Guard {
-    /// Notes an answer with its results; tells what goes in circles once that is too often.
+    /// Records an answer with its results; returns the loop once it has occurred too often.
     pub fn note(&mut self, words: &str, calls: &[ToolCall], outcomes: &[Outcome]) -> Option<Circles> {
         let round = (!outcomes.is_empty()).then(|| {
             let mut hasher = DefaultHasher::new();
@@ -76,7 +76,7 @@ fn hash(text: &str) -> u64 {
     hasher.finish()
 }
 
-/// How often something came in a row, and how often a pair of two did.
+/// How often a round occurred in a row, and how often a pair of rounds did.
 #[derive(Debug, Default)]
 struct Track {
     last: Option<u64>,
@@ -107,7 +107,8 @@ mod tests {
     use crate::model::Arguments;
     use std::time::Duration;
 
-    /// The first round that is too many, and what is seen in it. Each is a call, its result and the words before it.
+    /// The first round that is too many, and the loop detected there. Each item is a call, its result and the words
+    /// before it.
     fn rounds(rounds: &[(&str, &str, &str)]) -> Option<(usize, Kind)> {
         let mut guard = Guard::default();
         rounds.iter().enumerate().find_map(|(index, (name, content, text))| {

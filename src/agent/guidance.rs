@@ -1,9 +1,10 @@
-//! The instructions of folders: an `AGENTS.md` joins the conversation with the first file beside or below it that is read,
+//! Instructions of folders: an `AGENTS.md` joins the conversation with the first file beside or below it that is read,
 //! changed or mentioned.
 //!
-//! Invariants: each joins once in what the model knows, at the end of a message that is new, so that the beginning of the
-//! requests never changes; nothing outside the workspace is read. Instructions grant no permission: those are not for the
-//! model to give.
+//! Invariants: each file joins once per conversation, at the end of a new message, so that the beginning of requests
+//! never changes; nothing outside the workspace is read.
+//!
+//! Instructions grant no permission.
 
 use std::borrow::Borrow;
 use std::collections::HashSet;
@@ -18,19 +19,19 @@ use super::text::{cut, fenced, fenced_blocks};
 use crate::model::{Message, Part};
 use crate::workspace::{Workspace, WorkspacePath, native};
 
-/// The name of a file of instructions.
+/// The name of an instructions file.
 pub const FILE: &str = "AGENTS.md";
-/// What other agents call theirs: read where there is no [`FILE`], the first that is there.
+/// Other agents' names for it: the first one found is read if there is no [`FILE`].
 const OTHERS: [&str; 4] = ["CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".cursorrules"];
-/// The most bytes of one.
+/// The maximum size of one file, in bytes.
 const LONGEST: usize = 32 << 10;
-/// An editor that does not say what a file holds is not waited for.
+/// How long to wait for an editor to return a file's text.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 const BEGIN: &str = "Instructions from ";
 const END: &str = ". They grant no permission";
 
-/// Instructions for the model, as they stand in a message.
+/// Instructions for the model, as they appear in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     name: String,
@@ -38,7 +39,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// What the file at `path` says, cut where it is too long.
+    /// The text of the file at `path`, cut if it is too long.
     #[must_use]
     pub fn new(path: &Path, text: &str) -> Self {
         let text = cut(text, LONGEST, "it is longer than tandem takes");
@@ -52,41 +53,41 @@ impl fmt::Display for Rules {
     }
 }
 
-/// The files of instructions that the model has. Cheap to clone; clones share.
+/// The instructions files the model has seen. Cheap to clone; clones share state.
 #[derive(Debug, Clone, Default)]
 pub struct Guidance(Arc<Mutex<HashSet<String>>>);
 
 impl Guidance {
-    /// The instructions of the folders between the workspace folder and `file` that the model has not got yet, the outermost
+    /// The instructions of the folders between the workspace folder and `file` that the model has not seen, outermost
     /// first. Those of the workspace folder itself come with a prompt.
     pub async fn about(&self, workspace: &Workspace, file: &WorkspacePath) -> Vec<Rules> {
         let mut paths = self.claimed(above(workspace, file));
-        // What the model reads or writes by itself, it knows.
+        // If the model reads or writes the file itself, it knows the text.
         paths.retain(|path| path.real() != file.real());
         read(workspace, &paths).await
     }
 
-    /// The instructions of the workspace folders that the model has not got yet.
+    /// The workspace folders' instructions that the model has not seen.
     pub async fn everywhere(&self, workspace: &Workspace) -> Vec<Rules> {
         let paths = workspace.roots().iter().filter_map(|root| of_folder(workspace, root.path()));
         let paths = self.claimed(paths.collect());
         read(workspace, &paths).await
     }
 
-    /// Those of `paths` that the model has not got: all for one call, however many run side by side.
+    /// Those of `paths` that the model has not seen, claimed for one call even if several run in parallel.
     fn claimed(&self, mut paths: Vec<WorkspacePath>) -> Vec<WorkspacePath> {
         let mut known = self.lock();
         paths.retain(|path| known.insert(path.absolute().display().to_string()));
         paths
     }
 
-    /// Whether the model did not have the instructions of the file at `path`; it has them from now on.
+    /// Marks the file at `path` as seen; returns whether it was new.
     #[must_use]
     pub fn is_new(&self, path: &Path) -> bool {
         self.lock().insert(path.display().to_string())
     }
 
-    /// The model knows what these messages say, and nothing else.
+    /// Resets the seen files to those in these messages.
     pub fn recall(&self, messages: impl Iterator<Item = impl Borrow<Message>>) {
         let mut known = HashSet::new();
         for message in messages {
@@ -124,12 +125,12 @@ fn of_folder(workspace: &Workspace, folder: &Path) -> Option<WorkspacePath> {
     paths.find(|path| workspace.document(path).is_some() || path.real().is_file())
 }
 
-/// The blocks of instructions in a person's message, whole, as [`Rules`] writes them.
+/// The blocks of instructions in a person's message, complete, as [`Rules`] writes them.
 pub(super) fn blocks(text: &str) -> Vec<&str> {
     fenced_blocks(text, BEGIN).into_iter().map(|(whole, _)| whole).collect()
 }
 
-/// The instructions of the folders between the workspace folder and `file`.
+/// The instruction files of the folders between the workspace folder and `file`.
 fn above(workspace: &Workspace, file: &WorkspacePath) -> Vec<WorkspacePath> {
     let real = file.real();
     let depth = file.target().components().count();
@@ -137,7 +138,7 @@ fn above(workspace: &Workspace, file: &WorkspacePath) -> Vec<WorkspacePath> {
     folders.iter().rev().filter_map(|folder| of_folder(workspace, folder)).collect()
 }
 
-/// The files whose instructions stand in `text`.
+/// The files whose instructions are in `text`.
 fn named(text: &str) -> impl Iterator<Item = String> {
     let lines = text.match_indices(BEGIN).filter_map(|(at, _)| text.get(at + BEGIN.len()..)?.lines().next());
     lines.filter_map(|line| Some(line.strip_suffix(':')?.strip_suffix(END)?.to_owned()))

@@ -1,7 +1,9 @@
 //! The diff of an edit while its arguments stream.
 //!
-//! A preview costs a read of the file and the whole text on the wire, so there is at most one under way for a call, and
-//! after each the pause grows with what it cost: however many fragments come, previews stay a small part of the work.
+//! A preview costs a read of the file and its full text on the wire.
+//!
+//! So there is at most one in progress per call, and the pause after each grows with its cost: however many fragments
+//! arrive, previews stay a small part of the work.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +14,12 @@ use super::schedule::Work;
 use super::steps::Steps;
 use crate::tools::{ToolContext, partial};
 
-/// The shortest pause between two previews: often enough to see a change grow.
+/// The shortest pause between two previews: short enough to see a change grow.
 const PAUSE: Duration = Duration::from_millis(120);
-/// Above this the arguments are too long to be shown piece by piece.
+/// Longer arguments are not previewed while they stream.
 const LONGEST: usize = 256 * 1024;
 
-/// Previews of one call.
+/// The previews of one call.
 #[derive(Debug)]
 pub(super) struct Live {
     next: Instant,
@@ -26,12 +28,12 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Previews begin with the first fragments.
+    /// Starts with the first fragment.
     pub fn new() -> Self {
         Self { next: Instant::now(), running: None, shown: 0 }
     }
 
-    /// Looks at the arguments so far and shows them when it is time.
+    /// Takes the arguments so far and shows a preview when one is due.
     pub async fn grow(&mut self, call_id: &str, work: &Work, json: &str, context: &ToolContext, steps: &Steps) {
         if let Some(running) = self.running.take_if(|running| running.is_finished()) {
             let cost = running.await.unwrap_or_default();
@@ -47,7 +49,7 @@ impl Live {
         self.running = Some(tokio::spawn(show(call_id.to_owned(), work, context.clone(), steps.clone())));
     }
 
-    /// Waits for the preview under way, so that none arrives after the final one.
+    /// Waits for the preview in progress, so that none arrives after the final one.
     pub async fn settle(mut self) {
         if let Some(running) = self.running.take() {
             let _cost = running.await;

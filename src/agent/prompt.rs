@@ -1,6 +1,8 @@
-//! What the model is told: the system prompt, which never changes within a session, and the person's message with
-//! what they are looking at. What changes from prompt to prompt rides in the newest user message only, so the bytes
-//! before it stay what they were.
+//! What the model reads: the system prompt, which never changes within a session, and the person's message with what
+//! they are looking at.
+//!
+//! Anything that changes from prompt to prompt is part of the newest user message only, so that the bytes before it
+//! stay the same.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -15,9 +17,9 @@ use crate::workspace::{Root, Skill, Workspace, native};
 /// One message of a person.
 #[derive(Debug, Clone, Default)]
 pub struct Prompt {
-    /// What they said and attached, in order.
+    /// Its text and attachments, in order.
     pub parts: Vec<Attachment>,
-    /// What they are looking at.
+    /// What the person is looking at.
     pub focus: Option<Focus>,
 }
 
@@ -28,7 +30,7 @@ impl Prompt {
         Self { parts: vec![Attachment::Text(text.into())], focus: None }
     }
 
-    /// What the person wrote, without what came along.
+    /// The person's own text, without attachments.
     #[must_use]
     pub fn words(&self) -> String {
         let words = self.parts.iter().filter_map(|part| match part {
@@ -38,7 +40,7 @@ impl Prompt {
         words.collect::<Vec<_>>().join("\n")
     }
 
-    /// Whether there is nothing to answer.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, Attachment::Text(text) if text.trim().is_empty()))
@@ -48,29 +50,29 @@ impl Prompt {
 /// A piece of a prompt.
 #[derive(Debug, Clone)]
 pub enum Attachment {
-    /// Words.
+    /// The person's text.
     Text(String),
-    /// A text that came along, such as the selection as it is in the editor.
+    /// An attached text, such as the selection with unsaved changes.
     Excerpt {
-        /// Where it is from.
+        /// Its source.
         name: String,
         /// 1-based first and last line.
         lines: Option<(u32, u32)>,
         /// The text.
         text: String,
     },
-    /// Something else that came along, under a heading of its own.
+    /// Another attachment, under a heading of its own.
     Shown {
-        /// What it is.
+        /// The heading.
         heading: String,
         /// The text.
         text: String,
     },
     /// Instructions of a workspace or of the person, for the whole conversation.
     Instructions(Rules),
-    /// A skill the person wants to be used.
+    /// A skill the person invokes.
     Skill(Skill),
-    /// A file or folder that was mentioned.
+    /// A mentioned file or folder.
     Mention {
         /// Its path or name.
         name: String,
@@ -93,10 +95,10 @@ pub struct Focus {
     pub lines: (u32, u32),
 }
 
-/// A window up to this size has no room for the whole system prompt, in tokens.
+/// Models with a window up to this size, in tokens, get the short system prompt.
 const SMALL_WINDOW: u64 = 16_384;
 
-/// The system prompt of a session: the same for the same model, machine and workspace, also in another process.
+/// The system prompt of a session: the same for the same model, machine and workspace, in every process.
 #[must_use]
 pub fn system(provider: &Provider, workspace: &Workspace, edits_by_patch: bool) -> String {
     let is_small = provider.window().is_some_and(|window| window <= SMALL_WINDOW);
@@ -122,28 +124,28 @@ pub fn system(provider: &Provider, workspace: &Workspace, edits_by_patch: bool) 
     text
 }
 
-/// The branch that is checked out, read from git's own file: no process is started for it.
+/// The branch that is checked out, read from git's own file without starting a process.
 fn branch(root: &Root) -> Option<String> {
     let mut head = String::new();
     root.open_file(Path::new(".git/HEAD")).ok()?.take(1024).read_to_string(&mut head).ok()?;
     Some(head.trim().strip_prefix("ref: refs/heads/").unwrap_or("(detached)").to_owned())
 }
 
-/// What the mode of a message means for the model.
+/// How a message changes the mode, for the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Reading and planning only.
+    /// Only reading and planning.
     Plan,
-    /// The plan of the message before may be carried out.
+    /// The plan of the previous message may be carried out.
     Go,
-    /// Nothing new.
+    /// No change.
     Usual,
 }
 
 const PLAN: &str = "(mode plan: read only. Do not call tools that change files; present a plan)";
 const GO: &str = "(the mode is no longer plan: tools that change files can be called again)";
 
-/// Whether the model was told in this message to plan only.
+/// Whether this message told the model to plan only.
 #[must_use]
 pub fn plans_only(message: &Message) -> bool {
     let Message::User { parts } = message else { return false };
@@ -205,7 +207,7 @@ fn span(first: u32, last: u32) -> String {
     if first == last { format!("line {first}") } else { format!("lines {first}-{last}") }
 }
 
-/// The results a broken turn owes: every call of the last message gets one.
+/// The missing results of an interrupted turn: one for every call of the last message.
 #[must_use]
 pub fn missing_results(last: &Message) -> Option<Message> {
     let Message::Assistant(answer) = last else { return None };
@@ -214,7 +216,7 @@ pub fn missing_results(last: &Message) -> Option<Message> {
         .iter()
         .map(|call| ToolResult {
             call_id: call.id.clone(),
-            content: "not run: the turn broke before it".to_owned(),
+            content: "not run: the turn was interrupted first".to_owned(),
             is_error: true,
             images: Vec::new(),
         })

@@ -1,9 +1,9 @@
-//! Running the calls of one answer: read-only ones side by side, changing ones in order and alone.
+//! Runs the calls of one answer: read-only ones in parallel, changing ones in order and alone.
 //!
-//! Invariants: every call that was added gets exactly one [`Outcome`]; a changing call runs only when all calls before it
-//! have ended, and nothing else runs then; while a changing call waits for a person, the read-only calls behind it run and
-//! no other one; a panic in a tool fails that call only; after cancellation no new call starts, and a changing call that
-//! already runs is let finish (it looks at the token itself).
+//! Invariants: every added call gets exactly one [`Outcome`]; a changing call runs only when all calls before it have
+//! ended, and nothing else runs meanwhile; while a changing call waits for a person, the read-only calls behind it run,
+//! and no others; a panic in a tool fails only that call; after cancellation no new call starts, and a running changing
+//! call may finish (it checks the token itself).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -22,28 +22,28 @@ use super::steps::Steps;
 use crate::tools::{Live, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 use crate::workspace::Workspace;
 
-/// How long after a piece of a running call's output the next one is shown.
+/// The shortest time between two pieces of a running call's output.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A call on its way to its result.
+/// A call to run.
 #[derive(Clone)]
 pub(super) struct Call {
-    /// Its place in the answer.
+    /// Its index in the answer.
     pub slot: usize,
-    /// The id its events carry.
+    /// The id in its events.
     pub id: String,
     /// The name the model used.
     pub name: String,
-    /// What is to run, or why nothing can.
+    /// What to run, or why nothing can run.
     pub work: Result<Work, String>,
 }
 
-/// A tool and what it is called with.
+/// A tool and its arguments.
 #[derive(Clone)]
 pub(super) struct Work {
     pub tool: Arc<dyn Tool>,
     pub arguments: Value,
-    /// What the model should know of how its call was understood.
+    /// How the call was interpreted, for the model.
     pub note: Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Outcome {
     pub ran: Duration,
 }
 
-/// How many read-only calls run side by side; a changing call takes all permits.
+/// How many read-only calls run in parallel; a changing call takes all permits.
 #[derive(Clone)]
 pub(super) struct Permits {
     semaphore: Arc<Semaphore>,
@@ -66,7 +66,7 @@ pub(super) struct Permits {
 }
 
 impl Permits {
-    /// So many, but one at least.
+    /// This many permits, at least one.
     pub fn new(count: usize) -> Self {
         let all = u32::try_from(count).unwrap_or(u32::MAX).clamp(1, u32::from(u16::MAX));
         Self { semaphore: Arc::new(Semaphore::new(all as usize)), all }
@@ -94,7 +94,7 @@ pub(super) struct Schedule {
     asked: watch::Receiver<bool>,
 }
 
-/// A task that ended, well or not.
+/// A task that ended or panicked.
 pub(super) type Ended = Result<(Id, Outcome), JoinError>;
 
 struct Running {
@@ -124,18 +124,18 @@ impl Schedule {
         }
     }
 
-    /// Adds a call whose arguments are complete; it starts at once when the order allows it.
+    /// Adds a call whose arguments are complete; it starts as soon as the order allows.
     pub fn add(&mut self, call: Call) {
         self.waiting.push_back((call, Instant::now()));
         self.start_what_may();
     }
 
-    /// Whether a call runs, so that [`Schedule::ended`] has something to wait for.
+    /// Whether a call is running, so that [`Schedule::ended`] has something to wait for.
     pub fn is_running(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// Waits until a running call ends. Cancel safe: what it gives has to go to [`Schedule::settle`].
+    /// Waits until a running call ends. Cancel safe: the result must be passed to [`Schedule::settle`].
     pub async fn ended(&mut self) -> Option<Ended> {
         loop {
             tokio::select! {
@@ -145,7 +145,7 @@ impl Schedule {
         }
     }
 
-    /// Tells how a call ended, and starts what waited for it.
+    /// Reports how a call ended, and starts what waited for it.
     pub async fn settle(&mut self, ended: Ended) {
         if let Some((slot, outcome)) = self.outcome(ended) {
             self.tell(&outcome).await;
@@ -154,8 +154,8 @@ impl Schedule {
         self.start_what_may();
     }
 
-    /// Waits until every call has its outcome, in the order of the calls. On cancellation read-only calls are
-    /// dropped at once and the rest is answered "cancelled".
+    /// Waits until every call has its outcome, in the order of the calls. On cancellation read-only calls are dropped
+    /// at once and the rest get "cancelled".
     pub async fn finish(mut self) -> Vec<Outcome> {
         let cancel = self.context.cancel.clone();
         let mut cancelled = cancel.is_cancelled();
@@ -183,7 +183,7 @@ impl Schedule {
         while !self.context.cancel.is_cancelled()
             && let Some((call, _)) = self.waiting.get(next)
         {
-            // What cannot run takes its turn among the changing ones: its answer is immediate anyway.
+            // Calls that cannot run are queued with the changing ones: their result is immediate anyway.
             let read_only = call.work.as_ref().is_ok_and(|work| work.tool.kind().is_read_only());
             let waits_for_person = self.writing && *self.asked.borrow();
             let may_start = if read_only { !self.writing || waits_for_person } else { !self.is_running() };
@@ -224,7 +224,10 @@ impl Schedule {
                 CANCELLED.to_owned()
             } else {
                 tracing::error!(tool = running.name, "a tool panicked: {error}");
-                format!("{} broke (a bug of tandem, the panic is in its log); try another way", running.name)
+                format!(
+                    "internal error: {} panicked (a bug in tandem; details are in its log). Try another way",
+                    running.name
+                )
             };
             Outcome::failed(running.id.clone(), running.name.clone(), why)
         });
@@ -267,7 +270,7 @@ impl Outcome {
     }
 }
 
-/// What a call runs with.
+/// Everything a call runs with.
 struct Run {
     permits: Permits,
     context: ToolContext,
@@ -289,7 +292,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         Err(why) => return Outcome::failed(call.id, call.name, why),
     };
     let permit = permits.acquire(read_only).await;
-    // Cancelled while it waited for the calls that overtook it.
+    // Cancelled while it waited for read-only calls.
     if context.cancel.is_cancelled() {
         return Outcome::failed(call.id, call.name, CANCELLED.to_owned());
     }
@@ -328,8 +331,8 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }
 }
 
-/// Adds the instructions of the folders that a file is in which was read or changed, if they are new to the model. They are
-/// part of the result, which is new too: nothing that was sent before changes.
+/// Appends the instructions of the folders of a file that was read or changed, if they are new to the model. They
+/// become part of the new result, so nothing that was sent before changes.
 async fn advise(result: &mut ExecutionResult, workspace: &Workspace, guidance: &Guidance) {
     for location in &result.locations {
         let Ok(file) = workspace.resolve_path(&location.path) else { continue };

@@ -1,4 +1,4 @@
-//! The one way out of a turn: events for people, entries for the conversation, in the order they happened.
+//! The only output of a turn: events for people, entries for the conversation, in the order they happened.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use super::event::AgentEvent;
 pub enum Step {
     /// Something happened.
     Event(AgentEvent),
-    /// The conversation grew.
+    /// An entry was added to the conversation.
     Entry(Arc<Entry>),
-    /// The conversation was made shorter: this is all of it now.
+    /// The conversation was compacted: these are all its entries now.
     History(Vec<Arc<Entry>>),
 }
 
-/// The sending end. A reader that is gone is no fault of the turn: it is cancelled by its token.
+/// The sending end. A receiver that is gone is not an error: the turn is cancelled by its token.
 #[derive(Debug, Clone)]
 pub(super) struct Steps(pub mpsc::Sender<Step>);
 

@@ -1,4 +1,4 @@
-//! Turns with a scripted model and tools that do as they are told: what starts when, and that every call has its result.
+//! Turns with a scripted model and scripted tools: what starts when, and that every call has its result.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,26 +59,26 @@ impl Tool for Held {
     }
 }
 
-/// A turn under way.
+/// A running turn.
 struct Play {
     model: Rehearsal,
-    /// How many calls of `look` may end.
+    /// Permits for calls of `look` to end.
     look: Arc<Semaphore>,
     change: Arc<Semaphore>,
     cancel: CancellationToken,
     steering: mpsc::Sender<Steer>,
     steps: mpsc::Receiver<Step>,
-    /// What happened to calls, in short.
+    /// The events of calls, abbreviated.
     log: Vec<String>,
     ends: Vec<(String, ExecutionResult, f64, f64)>,
     entries: Vec<Arc<Entry>>,
     notices: Vec<String>,
-    /// What it was asked whether the turn goes on, and how often it says yes.
+    /// The requests to continue the turn, and how often the answer is yes.
     pauses: Vec<String>,
     patience: usize,
     cancel_at_pause: bool,
     done: Option<Termination>,
-    /// The calls that were announced.
+    /// The announced calls.
     announced: Vec<String>,
     turn: JoinHandle<()>,
 }
@@ -138,7 +138,7 @@ impl Play {
         play
     }
 
-    /// Takes what happens until this is in the log.
+    /// Receives events until this line is in the log.
     async fn until(&mut self, line: &str) {
         while !self.log.iter().any(|seen| seen == line) {
             assert!(self.take().await, "the turn ended without {line:?}: {:#?}", self.log);
@@ -192,7 +192,7 @@ impl Play {
         }
     }
 
-    /// The calls whose code ran, in the order of their begin and end.
+    /// The calls that ran, in the order they began and ended.
     fn runs(&self) -> Vec<&str> {
         self.log
             .iter()
@@ -201,7 +201,7 @@ impl Play {
             .collect()
     }
 
-    /// The result of a call, as the model reads it; it stands in the history exactly once.
+    /// The result of a call, as the model reads it; it is in the history exactly once.
     #[track_caller]
     fn result(&self, id: &str) -> String {
         assert_eq!(self.ends.iter().filter(|(call, ..)| call == id).count(), 1, "{id}: {:?}", self.log);
@@ -310,7 +310,7 @@ async fn the_wait_and_the_run_of_a_call_are_measured_apart() {
     play.until("start a").await;
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_millis(20) {
-        // Time has to pass to be measured.
+        // Time has to pass to be measurable.
         std::hint::spin_loop();
     }
     play.look.add_permits(2);
@@ -356,7 +356,7 @@ async fn costs_add_up_to_their_limit() {
     let mut play = Play::free((0..9).map(round).collect(), limits);
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
     assert_eq!(play.model.requests().len(), 3);
-    assert_eq!(play.notices, ["stopped after 1.50 US dollars (limits.cost); say \"go on\" to continue"]);
+    assert_eq!(play.notices, ["stopped after 1.50 US dollars (limits.cost); send \"continue\" to go on"]);
 }
 
 #[tokio::test]
@@ -379,7 +379,7 @@ async fn a_model_that_goes_in_circles_is_stopped_unless_the_person_lets_it_go_on
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
     let loops = play.log.iter().filter(|line| *line == "loop 4").count();
     assert_eq!((play.model.requests().len(), loops), (12, 3), "counted anew after each yes: {:?}", play.log);
-    let asked = "Go on? The turn stopped because the model made the same call with the same result 4 times in a row";
+    let asked = "Continue? The turn paused because the model made the same call with the same result 4 times in a row";
     assert_eq!(play.pauses, [asked; 3]);
 }
 
@@ -391,7 +391,7 @@ async fn a_limit_counts_anew_once_the_person_said_yes() {
     play.patience = 1;
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
     assert_eq!(play.model.requests().len(), 4);
-    assert_eq!(play.pauses, ["Go on? The turn stopped after 240 tokens (limits.tokens)"; 2]);
+    assert_eq!(play.pauses, ["Continue? The turn paused after 240 tokens (limits.tokens)"; 2]);
 }
 
 #[tokio::test]

@@ -1,13 +1,13 @@
-//! Texts inside other texts: cut where they are too long, fenced so that they cannot break out, and found again.
+//! Texts inside other texts: truncated, fenced so that they cannot break out, and found again.
 
-/// The first `limit` bytes of a text, and how much is missing and why.
+/// The first `limit` bytes of a text, with a note of how much is missing and why.
 #[must_use]
 pub fn cut(text: &str, limit: usize, why: &str) -> String {
     let (head, rest) = text.split_at(text.floor_char_boundary(limit));
     if rest.is_empty() { head.to_owned() } else { format!("{head}\n… ({} bytes left out: {why})", rest.len()) }
 }
 
-/// A text in a fence longer than any in it, so that it cannot close it.
+/// A text in a fence longer than any inside it, so that the text cannot close it.
 pub(super) fn fenced(heading: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
@@ -15,7 +15,8 @@ pub(super) fn fenced(heading: &str, text: &str) -> String {
     format!("{heading}:\n{fence}\n{text}{end}{fence}")
 }
 
-/// What [`fenced`] made under headings that begin with `heading`: each block whole, and the text inside it.
+/// The blocks that [`fenced`] wrote under headings that begin with `heading`: each complete block, and the text inside
+/// it.
 pub(super) fn fenced_blocks<'t>(text: &'t str, heading: &str) -> Vec<(&'t str, &'t str)> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -31,7 +32,7 @@ pub(super) fn fenced_blocks<'t>(text: &'t str, heading: &str) -> Vec<(&'t str, &
     found
 }
 
-/// The block that `text` begins with.
+/// The block at the beginning of `text`.
 fn block(text: &str) -> Option<(&str, &str)> {
     let (heading, rest) = text.split_once(":\n")?;
     let (fence, body) = rest.split_once('\n')?;

@@ -1,8 +1,10 @@
-//! Calls that a model wrote into the text of its answer: taken for calls when nothing speaks against it.
+//! Calls that a model wrote into the text of its answer: run as calls if nothing contradicts that.
 //!
-//! Text is held back only while it can still turn out to be a call. What runs stands at the end of an answer that has no
-//! call of its own, outside of fences, quotes and code, and passes the schema of a tool. Everything else is text: an
-//! example is shown, not run. What looks like a call and cannot be one is told to the model.
+//! Text is held back only while it may still turn out to be a call.
+//!
+//! A call that runs is at the end of an answer without calls of its own, outside fences, quotes and code, and matches
+//! the schema of a tool. Everything else is text: an example is shown, not run. The model is told about text that looks
+//! like a call but cannot be one.
 
 mod forms;
 
@@ -12,7 +14,7 @@ use std::sync::Arc;
 use self::forms::{TAGS, TOKENS, TextCall};
 use crate::tools::{self, Tool};
 
-/// Beginnings of the JSON of a call, without blanks.
+/// How the JSON of a call begins, without blanks.
 const JSON: &[&str] = &[
     "{\"name\":",
     "{\"tool\":",
@@ -28,37 +30,37 @@ const JSON: &[&str] = &[
     "{\"type\":\"function\"",
     "{\"id\":\"",
 ];
-/// Languages of a fence that may hold a call.
+/// Languages of a fence that may contain a call.
 const LANGUAGES: &[&str] = &["json", "tool_call", "tool_code", "tool", "xml", ""];
 
-/// What the held text of a finished answer is.
+/// The held-back text of a finished answer.
 #[derive(Debug, PartialEq)]
 pub(super) enum Held {
     /// Text after all.
     Text(String),
-    /// Text that looks like a call and cannot be one, and why.
+    /// Text that looks like a call but cannot be one, and why.
     Unusable(String, String),
-    /// Words, and then calls with their arguments as JSON.
+    /// Text, then calls with their arguments as JSON.
     Calls(String, Vec<(String, String)>),
 }
 
-/// The text of one answer on its way out.
+/// The text of one answer.
 pub(super) struct TextCalls {
     tools: Arc<[Arc<dyn Tool>]>,
     text: String,
-    /// How far it has left.
+    /// How much of it was released.
     shown: usize,
-    /// Where a call seems to begin; from there on nothing leaves.
+    /// Where a call seems to begin; nothing from there on is released.
     begun: Option<usize>,
-    /// A whole mark stands there.
+    /// Whether a complete marker was found there.
     is_certain: bool,
-    /// The beginning of the line that has no end yet.
+    /// Where the unfinished line begins.
     line: usize,
-    /// How far that line was looked through.
+    /// How far that line was scanned.
     scanned: usize,
-    /// The answer began as no call does.
+    /// Whether the answer began as no call does.
     is_prose: bool,
-    /// The marks of the open fence of code.
+    /// The marker of the open code fence.
     fence: Option<String>,
     is_over: bool,
 }
@@ -80,7 +82,7 @@ impl TextCalls {
         }
     }
 
-    /// Adds text; gives what may leave now.
+    /// Appends text; returns what may be released.
     pub(super) fn push(&mut self, more: &str) -> String {
         if self.is_over {
             return more.to_owned();
@@ -93,7 +95,7 @@ impl TextCalls {
         self.show(until)
     }
 
-    /// The answer has calls of its own: what is held is text.
+    /// The answer has calls of its own: held-back text is text.
     pub(super) fn release(&mut self) -> String {
         self.is_over = true;
         self.show(self.text.len())
@@ -129,7 +131,7 @@ impl TextCalls {
         self.text.get(from..until).unwrap_or_default().to_owned()
     }
 
-    /// The calls that all of `tail` is.
+    /// The calls that make up all of `tail`.
     fn read(tail: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
         match whole_fence(tail) {
             Some((language, code)) => forms::fenced(language, code, is_tool),
@@ -137,13 +139,13 @@ impl TextCalls {
         }
     }
 
-    /// The calls, where each of them is beyond doubt; `None` where nobody can have meant one.
+    /// The calls, if each of them is beyond doubt; `None` if none can have been meant.
     fn accepted(&self, words: &str, calls: &[TextCall]) -> Option<Result<Held, String>> {
         let wrong = calls.iter().find_map(|call| {
             let why = tools::accept(&self.tools, &call.name, &call.arguments).err()?;
             Some((tools::tool(&self.tools, &call.name).is_some(), why))
         });
-        // JSON that names something else is JSON.
+        // JSON that names something else is just JSON.
         let is_marked = !self.text.split_at(self.begun.unwrap_or_default()).1.trim_start().starts_with(['{', '[', '`']);
         match wrong {
             None => {
@@ -160,7 +162,7 @@ impl TextCalls {
     fn suspicious(&self, tail: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
         if self.begun.is_some() && !tail.trim_start().starts_with(['{', '[', '`']) {
             let (calls, rest) = forms::first_calls(tail, is_tool);
-            // Words behind it explain what they are about.
+            // Text after it explains what it is about.
             return calls.is_empty().then(|| "it cannot be read".to_owned()).filter(|_| !rest.is_empty());
         }
         let calls = self.example(is_tool)?;
@@ -168,7 +170,7 @@ impl TextCalls {
         is_meant.then(|| "text before it makes it an example".to_owned())
     }
 
-    /// The calls in a fence, or as JSON, behind the words of the answer.
+    /// The calls in a fence or as JSON after the answer's text.
     fn example(&self, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
         let text = self.text.trim_end();
         if let Some(before) = text.strip_suffix("```") {
@@ -183,7 +185,7 @@ impl TextCalls {
         forms::calls(text.split_at(begin).1, is_tool)
     }
 
-    /// Looks for the beginning of a call in what has come.
+    /// Looks for the beginning of a call in the text so far.
     fn scan(&mut self) -> Option<usize> {
         if !self.is_prose {
             if may_be_whole(&self.text) {
@@ -208,7 +210,7 @@ impl TextCalls {
         }
     }
 
-    /// Opens or closes a fence of code.
+    /// Opens or closes a code fence.
     fn turn_fence(&mut self, line: &Range<usize>) {
         let line = self.text.get(line.clone()).unwrap_or_default().trim();
         let marks: String = line.chars().take_while(|c| *c == '`' || *c == '~').collect();
@@ -220,7 +222,7 @@ impl TextCalls {
         }
     }
 
-    /// Where in a line of prose a call begins, or may begin, and whether that is certain.
+    /// Where in a line of prose a call begins or may begin, and whether that is certain.
     fn beginning(&self, line: &Range<usize>) -> Option<(usize, bool)> {
         let text = self.text.get(line.clone())?;
         if self.fence.is_some()
@@ -230,7 +232,7 @@ impl TextCalls {
         {
             return None;
         }
-        // What begins further back was decided with the text before: a long line is read once.
+        // Earlier positions were decided with the earlier text, so that a long line is scanned only once.
         let undecided = self.text.floor_char_boundary(self.scanned.saturating_sub(LONGEST_MARK));
         let first = undecided.saturating_sub(line.start);
         let starts = text.get(first..)?.match_indices(['<', '[']).map(|(at, _)| first + at);
@@ -243,7 +245,7 @@ impl TextCalls {
             if marks().any(|mark| rest.starts_with(mark)) || before.is_empty() && self.is_tag(rest) {
                 return Some((line.start + at, true));
             }
-            // The line may still be coming; then a beginning of a mark is one that may become it.
+            // The line may be incomplete: the beginning of a marker may still become one.
             let is_last = line.end == self.text.len();
             let may_be_tag = before.is_empty() && rest.len() < LONGEST_TAG && is_tag_name(rest);
             (is_last && (marks().any(|mark| mark.starts_with(rest)) || may_be_tag)).then_some((line.start + at, false))
@@ -251,16 +253,16 @@ impl TextCalls {
         found.next()
     }
 
-    /// Whether a text begins with the name of a tool as a tag.
+    /// Whether a text begins with a tool's name as a tag.
     fn is_tag(&self, rest: &str) -> bool {
         let name = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')).map(|(name, _)| name);
         name.is_some_and(|name| is_word(name) && tools::tool(&self.tools, name).is_some())
     }
 }
 
-/// No mark and no tag is longer, in bytes.
+/// The longest marker or tag, in bytes.
 const LONGEST_MARK: usize = 64;
-/// No name of a tool is longer as a tag.
+/// The longest tool name as a tag, in bytes.
 const LONGEST_TAG: usize = 40;
 
 fn is_tag_name(text: &str) -> bool {
@@ -271,7 +273,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether an answer that begins like this can still be nothing but a call.
+/// Whether an answer with this beginning can still be nothing but a call.
 fn may_be_whole(text: &str) -> bool {
     let text = text.trim();
     if text.is_empty() {
@@ -310,7 +312,7 @@ fn may_be_json(text: &str) -> bool {
     JSON.iter().any(|json| begun.starts_with(json) || json.starts_with(begun))
 }
 
-/// The language and the code of a fence that is all of `text`.
+/// The language and code of a fence that makes up all of `text`.
 fn whole_fence(text: &str) -> Option<(&str, &str)> {
     let inside = text.trim().strip_prefix("```")?.strip_suffix("```")?;
     let (language, code) = inside.split_once('\n')?;
@@ -324,7 +326,7 @@ mod tests {
 
     const CALL: &str = r#"{"name": "read_file", "arguments": {"path": "a.py"}}"#;
 
-    /// What leaves while the text comes letter by letter, and what it is at the end.
+    /// What is released when the text arrives character by character, and what the rest is at the end.
     fn run(text: &str) -> (String, Held) {
         let mut calls = TextCalls::new(all(Editing::Replacements));
         let shown = text.chars().map(|letter| calls.push(letter.encode_utf8(&mut [0; 4]))).collect();

@@ -26,55 +26,56 @@ use crate::model::{
 };
 use crate::tools::{Tool, ToolContext};
 
-/// What a turn is for.
+/// The purpose of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     /// To answer the person's last message.
     Answer,
-    /// To make the conversation shorter.
+    /// To compact the conversation.
     Compact,
 }
 
-/// What a turn works with.
+/// Everything a turn works with.
 pub struct Turn {
-    /// Its name, unique in its session.
+    /// Its id, unique in its session.
     pub id: String,
-    /// What it is for.
+    /// Its purpose.
     pub goal: Goal,
     /// The model.
     pub provider: Provider,
     /// Tools and system prompt in the model's dialect.
     pub preamble: Preamble,
-    /// The conversation, the person's new message last.
+    /// The conversation, with the person's new message last.
     pub history: Vec<Arc<Entry>>,
-    /// What the model may call.
+    /// The tools the model may call.
     pub tools: Arc<[Arc<dyn Tool>]>,
-    /// What tools work with; its token cancels the turn.
+    /// The context of tools; its token cancels the turn.
     pub context: ToolContext,
-    /// The instructions of folders that the model has.
+    /// The folder instructions the model has seen.
     pub guidance: Guidance,
     /// When to stop.
     pub limits: Limits,
-    /// What the session has used before, as far as it counts.
+    /// What the session has used before, as far as it counts towards limits.
     pub spent: Spent,
-    /// What the person says while it runs.
+    /// Messages the person sends while it runs.
     pub steering: mpsc::Receiver<Steer>,
 }
 
 /// A message that joins a running turn.
 #[derive(Debug)]
 pub struct Steer {
-    /// Its name.
+    /// Its id.
     pub prompt: Arc<str>,
-    /// The person's words, as they are shown.
+    /// The person's own text, for display.
     pub words: String,
-    /// What the model reads.
+    /// The parts the model reads.
     pub parts: Vec<Part>,
-    /// Told that the turn takes the message. Fails when it was withdrawn; dropped when the turn ends before.
+    /// Notified when the turn takes the message. The send fails if it was withdrawn; it is dropped if the turn ends
+    /// first.
     pub joined: oneshot::Sender<()>,
 }
 
-/// Runs a turn to its end. Whatever happens, the last step is [`AgentEvent::Done`].
+/// Runs a turn to its end. The last step is [`AgentEvent::Done`] in every case.
 pub async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
     let steps = Steps(steps);
     let (model, context_window) = (turn.provider.name(), turn.provider.window());
@@ -118,7 +119,7 @@ fn call_ids(message: &Message) -> impl Iterator<Item = String> {
     calls.iter().map(|call| call.id.clone())
 }
 
-/// What the model said in an answer.
+/// The text of an answer.
 fn words(answer: Option<&Entry>) -> &str {
     match answer.map(Entry::outline) {
         Some(Message::Assistant(answer)) => &answer.text,
@@ -134,20 +135,20 @@ struct State {
     call_ids: HashSet<String>,
     permits: Permits,
     guard: Guard,
-    /// What counts for its limits.
+    /// Usage that counts towards its limits.
     spent: Spent,
     usage: Usage,
     iteration: u32,
-    /// The tokens of the last request and answer, and how many messages they were.
+    /// The tokens of the last request and answer, and how many messages they had.
     counted: Option<(u64, usize)>,
-    /// What the conversation was last made shorter to, in tokens.
+    /// The size after the last compaction, in tokens.
     shortest: u64,
-    /// An overflow was answered by making the conversation shorter; the next one is an error.
+    /// Whether an overflow was already answered by compaction; the next one is an error.
     recovered: bool,
     nudges: Nudges,
     /// The model's last answer.
     answer: Option<Arc<Entry>>,
-    /// The endpoint is being asked about its model.
+    /// Pending requests to the endpoint about its model.
     learning: JoinSet<()>,
 }
 
@@ -184,7 +185,7 @@ impl State {
         }
     }
 
-    /// What the person said meanwhile joins the conversation; tells whether there was any.
+    /// Messages sent meanwhile join the conversation; returns whether there were any.
     async fn join(&mut self) -> bool {
         let mut any = false;
         while let Ok(Steer { prompt, words, parts, joined }) = self.turn.steering.try_recv() {
@@ -197,7 +198,7 @@ impl State {
         any
     }
 
-    /// Asks the person whether the turn goes on; `None` when it does, and everything is counted anew.
+    /// Asks the person whether to continue; `None` if so, and usage is counted anew.
     async fn pause(&mut self, why: String) -> Option<Termination> {
         let id = format!("{}-{}-{}", GO_ON, self.turn.id, self.iteration);
         if ask::go_on(id, &why, &self.turn.context.cancel, &self.steps).await {
@@ -209,7 +210,7 @@ impl State {
         if self.turn.context.cancel.is_cancelled() {
             return Some(Termination::Cancelled);
         }
-        let message = format!("stopped {why}; say \"go on\" to continue");
+        let message = format!("stopped {why}; send \"continue\" to go on");
         self.steps.event(AgentEvent::Notice { message }).await;
         Some(Termination::MaxTurnRequests)
     }
@@ -236,9 +237,9 @@ impl State {
         }
         if let (1, None, Some(limit)) = (iteration, self.usage.cost, self.turn.limits.of_cost()) {
             let why = "the provider names no cost, and the model has no prices in config.toml";
-            self.steps.event(AgentEvent::Notice { message: format!("{limit} cannot be kept: {why}") }).await;
+            self.steps.event(AgentEvent::Notice { message: format!("{limit} cannot be enforced: {why}") }).await;
         }
-        // What the model said is kept before what it wants is done: nothing happens that the conversation does not tell.
+        // The answer is saved before its calls run: nothing happens that the conversation does not record.
         let Answer { message, end, unusable, .. } = answer;
         let calls = message.calls.clone();
         let is_empty = message.text.trim().is_empty() && calls.is_empty() && message.refusal.is_empty();
@@ -260,7 +261,7 @@ impl State {
             next => next,
         };
         if let Some(circles) = circles.filter(|_| next.is_none()) {
-            let action = format!("{circles}; the turn waits until you say whether it goes on");
+            let action = format!("{circles}; the turn waits for your decision whether to continue");
             let (consecutive_count, why) = (circles.rounds, format!("because {circles}"));
             self.steps.event(AgentEvent::LoopDetected { tool_name, consecutive_count, action }).await;
             return Ok(self.pause(why).await);
@@ -268,7 +269,7 @@ impl State {
         Ok(next)
     }
 
-    /// Whether the loop goes on after an answer with so many calls.
+    /// Whether the loop continues after an answer with this many calls.
     async fn next(&mut self, end: End, tool_calls: usize) -> Result<Option<Termination>, ModelError> {
         let (reason, message) = match end {
             End::Failed(error) => return Err(error),
@@ -276,10 +277,12 @@ impl State {
             End::Pause => return Ok(None),
             End::Stop | End::Malformed => return Ok(Some(Termination::EndTurn)),
             End::Length => {
-                (Termination::MaxTokens, "the answer was cut by the model's token limit; say \"go on\" to continue")
+                (Termination::MaxTokens, "the model's token limit cut the answer off; send \"continue\" to go on")
             }
-            End::Filtered => (Termination::Refusal, "the provider's content filter cut the answer; put it another way"),
-            End::Refused => (Termination::Refusal, "the model refused to answer; put it another way"),
+            End::Filtered => {
+                (Termination::Refusal, "the provider's content filter cut the answer off; rephrase the prompt")
+            }
+            End::Refused => (Termination::Refusal, "the model refused to answer; rephrase the prompt"),
         };
         self.steps.event(AgentEvent::Notice { message: message.to_owned() }).await;
         Ok(Some(reason))
@@ -291,7 +294,7 @@ impl State {
             return Termination::Cancelled;
         }
         if !shorter {
-            let message = "the conversation is as short as it gets".to_owned();
+            let message = "the conversation cannot be shortened any further".to_owned();
             self.steps.event(AgentEvent::Notice { message }).await;
         }
         Termination::EndTurn
@@ -309,14 +312,14 @@ impl State {
         self.tell(AgentEvent::Usage(usage)).await;
     }
 
-    /// Tells what counts for the limits.
+    /// Sends an event and counts its usage.
     async fn tell(&mut self, event: AgentEvent) {
         self.spent.note(&event);
         self.turn.spent.note(&event);
         self.steps.event(event).await;
     }
 
-    /// Adds the results of an answer's calls to the conversation.
+    /// Appends the results of an answer's calls to the conversation.
     async fn record(&mut self, calls: &[ToolCall], outcomes: Vec<Outcome>) {
         let result = |(call, outcome): (&ToolCall, Outcome)| {
             let ExecutionResult { mut content, is_error, images, .. } = outcome.result;

@@ -22,7 +22,7 @@ fn a_guard_asks_whether_the_turn_goes_on() {
         let question = client.next("session/request_permission");
         let call = &question["params"]["toolCall"];
         let title = call["title"].as_str().unwrap();
-        assert!(title.starts_with("Go on? The turn stopped because the model made the same call"), "{title}");
+        assert!(title.starts_with("Continue? The turn paused because the model made the same call"), "{title}");
         let kinds = question["params"]["options"].as_array().unwrap().iter().map(|option| option["kind"].clone());
         assert_eq!(kinds.collect::<Vec<_>>(), ["allow_once", "reject_once"]);
         let about = |message: &Value| message["params"]["update"]["toolCallId"] == call["toolCallId"];

@@ -1,7 +1,6 @@
 //! The forms in which models write calls as text. Pure.
 //!
-//! What is read here is all of the text from a mark on, and nothing else may stand in it: a form that is nearly right is
-//! none.
+//! A form is all of the text from its marker on, and must match exactly; a near miss is not a call.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +13,7 @@ pub(super) struct TextCall {
     pub arguments: Map<String, Value>,
 }
 
-/// Tokens that no prose has: a call may follow them anywhere.
+/// Tokens that never occur in prose: a call may follow them anywhere.
 pub(super) const TOKENS: &[&str] = &[
     "[TOOL_CALLS]",
     "<|python_tag|>",
@@ -32,7 +31,7 @@ pub(super) const TOKENS: &[&str] = &[
     "<antml:",
 ];
 
-/// Tags that calls stand in; they count at the beginning of a line, or after a sentence.
+/// Tags that contain calls; they count at the beginning of a line, or after a sentence.
 pub(super) const TAGS: &[&str] = &[
     "<tool_call>",
     "<tool_calls>",
@@ -48,7 +47,7 @@ pub(super) const TAGS: &[&str] = &[
     "<seed:tool_call>",
 ];
 
-/// What may stand around calls and says nothing.
+/// Text around calls that has no meaning.
 const NOISE: &[&str] = &[
     "<tool_call>",
     "</tool_call>",
@@ -103,16 +102,16 @@ const NOISE: &[&str] = &[
 const NAMES: &[&str] = &["name", "tool_name", "tool", "function", "function_name", "action", "recipient_name"];
 const ARGUMENTS: &[&str] =
     &["arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "kwargs"];
-/// What else stands in the JSON of a call.
+/// Other members of a call's JSON.
 const REST: &[&str] = &["type", "id", "index", "call_id", "tool_call_id"];
 
-/// The calls that `text` is made of; `is_tool` knows the names that may be tags.
+/// The calls that make up `text`; `is_tool` recognizes tool names used as tags.
 pub(super) fn calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
     let (calls, rest) = first_calls(text, is_tool);
     (!calls.is_empty() && rest.is_empty()).then_some(calls)
 }
 
-/// The calls that `text` begins with, and what follows them. One namespace of tags is as good as none.
+/// The calls at the beginning of `text`, and the rest. Any namespace of tags is accepted.
 pub(super) fn first_calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> (Vec<TextCall>, String) {
     let plain = ["antml:", "｜DSML｜"].iter().fold(text.to_owned(), |text, namespace| {
         text.replace(&format!("<{namespace}"), "<").replace(&format!("</{namespace}"), "</")
@@ -127,7 +126,7 @@ pub(super) fn first_calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> (Vec<Te
     (calls, rest.to_owned())
 }
 
-/// The calls in a fence of code, by its language.
+/// The calls in a code fence, by its language.
 pub(super) fn fenced(language: &str, code: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
     if matches!(language, "tool_code" | "python" | "py") {
         let lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -179,7 +178,7 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     named(text)
 }
 
-/// A name, and the arguments in one of many ways.
+/// A name, and the arguments in one of many forms.
 fn named(text: &str) -> Found<'_> {
     let end = text.find(|c: char| !c.is_alphanumeric() && !"_-.:/".contains(c)).unwrap_or(text.len());
     let (name, rest) = text.split_at_checked(end).filter(|(name, _)| !name.is_empty())?;
@@ -219,7 +218,7 @@ fn with_json<'a>(name: &str, text: &'a str) -> Found<'a> {
 /// Reads one argument from the beginning of a text.
 type Argument<'f> = &'f dyn for<'a> Fn(&'a str) -> Option<(&'a str, &'a str, &'a str)>;
 
-/// Arguments one after the other, or all as JSON, up to `end`, which may be missing where the text ends.
+/// Consecutive arguments, or all of them as JSON, up to `end`, which may be missing at the end of the text.
 fn function<'a>(name: &str, text: &'a str, end: &str, argument: Argument<'_>) -> Found<'a> {
     let name = name.trim().trim_matches(['"', '\'']);
     let close = |rest: &'a str| {
@@ -239,7 +238,7 @@ fn function<'a>(name: &str, text: &'a str, end: &str, argument: Argument<'_>) ->
     Some((vec![TextCall { name: name.to_owned(), arguments }], close(rest)))
 }
 
-/// `<parameter=KEY>VALUE</parameter>`, with attributes behind the key.
+/// `<parameter=KEY>VALUE</parameter>`, with attributes after the key.
 fn parameter<'a>(text: &'a str, open: &str) -> Option<(&'a str, &'a str, &'a str)> {
     let (key, rest) = text.strip_prefix(open)?.split_once('>')?;
     let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
@@ -261,7 +260,7 @@ fn pair(text: &str) -> Option<(&str, &str, &str)> {
     Some((key, value, rest))
 }
 
-/// A value without the line breaks that set it apart from its tags.
+/// A value without the line breaks next to its tags.
 fn unpadded(value: &str) -> &str {
     let value = value.strip_prefix("\r\n").or_else(|| value.strip_prefix('\n')).unwrap_or(value);
     value.strip_suffix("\r\n").or_else(|| value.strip_suffix('\n')).unwrap_or(value)
@@ -271,7 +270,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// A call, or a list of calls, as JSON: a name, arguments, and nothing that belongs to something else.
+/// A call or a list of calls as JSON: a name, arguments, and nothing that belongs to something else.
 fn of_json(value: &Value) -> Option<Vec<TextCall>> {
     match value {
         Value::Array(items) => {
@@ -323,7 +322,7 @@ fn python_list(text: &str) -> Found<'_> {
     }
 }
 
-/// `f(a=1, b="x")`, printed or not.
+/// `f(a=1, b="x")`, with or without `print`.
 fn python(text: &str) -> Option<(TextCall, &str)> {
     if let Some(inside) = text.strip_prefix("print(") {
         let (call, rest) = python(inside.trim_start())?;

@@ -1,17 +1,18 @@
-//! How much a turn, and all turns of a session together, may use before the person is asked whether it goes on.
+//! Limits: how much a turn, and all turns of a session together, may use before the person is asked whether to
+//! continue.
 
 use std::fmt;
 
 use crate::agent::event::{AgentEvent, Usage};
 
-/// When a turn has to stop.
+/// The limits of a turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Of one turn.
+    /// For one turn.
     pub turn: Allowance,
-    /// Of all turns of the session.
+    /// For all turns of the session.
     pub session: Allowance,
-    /// Read-only calls side by side.
+    /// How many read-only calls run in parallel.
     pub parallel: usize,
 }
 
@@ -22,41 +23,41 @@ impl Default for Limits {
     }
 }
 
-/// How much may be used; `None`: any amount.
+/// How much may be used; `None` means any amount.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Allowance {
     /// Requests to the model.
     pub iterations: Option<u64>,
-    /// Tokens, read and written.
+    /// Tokens read and written.
     pub tokens: Option<u64>,
     /// US dollars.
     pub cost: Option<f64>,
 }
 
-/// What was used.
+/// Usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spent {
     /// Requests to the model.
     pub iterations: u64,
-    /// Tokens, read and written.
+    /// Tokens read and written.
     pub tokens: u64,
-    /// US dollars, where prices are known.
+    /// US dollars, if prices are known.
     pub cost: f64,
 }
 
-/// What is used up, in words without its limit's name.
+/// A limit that was reached, with its value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum UsedUp {
-    /// So many requests.
+    /// Requests.
     Iterations(u64),
-    /// So many tokens.
+    /// Tokens.
     Tokens(u64),
-    /// So many US dollars.
+    /// US dollars.
     Cost(f64),
 }
 
 impl Allowance {
-    /// The first of it that is used up.
+    /// The first limit that was reached.
     #[must_use]
     pub fn used_up(&self, spent: Spent) -> Option<UsedUp> {
         let Spent { iterations, tokens, cost } = spent;
@@ -71,7 +72,7 @@ impl Allowance {
 }
 
 impl UsedUp {
-    /// What its limit is called.
+    /// The name of its setting.
     fn name(self) -> &'static str {
         match self {
             Self::Iterations(_) => "iterations",
@@ -92,14 +93,14 @@ impl fmt::Display for UsedUp {
 }
 
 impl Limits {
-    /// The limit that keeps a turn from another request, in words. A request under way is never cut: it is paid for.
+    /// Why a turn may not send another request. A running request is never aborted: it is paid for.
     pub(super) fn reached(&self, turn: Spent, session: Spent) -> Option<String> {
         let of_turn = self.turn.used_up(turn).map(|used| format!("{used} (limits.{})", used.name()));
         let of_session = || self.session.used_up(session);
         of_turn.or_else(|| of_session().map(|used| format!("{used} in this session (limits.session-{})", used.name())))
     }
 
-    /// The limit of costs, by name.
+    /// The name of the cost limit that is set.
     pub(super) fn of_cost(&self) -> Option<&'static str> {
         let turn = self.turn.cost.map(|_| "limits.cost");
         turn.or(self.session.cost.map(|_| "limits.session-cost"))
@@ -107,7 +108,7 @@ impl Limits {
 }
 
 impl Spent {
-    /// Counts what happened.
+    /// Counts an event's usage.
     pub fn note(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::IterationStart { .. } => self.iterations += 1,
@@ -122,7 +123,7 @@ impl Spent {
         self.cost += usage.cost.unwrap_or_default();
     }
 
-    /// The person said that it goes on: what has reached its limit counts from here.
+    /// The person chose to continue: limits that were reached count from here.
     pub fn go_on(&mut self, allowance: &Allowance) {
         if allowance.used_up(*self).is_some() {
             *self = Self::default();

@@ -1,4 +1,5 @@
-//! Nothing ends in silence: a model that stopped short is asked to go on, at most twice, and then the person is told.
+//! A turn never ends in silence: a model that stopped short is asked to continue, at most twice, and then the person is
+//! told.
 
 use std::fmt;
 
@@ -9,34 +10,34 @@ use crate::agent::schedule::Outcome;
 use crate::model::{AssistantMessage, Part};
 use crate::tools::{PlanEntry, PlanStatus};
 
-/// How often in a row the model is asked to go on.
+/// How often in a row the model is asked to continue.
 const TIMES: u32 = 2;
-/// Open steps of the plan that are named.
+/// How many open steps of the plan are named.
 const STEPS: usize = 3;
-/// What stands in the conversation for an answer of nothing: roles have to take turns.
+/// Stands in for an empty answer in the conversation, because roles have to alternate.
 const NOTHING: &str = "(no text)";
 
-/// Why an answer is not the end.
+/// Why an answer is not final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reason {
     Empty,
     Malformed,
-    /// What looks like a call in its text is none, for this reason.
+    /// Its text looks like a call but is not one, for this reason.
     Unusable(String),
-    /// The plan has these steps left.
+    /// These steps of the plan are open.
     OpenPlan(Vec<String>),
 }
 
-/// How often the model was asked to go on, and what it said it would do.
+/// How often the model was asked to continue, and its plan.
 #[derive(Debug, Default)]
 pub(super) struct Nudges {
     in_a_row: u32,
-    /// The plan of this turn, as it is.
+    /// The current plan of this turn.
     plan: Vec<PlanEntry>,
 }
 
 impl Nudges {
-    /// Calls that ended well are progress.
+    /// Successful calls count as progress.
     pub(super) fn note(&mut self, outcomes: &[Outcome]) {
         if outcomes.iter().any(|outcome| !outcome.result.is_error) {
             self.in_a_row = 0;
@@ -49,12 +50,12 @@ impl Nudges {
     fn open_steps(&self) -> Option<Reason> {
         let open = self.plan.iter().filter(|step| step.status != PlanStatus::Completed);
         let open: Vec<String> = open.map(|step| step.content.clone()).collect();
-        // A plan of one step is a note, and what comes after it may well be all.
+        // A plan of one step is a note, and the text after it may well be the answer.
         (!open.is_empty() && self.plan.len() > 1).then_some(Reason::OpenPlan(open))
     }
 }
 
-/// What is wrong with an answer, as far as that shows in it.
+/// What is wrong with an answer, as far as it shows.
 pub(super) fn reason(end: &End, is_empty: bool, unusable: Option<String>) -> Option<Reason> {
     match end {
         End::Malformed => Some(Reason::Malformed),
@@ -64,7 +65,7 @@ pub(super) fn reason(end: &End, is_empty: bool, unusable: Option<String>) -> Opt
     }
 }
 
-/// What the model is told.
+/// The message to the model.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -92,7 +93,7 @@ impl fmt::Display for Reason {
 }
 
 impl Reason {
-    /// What the person is told when it was of no use.
+    /// The notice to the person when asking did not help.
     fn notice(&self) -> String {
         let times = TIMES + 1;
         match self {
@@ -109,10 +110,10 @@ impl Reason {
 }
 
 impl State {
-    /// Asks the model to go on where its answer is not the end; tells whether it did.
+    /// Asks the model to continue if its answer is not final; returns whether it did.
     pub(super) async fn nudge(&mut self, reason: Option<Reason>) -> bool {
         let reason = reason.or_else(|| {
-            // Who asks something waits for an answer.
+            // A model that asks a question waits for the answer.
             let asks = words(self.answer.as_deref()).trim_end().ends_with(['?', '？']);
             self.nudges.open_steps().filter(|_| !asks)
         });

@@ -1,7 +1,8 @@
-//! Keeping the conversation within the model's window: before it is full, when the provider says it is, and by hand.
+//! Keeps the conversation within the model's window: before it is full, when the provider reports that it is, and on
+//! request.
 //!
-//! This is the only place where what was sent before is rewritten, and the only request that no prompt and no tool asked
-//! for: an iteration of its own, whose words are shown as thoughts.
+//! Only this module rewrites what was sent before, and makes the only request that no prompt or tool asked for: an
+//! iteration of its own, whose text is shown as thoughts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,28 +19,28 @@ use crate::agent::event::AgentEvent;
 use crate::model::collect::{Collector, Outcome};
 use crate::model::{ErrorCode, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, Usage};
 
-/// How long an answer waits for what the endpoint says of its model.
+/// How long an answer waits for the endpoint's information about its model.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// From here on the conversation is made shorter, in percent of the window.
+/// Compaction starts here, in percent of the window.
 const FULL: u64 = 80;
-/// Leaving out old tool output is enough below this.
+/// If removing old tool output gets below this, that is enough.
 const ENOUGH: u64 = 55;
-/// How often a summary is tried, each time of less.
+/// How many attempts are made at a summary, each with less text.
 const TRIES: u32 = 3;
 
-/// Why a conversation is made shorter.
+/// Why a conversation is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     /// The window is nearly full.
     Full,
-    /// The provider did not take the request.
+    /// The provider rejected the request as too long.
     Overflow,
-    /// The person wants it.
+    /// The person asked for it.
     Wish,
 }
 
-/// Asks a hosted endpoint about its model while that answers.
+/// Asks a hosted endpoint about its model while it answers.
 pub(super) fn learning(provider: &Provider) -> JoinSet<()> {
     let mut learning = JoinSet::new();
     if provider.is_to_learn() && !provider.is_local() {
@@ -50,7 +51,7 @@ pub(super) fn learning(provider: &Provider) -> JoinSet<()> {
 }
 
 impl State {
-    /// The window is known from the first answer on. A local server knows it once it has loaded the model.
+    /// Uses the window from the first answer on. A local server knows it once the model is loaded.
     pub(super) async fn learn_window(&mut self, end: &End) {
         let provider = self.turn.provider.clone();
         if !provider.is_to_learn() || matches!(end, End::Failed(_)) {
@@ -68,7 +69,7 @@ impl State {
         self.note_window().await;
     }
 
-    /// Whether the server read all that was sent. If not, the person learns it, and the conversation is made shorter.
+    /// Whether the server read everything it was sent. If not, the person is notified and the conversation compacted.
     pub(super) async fn check_window(&mut self, sent: u64, usage: Usage) -> bool {
         let before = self.turn.provider.window();
         if let Some(message) = self.turn.provider.check_window(sent, usage.input) {
@@ -78,7 +79,7 @@ impl State {
         self.turn.provider.window() == before
     }
 
-    /// Tells everybody who scales with the window when it changed.
+    /// Reports a changed window to everything that scales with it.
     async fn note_window(&mut self) {
         let window = self.turn.provider.window();
         if let Some(tokens) = window.filter(|_| window != self.turn.context.window) {
@@ -87,18 +88,18 @@ impl State {
         }
     }
 
-    /// Makes room where the next request would come near the end of the window.
+    /// Compacts if the next request would come close to the window.
     pub(super) async fn make_room(&mut self) {
         let Some(window) = self.turn.provider.window() else { return };
         let size = self.size();
-        // What could not be made shorter is not tried again with every request.
+        // If compaction failed to help, it is not tried again with every request.
         if size * 100 >= window * FULL && size >= self.shortest + window / 10 {
             self.compact(Cause::Full).await;
             self.shortest = self.size();
         }
     }
 
-    /// Makes the conversation shorter; tells whether it is.
+    /// Compacts the conversation; returns whether it got shorter.
     pub(super) async fn compact(&mut self, cause: Cause) -> bool {
         let before = self.size();
         let window = self.turn.provider.window().unwrap_or(before).min(before.max(1));
@@ -112,7 +113,7 @@ impl State {
             let cut = match cause {
                 Cause::Wish => messages.len(),
                 Cause::Full => compact::tail(&messages, window / 5).min(newest),
-                // How large the window really is, nobody knows.
+                // How large the window really is remains unknown.
                 Cause::Overflow => compact::tail(&messages, sum(&messages) / 5).min(newest),
             };
             let (old, new) = messages.split_at(cut);
@@ -120,7 +121,7 @@ impl State {
             if let Some(summary) = self.summarize(old).await {
                 let shorter = |verbatim: &str| compact::summarized(old, verbatim, &summary, &new, &provider);
                 let whole = shorter(&compact::verbatim(old));
-                // A few short messages say no more than their summary.
+                // A few short messages are no longer than their summary.
                 messages = if sum(&whole) < sum(&self.messages) { whole } else { shorter("") };
                 how = "what was said before is a summary now";
             } else {
@@ -144,7 +145,7 @@ impl State {
         true
     }
 
-    /// Goes on in the dialect the server has asked for; tells whether it did just now.
+    /// Switches to the dialect the server asked for; returns whether it did so just now.
     pub(super) fn switch_dialect(&mut self) -> bool {
         let Some(provider) = self.turn.provider.switched() else { return false };
         self.turn.preamble = provider.preamble(&self.turn.preamble.instructions);
@@ -156,16 +157,15 @@ impl State {
         true
     }
 
-    /// Leaves out the images a model did not take, so that the conversation is not stuck with them; tells whether there
-    /// were any.
+    /// Removes images a model did not accept, so that the conversation can continue; returns whether there were any.
     pub(super) async fn leave_out_images(&mut self, error: &ModelError) -> bool {
-        // Providers have no code for this, but all of them name it.
+        // Providers have no error code for this, but all of them mention it.
         let is_about_images = error.message.to_lowercase().contains("image");
         let left = is_about_images.then(|| compact::without_images(&self.messages, &self.turn.provider)).flatten();
         let Some(left) = left else { return false };
         self.messages.clone_from(&left);
         self.steps.history(left).await;
-        let message = format!("the model did not take the images, it goes on without them: {}", error.message);
+        let message = format!("the model does not accept these images; continuing without them: {}", error.message);
         self.steps.event(AgentEvent::Notice { message }).await;
         true
     }
@@ -179,7 +179,7 @@ impl State {
         last.unwrap_or_default()
     }
 
-    /// About how many tokens the next request has: as the provider counted last, and what came since.
+    /// The approximate size of the next request in tokens: the provider's last count, plus what was added since.
     pub(super) fn size(&self) -> u64 {
         match self.counted {
             Some((tokens, messages)) => tokens + sum(self.messages.get(messages..).unwrap_or_default()),
@@ -187,7 +187,7 @@ impl State {
         }
     }
 
-    /// A summary in the model's words; what does not fit even so is left out from the beginning.
+    /// A summary in the model's words; what does not fit even then is dropped from the beginning.
     async fn summarize(&mut self, old: &[Arc<Entry>]) -> Option<String> {
         // A summary of next to nothing saves nothing.
         if sum(old) * 10 <= sum(&self.messages) {
@@ -227,7 +227,7 @@ impl State {
         std::iter::once(lost).chain(later).collect()
     }
 
-    /// Asks for the summary. An error of `None`: there is none, and nobody to blame.
+    /// Requests the summary. `Err(None)`: there is none, and no error to report.
     async fn say(&mut self, old: &[Arc<Entry>]) -> Result<String, Option<ModelError>> {
         let ask = Message::User { parts: vec![Part::Text { text: compact::ASK.to_owned() }] };
         let messages =
@@ -262,7 +262,7 @@ impl State {
     }
 }
 
-/// No model goes on where it broke off by itself.
+/// No model continues an answer it broke off itself.
 fn ends_with_half_an_answer(messages: &[Arc<Entry>]) -> bool {
     matches!(messages.last().map(|entry| entry.outline()), Some(Message::Assistant(answer)) if answer.calls.is_empty())
 }
