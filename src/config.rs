@@ -1,12 +1,14 @@
-//! What the person wants: options as written, per source, become [`Settings`], valid and complete.
+//! Configuration: options as written in each source become [`Settings`], valid and complete.
 //!
-//! Sources from low to high: built in, the user's `config.toml`, the workspace's `.tandem/config.toml`, the
-//! environment, the editor (`initializationOptions`, `workspace/didChangeConfiguration`), flags. Each is a `layer`: a
-//! tree of values that know where they were written. A layer is checked alone and loses what is wrong in it, then all
-//! are laid over each other.
+//! Sources from lowest to highest precedence: built-in, the user's `config.toml`, the workspace's
+//! `.tandem/config.toml`, the environment, the editor (`initializationOptions`, `workspace/didChangeConfiguration`),
+//! flags.
 //!
-//! Invariants: a mistake is a [`Problem`] with its place and costs nothing but itself; a workspace can only restrict;
-//! nobody else reads the environment; a key is never part of a tree, only the name of its variable is.
+//! Each is a `layer`: a tree of values with their origins. A layer is checked alone and loses its invalid values; then
+//! all layers are merged.
+//!
+//! Invariants: a mistake is a [`Problem`] with its location and affects nothing else; a workspace can only restrict; no
+//! other module reads the environment; a tree never contains a key, only the name of its variable.
 
 mod commands;
 mod environment;

@@ -3,17 +3,17 @@
 use std::io::Read as _;
 use std::path::Path;
 
-/// Longer files are no commands, in bytes.
+/// Longer files are ignored, in bytes.
 const LONGEST: u64 = 64 * 1024;
-/// More than these are not offered.
+/// At most this many are offered.
 const MOST: usize = 100;
-/// What stands for the words behind the command.
+/// Replaced by the text after the command.
 const ARGUMENTS: &str = "$ARGUMENTS";
 
 /// A prompt with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserCommand {
-    /// What is typed behind the slash.
+    /// The name after the slash.
     pub name: String,
     /// The prompt.
     text: String,
@@ -27,13 +27,13 @@ impl UserCommand {
         lines.find(|line| !line.is_empty()).unwrap_or(&self.name)
     }
 
-    /// Whether it has a place for the words behind it.
+    /// Whether it contains [`ARGUMENTS`].
     #[must_use]
     pub fn takes_arguments(&self) -> bool {
         self.text.contains(ARGUMENTS)
     }
 
-    /// The prompt with the words in their place, or behind it where it names none.
+    /// The prompt with the arguments inserted, or appended if it has no placeholder.
     #[must_use]
     pub fn prompt(&self, arguments: &str) -> String {
         if self.takes_arguments() {
@@ -44,7 +44,7 @@ impl UserCommand {
     }
 }
 
-/// The commands in a folder, by name. What cannot be read or has no plain name is none.
+/// The commands in a folder, by name. Files that cannot be read or have an unusual name are skipped.
 pub(super) fn read(folder: &Path) -> Vec<UserCommand> {
     let Ok(files) = std::fs::read_dir(folder) else { return Vec::new() };
     let paths = files.filter_map(|file| Some(file.ok()?.path()));

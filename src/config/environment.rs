@@ -1,4 +1,4 @@
-//! The process environment and the platform's folders, as a value: read once, passed on, made up in tests.
+//! The process environment and the platform's folders as a value: read once, passed on, replaced in tests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -9,7 +9,7 @@ use etcetera::BaseStrategy as _;
 
 use super::options::without_password;
 
-/// What a program of the person's own gets besides: more of where things are, on all systems.
+/// What programs configured by the person get in addition: more locations, on all systems.
 const HARMLESS: [&str; 28] = [
     "APPDATA",
     "COMSPEC",
@@ -41,7 +41,7 @@ const HARMLESS: [&str; 28] = [
     "windir",
 ];
 
-/// Without these hardly a program starts on Windows.
+/// Hardly any program starts on Windows without these.
 const FOR_COMMANDS_ON_WINDOWS: [&str; 12] = [
     "APPDATA",
     "COMSPEC",
@@ -57,8 +57,8 @@ const FOR_COMMANDS_ON_WINDOWS: [&str; 12] = [
     "WINDIR",
 ];
 
-/// What commands of the model get of the environment: where programs are and how a person reads. No name that could hold
-/// a secret is among them.
+/// The variables that the model's commands get: where programs are and how a person reads. None of these names can hold
+/// a secret.
 const FOR_COMMANDS: [&str; 36] = [
     "CARGO_HOME",
     "CARGO_TARGET_DIR",
@@ -98,7 +98,7 @@ const FOR_COMMANDS: [&str; 36] = [
     "VIRTUAL_ENV",
 ];
 
-/// What the process was started with. Cheap to clone.
+/// The environment the process was started with. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Environment(Arc<Inner>);
 
@@ -107,9 +107,9 @@ struct Inner {
     variables: HashMap<String, String>,
     /// The platform's folder for configuration.
     platform: Option<PathBuf>,
-    /// Our own folder for configuration.
+    /// tandem's own configuration folder.
     config: Option<PathBuf>,
-    /// Our own folder for what is kept between runs.
+    /// tandem's own state folder.
     state: Option<PathBuf>,
     /// The file of the administrator.
     managed: Option<PathBuf>,
@@ -118,7 +118,7 @@ struct Inner {
 }
 
 impl Environment {
-    /// That of this process. Variables that are not Unicode count as unset.
+    /// The environment of this process. Variables that are not Unicode count as unset.
     #[must_use]
     pub fn of_process() -> Self {
         let variables =
@@ -132,7 +132,7 @@ impl Environment {
         Self(Arc::new(Inner { variables, platform, config, state, managed, program: this_program() }))
     }
 
-    /// One that is made up: these variables, and the folders `config`, `state`, `managed` and `platform` inside `home`.
+    /// A made-up environment: these variables, and the folders `config`, `state` and `platform` inside `home`.
     #[must_use]
     pub fn made_up(home: &Path, variables: &[(&str, &str)]) -> Self {
         let variables = variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
@@ -160,13 +160,13 @@ impl Environment {
         }))
     }
 
-    /// This program, to be started again.
+    /// The path of this program, to start it again.
     #[must_use]
     pub fn program(&self) -> Option<&Path> {
         self.0.program.as_deref()
     }
 
-    /// The variables that commands of the model get.
+    /// The variables for the model's commands.
     #[must_use]
     pub fn for_commands(&self) -> BTreeMap<String, String> {
         self.those(|name| {
@@ -189,12 +189,12 @@ impl Environment {
         self.0.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// The values of the variables that are named like secrets.
+    /// The values of variables whose names look like secrets.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.0.variables.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.as_str())
     }
 
-    /// The proxy for a URL of this scheme, by the names that programs have agreed on.
+    /// The proxy for a URL of this scheme, from the conventional variables.
     pub(super) fn proxy(&self, scheme: &str) -> Option<Proxy> {
         let of_scheme = if scheme == "https" { ["HTTPS_PROXY", "https_proxy"] } else { ["HTTP_PROXY", "http_proxy"] };
         let mut variables = of_scheme.into_iter().chain(["ALL_PROXY", "all_proxy"]);
@@ -203,15 +203,15 @@ impl Environment {
         Some(Proxy { variable, url: url.to_owned(), except: except.to_owned() })
     }
 
-    /// What a program of the person's own gets to know: where things are and how to show text. Keys are not in it, nor is
-    /// anything whose meaning is not known.
+    /// The variables for programs configured by the person: locations and how to display text. No keys, and nothing of
+    /// unknown meaning.
     pub(super) fn harmless(&self) -> BTreeMap<String, String> {
         let mut variables = self.for_commands();
         variables.extend(self.those(|name| HARMLESS.contains(&name)));
         variables
     }
 
-    /// The user's configuration file, whether it exists or not; `None` where there is no home folder.
+    /// The user's configuration file, whether it exists or not; `None` without a home directory.
     #[must_use]
     pub fn config_file(&self) -> Option<PathBuf> {
         match self.get("TANDEM_CONFIG") {
@@ -232,19 +232,19 @@ impl Environment {
         self.0.platform.as_deref()
     }
 
-    /// The platform's folder for what is kept between runs.
+    /// The platform's state folder.
     #[must_use]
     pub fn state_folder(&self) -> Option<&Path> {
         self.0.state.as_deref()
     }
 }
 
-/// The variables by name. Windows takes `Path` and `PATH` for the same: there all names are in capitals.
+/// The variables by name. Windows treats `Path` and `PATH` as the same, so there all names are upper-cased.
 fn spelled(variables: impl Iterator<Item = (String, String)>, ignores_case: bool) -> HashMap<String, String> {
     variables.map(|(name, value)| (if ignores_case { name.to_ascii_uppercase() } else { name }, value)).collect()
 }
 
-/// Whether the value of a variable or header of this name is likely to be a secret: `*_KEY`, `*TOKEN*`, but no file's name.
+/// Whether a variable or header with this name probably holds a secret: `*_KEY`, `*TOKEN*`, but not the name of a file.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase().replace('-', "_");
     let is_place = ["FILE", "PATH", "DIR", "URL", "ENV", "COMMAND", "SOCK"].iter().any(|end| name.ends_with(end));
@@ -261,24 +261,24 @@ fn managed_file(variables: &HashMap<String, String>) -> PathBuf {
     PathBuf::from("/etc/tandem/config.toml")
 }
 
-/// This program, also after another version was put in its place.
+/// This program's path, also after another version was installed over it.
 fn this_program() -> Option<PathBuf> {
     let running = Path::new("/proc/self/exe");
     if running.exists() { Some(running.to_owned()) } else { std::env::current_exe().ok() }
 }
 
-/// A proxy the environment names.
+/// A proxy from the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxy {
     /// The variable that names it.
     pub variable: &'static str,
-    /// Where it is.
+    /// Its URL.
     pub url: String,
-    /// The hosts that are reached without it, as in `NO_PROXY`.
+    /// The hosts reached directly, as in `NO_PROXY`.
     pub except: String,
 }
 
-/// Without a password.
+/// Without the password.
 impl fmt::Display for Proxy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} ({}", without_password(&self.url), self.variable)?;
@@ -289,7 +289,7 @@ impl fmt::Display for Proxy {
     }
 }
 
-/// Values may be keys: they are not shown.
+/// Values may be keys, so they are not shown.
 impl fmt::Debug for Environment {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Environment").field("config", &self.0.config).finish_non_exhaustive()

@@ -1,9 +1,9 @@
-//! Keys in the system's keyring, through the program that each system has for it: secrets stay behind the system's own
-//! question, and no client of a message bus has to be built in.
+//! Keys in the system's keyring, through each system's own program. Secrets stay behind the system's own prompt, and no
+//! message bus client has to be built in.
 
 use super::options::CommandLine;
 
-/// The program that prints the key kept under `service`.
+/// The program that prints the key stored under `service`.
 #[must_use]
 pub fn lookup(service: &str) -> CommandLine {
     command(
@@ -13,7 +13,7 @@ pub fn lookup(service: &str) -> CommandLine {
     )
 }
 
-/// The program that asks for a key and keeps it under `service`.
+/// The program that asks for a key and stores it under `service`.
 #[must_use]
 pub fn store(service: &str) -> CommandLine {
     let label = format!("--label=tandem-{service}");

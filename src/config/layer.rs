@@ -10,10 +10,10 @@ use toml::de::{DeTable, DeValue};
 use super::options::Options;
 use super::problem::{Place, Problem};
 
-/// What limits take, in words.
+/// What limits accept.
 const NUMBER: &str = "a whole number above 0";
 
-/// The way to a value, key by key.
+/// The path to a value, key by key.
 pub(super) type KeyPath = Vec<String>;
 
 /// The options of one source, as written.
@@ -21,19 +21,19 @@ pub(super) type KeyPath = Vec<String>;
 pub(super) struct Layer {
     /// A JSON object.
     pub(super) tree: Value,
-    /// Where the keys were written, where that differs from key to key.
+    /// Where keys were written, if that differs from [`Self::whole`].
     places: BTreeMap<KeyPath, Place>,
-    /// Where the source as a whole was written.
+    /// Where the source as a whole is.
     whole: Place,
 }
 
 impl Layer {
-    /// A layer that was written in one place.
+    /// A layer written in one place.
     pub(super) fn new(tree: Value, whole: Place) -> Self {
         Self { tree: without_nulls(tree), places: BTreeMap::new(), whole }
     }
 
-    /// Sets a key of the tree that was written elsewhere.
+    /// Sets a key that was written elsewhere.
     pub(super) fn set(&mut self, key: &str, value: impl Into<Value>, place: Place) {
         if let Value::Object(tree) = &mut self.tree {
             tree.insert(key.to_owned(), value.into());
@@ -41,7 +41,7 @@ impl Layer {
         }
     }
 
-    /// Reads TOML. What cannot be parsed is reported, the rest holds.
+    /// Parses TOML. What cannot be parsed is reported; the rest applies.
     pub(super) fn from_toml(file: &Path, text: &str, problems: &mut Vec<Problem>) -> Self {
         let position = Position { file, text };
         let (table, errors) = DeTable::parse_recoverable(text);
@@ -57,18 +57,18 @@ impl Layer {
         Self { tree, places, whole: position.at(0) }
     }
 
-    /// Where a value was written: its own place or that of the nearest key above it.
+    /// Where a value was written: its own location, or that of the nearest key above it.
     pub(super) fn place(&self, path: &[String]) -> &Place {
         (0..=path.len()).rev().find_map(|length| self.places.get(&path[..length])).unwrap_or(&self.whole)
     }
 
-    /// Reports a mistake at `path` and forgets the value.
+    /// Reports a mistake at `path` and removes the value.
     pub(super) fn reject(&mut self, path: &[String], message: String, problems: &mut Vec<Problem>) {
         problems.push(Problem { place: self.place(path).clone(), key: dotted(path), message });
         remove(&mut self.tree, path);
     }
 
-    /// The layer without what is no valid option; each mistake is reported.
+    /// The layer without invalid options; each mistake is reported.
     pub(super) fn checked(mut self, problems: &mut Vec<Problem>) -> Self {
         while let Err(error) = serde_path_to_error::deserialize::<_, Options>(&self.tree) {
             let path = key_path(error.path());
@@ -78,7 +78,7 @@ impl Layer {
     }
 }
 
-/// Editors write null for what is not set.
+/// Editors write null for unset options.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -105,7 +105,7 @@ fn value_to_json(value: &Spanned<DeValue<'_>>, path: &mut KeyPath, seen: &mut im
         DeValue::String(text) => Value::from(text.as_ref()),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .map_or_else(|_| Value::from(number.as_str()), Value::from),
-        // What JSON has no number for stays text, which no option takes.
+        // Numbers that JSON cannot represent stay text, which no option accepts.
         DeValue::Float(number) => {
             let finite = number.as_str().parse().ok().and_then(Number::from_f64);
             finite.map_or_else(|| Value::from(number.as_str()), Value::Number)
@@ -126,7 +126,7 @@ fn value_to_json(value: &Spanned<DeValue<'_>>, path: &mut KeyPath, seen: &mut im
     }
 }
 
-/// Turns offsets into places.
+/// Converts offsets to locations.
 struct Position<'a> {
     file: &'a Path,
     text: &'a str,
@@ -152,7 +152,7 @@ fn key_path(path: &serde_path_to_error::Path) -> KeyPath {
         .collect()
 }
 
-/// The way to a value as TOML writes it.
+/// The path to a value in TOML notation.
 pub(super) fn dotted(path: &[String]) -> String {
     let bare = |key: &str| key.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_'));
     let quoted = |key: &String| {
@@ -161,8 +161,8 @@ pub(super) fn dotted(path: &[String]) -> String {
     path.iter().map(quoted).collect::<Vec<_>>().join(".")
 }
 
-/// Lays `top` over `base`: values replace values, tables merge, permission rules add up. `written` is told of every
-/// value that was replaced or (`true`) added to.
+/// Merges `top` over `base`: values replace values, tables merge, permission rules add up. `written` is called for
+/// every value that was replaced or (`true`) extended.
 pub(super) fn overlay(base: &mut Value, top: &Value, path: &mut KeyPath, written: &mut impl FnMut(&KeyPath, bool)) {
     match (base, top) {
         (Value::Object(base), Value::Object(top)) => {
@@ -214,7 +214,7 @@ fn child<'a>(node: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     }
 }
 
-/// serde's words for a person: of the known names only the nearest one, no names of Rust types.
+/// Rewords serde's message for a person: only the nearest known name, no Rust types.
 fn reworded(message: &str) -> String {
     let what = if message.starts_with("unknown field") {
         "unknown key"
@@ -232,7 +232,7 @@ fn reworded(message: &str) -> String {
     }
 }
 
-/// The name that was probably meant.
+/// The known name closest to what was written.
 pub(super) fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (found.chars().count() / 2).min(2);
     known
@@ -264,7 +264,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands in a file, the check ends, and what it leaves are valid options.
+        /// Whatever a file contains, the check ends and leaves valid options.
         #[test]
         fn what_is_left_of_any_file_is_valid(
             words in prop::collection::vec(

@@ -1,4 +1,4 @@
-//! The modes in words.
+//! The modes and their names.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ impl Mode {
     /// All modes, from narrow to wide.
     pub const ALL: [Self; 4] = [Self::Plan, Self::Ask, Self::Edit, Self::Auto];
 
-    /// The word for it in configuration and protocol.
+    /// Its name in configuration and protocol.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -19,7 +19,7 @@ impl Mode {
         }
     }
 
-    /// The word for it in a menu.
+    /// Its title in a menu.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -30,14 +30,14 @@ impl Mode {
         }
     }
 
-    /// What it means.
+    /// Its description.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
-            Self::Plan => "Reads only, changes nothing",
-            Self::Ask => "Asks before every edit and command",
-            Self::Edit => "Edits files in the workspace freely, asks before commands",
-            Self::Auto => "Edits freely and runs sandboxed commands; protected files still ask",
+            Self::Plan => "Reads only",
+            Self::Ask => "Edits and commands require approval",
+            Self::Edit => "Edits run, commands require approval",
+            Self::Auto => "Edits and sandboxed commands run; protected files require approval",
         }
     }
 }
@@ -48,7 +48,7 @@ impl FromStr for Mode {
     fn from_str(name: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|mode| mode.name() == name).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("there is no mode `{name}`; the modes are {names}")
+            format!("unknown mode `{name}`; expected one of {names}")
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Which model, where, and with which key.
+//! Model selection: which model, at which endpoint, with which key.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,13 +18,13 @@ use super::options::{
 };
 use super::providers::{PROVIDERS, Provider};
 
-/// The provider's name of an endpoint that was given as a bare `base-url`.
+/// The provider name for an endpoint given as a bare `base-url`.
 const CUSTOM: &str = "custom";
 
-/// A model and all that is needed to talk to it.
+/// A model and everything needed to reach it.
 #[derive(Debug, Clone)]
 pub struct ModelSettings {
-    /// Nobody chose the model: its provider's key is there, and this is what is best known of it.
+    /// Whether the model was chosen by tandem because its provider's key is set.
     pub by_key: bool,
     /// The provider's name.
     pub provider: String,
@@ -36,27 +36,27 @@ pub struct ModelSettings {
     pub base_url: String,
     /// The key.
     pub key: KeySource,
-    /// More HTTP headers.
+    /// Additional HTTP headers.
     pub headers: BTreeMap<String, String>,
-    /// How hard the model thinks, where that is configured.
+    /// The reasoning effort, if configured.
     pub effort: Option<String>,
-    /// The most tokens of one answer, where that is configured.
+    /// The most tokens of one answer, if configured.
     pub max_tokens: Option<u64>,
     /// Fields merged into every request body.
     pub body: Map<String, Value>,
-    /// How many tokens the model reads at once, where that is configured.
+    /// The context window in tokens, if configured.
     pub context_window: Option<u64>,
-    /// What its tokens cost, where that is configured.
+    /// The price of tokens, if configured.
     pub prices: Option<Prices>,
     /// A PEM file of further certificate authorities.
     pub ca_file: Option<PathBuf>,
-    /// The proxy the environment names; `None` where it names none.
+    /// The proxy from the environment, if there is one.
     pub proxy: Option<Proxy>,
-    /// Until a connection must stand.
+    /// Timeout for establishing a connection.
     pub connect_timeout: Duration,
-    /// Until an answer must begin; `None` for ever (a local model may read for minutes).
+    /// Timeout for the first byte of an answer; `None` means no limit (a local model may read for minutes).
     pub first_byte_timeout: Option<Duration>,
-    /// How long an answer may pause.
+    /// Timeout for a pause in an answer.
     pub idle_timeout: Duration,
 }
 
@@ -73,7 +73,7 @@ impl ModelSettings {
         self.base_url.starts_with("http://") && is_loopback(&self.base_url)
     }
 
-    /// The base URL as it may be shown: without a password.
+    /// The base URL without a password, for display.
     #[must_use]
     pub fn shown_url(&self) -> String {
         without_password(&self.base_url)
@@ -83,7 +83,7 @@ impl ModelSettings {
 /// Where the key comes from.
 #[derive(Debug, Clone)]
 pub enum KeySource {
-    /// The endpoint needs none.
+    /// The endpoint needs no key.
     None,
     /// A variable that is set.
     Variable {
@@ -92,7 +92,7 @@ pub enum KeySource {
         /// The key.
         value: SecretString,
     },
-    /// A program that prints it.
+    /// A program that prints the key.
     Command(CommandLine),
     /// A variable that is not set although the endpoint needs a key.
     Missing {
@@ -101,7 +101,7 @@ pub enum KeySource {
     },
 }
 
-/// The origin in words.
+/// The origin, for people.
 impl fmt::Display for KeySource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -117,16 +117,16 @@ impl fmt::Display for KeySource {
     }
 }
 
-/// A provider as a setup form shows it.
+/// A provider, for a setup form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderEntry {
     /// Its name before the slash of `provider/model`.
     pub name: String,
     /// Its name for people.
     pub title: String,
-    /// Where it is reached; `None` where that has to be configured.
+    /// Its base URL; `None` if it has to be configured.
     pub base_url: Option<String>,
-    /// The variable of its key; `None` where it needs none.
+    /// The variable of its key; `None` if it needs none.
     pub key_variable: Option<String>,
     /// Whether that variable is set.
     pub has_key: bool,
@@ -134,23 +134,23 @@ pub struct ProviderEntry {
     pub is_local: bool,
 }
 
-/// Why there is no model, and the ways to get one.
+/// Why there is no model, and how to configure one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct NoModel {
-    /// For the person.
+    /// The message for the person.
     pub message: String,
-    /// Whether nothing at all is configured, so that a server on this machine may be looked for.
+    /// Whether nothing at all is configured, so that a local server may be used.
     pub unset: bool,
 }
 
-/// What a model is chosen from.
+/// Everything a model is chosen from.
 pub(super) struct Choice<'a> {
     pub(super) options: &'a Options,
     pub(super) environment: &'a Environment,
 }
 
-/// A model and the options that apply to it alone (`base-url` and so on at the top of the configuration).
+/// A model, and the options that apply to it alone (`base-url` and so on at the top level).
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     by_key: bool,
@@ -162,14 +162,14 @@ struct Wanted<'a> {
 }
 
 impl Choice<'_> {
-    /// The configured model, or else the one a well-known key stands for.
+    /// The configured model, or else the default one of a well-known key.
     pub(super) fn default_model(&self) -> Result<ModelSettings, NoModel> {
         let Options { model, base_url, api, api_key_env, .. } = self.options;
         let (provider, model) = match (model.as_deref(), base_url) {
             (Some(name), None) => self.split(name)?,
             (Some(name), Some(url)) => self.split(name).unwrap_or_else(|_| (provider_at(url).unwrap_or(CUSTOM), name)),
             (None, Some(url)) => {
-                return Err(self.misconfigured(&format!("there is an endpoint ({}) but no model", url.as_str())));
+                return Err(self.misconfigured(&format!("an endpoint is configured ({}), but no model", url.as_str())));
             }
             (None, None) => self
                 .model_of_a_key()
@@ -190,20 +190,20 @@ impl Choice<'_> {
         }
     }
 
-    /// A model by `provider/model`, at this address instead of the configured one.
+    /// A model by `provider/model`, at this base URL instead of the configured one.
     pub(super) fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<ModelSettings, NoModel> {
         let url = base_url.map(|url| BaseUrl::try_from(url.to_owned())).transpose();
         let url = url.map_err(|problem| self.misconfigured(&format!("base-url: {problem}")))?;
         let (provider, model) = match (self.split(name), &url) {
             (Ok(named), _) => named,
-            // Somebody sets up a provider that is not configured yet.
+            // A provider that is being set up is not configured yet.
             (Err(_), Some(_)) if name.contains('/') => name.split_once('/').unwrap_or((name, "")),
             (Err(error), _) => return Err(error),
         };
         self.resolve(&Wanted { by_key: false, provider, model, base_url: url.as_ref(), api: None, key_variable: None })
     }
 
-    /// Every provider that can be named.
+    /// All known providers.
     pub(super) fn providers(&self) -> Vec<ProviderEntry> {
         let configured = self.options.providers.iter().filter(|(name, _)| Provider::named(name).is_none());
         let built_in = PROVIDERS.iter().map(|row| ProviderEntry {
@@ -229,7 +229,7 @@ impl Choice<'_> {
         Some(self.options.providers.get(provider)?.base_url.as_ref()?.as_str().to_owned())
     }
 
-    /// The models that can be named without asking any server: `provider/model`.
+    /// The models known without asking a server, as `provider/model`.
     pub(super) fn known_models(&self) -> Vec<String> {
         let mut names: Vec<_> = self.default_model().into_iter().map(|model| model.name()).collect();
         let configured = self.options.providers.iter();
@@ -257,7 +257,7 @@ impl Choice<'_> {
     /// Splits `provider/model` where the provider is known.
     fn split<'n>(&self, name: &'n str) -> Result<(&'n str, &'n str), NoModel> {
         let Some((provider, model)) = name.split_once('/') else {
-            return Err(self.misconfigured(&format!("model `{name}` names no provider; write `provider/{name}`")));
+            return Err(self.misconfigured(&format!("model `{name}` has no provider; write `provider/{name}`")));
         };
         let configured = self.options.providers.keys().map(String::as_str);
         let known: Vec<_> = PROVIDERS.iter().map(|provider| provider.name).chain(configured).collect();
@@ -268,7 +268,7 @@ impl Choice<'_> {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("known are {}; others need `[providers.{provider}]` with a base-url", known.join(", ")),
         };
-        Err(self.misconfigured(&format!("model `{name}` names an unknown provider; {hint}")))
+        Err(self.misconfigured(&format!("model `{name}` has an unknown provider; {hint}")))
     }
 
     fn resolve(&self, wanted: &Wanted<'_>) -> Result<ModelSettings, NoModel> {
@@ -309,7 +309,7 @@ impl Choice<'_> {
         })
     }
 
-    /// The key by the most particular name; a program is asked when no variable is set.
+    /// The key from the most specific setting; a program is used if no variable is set.
     fn key(&self, wanted: Option<&str>, provider: &ProviderOptions, row: Option<&Provider>, local: bool) -> KeySource {
         let well_known = row.map(|row| row.key_variable).filter(|name| !name.is_empty());
         let variable = wanted.or(provider.api_key_env.as_deref()).or(well_known).map(str::to_owned);
@@ -327,7 +327,7 @@ impl Choice<'_> {
         NoModel { message: self.explain(what), unset: false }
     }
 
-    /// What is missing and the three ways to have a model.
+    /// What is missing, and the three ways to configure a model.
     fn explain(&self, what: &str) -> String {
         let file = self.environment.config_file().unwrap_or_else(|| PathBuf::from("config.toml"));
         format!(
@@ -341,7 +341,7 @@ impl Choice<'_> {
     }
 }
 
-/// The address of an Azure resource is that of its API too: nobody remembers the path.
+/// The base URL of an Azure resource without its API path is completed.
 fn completed<'u>(provider: &str, base_url: &'u str) -> Cow<'u, str> {
     let path = Url::parse(base_url).map(|url| url.path().trim_matches('/').to_owned()).unwrap_or_default();
     match path.as_str() {
@@ -351,7 +351,7 @@ fn completed<'u>(provider: &str, base_url: &'u str) -> Cow<'u, str> {
     }
 }
 
-/// The fields that an effort is written in.
+/// The fields that express an effort.
 const EFFORT: [&str; 4] = ["reasoning_effort", "reasoning", "thinking", "output_config"];
 
 /// The provider's fields, then the model's own.
@@ -360,7 +360,7 @@ fn body(provider: &ProviderOptions, model: &ModelOptions) -> Map<String, Value> 
     let mut lay = |fields: &Map<String, Value>| {
         overlay(&mut body, &Value::Object(fields.clone()), &mut Vec::new(), &mut |_, _| ());
     };
-    // An effort needs the field that the provider's body leaves out.
+    // An effort needs the field that the provider's body omits.
     let is_in_the_way = |field: &str, value: &Value| {
         model.reasoning_effort.is_some() && EFFORT.contains(&field) && matches!(value, Value::Null | Value::Bool(false))
     };
@@ -378,7 +378,7 @@ fn body(provider: &ProviderOptions, model: &ModelOptions) -> Map<String, Value> 
     }
 }
 
-/// The hosted provider at this address, whatever the path.
+/// The hosted provider at this host, whatever the path.
 fn provider_at(url: &BaseUrl) -> Option<&'static str> {
     let host = host(url.as_str())?;
     let provider = PROVIDERS.iter().find(|provider| self::host(provider.base_url).as_deref() == Some(&host))?;

@@ -1,6 +1,6 @@
 //! The options as they are written: the same shape in `config.toml` and in the editor's settings.
 //!
-//! The documentation of the fields is what `tandem config schema` shows.
+//! The fields' documentation appears in `tandem config schema` and in `docs/options.md`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,23 +20,23 @@ pub struct Options {
     pub model: Option<String>,
     /// The mode new sessions start in.
     pub mode: Option<Mode>,
-    /// Where the model is reached; ends before `/chat/completions`, `/responses` or `/messages`.
+    /// The base URL of the model's API, without `/chat/completions`, `/responses` or `/messages`.
     pub base_url: Option<BaseUrl>,
     /// The dialect of `base-url`.
     pub api: Option<Api>,
-    /// The environment variable that holds the key.
+    /// The environment variable that holds the API key.
     pub api_key_env: Option<String>,
-    /// Providers: changes to the built-in ones, and more.
+    /// Changes to built-in providers, and additional providers.
     pub providers: BTreeMap<String, ProviderOptions>,
-    /// How far a turn and a session may go.
+    /// Limits for a turn and a session.
     pub limits: LimitOptions,
-    /// Which calls run without asking, ask, or never run.
+    /// Rules for calls that run without asking, require approval, or never run.
     pub permissions: Permissions,
     /// MCP servers by name.
     pub mcp: BTreeMap<String, McpOptions>,
-    /// What is logged, such as `info` or `tandem=debug`.
+    /// The log filter, such as `info` or `tandem=debug`.
     pub log: Option<String>,
-    /// The folder for what is kept between runs.
+    /// The folder for conversations, undo data and logs.
     pub state_dir: Option<PathBuf>,
 }
 
@@ -44,23 +44,23 @@ pub struct Options {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ProviderOptions {
-    /// Its dialect.
+    /// The dialect of its API.
     pub api: Option<Api>,
-    /// Ends before `/chat/completions`, `/responses` or `/messages`.
+    /// The base URL, without `/chat/completions`, `/responses` or `/messages`.
     pub base_url: Option<BaseUrl>,
-    /// The environment variable that holds the key.
+    /// The environment variable that holds the API key.
     pub api_key_env: Option<String>,
-    /// A program that prints the key, with its arguments.
+    /// A program, with its arguments, that prints the API key.
     pub api_key_command: Option<CommandLine>,
-    /// The service the key is kept under in the system's keyring (Linux: Secret Service, macOS: Keychain, Windows: Credential Manager).
+    /// The service under which the system keyring stores the API key (Linux: Secret Service, macOS: Keychain).
     pub api_key_keyring: Option<String>,
-    /// More HTTP headers.
+    /// Additional HTTP headers.
     pub headers: BTreeMap<String, String>,
-    /// A PEM file of further certificate authorities.
+    /// A PEM file with additional certificate authorities.
     pub ca_file: Option<PathBuf>,
     /// Fields merged into every request body.
     pub body: Map<String, Value>,
-    /// Its models by the name on the wire.
+    /// Its models, by the name the endpoint uses.
     pub models: BTreeMap<String, ModelOptions>,
 }
 
@@ -68,58 +68,58 @@ pub struct ProviderOptions {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ModelOptions {
-    /// How many tokens the model reads at once.
+    /// The context window in tokens.
     pub context_window: Option<NonZeroU64>,
-    /// The most tokens of one answer.
+    /// The most tokens in one answer.
     pub max_tokens: Option<NonZeroU64>,
     /// The sampling temperature.
     pub temperature: Option<f64>,
-    /// How long the model thinks: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`, or the provider's own word.
+    /// The reasoning effort: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`, or the provider's own value.
     pub reasoning_effort: Option<String>,
-    /// Fields merged into every request body, after the provider's.
+    /// Fields merged into every request body, after those of the provider.
     pub body: Map<String, Value>,
-    /// What its tokens cost.
+    /// The price of its tokens.
     pub prices: Option<Prices>,
 }
 
-/// US dollars for a million tokens.
+/// US dollars per million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Prices {
-    /// Tokens read.
+    /// Input tokens.
     pub input: f64,
-    /// Tokens read from the provider's cache; as `input` when left out.
+    /// Input tokens read from the provider's cache; defaults to `input`.
     pub cached: Option<f64>,
-    /// Tokens read and written into the provider's cache; as `input` when left out.
+    /// Input tokens written to the provider's cache; defaults to `input`.
     pub cache_write: Option<f64>,
-    /// Tokens written.
+    /// Output tokens.
     pub output: f64,
 }
 
-/// How far a turn and a session may go, and how long they wait.
+/// Limits and timeouts for a turn and a session.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LimitOptions {
     /// Requests to the model in one turn.
     pub iterations: Option<NonZeroU32>,
-    /// Tokens of one turn.
+    /// Tokens in one turn.
     pub tokens: Option<NonZeroU64>,
-    /// US dollars of one turn.
+    /// US dollars in one turn.
     pub cost: Option<f64>,
     /// Requests to the model in all turns of a session.
     pub session_iterations: Option<NonZeroU64>,
-    /// Tokens of all turns of a session.
+    /// Tokens in all turns of a session.
     pub session_tokens: Option<NonZeroU64>,
-    /// US dollars of all turns of a session.
+    /// US dollars in all turns of a session.
     pub session_cost: Option<f64>,
-    /// Tools that run side by side.
+    /// How many tool calls may run in parallel.
     pub parallel: Option<NonZeroU32>,
-    /// Seconds a command may run when the model asks for no other time, and a tool of an MCP server without a sign of
-    /// progress.
+    /// Seconds a command may run unless the model requests another timeout, and seconds an MCP tool may run without
+    /// reporting progress.
     pub command_timeout: Option<NonZeroU64>,
-    /// Seconds until a connection must stand; the first prompt waits as long for MCP servers that start.
+    /// Seconds to wait for a connection, and for MCP servers to start before the first prompt.
     pub connect_timeout: Option<NonZeroU64>,
-    /// Seconds until an answer must begin; a local server has no limit unless this sets one.
+    /// Seconds to wait for the first byte of an answer; no limit for a local server unless this is set.
     pub first_byte_timeout: Option<NonZeroU64>,
     /// Seconds an answer may pause.
     pub idle_timeout: Option<NonZeroU64>,
@@ -129,11 +129,11 @@ pub struct LimitOptions {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Permissions {
-    /// Runs without a question.
+    /// Calls that run without asking.
     pub allow: Vec<String>,
-    /// Asks.
+    /// Calls that require approval.
     pub ask: Vec<String>,
-    /// Never runs.
+    /// Calls that never run.
     pub deny: Vec<String>,
 }
 
@@ -143,29 +143,29 @@ pub struct Permissions {
 pub struct McpOptions {
     /// The program with its arguments.
     pub command: Option<CommandLine>,
-    /// Environment variables for it. It gets no others but harmless ones such as `PATH`.
+    /// Environment variables to set. The server inherits only harmless ones such as `PATH`.
     pub env: BTreeMap<String, String>,
-    /// The folder it runs in, your home folder when left out. A relative one is inside the workspace: what such a program
-    /// finds there (`npx` a package, `python -m` a module) is then the repository's before it is yours.
+    /// The working directory; your home directory by default. A relative path is inside the workspace, where a
+    /// repository can shadow packages (`npx`) and modules (`python -m`).
     pub cwd: Option<PathBuf>,
-    /// Where it is reached.
+    /// The URL of a server over HTTP.
     pub url: Option<BaseUrl>,
     /// HTTP headers for `url`.
     pub headers: BTreeMap<String, String>,
 }
 
-/// What runs without asking, from narrow to wide.
+/// What runs without approval, from narrow to wide.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Reads only.
+    /// Only reads run.
     Plan,
-    /// Edits and commands ask.
+    /// Edits and commands require approval.
     #[default]
     Ask,
-    /// Edits in the workspace run, commands ask.
+    /// Edits in the workspace run; commands require approval.
     Edit,
-    /// Sandboxed commands run too.
+    /// Sandboxed commands run, too.
     Auto,
 }
 
@@ -173,7 +173,7 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Api {
-    /// OpenAI chat completions and everything compatible.
+    /// OpenAI chat completions and compatible APIs.
     #[default]
     Chat,
     /// OpenAI responses.
@@ -182,7 +182,7 @@ pub enum Api {
     Messages,
 }
 
-/// An `http` or `https` URL without a slash at its end.
+/// An `http` or `https` URL without a trailing slash.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(with = "String")]
@@ -205,7 +205,7 @@ impl TryFrom<String> for BaseUrl {
             return Err(format!("a URL begins with http:// or https://, not {}:", url.scheme()));
         }
         let mut rest = text.trim_end_matches('/');
-        // The endpoint itself is what many documentations show.
+        // Many documentations show the full endpoint.
         for endpoint in ["/chat/completions", "/responses", "/messages"] {
             rest = rest.strip_suffix(endpoint).unwrap_or(rest);
         }
@@ -213,7 +213,7 @@ impl TryFrom<String> for BaseUrl {
     }
 }
 
-/// A URL as it may be shown; any other text as it is.
+/// A URL without its password, for display; any other text unchanged.
 pub(super) fn without_password(text: &str) -> String {
     match Url::parse(text) {
         Ok(mut url) if url.password().is_some() => {
@@ -230,7 +230,7 @@ pub(super) fn without_password(text: &str) -> String {
 pub struct CommandLine(Vec<String>);
 
 impl CommandLine {
-    /// A program and its arguments, known to be one.
+    /// A command line of these words, which must not be empty.
     pub(super) fn of(words: &[&str]) -> Self {
         Self(words.iter().map(|word| (*word).to_owned()).collect())
     }
@@ -253,7 +253,7 @@ impl TryFrom<Vec<String>> for CommandLine {
 
     fn try_from(words: Vec<String>) -> Result<Self, Self::Error> {
         if words.first().is_none_or(String::is_empty) {
-            return Err("a command needs the name of a program");
+            return Err("a command needs at least the name of a program");
         }
         Ok(Self(words))
     }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// Where a value was written. In a file the order is that of the text.
+/// Where a value was written. Locations in a file are ordered as in the text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "source", rename_all = "snake_case")]
 pub enum Place {
-    /// Built in.
+    /// Built-in.
     Default,
     /// A configuration file.
     File {
@@ -45,15 +45,15 @@ impl fmt::Display for Place {
     }
 }
 
-/// A mistake in the configuration. What it concerns is ignored, everything else holds.
+/// A mistake in the configuration. The value is ignored, everything else applies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// Where it is.
+    /// Its location.
     #[serde(flatten)]
     pub place: Place,
-    /// The key meant, such as `providers.openrouter.api`; empty where the file as a whole is meant.
+    /// The key, such as `providers.openrouter.api`; empty for the file as a whole.
     pub key: String,
-    /// What is wrong and what would be right.
+    /// What is wrong, and what would be right.
     pub message: String,
 }
 

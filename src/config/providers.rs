@@ -1,8 +1,8 @@
-//! The providers that need no configuration but a key. One row each; everything can be changed in `[providers.NAME]`.
+//! Providers that need no configuration but a key. One row each; `[providers.NAME]` can change everything.
 
 use super::options::Api;
 
-/// What is known of a provider.
+/// A built-in provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Provider {
     /// Its name before the slash of `provider/model`.
@@ -11,14 +11,15 @@ pub struct Provider {
     pub title: &'static str,
     /// Its dialect.
     pub api: Api,
-    /// Where it is reached; empty where every customer has an address of their own.
+    /// Its base URL; empty if every customer has their own.
     pub base_url: &'static str,
     /// The well-known variable of its key; empty for local servers.
     pub key_variable: &'static str,
-    /// The model that is used when nothing but the key is there and its list cannot be had; empty where the key alone does
-    /// not choose this provider, because other programs use the same variable.
+    /// The model used if only the key is set and the provider's list cannot be fetched; empty if the key alone does not
+    /// choose this provider, because other programs use the same variable.
     pub default_model: &'static str,
-    /// What its models are chosen by, best first: `#` is a version, the highest wins; `|` separates names of one rank.
+    /// Patterns to choose a model by, best first: `#` is a version, of which the highest wins; `|` separates names of
+    /// one rank.
     pub preferred: &'static [&'static str],
 }
 
@@ -29,7 +30,7 @@ impl Provider {
         self.key_variable.is_empty()
     }
 
-    /// The row of this name.
+    /// The row with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         PROVIDERS.iter().find(|provider| provider.name == name)
@@ -59,7 +60,7 @@ impl Provider {
     }
 }
 
-/// All of them; where several keys are set, the first one in this order is used.
+/// All built-in providers; if several keys are set, the first one in this order is used.
 pub const PROVIDERS: &[Provider] = &[
     hosted("openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY")
         .speaking(Api::Responses)
@@ -108,20 +109,20 @@ pub const PROVIDERS: &[Provider] = &[
     local("vllm", "vLLM", "http://127.0.0.1:8000/v1"),
 ];
 
-/// The best of `offered` by the patterns of `preferred`, if any fits.
+/// The best of `offered` by the patterns of `preferred`, if any matches.
 #[must_use]
 pub fn best<'a>(preferred: &[&str], offered: &(impl Iterator<Item = &'a str> + Clone)) -> Option<&'a str> {
     preferred.iter().find_map(|rank| {
         let fitting = offered.clone().filter_map(|name| {
             let version = rank.split('|').find_map(|pattern| version_of(pattern, without_date(name)))?;
-            // Of one version, the name without a date is the one that goes on.
+            // Of one version, the name without a date is the one that is updated.
             Some(((version, std::cmp::Reverse(name.len())), name))
         });
         fitting.max_by_key(|(key, _)| *key).map(|(_, name)| name)
     })
 }
 
-/// The version that stands in `name` for the `#` of `pattern`.
+/// The version in `name` in place of the `#` of `pattern`.
 fn version_of(pattern: &str, name: &str) -> Option<(u32, u32)> {
     let Some((before, after)) = pattern.split_once('#') else { return (pattern == name).then_some((0, 0)) };
     let version = name.strip_prefix(before)?.strip_suffix(after)?;
@@ -132,7 +133,7 @@ fn version_of(pattern: &str, name: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// A name without the date of its snapshot: `-20250929` or `-2025-08-07`.
+/// A name without the date of its snapshot, `-20250929` or `-2025-08-07`.
 fn without_date(name: &str) -> &str {
     let date = |part: &str, len: usize| part.len() == len && part.bytes().all(|byte| byte.is_ascii_digit());
     match name.rsplit_once('-') {

@@ -1,7 +1,7 @@
-//! What a workspace's own `.tandem/config.toml` may say: a repository can make tandem more careful, never less.
+//! Limits what a workspace's own `.tandem/config.toml` may set: a repository can make tandem more careful, never less.
 //!
-//! It never sets an endpoint, a key, a program to run, an MCP server or a wider permission: whoever opens a repository
-//! has not agreed to anything in it.
+//! It never sets an endpoint, a key, a program to run, an MCP server or a wider permission: opening a repository is not
+//! agreeing to what is in it.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::layer::{KeyPath, Layer};
 use super::options::Mode;
 use super::problem::Problem;
 
-/// Reports and forgets everything in a (checked) layer that is no restriction of what the layers `below` say.
+/// Reports and removes everything in a (checked) layer that does not restrict the layers `below`.
 pub(super) fn restrict(layer: &mut Layer, below: &Value, problems: &mut Vec<Problem>) {
     for path in written(&layer.tree) {
         if let Some(message) = objection(&layer.tree, below, &path) {
@@ -31,7 +31,7 @@ pub(super) fn written(tree: &Value) -> Vec<KeyPath> {
         .collect()
 }
 
-/// Why the workspace may not say this; `None` if it may.
+/// Why the workspace may not set this; `None` if it may.
 fn objection(tree: &Value, below: &Value, path: &[String]) -> Option<String> {
     let path: Vec<_> = path.iter().map(String::as_str).collect();
     match path[..] {

@@ -1,4 +1,4 @@
-//! All layers laid over each other: valid settings, each with its origin.
+//! All layers merged: valid settings, each with its origin.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -17,18 +17,18 @@ use super::problem::{Place, Problem};
 use super::restrict::restrict;
 use super::sources::{WORKSPACE_FILE, built_in, environment_layer, read_file};
 
-/// What is read besides the user's file and the environment.
+/// Sources besides the user's file and the environment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sources<'a> {
     /// The workspace folders.
     pub workspaces: &'a [PathBuf],
-    /// The editor's settings: the options as JSON.
+    /// The editor's settings, as JSON.
     pub editor: Option<&'a Value>,
-    /// The flags of the command line.
+    /// The command-line flags.
     pub flags: Flags<'a>,
 }
 
-/// The options that are flags.
+/// Options that can be set by flags.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Flags<'a> {
     /// `--model`.
@@ -37,7 +37,7 @@ pub struct Flags<'a> {
     pub mode: Option<Mode>,
 }
 
-/// What the person wants: valid, complete.
+/// The merged configuration: valid and complete.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The model new sessions use.
@@ -46,41 +46,41 @@ pub struct Settings {
     pub mode: Mode,
     /// The widest mode a session may be put in.
     pub widest_mode: Mode,
-    /// How far a turn and a session may go.
+    /// Limits for a turn and a session.
     pub limits: Limits,
     /// The permission rules of all sources.
     pub permissions: Permissions,
     /// The MCP servers by name.
     pub mcp: BTreeMap<String, McpServer>,
-    /// The folder for what is kept between runs; `None` where there is no home folder.
+    /// The state folder; `None` without a home directory.
     pub state_dir: Option<PathBuf>,
-    /// What is logged.
+    /// The log filter.
     pub log: Option<String>,
-    /// All mistakes that were found.
+    /// All mistakes in the sources.
     pub problems: Vec<Problem>,
     options: Options,
     environment: Environment,
     merged: Merged,
 }
 
-/// How far a turn and a session may go.
+/// Limits and timeouts for a turn and a session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Requests to the model in one turn.
     pub iterations: u32,
-    /// Tokens of one turn.
+    /// Tokens in one turn.
     pub tokens: Option<u64>,
-    /// US dollars of one turn.
+    /// US dollars in one turn.
     pub cost: Option<f64>,
     /// Requests to the model in all turns of a session.
     pub session_iterations: Option<u64>,
-    /// Tokens of all turns of a session.
+    /// Tokens in all turns of a session.
     pub session_tokens: Option<u64>,
-    /// US dollars of all turns of a session.
+    /// US dollars in all turns of a session.
     pub session_cost: Option<f64>,
-    /// Tools that run side by side.
+    /// How many tool calls may run in parallel.
     pub parallel: u32,
-    /// How long a command may run when the model asks for no other time, and a call of an MCP server without an answer.
+    /// How long a command may run unless the model requests another timeout, and an MCP call without an answer.
     pub command_timeout: Duration,
     /// How long the first prompt waits for MCP servers.
     pub connect_timeout: Duration,
@@ -89,25 +89,25 @@ pub struct Limits {
 /// An MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum McpServer {
-    /// A program that speaks on its standard streams.
+    /// A program that speaks MCP on standard input and output.
     Command {
         /// The program with its arguments.
         command: CommandLine,
         /// Environment variables for it.
         env: BTreeMap<String, String>,
-        /// The folder it runs in, relative to the workspace; `None`: the home folder.
+        /// The working directory, relative to the workspace; `None` for the home directory.
         cwd: Option<PathBuf>,
     },
-    /// A server that is there already.
+    /// A server reached over HTTP.
     Url {
-        /// Its address.
+        /// Its URL.
         url: String,
         /// HTTP headers for it.
         headers: BTreeMap<String, String>,
     },
 }
 
-/// One value that holds, for showing.
+/// An effective value, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The key, such as `limits.iterations`.
@@ -118,7 +118,7 @@ pub struct Entry {
     pub origins: Vec<Place>,
 }
 
-/// All layers in one tree.
+/// All layers merged into one tree.
 #[derive(Debug, Clone)]
 struct Merged {
     tree: Value,
@@ -126,7 +126,7 @@ struct Merged {
 }
 
 impl Settings {
-    /// Reads all sources. It never fails: what is wrong is in [`Self::problems`].
+    /// Reads all sources. Never fails: mistakes are in [`Self::problems`].
     #[must_use]
     pub fn load(environment: &Environment, sources: &Sources<'_>) -> Self {
         let mut problems = Vec::new();
@@ -159,7 +159,7 @@ impl Settings {
         settings
     }
 
-    /// What the process was started with.
+    /// The environment the process was started with.
     #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.environment
@@ -198,26 +198,26 @@ impl Settings {
     /// Another model than the configured one, by `provider/model`.
     ///
     /// # Errors
-    /// When the provider is not known or has no address.
+    /// The provider is unknown or has no base URL.
     pub fn model_named(&self, name: &str) -> Result<ModelSettings, NoModel> {
         self.choice().model_named(name)
     }
 
-    /// A model by `provider/model`, reached at another address than the configured one where `base_url` is given.
+    /// A model by `provider/model`, at another base URL than the configured one if `base_url` is given.
     ///
     /// # Errors
-    /// When the provider is not known, or has no address that is a URL.
+    /// The provider is unknown, or its base URL is missing or invalid.
     pub fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<ModelSettings, NoModel> {
         self.choice().model_at(name, base_url)
     }
 
-    /// Every provider that can be named, with its address: the built-in ones, then those of the configuration.
+    /// All known providers with their base URLs: the built-in ones, then the configured ones.
     #[must_use]
     pub fn providers(&self) -> Vec<ProviderEntry> {
         self.choice().providers()
     }
 
-    /// The models that can be named without asking any server: `provider/model`, the configured one first.
+    /// The models known without asking a server, as `provider/model`, the configured one first.
     #[must_use]
     pub fn known_models(&self) -> Vec<String> {
         self.choice().known_models()
@@ -229,7 +229,7 @@ impl Settings {
         self.environment.config_file()
     }
 
-    /// The person's own slash commands, as their files are now.
+    /// The person's own slash commands, read from their files now.
     #[must_use]
     pub fn commands(&self) -> Vec<UserCommand> {
         let file = self.environment.config_file();
@@ -237,7 +237,7 @@ impl Settings {
         folder.map(|folder| commands::read(&folder.join("commands"))).unwrap_or_default()
     }
 
-    /// The environment of a program that works for the model: without keys.
+    /// The environment for programs that work for the model: without keys.
     #[must_use]
     pub fn harmless_environment(&self) -> BTreeMap<String, String> {
         self.environment.harmless()
@@ -257,15 +257,15 @@ impl Settings {
         self.merged.place(&["permissions".to_owned(), list.to_owned(), index.to_string()])
     }
 
-    /// What must not be logged, stored, shown or sent: the values of variables that are named like keys or named as where
-    /// one is, and what is written as a header or as a variable of an MCP server.
+    /// The values that must not be logged, stored, shown or sent: variables whose names look like keys or that the
+    /// configuration names as keys, HTTP headers, and variables of MCP servers.
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {
         let Options { providers, api_key_env, .. } = &self.options;
         let variables = providers.values().filter_map(|provider| provider.api_key_env.as_ref()).chain(api_key_env);
         let keys = variables.filter_map(|variable| self.environment.get(variable));
         let headers = providers.values().map(|provider| &provider.headers);
-        // Those of the editor are among them.
+        // Includes those of the editor.
         let servers = self.mcp.values().map(|server| match server {
             McpServer::Command { env, .. } => env,
             McpServer::Url { headers, .. } => headers,
@@ -281,7 +281,7 @@ impl Settings {
 }
 
 impl Merged {
-    /// Lays a layer on top.
+    /// Merges a layer on top.
     fn lay(&mut self, layer: &Layer) {
         self.place_rules(layer);
         overlay(&mut self.tree, &layer.tree, &mut Vec::new(), &mut |path, added| {
@@ -293,7 +293,7 @@ impl Merged {
         });
     }
 
-    /// Rules are added to those below: each has a place of its own.
+    /// Rules are added to the lower layers' ones: each has its own location.
     fn place_rules(&mut self, layer: &Layer) {
         for (list, rules) in layer.tree["permissions"].as_object().into_iter().flatten() {
             let below = self.tree["permissions"][list].as_array().map_or(0, Vec::len);
@@ -331,7 +331,7 @@ fn mcp_server(options: &McpOptions) -> Result<McpServer, &'static str> {
     match (command, url) {
         (Some(command), None) => Ok(McpServer::Command { command, env, cwd }),
         (None, Some(url)) => Ok(McpServer::Url { url: url.as_str().to_owned(), headers }),
-        _ => Err("needs either `command` or `url`"),
+        _ => Err("an MCP server needs either `command` or `url`"),
     }
 }
 

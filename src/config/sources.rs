@@ -1,4 +1,4 @@
-//! The layers before they are checked: what is built in, files, the environment.
+//! The layers before they are checked: built-in values, files, the environment.
 
 #![expect(clippy::disallowed_methods, reason = "config reads its own files, which no workspace root names")]
 
@@ -11,12 +11,12 @@ use super::environment::Environment;
 use super::layer::Layer;
 use super::problem::{Place, Problem};
 
-/// Where a workspace keeps its restrictions.
+/// The file with a workspace's restrictions.
 pub(super) const WORKSPACE_FILE: &str = ".tandem/config.toml";
-/// A configuration file is not longer than this.
+/// The maximum size of a configuration file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// What holds when nobody says otherwise.
+/// The defaults.
 pub(super) fn built_in() -> Layer {
     let limits = json!({
         "iterations": 250,
@@ -28,7 +28,7 @@ pub(super) fn built_in() -> Layer {
     Layer::new(json!({"mode": "ask", "limits": limits}), Place::Default)
 }
 
-/// The variables of our own. The key itself stays where it is: the tree holds the name of its variable.
+/// tandem's own variables. The key itself is not copied: the tree contains the name of its variable.
 pub(super) fn environment_layer(environment: &Environment) -> Layer {
     let mut layer = Layer::new(json!({}), Place::Default);
     let variables = [
@@ -48,7 +48,7 @@ pub(super) fn environment_layer(environment: &Environment) -> Layer {
     layer
 }
 
-/// The options of a file; none where there is no file.
+/// The options of a file; empty if there is no file.
 pub(super) fn read_file(path: &Path, problems: &mut Vec<Problem>) -> Layer {
     let text = read_text(path).unwrap_or_else(|error| {
         let place = Place::File { file: path.to_owned(), line: 1, column: 1 };
@@ -58,7 +58,7 @@ pub(super) fn read_file(path: &Path, problems: &mut Vec<Problem>) -> Layer {
     Layer::from_toml(path, &text, problems)
 }
 
-/// A pipe or a device in a repository must not hold the server up, so only regular files are opened.
+/// Only regular files are opened, because a pipe or device in a repository could block the server.
 fn read_text(path: &Path) -> io::Result<String> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,

@@ -449,7 +449,10 @@ fn a_server_that_cannot_be_is_refused_at_once() {
     let mut client = world.acp();
     client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
     for (server, why) in [
-        (json!({ "name": "x", "command": "", "args": [], "env": [] }), "a command needs the name of a program"),
+        (
+            json!({ "name": "x", "command": "", "args": [], "env": [] }),
+            "a command needs at least the name of a program",
+        ),
         (json!({ "type": "sse", "name": "x", "url": "http://localhost/sse", "headers": [] }), "takes `http` and stdio"),
     ] {
         let refused = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [server] }));

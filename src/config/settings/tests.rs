@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::config::{Api, KeySource};
 
-/// A home with a user's file and a workspace with its own.
+/// A home directory with a user's file, and a workspace with its own.
 struct Machine {
     home: TempDir,
     workspace: TempDir,
@@ -31,7 +31,7 @@ impl Machine {
         Settings::load(&environment, &Sources { workspaces: &workspaces, editor: Some(editor), flags })
     }
 
-    /// The problems, one a line, files by their last name.
+    /// The problems, one per line, with file names only.
     fn problems(&self, settings: &Settings) -> String {
         let slashes = |text: String| if cfg!(windows) { text.replace('\\', "/") } else { text };
         let home = slashes(format!("{}/config/", self.home.path().display()));
@@ -45,7 +45,7 @@ fn user(text: &str, variables: &[(&str, &str)]) -> Settings {
     Machine::new(text, "").load(variables, &json!({}), Flags::default())
 }
 
-/// A model in one line: name, dialect, address, key.
+/// A model in one line: name, dialect, base URL, key.
 fn describe(model: &Result<ModelSettings, NoModel>) -> String {
     match model {
         Ok(model) => format!("{} {:?} {} [{}]", model.name(), model.api, model.base_url, model.key),
@@ -98,11 +98,11 @@ fn the_environment_alone_is_enough() {
         &[("OPENROUTER_API_KEY", "k"), ("ANTHROPIC_API_KEY", "")],
         "openrouter/anthropic/claude-sonnet-5 Chat https://openrouter.ai/api/v1 [environment variable OPENROUTER_API_KEY]",
     );
-    check(&[url], "there is an endpoint (https://models.example/v1) but no model. Do one of these:");
-    check(&[("TANDEM_MODEL", "gpt")], "model `gpt` names no provider; write `provider/gpt`. Do one of these:");
+    check(&[url], "an endpoint is configured (https://models.example/v1), but no model. Do one of these:");
+    check(&[("TANDEM_MODEL", "gpt")], "model `gpt` has no provider; write `provider/gpt`. Do one of these:");
     check(
         &[("TANDEM_MODEL", "opnai/gpt")],
-        "model `opnai/gpt` names an unknown provider; did you mean `openai`?. Do one of these:",
+        "model `opnai/gpt` has an unknown provider; did you mean `openai`?. Do one of these:",
     );
     check(
         &[("TANDEM_MODEL", "azure/gpt")],
@@ -187,9 +187,9 @@ config.toml:5:8: `limits.parallel`: invalid type: string "many", expected a whol
 config.toml:8:1: `providers.openrouter.api-key`: unknown key `api-key`; did you mean `api-key-env`?
 config.toml:9:1: `providers.openrouter.base-url`: not a URL: relative URL without a base
 config.toml:12:30: `permissions.deny.1`: invalid type: integer `7`, expected a string
-config.toml:14:9: `mcp.x`: needs either `command` or `url`
-config.toml:15:6: `mcp.y`: needs either `command` or `url`
-config.toml:16:1: `mcp.y.command`: a command needs the name of a program
+config.toml:14:9: `mcp.x`: an MCP server needs either `command` or `url`
+config.toml:15:6: `mcp.y`: an MCP server needs either `command` or `url`
+config.toml:16:1: `mcp.y.command`: a command needs at least the name of a program
 environment variable TANDEM_API: `api`: unknown value `chta`; did you mean `chat`?
 editor settings: `mode`: invalid type: integer `3`, expected string or map
 "#;
