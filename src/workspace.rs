@@ -1,8 +1,9 @@
 //! The person's files and open buffers: the only place that names, reads or changes them.
 //!
-//! Text comes from the open document when there is one, else from disk through a directory capability; an edit goes
-//! through the editor when the file is open, else atomically to disk. What was read is remembered by content hash, so
-//! an edit never lands on text the model has not seen without being matched against it again.
+//! Text comes from the open document if there is one, otherwise from disk through a directory capability.
+//!
+//! An edit goes through the editor if the file is open, otherwise atomically to disk. What was read is remembered by
+//! content hash, so that an edit is never applied to text the model has not seen without matching it again.
 
 pub mod change_set;
 mod commit;
@@ -76,7 +77,7 @@ pub struct FileText {
     pub source: Source,
     /// How it is stored: character encoding, byte order mark, line ending.
     pub format: Format,
-    /// Whether the session has read it before and somebody else changed it since, such as a formatter on save.
+    /// Whether somebody else (such as a formatter on save) changed it since the session last read it.
     pub changed: bool,
 }
 
@@ -87,25 +88,25 @@ pub enum Source {
     Disk,
     /// The editor.
     Buffer {
-        /// The document's version; `None` where the editor counts none (ACP).
+        /// The document's version; `None` if the editor does not count versions (ACP).
         version: Option<i32>,
         /// Whether it differs from the file.
         unsaved: bool,
     },
 }
 
-/// What a change would do, or did.
+/// What a change would do, or has done.
 #[derive(Debug, Clone)]
 pub struct FileChange {
     /// The text before; `None` for a file that did not exist.
     pub old_text: Option<Arc<str>>,
     /// The text afterwards.
     pub new_text: Arc<str>,
-    /// How the places were found; `None` for a whole text.
+    /// How the text to replace was found; `None` if the whole text was written.
     pub strategy: Option<Strategy>,
     /// 1-based lines of the new text that changed.
     pub lines: Vec<RangeInclusive<usize>>,
-    /// What the model should know, such as that the file had changed since it was read.
+    /// Notes for the model, such as that the file had changed since it was read.
     pub notes: Vec<String>,
 }
 
@@ -118,7 +119,7 @@ impl FileChange {
 }
 
 impl Workspace {
-    /// A session's view of `roots` (the first is where relative names start), of the open `documents` and the `editor`.
+    /// A session's view of `roots` (relative names start at the first), of the open `documents` and the `editor`.
     #[must_use]
     pub fn new(roots: Vec<Arc<Root>>, documents: Documents, editor: Arc<dyn Editor>) -> Self {
         Self(Arc::new(Shared { roots, documents, editor, seen: Seen::default() }))
@@ -139,15 +140,15 @@ impl Workspace {
     /// The file called `name`: relative to the first root, absolute inside any root, or a `file://` URI.
     ///
     /// # Errors
-    /// When it is empty, holds a NUL, or leads outside every root.
+    /// The name is empty, contains a NUL, or leads outside every root.
     pub fn resolve(&self, name: &str) -> Result<WorkspacePath, PathError> {
         path::resolve(&self.0.roots, name)
     }
 
-    /// [`Self::resolve`] for a path as the system has it (names on disk are bytes).
+    /// [`Self::resolve`] for a path in the system's encoding (names on disk are bytes).
     ///
     /// # Errors
-    /// As [`Self::resolve`].
+    /// As for [`Self::resolve`].
     pub fn resolve_path(&self, path: &Path) -> Result<WorkspacePath, PathError> {
         path::resolve_path(&self.0.roots, path)
     }
@@ -158,10 +159,11 @@ impl Workspace {
         self.0.documents.find(&path.real())
     }
 
-    /// The text of a file: the editor's where it has it, else the disk's. The session remembers it has read it.
+    /// The text of a file, from the editor if it has the file open, otherwise from disk. The session remembers that it
+    /// was read.
     ///
     /// # Errors
-    /// When there is no such file, it is no text, too large, or cannot be read.
+    /// The file does not exist, is not text, is too large, or cannot be read.
     pub async fn read(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
         let file = self.peek(path).await?;
         let changed = self.0.seen.known(path, &file.text) == Known::Changed;
@@ -169,7 +171,7 @@ impl Workspace {
         Ok(FileText { changed, ..file })
     }
 
-    /// Whether the session knows the text that the file has, if it has any: what is not known is not overwritten.
+    /// Whether the session knows the file's current text, if the file exists: unknown text is not overwritten.
     pub async fn knows(&self, path: &WorkspacePath) -> bool {
         match self.peek(path).await {
             Ok(file) => {
@@ -179,19 +181,19 @@ impl Workspace {
         }
     }
 
-    /// The bytes of a file on the disk, for what is no text.
+    /// The bytes of a file on disk, for files that are not text.
     ///
     /// # Errors
-    /// When there is no such file, it is too large, or cannot be read.
+    /// The file does not exist, is too large, or cannot be read.
     pub async fn bytes(&self, path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
         disk::read(path).await
     }
 
-    /// Lines of a file on the disk that is too large to be read as one text: from `offset` (1-based), at most `limit` of
-    /// them and `bytes` bytes, and whether there are more. What is no UTF-8 is replaced.
+    /// Lines of a file on disk that is too large to read as one text: from `offset` (1-based), at most `limit` lines
+    /// and `bytes` bytes, and whether there are more. Invalid UTF-8 is replaced.
     ///
     /// # Errors
-    /// When it is larger than even that allows, is no text, or cannot be read.
+    /// The file is too large even for that, is not text, or cannot be read.
     pub async fn read_lines(
         &self,
         path: &WorkspacePath,
@@ -201,61 +203,62 @@ impl Workspace {
         disk::some_lines(path, (offset, limit), bytes).await
     }
 
-    /// What `change` would do to the file as it is now. Changes nothing.
+    /// What `change` would do to the current file. Changes nothing.
     ///
     /// # Errors
-    /// As [`Self::commit`].
+    /// As for [`Self::commit`].
     pub async fn propose(&self, path: &WorkspacePath, change: &Change) -> Result<FileChange, FileError> {
         commit::propose(self, path, change).await
     }
 
-    /// Changes the file: matches again against the text as it is now, through the editor when it has the file open,
-    /// else atomically on disk.
+    /// Changes the file: matches again against the current text, through the editor if it has the file open, otherwise
+    /// atomically on disk.
     ///
     /// # Errors
-    /// When the text to replace is not there once, the file changed since it was read in a way that would be undone,
-    /// or the editor or the system would not do it. The file is then as it was.
+    /// The text to replace is not found exactly once, the change would revert what somebody else wrote since the file
+    /// was read, or the editor or the system refuses. The file is unchanged then.
     pub async fn commit(&self, path: &WorkspacePath, change: &Change) -> Result<FileChange, FileError> {
         commit::commit(self, path, change).await
     }
 
-    /// Removes the file from the disk.
+    /// Removes the file from disk.
     ///
     /// # Errors
-    /// When it has unsaved changes, changed since it was read, is no text, or the system would not do it.
+    /// It has unsaved changes, changed since it was read, is not text, or the system refuses.
     pub async fn remove(&self, path: &WorkspacePath) -> Result<FileChange, FileError> {
         undo::remove(self, path).await
     }
 
-    /// Undoes what `change` did to the file as far as it still stands: lines that somebody changed since stay. Undoing
-    /// several changes of one file begins with the last. The result can be undone like any other change.
+    /// Undoes what is left of `change`: lines that somebody changed since stay. Several changes of one file are undone
+    /// last to first. The result can be undone like any other change.
     ///
     /// # Errors
-    /// When nothing of it stands, or a file to be removed again has changed at all.
+    /// Nothing of it is left, or a file to be removed has changed at all.
     pub async fn undo(&self, path: &WorkspacePath, change: &FileChange) -> Result<FileChange, FileError> {
         undo::undo(self, path, change).await
     }
 
-    /// Undoes what a command did, as far as everything is as the command left it; `images` is the folder of its images.
+    /// Undoes a command's changes where everything is as the command left it; `images` is the folder of its file
+    /// images.
     pub async fn revert(&self, changes: ChangeSet, images: PathBuf) -> revert::Reverted {
         undo::revert(self, changes, images).await
     }
 
-    /// The files that others changed since the session read them. Each change is told once.
+    /// The files that others changed since the session read them. Each change is reported once.
     pub async fn news(&self) -> Vec<News> {
         news::news(self).await
     }
 
-    /// The text of a file as [`Self::read`] gives it, of which the session remembers nothing: for people, not for models.
+    /// The text of a file as [`Self::read`] returns it, without recording that it was read: for people, not for models.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// As for [`Self::read`].
     pub async fn peek(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
         let stored = disk::text(path).await;
         if let Some(document) = self.document(path) {
             return Ok(FileText::buffered(document.text.clone(), Some(document.version), stored.ok()));
         }
-        // Only what can be a text is asked for: a pipe, for one, would hold the editor up.
+        // Only regular files are requested: a pipe, for example, would block the editor.
         let stored = match stored {
             Ok(stored) => Some(stored),
             Err(FileError::NotFound(_)) => None,
@@ -263,7 +266,7 @@ impl Workspace {
         };
         let absolute = path.absolute();
         let Some(read) = editor::in_time(self.0.editor.read(&absolute)).await else {
-            let reason = "the editor does not say what it holds; try again".to_owned();
+            let reason = "the editor did not return its text; try again".to_owned();
             return Err(FileError::Io { verb: "read", path: path.display(), reason });
         };
         match (read, stored) {
@@ -275,8 +278,8 @@ impl Workspace {
         }
     }
 
-    /// Whether the file at `real`, a path without symlinks, is as an approved change or the person's own save made it.
-    /// Blocks.
+    /// Whether the file at `real`, a path without symlinks, has the content that an approved change or the person's own
+    /// save gave it. Blocks.
     #[must_use]
     pub fn is_approved(&self, real: &Path) -> bool {
         let Some(path) = self.resolve_path(real).ok() else { return false };
@@ -285,13 +288,13 @@ impl Workspace {
         self.0.seen.is_approved(real, &text) || self.0.documents.is_saved(real, &text)
     }
 
-    /// Whether the editor can tell of problems.
+    /// Whether the editor can report diagnostics.
     #[must_use]
     pub fn knows_diagnostics(&self) -> bool {
         self.0.editor.knows_diagnostics()
     }
 
-    /// The problems the editor shows in files of the workspace; `None` where it cannot tell.
+    /// The diagnostics the editor shows for files of the workspace; `None` if it cannot report them.
     pub async fn diagnostics(&self, scope: &Scope) -> Option<Vec<Diagnostic>> {
         let mut found = self.0.editor.diagnostics(scope).await?;
         found.retain(|one| self.resolve_path(&one.path).is_ok());
@@ -300,7 +303,7 @@ impl Workspace {
 }
 
 impl FileText {
-    /// The text with what cannot be seen in it written out, for those who take it for instructions.
+    /// The text with invisible characters written out, for text that is read as instructions.
     #[must_use]
     pub fn marked(&self) -> Cow<'_, str> {
         crate::text::display::marked(&self.text)

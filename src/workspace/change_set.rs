@@ -1,19 +1,19 @@
-//! What a command did to the files of a workspace: each path with what stood there before and after.
+//! What a command changed in a workspace: each path with its state before and after.
 //!
-//! Contents are not held here: an [`Entry::File`] names its bytes by their SHA-256, and both images of every changed file
-//! are in the state folder's store of images, under that name, before anybody gets to see the change set.
+//! File contents are not stored here: an [`Entry::File`] refers to its bytes by their SHA-256. Both images of every
+//! changed file are in the image store of the state folder before anyone sees the change set.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The changes of one command. An undo takes back all of `git` or none of it.
+/// The changes of one command. An undo reverts all of `git` or none of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeSet {
-    /// Files, folders and links of the workspace, sorted by path: a folder comes before what is in it.
+    /// Files, folders and links of the workspace, sorted by path, so that a folder precedes its contents.
     pub files: Vec<EntryChange>,
-    /// What git itself keeps: HEAD, refs, index, and the state of a merge or rebase; never objects.
+    /// git's own state: HEAD, refs, index, and a merge or rebase in progress; never objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git: Vec<EntryChange>,
 }
@@ -21,32 +21,32 @@ pub struct ChangeSet {
 /// One path that a command created, changed or deleted. A move is a deletion and a creation with the same image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryChange {
-    /// Absolute, below a root without symlinks.
+    /// Absolute, below a root, without symlinks.
     #[serde(with = "any_path")]
     pub path: PathBuf,
-    /// What was there.
+    /// The state before.
     pub before: Entry,
-    /// What is there now.
+    /// The state afterwards.
     pub after: Entry,
 }
 
 impl EntryChange {
-    /// This change and the one after it as one; `None`: together they changed nothing.
+    /// Combines this change with the one after it; `None` if they cancel out.
     #[must_use]
     pub fn then(self, next: Self) -> Option<Self> {
         (self.before != next.after).then_some(Self { after: next.after, ..self })
     }
 }
 
-/// What stands at a path.
+/// The state of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Entry {
-    /// Nothing.
+    /// Nothing exists there.
     Absent,
     /// A regular file.
     File {
-        /// The SHA-256 of its bytes, in hexadecimal: the name of its image in the store.
+        /// The SHA-256 of its bytes in hexadecimal, which is the name of its image in the store.
         image: String,
         /// Its size in bytes.
         size: u64,
@@ -55,16 +55,16 @@ pub enum Entry {
     },
     /// A symbolic link.
     Link {
-        /// What it holds.
+        /// Its target.
         #[serde(with = "any_path")]
         target: PathBuf,
     },
-    /// A folder; what is in it has changes of its own.
+    /// A folder; its contents have changes of their own.
     Folder {
         /// Its permission bits.
         mode: u32,
     },
-    /// A pipe, socket or device, which no undo makes again.
+    /// A pipe, socket or device, which undo does not restore.
     Special,
 }
 
@@ -96,7 +96,7 @@ fn joined(earlier: Vec<EntryChange>, later: Vec<EntryChange>) -> Vec<EntryChange
     by_path.into_values().collect()
 }
 
-/// Paths as JSON, whatever their bytes: a string where they are UTF-8, else the list of them.
+/// Paths as JSON, whatever their bytes: a string if they are UTF-8, otherwise a list of bytes.
 mod any_path {
     use std::path::{Path, PathBuf};
 

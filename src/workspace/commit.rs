@@ -1,7 +1,9 @@
-//! Changing a file for real: look at the text as it is now, match, apply, and see that it happened.
+//! Applies a change to a file: reads the current text, matches, writes, and verifies the result.
 //!
-//! Nothing typed meanwhile is lost: an open document is changed by an edit for one version, a closed file only if it
-//! still holds the bytes the change was made for, and when either has moved on everything starts over.
+//! Nothing typed meanwhile is lost.
+//!
+//! An open document is changed by an edit for one version, a closed file only if it still has the content the change
+//! was made for; if either has changed, everything starts over.
 
 mod document;
 mod placeholder;
@@ -15,14 +17,14 @@ use super::editor;
 use super::seen::Known;
 use super::{Change, Charset, FileChange, FileError, Format, Source, Workspace, WorkspacePath};
 
-/// So often a change is tried when the text keeps moving.
+/// How often a change is attempted while the text keeps changing.
 const ATTEMPTS: usize = 4;
 
-/// What became of one attempt.
+/// The outcome of one attempt.
 enum Attempt {
-    /// Done; with what to tell the model besides.
+    /// Done, with a note for the model.
     Done(Option<&'static str>),
-    /// The text had moved on, in these words; nothing was changed.
+    /// The text had changed, as described; nothing was written.
     Again(String),
 }
 
@@ -42,7 +44,7 @@ pub(super) async fn commit(
     path: &WorkspacePath,
     change: &Change,
 ) -> Result<FileChange, FileError> {
-    // The name may lead elsewhere than when a person was asked. Undoing is asked for by a person.
+    // The name may resolve differently than when a person was asked. An undo is requested by a person.
     let is_asked = matches!(change, Change::Revert { .. }) || workspace.0.seen.was_shown(path);
     if path.is_protected() && !is_asked {
         return Err(FileError::NotShown(path.display(), path.target().display().to_string()));
@@ -52,7 +54,7 @@ pub(super) async fn commit(
     let mut last: Option<FileChange> = None;
     for _ in 0..ATTEMPTS {
         let now = Now::look(workspace, path).await?;
-        // What looked refused may have happened after all, such as when the document was closed right after the edit.
+        // A refused edit may have been applied after all, for example if the document was closed right after it.
         if let Some(done) = last.take().filter(|last| *last.new_text == *now.text()) {
             return Ok(done);
         }
@@ -68,7 +70,7 @@ pub(super) async fn commit(
                 if path.is_protected() {
                     workspace.0.seen.approved(path, &plan.outcome.new_text);
                 }
-                // The session knows the new text if it knew the old one, or has written all of it.
+                // The session knows the new text if it knew the old one or has written all of it.
                 if plan.known == Known::Same || matches!(change, Change::Write(_)) || !now.exists() {
                     workspace.0.seen.read(path, &plan.outcome.new_text);
                 }
@@ -82,7 +84,7 @@ pub(super) async fn commit(
     Err(FileError::Editor(path.display(), format!("{reason}; read it again, then repeat the change")))
 }
 
-/// What a change does to the text as it is now.
+/// What a change does to the current text.
 struct Plan {
     known: Known,
     outcome: Outcome,
@@ -100,7 +102,7 @@ impl Plan {
                 return Err(FileError::NotFound(path.display()));
             }
             (Change::Edits(_) | Change::Patch(_), Known::Changed) => notes.push(
-                "the file had changed since you read it; the edit was matched against the text as it is now".to_owned(),
+                "the file had changed since you read it; the edit was matched against the current text".to_owned(),
             ),
             (Change::Write(_), Known::Changed | Known::ChangedSinceShown) if now.exists() => {
                 return Err(FileError::Changed(path.display()));
@@ -128,7 +130,7 @@ impl Plan {
     }
 }
 
-/// The 1-based lines of the new text that each place of `outcome` has become.
+/// The 1-based lines of the new text for each place of `outcome`.
 fn lines(outcome: &Outcome) -> Vec<std::ops::RangeInclusive<usize>> {
     let breaks = |from: usize, to: usize| {
         let text = outcome.new_text.as_bytes().get(from..to).unwrap_or_default();
@@ -148,16 +150,16 @@ fn lines(outcome: &Outcome) -> Vec<std::ops::RangeInclusive<usize>> {
     lines.collect()
 }
 
-/// A file as it is now, with what is needed to change it.
+/// A file's current state, with what is needed to change it.
 struct Now {
     text: Arc<str>,
     place: Place,
 }
 
 enum Place {
-    /// Open in the editor, which counts versions.
+    /// Open in an editor that counts versions.
     Document(Arc<Document>),
-    /// Read through the editor, which counts none; on disk in this format.
+    /// Read through an editor that does not count versions; stored on disk in this format.
     Editor(Format),
     /// On disk, in this format.
     Disk(Format),
@@ -181,7 +183,7 @@ impl Now {
         &self.text
     }
 
-    /// What an edit of nothing does where there is no file: it makes one.
+    /// An empty edit of a file that does not exist creates it.
     fn created_by(&self, change: &Change) -> Option<Change> {
         match change {
             Change::Edits(edits) if !self.exists() => match edits.as_slice() {
@@ -224,11 +226,11 @@ impl Now {
         if disk::replace(path, old, new).await? {
             return Ok(Attempt::Done(None));
         }
-        Ok(Attempt::Again("something else keeps changing it".to_owned()))
+        Ok(Attempt::Again("another program keeps changing it".to_owned()))
     }
 }
 
-/// An ACP client may write every text as UTF-8: then the file gets its own encoding back.
+/// An ACP client may write every text as UTF-8; this restores the file's own encoding.
 async fn restore_format(path: &WorkspacePath, new: Content) -> Result<(), FileError> {
     if (new.format.charset, new.format.bom) == (Charset::Utf8, false) {
         return Ok(());

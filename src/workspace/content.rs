@@ -1,4 +1,5 @@
-//! Bytes to text and back, losing nothing: UTF-8, UTF-16 with its mark, and windows-1252 (Latin-1) as the last resort.
+//! Decodes and encodes text without loss: UTF-8, UTF-16 with a byte order mark, and windows-1252 (Latin-1) as the last
+//! resort.
 
 use std::borrow::Cow;
 
@@ -7,7 +8,7 @@ use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 /// How a text is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Format {
-    /// Its characters.
+    /// Its character encoding.
     pub charset: Charset,
     /// Whether it begins with a byte order mark.
     pub bom: bool,
@@ -24,7 +25,7 @@ pub enum Charset {
     Utf16Le,
     /// UTF-16, high byte first.
     Utf16Be,
-    /// windows-1252, which holds Latin-1 and gives every byte a character.
+    /// windows-1252, a superset of Latin-1 in which every byte is a character.
     Latin1,
 }
 
@@ -82,7 +83,7 @@ impl Default for Format {
     }
 }
 
-/// The text of `bytes` without its mark; `None` when they are no text.
+/// The text of `bytes` without the byte order mark; `None` if they are not text.
 #[must_use]
 pub fn decode(bytes: Vec<u8>) -> Option<(String, Format)> {
     let (charset, text) = match encoding_rs::Encoding::for_bom(&bytes) {
@@ -93,7 +94,7 @@ pub fn decode(bytes: Vec<u8>) -> Option<(String, Format)> {
                 encoding if encoding == UTF_16BE => Charset::Utf16Be,
                 _ => Charset::Utf8,
             };
-            // An odd byte or a lone surrogate could not be written back as it was.
+            // An odd byte or a lone surrogate could not be written back unchanged.
             let text = encoding.decode_without_bom_handling_and_without_replacement(body)?;
             return Some(with_format(text.into_owned(), charset, true));
         }
@@ -121,7 +122,7 @@ impl Format {
     /// The bytes of `text` in this format.
     ///
     /// # Errors
-    /// The first character it has no bytes for.
+    /// The first character that cannot be encoded.
     pub fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, char> {
         let mark: &[u8] = match (self.bom, self.charset) {
             (false, _) | (_, Charset::Latin1) => b"",
@@ -152,7 +153,7 @@ fn latin1(text: &str) -> Result<Cow<'_, [u8]>, char> {
 }
 
 impl std::fmt::Display for Format {
-    /// As a person would say it, such as `UTF-8 with BOM, CRLF`.
+    /// For people, such as `UTF-8 with BOM, CRLF`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.charset {
             Charset::Utf8 => UTF_8.name(),

@@ -1,9 +1,9 @@
-//! The problems an editor shows in files: those of its language servers and linters. None of our own is started.
+//! The diagnostics an editor shows, from its language servers and linters. tandem starts none itself.
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
-/// A problem in a line of a file.
+/// A diagnostic in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The file, absolute.
@@ -12,13 +12,13 @@ pub struct Diagnostic {
     pub line: u32,
     /// How bad it is.
     pub severity: Severity,
-    /// Who says so and by which name or number, such as `rustc E0308`; may be empty.
+    /// Its source and code, such as `rustc E0308`; may be empty.
     pub source: String,
     /// What is wrong.
     pub message: String,
 }
 
-/// How bad a problem is, the worst first.
+/// Severities, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// It does not work.
@@ -32,7 +32,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// In a word.
+    /// As one word.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -44,13 +44,13 @@ impl Severity {
     }
 }
 
-/// Which problems an editor is asked for.
+/// Which diagnostics to request from an editor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// In these documents; empty: in all it knows.
+    /// For these documents; if empty, for all it knows.
     pub uris: Vec<String>,
-    /// They were just changed: the answer comes when the problems of the new text are there and rest, and soon in any
-    /// case.
+    /// The documents have just changed: the answer comes when the diagnostics of the new text have settled, and soon in
+    /// any case.
     pub settled: bool,
 }
 
@@ -59,14 +59,14 @@ impl Diagnostic {
         (&self.path, self.severity, &self.source, &self.message)
     }
 
-    /// The worst first, then by place.
+    /// The worst first, then by location.
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
         (self.severity, &self.path, self.line).cmp(&(other.severity, &other.path, other.line))
     }
 }
 
-/// What of `after` was not there `before`. Lines may have moved meanwhile: a problem is the same wherever it stands.
+/// The diagnostics in `after` that are not in `before`. Line numbers are ignored, because lines may have moved.
 #[must_use]
 pub fn new_ones(before: &[Diagnostic], mut after: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut known: Vec<_> = before.iter().map(Diagnostic::identity).collect();

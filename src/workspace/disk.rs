@@ -1,5 +1,5 @@
-//! Files on disk, through the root's capability only: bounded reads of regular files, and replacements that leave the
-//! old file or the new one, whatever happens in between.
+//! Files on disk, only through the root's capability: bounded reads of regular files, and atomic replacements that
+//! leave the old or the new file whatever happens.
 
 mod metadata;
 mod temporary;
@@ -19,10 +19,10 @@ use super::content::{self, Format};
 use super::error::FileError;
 use super::path::{WorkspacePath, open_here};
 
-/// The most that is read as one text, in bytes: an edit holds it about four times.
+/// The largest file read as one text, in bytes: an edit holds about four copies.
 const LIMIT: u64 = 32 * 1024 * 1024;
 
-/// The most that is gone through for some lines, in bytes.
+/// The most that is scanned for a range of lines, in bytes.
 const LIMIT_IN_PARTS: u64 = 1024 * 1024 * 1024;
 
 /// The bytes of a regular file.
@@ -31,7 +31,7 @@ pub(super) async fn read(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
     blocking(move || read_now(&path)).await
 }
 
-/// The text of a regular file, and how it is stored.
+/// The text of a regular file, and its format.
 pub(super) async fn text(path: &WorkspacePath) -> Result<(String, Format), FileError> {
     let path = path.clone();
     blocking(move || {
@@ -42,15 +42,15 @@ pub(super) async fn text(path: &WorkspacePath) -> Result<(String, Format), FileE
     .await
 }
 
-/// A text and how it is stored.
+/// A text and its format.
 #[derive(Debug, Clone)]
 pub(super) struct Content {
     pub(super) text: Arc<str>,
     pub(super) format: Format,
 }
 
-/// Gives a file new content, provided it still has the `old` one (`None`: does not exist).
-/// `false`: it has not, and nothing was done.
+/// Replaces a file's content if it still has the `old` one (`None`: does not exist). Returns `false` if it has not;
+/// nothing is changed then.
 pub(super) async fn replace(path: &WorkspacePath, old: Option<Content>, new: Content) -> Result<bool, FileError> {
     let path = path.clone();
     blocking(move || {
@@ -61,7 +61,7 @@ pub(super) async fn replace(path: &WorkspacePath, old: Option<Content>, new: Con
     .await
 }
 
-/// Removes a file, provided it still has the `old` content. `false`: it has not, and nothing was done.
+/// Removes a file if it still has the `old` content. Returns `false` if it has not; nothing is changed then.
 pub(super) async fn remove(path: &WorkspacePath, old: Content) -> Result<bool, FileError> {
     let path = path.clone();
     blocking(move || {
@@ -81,7 +81,7 @@ fn bytes<'a>(path: &WorkspacePath, content: &'a Content) -> Result<Cow<'a, [u8]>
     content.format.encode(&content.text).map_err(missing)
 }
 
-/// Runs `work` where it holds nobody up.
+/// Runs `work` on a blocking thread.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
@@ -99,7 +99,7 @@ pub(super) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
-/// A regular file of at most `limit` bytes, and how many it has.
+/// Opens a regular file of at most `limit` bytes; also returns its size.
 fn sized(path: &WorkspacePath, limit: u64) -> Result<(File, u64), FileError> {
     let file = open(path)?;
     let size = file.metadata().map_err(|error| io_error("read", path, &error))?.len();
@@ -110,14 +110,14 @@ fn sized(path: &WorkspacePath, limit: u64) -> Result<(File, u64), FileError> {
 pub(super) fn open(path: &WorkspacePath) -> Result<File, FileError> {
     let failed = |error: io::Error| io_error("read", path, &error);
     let (dir, name) = path.parent().map_err(failed)?;
-    // Looked at before it is opened, because opening a device may do something, and again afterwards.
+    // Checked before opening, because opening a device may have effects, and again afterwards.
     refuse_special(path, &dir.symlink_metadata(name).map_err(failed)?)?;
     let file = open_here(&dir, name).map_err(failed)?;
     refuse_special(path, &file.metadata().map_err(failed)?)?;
     Ok(file)
 }
 
-/// Lines of a file that is too large to be read as one text; see [`lines`].
+/// Lines of a file that is too large to read as one text; see [`lines`].
 pub(super) async fn some_lines(
     path: &WorkspacePath,
     (offset, limit): (usize, usize),
@@ -133,10 +133,10 @@ pub(super) async fn some_lines(
     .await
 }
 
-/// The lines of `file` from `offset` (1-based), at most `limit` of them and `bytes` bytes, and whether there are more.
+/// The lines of `file` from `offset` (1-based), at most `limit` lines and `bytes` bytes, and whether there are more.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// The file cannot be read.
 pub fn lines(mut file: impl BufRead, offset: usize, limit: usize, bytes: u64) -> io::Result<(String, bool)> {
     for _ in 1..offset {
         if file.skip_until(b'\n')? == 0 {
@@ -154,7 +154,7 @@ pub fn lines(mut file: impl BufRead, offset: usize, limit: usize, bytes: u64) ->
     Ok((String::from_utf8_lossy(&text).into_owned(), more))
 }
 
-/// What can be read next; nothing at the end. A signal that interrupts the read is no failure.
+/// The next bytes to read; empty at the end. Interrupted reads are retried.
 fn filled(file: &mut impl BufRead) -> io::Result<&[u8]> {
     while let Err(error) = file.fill_buf() {
         if error.kind() != io::ErrorKind::Interrupted {
@@ -171,7 +171,7 @@ fn refuse_special(path: &WorkspacePath, found: &Metadata) -> Result<(), FileErro
     }
 }
 
-/// What a file is, unless it is a regular one.
+/// The kind of a file that is not a regular one.
 fn special_kind(kind: FileType) -> Option<&'static str> {
     use cap_fs_ext::FileTypeExt;
     if kind.is_file() {
@@ -219,7 +219,7 @@ fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> i
     }
     temporary.file().write_all(bytes)?;
     temporary.file().sync_all()?;
-    // The last look before the switch: a person may have saved while the bytes were on their way to the disk.
+    // The last check before the rename: a person may have saved the file while the bytes were being written.
     if !holds(&dir, name, expected)? {
         return Ok(false);
     }
@@ -228,12 +228,12 @@ fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> i
     Ok(true)
 }
 
-/// Writes a file that its owner alone may read.
+/// Writes a file that only its owner may read.
 pub(super) fn write_private(dir: &Dir, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
     private(dir, bytes)?.rename(name)
 }
 
-/// [`write_private`], so that the file survives the machine from here on.
+/// [`write_private`], synced to disk.
 pub(super) fn write_synced(dir: &Dir, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
     let temporary = private(dir, bytes)?;
     temporary.file().sync_all()?;
@@ -249,7 +249,7 @@ fn private<'a>(dir: &'a Dir, bytes: &[u8]) -> io::Result<Temporary<'a>> {
     Ok(temporary)
 }
 
-/// Writes a file with these permission bits, in one step.
+/// Writes a file with these permission bits, atomically.
 pub(super) fn write_with_mode(dir: &Dir, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (folder, name) = open_folder(dir, path)?;
     let temporary = Temporary::create(&folder)?;
@@ -288,7 +288,8 @@ fn refuse_unwritable(old: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a file has this content (`None`: does not exist), read in pieces so that a large one is not there twice.
+/// Whether a file has this content (`None`: does not exist). It is read in pieces, so that a large one is not in memory
+/// twice.
 fn holds(dir: &Dir, name: &OsStr, content: Option<&[u8]>) -> io::Result<bool> {
     let file = match open_here(dir, name) {
         Ok(file) => file,

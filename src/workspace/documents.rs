@@ -1,7 +1,9 @@
 //! The documents the editor has open: an exact, versioned mirror of its buffers.
 //!
-//! The server's task alone writes; anyone reads. A reader gets an immutable snapshot, so that text and version always
-//! belong together; it is made when someone asks, so that a keystroke in a large file costs next to nothing.
+//! Only the server's task writes; anyone reads.
+//!
+//! A reader gets an immutable snapshot, so that text and version always match; it is made on demand, so that a
+//! keystroke in a large file costs next to nothing.
 
 #![expect(
     clippy::disallowed_methods,
@@ -19,7 +21,7 @@ use super::protect::is_protected;
 use super::written::{Listeners, Written};
 use crate::text::{Encoding, LineIndex, Range};
 
-/// The open documents. Cheap to clone; clones share.
+/// The open documents. Cheap to clone; clones share state.
 #[derive(Clone)]
 pub struct Documents(Arc<Shared>);
 
@@ -28,26 +30,26 @@ struct Shared {
     open: Mutex<HashMap<String, Buffer>>,
     /// Counts changes, so that a reader can wait for the next.
     revision: watch::Sender<u64>,
-    /// Texts that an edit under way should lead to, and whether they were seen.
+    /// Texts that a pending edit should produce, and whether they were seen.
     expected: Mutex<HashMap<String, (Arc<str>, bool)>>,
     /// The texts of protected files as the person saved them.
     saved: Mutex<HashMap<PathBuf, String>>,
     /// Who is told what is written.
     listeners: Listeners,
-    /// One edit at a time for each file, whatever session it comes from.
+    /// One edit at a time for each file, across sessions.
     edited: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 /// An open document at one version.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// As the editor names it.
+    /// The URI the editor uses.
     pub uri: String,
-    /// Where it is, symlinks resolved; `None` for a document that is no file (`untitled:`).
+    /// Its location with symlinks resolved; `None` for a document that is not a file (`untitled:`).
     pub path: Option<PathBuf>,
-    /// The editor's language id; empty when it was never opened.
+    /// The editor's language id; empty if the document was never opened.
     pub language: String,
-    /// The version the editor counts.
+    /// The editor's version number.
     pub version: i32,
     /// The text.
     pub text: Arc<str>,
@@ -55,16 +57,16 @@ pub struct Document {
     pub lines: Arc<LineIndex>,
 }
 
-/// A change as `textDocument/didChange` brings it.
+/// A change as reported by `textDocument/didChange`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentChange {
-    /// What is replaced; everything when `None`.
+    /// The range to replace; `None` for the whole text.
     pub range: Option<Range>,
     /// The new text.
     pub text: String,
 }
 
-/// A document as it is written to.
+/// The mutable state of a document.
 struct Buffer {
     uri: String,
     path: Option<PathBuf>,
@@ -72,12 +74,12 @@ struct Buffer {
     version: i32,
     text: String,
     lines: LineIndex,
-    /// Of this version, if anyone asked.
+    /// A snapshot of the current version, if one was requested.
     snapshot: Option<Arc<Document>>,
 }
 
 impl Documents {
-    /// No documents; ranges are counted in `encoding`.
+    /// No documents; positions are counted in `encoding`.
     #[must_use]
     pub fn new(encoding: Encoding) -> Self {
         Self(Arc::new(Shared {
@@ -104,10 +106,10 @@ impl Documents {
         self.announce();
     }
 
-    /// `textDocument/didChange`: the changes one after the other, all or none seen by readers.
+    /// `textDocument/didChange`: applies the changes in order; readers see all or none.
     ///
-    /// A document that was never opened (Helix 25.01 does that to files an edit made) starts as it is on disk. A whole text
-    /// from the past (Helix 25.01 again, see its handshake) was overtaken by what is here already.
+    /// A document that was never opened (Helix 25.01 reports files that an edit created) starts with its text on disk.
+    /// An outdated full text (also Helix 25.01, see its handshake) is ignored.
     pub fn change(&self, uri: &str, version: i32, changes: &[ContentChange]) {
         let mut buffers = self.buffers();
         let buffer = buffers.entry(uri.to_owned()).or_insert_with(|| {
@@ -139,7 +141,7 @@ impl Documents {
         }
     }
 
-    /// Whether the person has saved the file at `real`, a protected one, with this text.
+    /// Whether the person saved the protected file at `real` with this text.
     pub(super) fn is_saved(&self, real: &Path, text: &str) -> bool {
         self.saved().get(real).is_some_and(|saved| saved == text)
     }
@@ -165,7 +167,7 @@ impl Documents {
         self.announce();
     }
 
-    /// The document the editor calls `uri`.
+    /// The document with this URI.
     #[must_use]
     pub fn get(&self, uri: &str) -> Option<Arc<Document>> {
         self.buffers().get_mut(uri).map(Buffer::snapshot)
@@ -177,13 +179,13 @@ impl Documents {
         self.buffers().values_mut().find(|buffer| buffer.path.as_deref() == Some(real)).map(Buffer::snapshot)
     }
 
-    /// All open documents, in no order.
+    /// All open documents, unordered.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Document>> {
         self.buffers().values_mut().map(Buffer::snapshot).collect()
     }
 
-    /// Waits until `uri` has another version than `version`; `None` when it is closed.
+    /// Waits until `uri` has another version than `version`; `None` if it is closed.
     pub async fn changed(&self, uri: &str, version: i32) -> Option<Arc<Document>> {
         let mut revision = self.0.revision.subscribe();
         while self.buffers().get(uri)?.version == version {
@@ -195,17 +197,17 @@ impl Documents {
     /// Waits until the document is open.
     pub async fn opened(&self, uri: &str) {
         let mut revision = self.0.revision.subscribe();
-        // The sender lives in `self`, so the wait ends with the document or with whoever waits.
+        // The sender is part of `self`, so the wait ends with the document or the caller.
         while !self.buffers().contains_key(uri) && revision.changed().await.is_ok() {}
     }
 
-    /// Looks out for `uri` becoming `text`, if only for one version.
+    /// Watches for `uri` becoming `text`, even if only for one version.
     pub(super) fn expect(&self, uri: &str, text: Arc<str>) -> Expectation<'_> {
         self.expected().insert(uri.to_owned(), (text, false));
         Expectation { documents: self, uri: uri.to_owned() }
     }
 
-    /// The turn to change the file at `real`: waits until nobody else does.
+    /// Acquires the edit lock of the file at `real`.
     pub(super) async fn turn(&self, real: &Path) -> tokio::sync::OwnedMutexGuard<()> {
         let lock = {
             let mut edited = self.0.edited.lock().unwrap_or_else(PoisonError::into_inner);
@@ -265,14 +267,14 @@ impl Buffer {
     }
 }
 
-/// A text that a document should come to have; forgotten when dropped.
+/// A text that a document is expected to have; the expectation ends when this is dropped.
 pub(super) struct Expectation<'a> {
     documents: &'a Documents,
     uri: String,
 }
 
 impl Expectation<'_> {
-    /// Whether it had it, even if it has changed again since.
+    /// Whether the document had the text, even if it has changed again since.
     pub(super) fn is_met(&self) -> bool {
         self.documents.expected().get(&self.uri).is_some_and(|(_, seen)| *seen)
     }
@@ -284,7 +286,7 @@ impl Drop for Expectation<'_> {
     }
 }
 
-/// Where `uri` is, symlinks resolved as far as it exists.
+/// The location of `uri`, with symlinks resolved as far as it exists.
 fn path_of(uri: &str) -> Option<PathBuf> {
     let path = url::Url::parse(uri).ok()?.to_file_path().ok()?;
     if let Ok(real) = native::canonical(&path) {

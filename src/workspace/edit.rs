@@ -1,8 +1,9 @@
-//! Finding the text a model means and replacing it: by normalization only, unique or refused.
+//! Finds the text a model means and replaces it: only by normalization, and only if it is unique.
 //!
-//! Each pass looks at the text and at what is searched through the same view and collects *every* place; the first
-//! pass that finds one wins, more than one is an error. Never: anchors, similarity, case folding, the first of many.
-//! Bytes outside the places found stay as they are.
+//! Each pass views the text and the search text in the same normalized form and collects *every* match.
+//!
+//! The first pass with a match wins; more than one match is an error. There are no anchors, no similarity, no case
+//! folding, no "first of many". Bytes outside the matches are unchanged.
 
 mod chunks;
 #[cfg(test)]
@@ -22,19 +23,19 @@ use super::patch::Chunk;
 use crate::text::{Hunk, hunks, patched, standing};
 use replacement::Search;
 
-/// More places than this are not listed.
+/// At most this many matches are listed.
 const MANY: usize = 1000;
 
-/// What is to happen to a file.
+/// A change of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Replacements in the text as it is; all or none.
+    /// Replacements in the current text; all or none.
     Edits(Vec<Replacement>),
-    /// The whole text.
+    /// A new text for the whole file.
     Write(String),
     /// Chunks of a patch, in order; all or none.
     Patch(Vec<Chunk>),
-    /// What once turned `before` into `after`, undone as far as it still stands; what has been typed since stays.
+    /// Undoes what once turned `before` into `after`, as far as it is left; text typed since stays.
     Revert {
         /// The text before it.
         before: Arc<str>,
@@ -43,35 +44,35 @@ pub enum Change {
     },
 }
 
-/// Some text and what is to stand there instead.
+/// A text and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replacement {
-    /// Must be there once, or at least once with `replace_all`.
+    /// Must occur exactly once, or at least once with `replace_all`.
     pub old_text: String,
     /// Taken literally.
     pub new_text: String,
-    /// Every occurrence instead of the only one.
+    /// Replace every occurrence instead of the only one.
     pub replace_all: bool,
 }
 
-/// How the text was found. Later ones forgive more, and each of them what those before it forgive.
+/// How the text was found. Each strategy tolerates more than the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strategy {
     /// Byte for byte.
     Exact,
-    /// Line endings aside.
+    /// Ignoring line endings.
     LineEndings,
-    /// Blanks at line ends aside.
+    /// Ignoring blanks at line ends.
     TrailingBlanks,
-    /// Indentation aside; the replacement is indented alike.
+    /// Ignoring indentation; the replacement is indented to match.
     Indentation,
-    /// Typographic punctuation and compatibility forms aside (NFKC).
+    /// Ignoring typographic punctuation and compatibility forms (NFKC).
     Unicode,
-    /// The length of inner blanks aside.
+    /// Ignoring the width of inner blanks.
     InnerBlanks,
     /// With one level of backslash escapes undone, then as [`Self::LineEndings`].
     Unescaped,
-    /// Without the line numbers in front of each line, then as any of those before.
+    /// Without the line number before each line, then as any of the above.
     LineNumbers,
 }
 
@@ -101,32 +102,32 @@ impl std::fmt::Display for Strategy {
             Self::Indentation => "indentation ignored",
             Self::Unicode => "typography ignored",
             Self::InnerBlanks => "width of blanks ignored",
-            Self::Unescaped => "escapes undone",
+            Self::Unescaped => "escapes resolved",
             Self::LineNumbers => "line numbers left out",
         })
     }
 }
 
-/// What a change does to a text.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The text afterwards.
     pub new_text: Arc<str>,
-    /// The places, in order and apart from each other, in bytes of the old text.
+    /// The replaced ranges, in order and not overlapping, in bytes of the old text.
     pub places: Vec<Hunk>,
-    /// The most forgiving pass that was needed; `None` for a whole text.
+    /// The most tolerant pass that was needed; `None` if the whole text was written.
     pub strategy: Option<Strategy>,
 }
 
-/// Why a change cannot be made, with what the model needs for one good retry.
+/// Why a change cannot be made, with what the model needs to retry successfully.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MatchError(pub String);
 
-/// What `change` does to `text`.
+/// Applies `change` to `text`.
 ///
 /// # Errors
-/// When a text to replace is absent or ambiguous, edits overlap, or nothing would change.
+/// A text to replace is missing or ambiguous, edits overlap, or nothing would change.
 pub fn apply(text: &str, change: &Change) -> Result<Outcome, MatchError> {
     match change {
         Change::Write(content) => Ok(write(text, content)),
@@ -136,25 +137,25 @@ pub fn apply(text: &str, change: &Change) -> Result<Outcome, MatchError> {
     }
 }
 
-/// A whole new text. One that knows no CRLF does not take them out of a file that has nothing else.
+/// A new text for the whole file. If it uses LF only, a file with CRLF throughout keeps CRLF.
 fn write(text: &str, content: &str) -> Outcome {
     let keeps_crlf = LineEnding::of(text) == LineEnding::Crlf && !content.contains('\r');
     let new_text = if keeps_crlf { content.replace('\n', "\r\n") } else { content.to_owned() };
     Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None }
 }
 
-/// Everything of it that still stands; what somebody else wrote into it stays.
+/// Everything of the change that is left; text that somebody else wrote into it stays.
 fn revert(text: &str, before: &str, after: &str) -> Result<Outcome, MatchError> {
     let standing = standing(before, after, text);
     if standing.pieces.is_empty() && !standing.touched.is_empty() {
-        return Err(MatchError("the same lines have been changed since; they stay as they are".to_owned()));
+        return Err(MatchError("the same lines were changed since, so they were not undone".to_owned()));
     }
     let (new_text, _touched) = standing.undone(before, text);
     Ok(Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None })
 }
 
-/// All edits are looked for in the text as it is. Where that fails they may have been meant one after the other, each in
-/// what those before it leave; then each of them has to be there once.
+/// All edits are matched against the current text. If that fails, they may have been meant one after the other, each
+/// applied to the result of the previous one; then each has to match exactly once.
 fn replace(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError> {
     let error = match side_by_side(text, edits) {
         Err(error) if edits.len() > 1 => error,
@@ -181,7 +182,7 @@ fn side_by_side(text: &str, edits: &[Replacement]) -> Result<Outcome, MatchError
     assembled(text, places, strategy)
 }
 
-/// What numbered replacements together make of `text`.
+/// The result of all numbered replacements in `text`.
 fn assembled(text: &str, mut places: Vec<(usize, Hunk)>, strategy: Strategy) -> Result<Outcome, MatchError> {
     places.sort_by_key(|(_, hunk)| (hunk.range.start, hunk.range.end));
     for pair in places.windows(2) {
@@ -194,7 +195,7 @@ fn assembled(text: &str, mut places: Vec<(usize, Hunk)>, strategy: Strategy) -> 
     let places: Vec<Hunk> = places.into_iter().map(|(_, hunk)| hunk).collect();
     let new_text = patched(text, &places);
     if new_text == text {
-        return Err(MatchError("it changes nothing: the text already is what was asked for".to_owned()));
+        return Err(MatchError("it changes nothing: the text is already as requested".to_owned()));
     }
     Ok(Outcome { new_text: new_text.into(), places, strategy: Some(strategy) })
 }
@@ -203,18 +204,18 @@ fn numbered(what: &str, error: MatchError, number: usize, of: usize) -> MatchErr
     if of == 1 { error } else { MatchError(format!("{what} {number} of {of} (none was made): {error}")) }
 }
 
-/// The places of one edit with what will stand there.
+/// The matches of one edit, with their replacements.
 fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), MatchError> {
     if edit.old_text.is_empty() {
         if text.is_empty() && !edit.new_text.is_empty() {
             return Ok((Strategy::Exact, vec![Hunk { range: 0..0, new_text: edit.new_text.clone() }]));
         }
         return Err(MatchError(
-            "old_text is empty; quote the text to replace, with enough around it to be unique".to_owned(),
+            "old_text is empty; quote the text to replace, with enough context to be unique".to_owned(),
         ));
     }
     if edit.old_text == edit.new_text {
-        return Err(MatchError("old_text and new_text are the same: there is nothing to change".to_owned()));
+        return Err(MatchError("old_text and new_text are the same, so there is nothing to change".to_owned()));
     }
     let choose = |places: &[Range<usize>], strategy| match places {
         [_, _, ..] if !edit.replace_all => Err(explain::ambiguous(text, places, strategy, Asked::Replacement)),
@@ -231,7 +232,7 @@ fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), Match
     Err(explain::absent(text, edit, Asked::Replacement))
 }
 
-/// What a text was quoted for, as the model called it.
+/// What a search text is called in messages to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     /// `old_text` of a replacement.
@@ -240,7 +241,7 @@ enum Asked {
     Chunk,
 }
 
-/// The first pass with places of which `choose` leaves any.
+/// The first pass that has matches after `choose` filtered them.
 fn first_pass(
     text: &str,
     edit: &Replacement,
@@ -265,8 +266,8 @@ fn first_pass(
     Ok(None)
 }
 
-/// Whether a pass can find anything, as far as that is seen without looking at every line: what it shows of a line, or of
-/// a word, is in the text as it is.
+/// Whether a pass can match at all, as far as that is known without scanning every line: the normalized text of a line
+/// or word must occur in the text.
 fn is_possible(text: &str, sought: &str, strategy: Strategy) -> bool {
     let has = |parts: &mut dyn Iterator<Item = &str>| {
         let longest = parts.max_by_key(|part| part.len()).unwrap_or_default();
@@ -278,14 +279,14 @@ fn is_possible(text: &str, sought: &str, strategy: Strategy) -> bool {
         Strategy::TrailingBlanks | Strategy::Indentation => {
             has(&mut sought.split(['\n', '\r']).map(|line| line.trim_matches([' ', '\t'])))
         }
-        // There is nothing to fold.
+        // Nothing to fold.
         Strategy::Unicode => !is_plain(),
         Strategy::InnerBlanks => !is_plain() || has(&mut sought.split([' ', '\t', '\n', '\r'])),
     }
 }
 
-/// Every place, overlapping ones too, so that none is the only one by accident; for replacing all of them, those that
-/// do not overlap.
+/// Every match, including overlapping ones, so that none is unique by accident; to replace all, only those that do not
+/// overlap.
 fn find(search: &Search) -> Vec<Range<usize>> {
     let Search { text, strategy, view, sought, .. } = search;
     let is_exact = strategy.is_literal();
@@ -299,7 +300,7 @@ fn find(search: &Search) -> Vec<Range<usize>> {
         let seen = from + at..from + at + sought.shown().len();
         let bytes = view.bytes(&seen).filter(|bytes| is_exact || ends_at_words(text, bytes));
         if bytes.as_ref().is_some_and(|bytes| !splits_no_crlf(text, bytes)) {
-            // Not a place, but not to be passed over in favor of another one either.
+            // Not a match, but it must not be skipped in favor of another one.
             return Vec::new();
         }
         from = match &bytes {
@@ -314,14 +315,15 @@ fn find(search: &Search) -> Vec<Range<usize>> {
     places
 }
 
-/// Whether neither end of `bytes` is between CR and LF: there an editor has no position. The next pass sees them as one.
+/// Whether neither end of `bytes` is between CR and LF, where an editor has no position. The next pass treats CRLF as
+/// one.
 fn splits_no_crlf(text: &str, bytes: &Range<usize>) -> bool {
     let byte = |at: usize| text.as_bytes().get(at).copied();
     let splits = |at: usize| byte(at) == Some(b'\n') && byte(at.wrapping_sub(1)) == Some(b'\r');
     !splits(bytes.start) && !splits(bytes.end)
 }
 
-/// Whether `bytes` begin and end where words do. Once blanks are ignored, ` id` must not be found in `grid`.
+/// Whether `bytes` begin and end at word boundaries. With blanks ignored, ` id` must not match in `grid`.
 fn ends_at_words(text: &str, bytes: &Range<usize>) -> bool {
     let is_word =
         |character: Option<char>| character.is_some_and(|character| character.is_alphanumeric() || character == '_');

@@ -1,4 +1,4 @@
-//! What an editor can do for the workspace. The server implements it once a carrier; the terminal has [`NoEditor`].
+//! What an editor can do for the workspace. The server implements it once per transport; the terminal has [`NoEditor`].
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,41 +8,41 @@ use futures_util::future::{BoxFuture, FutureExt, ready};
 use super::diagnostics::{Diagnostic, Scope};
 use crate::text::Range;
 
-/// The editor's side of reading and writing. Methods not implemented say "not mine": the disk is used instead.
+/// The editor's side of reading and writing. The default methods decline, and the disk is used instead.
 pub trait Editor: Send + Sync {
-    /// Changes an open document (LSP `workspace/applyEdit`). The answer is not trusted: the document is looked at
+    /// Changes an open document (LSP `workspace/applyEdit`). The answer is not trusted: the document is checked
     /// afterwards.
     fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>>;
 
-    /// The text the editor has for `path`, unsaved changes included (ACP `fs/read_text_file`).
+    /// The editor's text for `path`, including unsaved changes (ACP `fs/read_text_file`).
     fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>> {
         let _ = path;
         ready(None).boxed()
     }
 
-    /// Writes `text` to `path` by way of the editor (ACP `fs/write_text_file`); `None` where it cannot.
+    /// Writes `text` to `path` through the editor (ACP `fs/write_text_file`); `None` if it cannot.
     fn write<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
         let _ = (path, text);
         ready(None).boxed()
     }
 
-    /// Whether [`Self::diagnostics`] can tell anything.
+    /// Whether [`Self::diagnostics`] is supported.
     fn knows_diagnostics(&self) -> bool {
         false
     }
 
-    /// The problems the editor shows; `None` where it cannot tell.
+    /// The diagnostics the editor shows; `None` if it cannot report them.
     fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Diagnostic>>> {
         let _ = scope;
         ready(None).boxed()
     }
 
-    /// Whether [`Self::save`] can do anything.
+    /// Whether [`Self::save`] is supported.
     fn saves(&self) -> bool {
         false
     }
 
-    /// Saves the open documents with these URIs (`_tandem/save`); `false` where it cannot be asked to.
+    /// Saves the open documents with these URIs (`_tandem/save`); `false` if the editor does not support it.
     fn save(&self, uris: Vec<String>) -> BoxFuture<'_, bool> {
         let _ = uris;
         ready(false).boxed()
@@ -52,22 +52,22 @@ pub trait Editor: Send + Sync {
 /// A change of one open document, its ranges in the encoding negotiated for [`super::Documents`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentEdit {
-    /// The document as the editor named it.
+    /// The document's URI as the editor wrote it.
     pub uri: String,
     /// The version the ranges were computed for.
     pub version: Option<i32>,
-    /// What it does, for an undo list.
+    /// A description for the undo list.
     pub label: String,
-    /// Replacements, in order, none overlapping another.
+    /// Replacements in order, not overlapping.
     pub hunks: Vec<(Range, String)>,
 }
 
-/// What the editor said to an edit.
+/// The editor's answer to an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Applied {
-    /// It says it did it.
+    /// It says the edit was applied.
     Yes,
-    /// It did not, with its reason.
+    /// It refused, with its reason.
     Refused(String),
 }
 
@@ -76,15 +76,15 @@ pub enum Applied {
 #[error("the editor did not answer: {0}")]
 pub struct EditorError(pub String);
 
-/// How long an editor may take to answer: it may be busy, or ask its person first.
+/// Timeout for an editor's answer: it may be busy, or ask its person first.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// The answer of an editor, if it comes in time; `None`: it did not.
+/// The editor's answer if it arrives in time.
 pub(super) async fn in_time<T>(answer: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(ANSWER, answer).await.ok()
 }
 
-/// What is said of one that did not answer. It may still do what it was asked for.
+/// The message about an editor that did not answer. It may still apply the edit.
 pub(super) fn silent() -> String {
     format!("it has not answered for {} s and may still do it; read the file before the next change", ANSWER.as_secs())
 }

@@ -1,9 +1,10 @@
-//! Watching over protected files while a command runs: what it must not touch is as it was when it is done.
+//! Guards protected files while a command runs, and restores them afterwards.
 //!
-//! A sandbox keeps a command from what is there before it starts ([`Guard::pins`]). Names that are not there yet cannot
-//! be kept from it without leaving traces, so they are looked for afterwards: what a command made or changed is moved
-//! aside to a name that nothing runs (`AGENTS.md.held`), what was there before is put back. Nothing is overwritten, and
-//! what the person or an approved edit wrote in the meantime stays.
+//! A sandbox protects what exists before the command starts ([`Guard::pins`]).
+//!
+//! Names that do not exist yet cannot be protected without leaving traces, so they are checked afterwards: what a
+//! command created or changed is moved aside to a name that nothing runs (`AGENTS.md.held`), and the previous content
+//! is restored. Nothing is overwritten, and what the person or an approved edit wrote meanwhile stays.
 
 mod git;
 mod state;
@@ -21,25 +22,25 @@ pub(super) use self::state::{git_state, is_repository};
 use self::survey::{Kept, Survey};
 use super::{Root, native};
 
-/// As many things of one name are set aside.
+/// At most this many files with one name are set aside.
 const MOST_ASIDE: u32 = 1000;
 
-/// What is protected in the roots of a workspace, as it was when a command began.
+/// The protected files in a workspace's roots, as they were when a command began.
 #[derive(Debug)]
 pub struct Guard(Vec<(Arc<Root>, Survey)>);
 
-/// Places that a sandbox keeps a command from, absolute and without symlinks.
+/// Paths a sandbox protects from a command, absolute and without symlinks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Pins {
-    /// Folders that stay where they are: what is in them may change.
+    /// Folders that must not be renamed or removed; their contents may change.
     pub fixed: Vec<PathBuf>,
-    /// Files and folders that stay as they are.
+    /// Files and folders that must not change.
     pub read_only: Vec<PathBuf>,
-    /// Sockets of programs that run outside.
+    /// Sockets of programs outside the sandbox.
     pub sockets: Vec<PathBuf>,
 }
 
-/// The roots and the repositories they are worktrees of: what a command works on.
+/// The roots, and the repositories they are worktrees of.
 #[must_use]
 pub fn with_repositories(roots: &[Arc<Root>]) -> Vec<Arc<Root>> {
     let linked = roots.iter().filter_map(|root| git::linked(root)).filter_map(|path| Root::open(&path).ok());
@@ -48,13 +49,13 @@ pub fn with_repositories(roots: &[Arc<Root>]) -> Vec<Arc<Root>> {
 }
 
 impl Guard {
-    /// Looks at the roots. Blocks.
+    /// Surveys the roots. Blocks.
     #[must_use]
     pub fn new(roots: &[Arc<Root>]) -> Self {
         Self(roots.iter().map(|root| (root.clone(), Survey::of(root.dir()))).collect())
     }
 
-    /// What is to be kept from the command.
+    /// What to protect from the command.
     #[must_use]
     pub fn pins(&self) -> Pins {
         let mut pins = Pins::default();
@@ -68,8 +69,9 @@ impl Guard {
         pins
     }
 
-    /// Looks again and puts right what the command changed; says what that was. With `pinned`, the sandbox kept the command
-    /// from what was there before. A file that `is_approved` (by its absolute path) was written by the person. Blocks.
+    /// Surveys the roots again and restores what the command changed; returns notes about it. With `pinned`, the
+    /// sandbox protected what existed before. A file that `is_approved` (by its absolute path) was written by the
+    /// person. Blocks.
     #[must_use]
     pub fn restore(&self, pinned: bool, is_approved: &dyn Fn(&Path) -> bool) -> Vec<String> {
         let mut notes = Vec::new();
@@ -78,7 +80,7 @@ impl Guard {
             let is_others =
                 |path: &Path| (pinned && before.is_shielded(path, &after)) || is_approved(&root.real().join(path));
             for path in before.added(&after).into_iter().filter(|path| !is_others(path)) {
-                note(&mut notes, set_aside(root.dir(), path), path, "was made by the command");
+                note(&mut notes, set_aside(root.dir(), path), path, "was created by the command");
             }
             for (path, kept) in before.changed(&after).filter(|(path, _)| !is_others(path)) {
                 note(&mut notes, put_back(root.dir(), path, kept), path, "was changed by the command");
@@ -109,10 +111,10 @@ pub(super) fn set_aside(dir: &Dir, path: &Path) -> io::Result<Option<PathBuf>> {
             return Ok(Some(aside));
         }
     }
-    Err(io::Error::other(format!("there are {MOST_ASIDE} files of that name set aside already")))
+    Err(io::Error::other(format!("{MOST_ASIDE} files with that name are already set aside")))
 }
 
-/// Makes `path` what it was; what is there now is moved aside.
+/// Restores `path`; its current content is moved aside.
 fn put_back(dir: &Dir, path: &Path, kept: &Kept) -> io::Result<Option<PathBuf>> {
     let held = match dir.symlink_metadata(path) {
         Ok(_) => set_aside(dir, path)?,

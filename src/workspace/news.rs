@@ -1,6 +1,6 @@
-//! What others did to the files a session has read: a person who types, a formatter, another program.
+//! Changes by others to files a session has read: a person typing, a formatter, another program.
 //!
-//! Each new text is told once, and nothing rests on it: whoever changes a file looks at its text again.
+//! Each new text is reported once, and nothing depends on it: whoever changes a file reads its text again.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use std::time::{Duration, SystemTime};
 use super::disk::blocking;
 use super::{FileError, Workspace, WorkspacePath};
 
-/// File systems tell the time of a change as roughly as that.
+/// The precision of file systems' modification times.
 const ROUGHLY: Duration = Duration::from_secs(2);
 
-/// A file that has another text than the session has read.
+/// A file whose text differs from what the session read.
 #[derive(Debug, Clone)]
 pub struct News {
-    /// Which.
+    /// The file.
     pub path: WorkspacePath,
-    /// Whether it is no more.
+    /// Whether it no longer exists.
     pub gone: bool,
 }
 

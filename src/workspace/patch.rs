@@ -1,35 +1,37 @@
-//! Reading patches in the V4A format (`*** Begin Patch`), which some models are trained on. Pure: what they say, not
-//! where it lands; that is [`super::edit`]'s, as strict as for every other edit.
+//! Parses patches in the V4A format (`*** Begin Patch`), which some models are trained on.
+//!
+//! Pure: what they say, not where they apply; that is up to [`super::edit`], which is as strict as for every other
+//! edit.
 
-/// What a patch does to one file.
+/// The part of a patch for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePatch {
-    /// As the patch names it.
+    /// The path as written in the patch.
     pub path: String,
     /// What happens to it.
     pub action: Action,
 }
 
-/// What happens to a file.
+/// An action on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// It gets this text.
+    /// Creates the file with this text.
     Add(String),
-    /// It goes.
+    /// Deletes the file.
     Delete,
-    /// Some of it changes; it may get another name.
+    /// Changes parts of the file, and possibly its name.
     Update {
-        /// The changes; none for a file that only moves.
+        /// The changes; empty if the file is only renamed.
         chunks: Vec<Chunk>,
         /// Its new name.
         moved_to: Option<String>,
     },
 }
 
-/// Lines to be found, and what becomes of them.
+/// Lines to find and their replacement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chunk {
-    /// Lines somewhere before it (after `@@`), outermost first: they tell equal places apart.
+    /// Lines somewhere before the chunk (after `@@`), outermost first: they choose between equal matches.
     pub anchors: Vec<String>,
     /// The lines.
     pub lines: Vec<Line>,
@@ -40,23 +42,23 @@ pub struct Chunk {
 /// A line of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// Stays. As it stands in the patch: some models leave out the blank in front.
+    /// Stays. As written in the patch: some models omit the leading blank.
     Context(String),
-    /// Goes.
+    /// Is removed.
     Removed(String),
-    /// Comes.
+    /// Is added.
     Added(String),
 }
 
-/// Why a text is no patch, in words for the model.
+/// Why a text is not a patch, worded for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the patch cannot be read: {0}")]
 pub struct PatchError(String);
 
-/// The files of a patch, in its order.
+/// The files of a patch, in order.
 ///
 /// # Errors
-/// When a marker is missing, a line belongs nowhere, or a file has nothing to change.
+/// A marker is missing, a line belongs to no file, or a file has no changes.
 pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     let mut lines = patch.lines().map(|line| line.strip_suffix('\r').unwrap_or(line));
     if !lines.any(|line| line.trim() == "*** Begin Patch") {
@@ -72,7 +74,7 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
             None => body(files.last_mut(), line)?,
         }
     }
-    Err(PatchError("it does not end with a line `*** End Patch`: it was cut".to_owned()))
+    Err(PatchError("it does not end with a line `*** End Patch`, so it is incomplete".to_owned()))
 }
 
 fn heading(line: &str) -> Option<FilePatch> {
@@ -108,7 +110,7 @@ fn body(file: Option<&mut FilePatch>, line: &str) -> Result<(), PatchError> {
 
 fn update(chunks: &mut Vec<Chunk>, line: &str) {
     if let Some(anchor) = line.strip_prefix("@@") {
-        // Anchors one under the other belong to the chunk that follows.
+        // Consecutive anchors belong to the following chunk.
         if chunks.last().is_none_or(|chunk| !chunk.lines.is_empty()) {
             chunks.push(Chunk::default());
         }
@@ -148,7 +150,7 @@ fn finished(files: Vec<FilePatch>) -> Result<Vec<FilePatch>, PatchError> {
 }
 
 impl Chunk {
-    /// Whether any line comes or goes.
+    /// Whether any line is added or removed.
     #[must_use]
     pub fn changes(&self) -> bool {
         self.lines.iter().any(|line| !matches!(line, Line::Context(_)))

@@ -1,9 +1,10 @@
-//! Naming files: [`Root`] is a directory capability, [`WorkspacePath`] a place under it, and there is no other way to
-//! reach one.
+//! Names files: [`Root`] is a directory capability, [`WorkspacePath`] a path below it, and there is no other way to
+//! reach a file.
 //!
-//! A name is resolved by walking it, symlinks included, without ever leaving the roots. What is opened later is the
-//! resolved place, one component after the other and following no symlink any more: if something was swapped meanwhile
-//! the open fails, so that what was decided about a path holds for the file that is touched.
+//! A name is resolved by walking it, symlinks included, without ever leaving the roots.
+//!
+//! Opening uses the resolved path, one component at a time, without following symlinks: if something was swapped
+//! meanwhile, opening fails. So a decision about a path applies to the file that is accessed.
 
 mod meant;
 
@@ -20,10 +21,10 @@ use cap_std::fs::{Dir, OpenOptions};
 
 use super::native;
 
-/// As many symlinks as Linux follows in one name.
+/// The number of symlinks Linux follows in one name.
 const MAX_LINKS: usize = 40;
 
-/// A workspace folder, opened once: if its name is made to point elsewhere later, this one stays.
+/// A workspace folder, opened once: if its name points elsewhere later, this stays the same folder.
 #[derive(Debug)]
 pub struct Root {
     path: PathBuf,
@@ -35,7 +36,7 @@ impl Root {
     /// Opens the folder `path`, which may itself be reached through symlinks.
     ///
     /// # Errors
-    /// When it is not there, no directory, or may not be opened.
+    /// It does not exist, is not a directory, or cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = native::plain(std::path::absolute(path)?);
         let real = native::canonical(&path)?;
@@ -56,16 +57,16 @@ impl Root {
         &self.real
     }
 
-    /// The capability: opens below it cannot leave it.
+    /// The capability: opening below it cannot leave it.
     #[must_use]
     pub fn dir(&self) -> &Dir {
         &self.dir
     }
 
-    /// Opens the regular file at `relative` for reading, at once and whatever its size. For searching.
+    /// Opens the regular file at `relative` for reading, without blocking and whatever its size. For searching.
     ///
     /// # Errors
-    /// When there is none, it leads outside, or it is no regular file.
+    /// It does not exist, leads outside, or is not a regular file.
     pub fn open_file(&self, relative: &Path) -> io::Result<std::fs::File> {
         let file = self.dir.open_with(relative, OpenOptions::new().read(true).nonblock(true))?;
         if file.metadata()?.is_file() {
@@ -81,45 +82,45 @@ impl Root {
     }
 }
 
-/// A file or folder inside a root; it need not exist yet. Only [`super::Workspace::resolve`] makes one.
+/// A file or folder inside a root, which may not exist yet. Only [`super::Workspace::resolve`] creates one.
 #[derive(Debug, Clone)]
 pub struct WorkspacePath {
     root: Arc<Root>,
     /// As named, relative to the root.
     relative: PathBuf,
-    /// The root of the target: another one when a symlink leads there.
+    /// The root of the target, a different one if a symlink leads there.
     target_root: Arc<Root>,
-    /// What it names once symlinks are followed, relative to `target_root`.
+    /// The path with symlinks resolved, relative to `target_root`.
     target: PathBuf,
 }
 
 impl WorkspacePath {
-    /// Absolute, as a person knows it (below the root as it was named).
+    /// The absolute path as a person knows it (below the root as it was named).
     #[must_use]
     pub fn absolute(&self) -> PathBuf {
         self.root.path.join(&self.relative)
     }
 
-    /// Absolute with symlinks resolved: what names the file in the system, and finds its open document.
+    /// The absolute path with symlinks resolved: the file's name in the system, and the key of its open document.
     #[must_use]
     pub fn real(&self) -> PathBuf {
         self.target_root.real.join(&self.target)
     }
 
-    /// Absolute with the symlinks below its root resolved: the name under which a change of the file is recorded, so that
-    /// it can be undone when the link is gone.
+    /// The absolute path with symlinks below its root resolved: changes of the file are recorded under this name, so that
+    /// they can be undone after the link is gone.
     #[must_use]
     pub fn recorded(&self) -> PathBuf {
         self.target_root.path.join(&self.target)
     }
 
-    /// Relative to its root, for people and models; `.` for the root itself.
+    /// The path relative to its root, for people and models; `.` for the root itself.
     #[must_use]
     pub fn display(&self) -> String {
         shown(&self.relative)
     }
 
-    /// What it names once symlinks are followed, relative to the root it is in; what a permission question shows.
+    /// The path with symlinks resolved, relative to the target's root; shown in a permission request.
     #[must_use]
     pub fn target(&self) -> &Path {
         &self.target
@@ -131,53 +132,53 @@ impl WorkspacePath {
         &self.root
     }
 
-    /// Whether writing here could make something run later or change an agent's rules: asks in every mode.
+    /// Whether writing here could make something run later or change an agent's rules. Requires approval in every mode.
     #[must_use]
     pub fn is_protected(&self) -> bool {
         super::protect::is_protected(&self.target) || super::protect::is_protected(&self.relative)
     }
 
-    /// Whether it is likely to hold a secret: reading asks, searching skips.
+    /// Whether it probably holds a secret: reading requires approval, searching skips it.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         super::protect::is_secret(&self.target) || super::protect::is_secret(&self.relative)
     }
 
-    /// How many more names the file has in its file system (hard links), where the system tells.
+    /// How many other names (hard links) the file has, if the system reports that.
     #[must_use]
     pub fn other_names(&self) -> u64 {
         let Ok(found) = self.target_root.dir.symlink_metadata(&self.target) else { return 0 };
         if found.is_file() { cap_fs_ext::MetadataExt::nlink(&found).saturating_sub(1) } else { 0 }
     }
 
-    /// Whether there is anything of that name.
+    /// Whether anything exists there.
     fn exists(&self) -> bool {
         self.target.as_os_str().is_empty() || self.target_root.dir.symlink_metadata(&self.target).is_ok()
     }
 
-    /// Whether the folder it is in is there.
+    /// Whether its parent folder exists.
     fn has_folder(&self) -> bool {
         let folder = self.target.parent().unwrap_or(Path::new(""));
         folder.as_os_str().is_empty() || self.target_root.dir.metadata(folder).is_ok_and(|found| found.is_dir())
     }
 
-    /// Whether it stands in no folder of its root.
+    /// Whether it is directly in its root.
     fn is_at_top(&self) -> bool {
         self.target.components().count() < 2
     }
 
-    /// When the file was written last; `None` where that is not known.
+    /// When the file was last written, if known.
     pub(super) fn written(&self) -> Option<SystemTime> {
         let found = self.target_root.dir.symlink_metadata(&self.target).ok()?;
         Some(found.modified().ok()?.into_std())
     }
 
-    /// The folder it is in, opened without following any symlink, and its name there.
+    /// Its parent folder, opened without following symlinks, and its name there.
     pub(super) fn parent(&self) -> io::Result<(Dir, &OsStr)> {
         self.walk(|dir, name| dir.open_dir_nofollow(name))
     }
 
-    /// [`Self::parent`], making the folders that are missing.
+    /// [`Self::parent`], creating missing folders.
     pub(super) fn make_parent(&self) -> io::Result<(Dir, &OsStr)> {
         self.walk(|dir, name| match dir.open_dir_nofollow(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -198,7 +199,7 @@ impl WorkspacePath {
     }
 }
 
-/// Opens `name` in `dir` for reading, at once, following no symlink.
+/// Opens `name` in `dir` for reading, without blocking or following symlinks.
 pub(super) fn open_here(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
     dir.open_with(name, OpenOptions::new().read(true).follow(FollowSymlinks::No).nonblock(true))
 }
@@ -207,19 +208,19 @@ fn shown(relative: &Path) -> String {
     if relative.as_os_str().is_empty() { ".".to_owned() } else { native::shown(relative) }
 }
 
-/// Why a name does not name a file of the workspace, in words for the model.
+/// Why a name is not a file of the workspace, worded for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// Nothing was named.
+    /// The name is empty.
     #[error("the path is empty; name a file relative to the workspace folder")]
     Empty,
-    /// It holds a NUL character.
-    #[error("the path {0:?} holds a NUL character")]
+    /// The name contains a NUL character.
+    #[error("the path {0:?} contains a NUL character")]
     Nul(String),
-    /// It has backslashes where folders are meant.
-    #[error("the path {0:?} has backslashes and names no file; write folders with /")]
+    /// The name uses backslashes for folders.
+    #[error("the path {0:?} uses backslashes and no such file exists; use / between folders")]
     Backslash(String),
-    /// It is outside every root, or leads there.
+    /// The path is outside every root, or leads there.
     #[error("{path} is outside the workspace; only files in {roots} can be reached")]
     Outside {
         /// The name.
@@ -227,18 +228,18 @@ pub enum PathError {
         /// The workspace folders.
         roots: String,
     },
-    /// It could not be followed.
+    /// The path could not be resolved.
     #[error("cannot follow {path}: {reason}")]
     Unresolvable {
         /// The name.
         path: String,
-        /// The system's words.
+        /// The system's message.
         reason: String,
     },
 }
 
-/// The place in `roots` that `name` names: relative to the first, absolute in any, or a `file:` URI, or what is meant by
-/// it ([`meant`]).
+/// The path in `roots` for `name`: relative to the first, absolute in any, a `file:` URI, or a close spelling
+/// ([`meant`]).
 pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, PathError> {
     let trimmed = name.trim();
     if !trimmed.starts_with("file:") {
@@ -248,7 +249,7 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
     resolve_path(roots, &path.ok_or_else(|| outside(roots, Path::new(name)))?)
 }
 
-/// [`resolve`] for a path as the system has it.
+/// [`resolve`] for a path in the system's encoding.
 pub(super) fn resolve_path(roots: &[Arc<Root>], path: &Path) -> Result<WorkspacePath, PathError> {
     let bytes = path.as_os_str().as_encoded_bytes();
     if bytes.trim_ascii().is_empty() {
@@ -264,7 +265,7 @@ pub(super) fn resolve_path(roots: &[Arc<Root>], path: &Path) -> Result<Workspace
     Ok(WorkspacePath { root: root.clone(), relative, target_root: walk.root, target: walk.target })
 }
 
-/// The root `path` is in and the way from there; the innermost when roots are nested.
+/// The root that contains `path` and the path below it; the innermost one if roots are nested.
 fn place<'a>(roots: &'a [Arc<Root>], path: &'a Path) -> Option<(&'a Arc<Root>, &'a Path)> {
     if path.has_root() || matches!(path.components().next(), Some(Component::Prefix(_))) {
         let inside = roots.iter().filter_map(|root| Some((root, root.strip(path)?)));
@@ -278,7 +279,7 @@ fn outside(roots: &[Arc<Root>], path: &Path) -> PathError {
     PathError::Outside { path: native::shown(path), roots: roots.join(", ") }
 }
 
-/// `relative` without `.` and `..`; `None` when that would leave it.
+/// `relative` without `.` and `..`; `None` if it leads outside.
 fn tidy(relative: &Path) -> Option<PathBuf> {
     let mut tidy = PathBuf::new();
     for part in relative.components() {
@@ -292,7 +293,7 @@ fn tidy(relative: &Path) -> Option<PathBuf> {
     Some(tidy)
 }
 
-/// Following a name through the roots.
+/// Resolves a name through the roots.
 struct Walk<'a> {
     roots: &'a [Arc<Root>],
     named: &'a Path,
@@ -339,11 +340,11 @@ impl Walk<'_> {
         reason.map_or(Ok(()), |reason| Err(failed(reason)))
     }
 
-    /// What the symlink at `target` holds, if it is one.
+    /// The target of the symlink at `target`, if it is one.
     fn link(&mut self) -> Result<Option<PathBuf>, PathError> {
         match self.root.dir.symlink_metadata(&self.target) {
             Ok(found) if found.is_symlink() => {}
-            // What is not there yet, or cannot be looked at, is reported by whoever opens it.
+            // If it does not exist or cannot be examined, whoever opens it reports that.
             _ => return Ok(None),
         }
         self.links += 1;
@@ -354,7 +355,7 @@ impl Walk<'_> {
         link.map(Some).map_err(|reason| PathError::Unresolvable { path: self.named.display().to_string(), reason })
     }
 
-    /// The way a symlink points, after going where it starts.
+    /// The components a symlink adds, after moving to where it starts.
     fn enter(&mut self, link: &Path) -> Result<VecDeque<OsString>, PathError> {
         if !link.has_root() {
             return Ok(parts(link));

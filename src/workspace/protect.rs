@@ -1,13 +1,13 @@
-//! Files that are more than text: those that run or steer something once written, and those that hold secrets.
+//! Files that are more than text: those that run or configure something once written, and those that hold secrets.
 //!
-//! Names are compared as the most forgiving file system would (case, Unicode forms, ignorable characters, trailing dots,
-//! streams, short names), so that no alias of a name here is taken for another file.
+//! Names are compared as on the most tolerant file system (case, Unicode forms, ignorable characters, trailing dots,
+//! streams, short names), so that no alias of a protected name is missed.
 
 use std::path::Path;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Anything under a folder of this name, and a file of this name, anywhere in the workspace.
+/// Protects any file or folder with this name, and everything below it, anywhere in the workspace.
 const PROTECTED_NAMES: &[&str] = &[
     // git, and its 8.3 short name
     ".git",
@@ -43,7 +43,7 @@ const PROTECTED_NAMES: &[&str] = &[
     "claude.local.md",
     "gemini.md",
     "copilot-instructions.md",
-    // run by other tools without being asked
+    // run automatically by other tools
     ".envrc",
     ".husky",
     ".devcontainer",
@@ -83,7 +83,7 @@ const SECRET_FOLDERS: &[&str] = &[".ssh", ".gnupg", ".aws", ".kube"];
 
 const SECRET_EXTENSIONS: &[&str] = &["pem", "key", "p12", "pfx", "jks", "keystore", "ppk", "kdbx"];
 
-/// What `.env.example` and its like end with: they are made to be read.
+/// Endings such as that of `.env.example`: these are meant to be read.
 const TEMPLATE_ENDINGS: &[&str] = &[".example", ".sample", ".template", ".dist"];
 
 /// Whether writing `path` (relative to its root) could make something run later or change an agent's rules.
@@ -95,7 +95,7 @@ pub fn is_protected(path: &Path) -> bool {
         || names.last().is_some_and(|name| name.ends_with(".code-workspace"))
 }
 
-/// Whether `path` is likely to hold a secret.
+/// Whether `path` probably holds a secret.
 #[must_use]
 pub fn is_secret(path: &Path) -> bool {
     let names = folded(path);
@@ -114,7 +114,7 @@ fn folded(path: &Path) -> Vec<String> {
     path.components().map(|part| fold(&part.as_os_str().to_string_lossy())).collect()
 }
 
-/// One name, the same for all names that some file system takes for the same. A pattern of names stays a pattern.
+/// One spelling for all names that some file system considers equal. A pattern of names stays a pattern.
 #[must_use]
 pub fn fold(name: &str) -> String {
     let visible = name.nfkc().filter(|&character| !crate::text::display::is_deceptive(character));

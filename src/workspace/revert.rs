@@ -1,7 +1,7 @@
-//! Reverting a change set: every path becomes what it was, byte for byte, unless somebody changed it since.
+//! Reverts a change set: every path becomes what it was, byte for byte, unless somebody changed it since.
 //!
-//! Only what still is as the command left it is touched. What was changed since, what is open in the editor, and what the
-//! system would not do is left and named; the caller may merge the texts among it.
+//! Only what is still as the command left it is touched. What was changed since, is open in the editor, or cannot be
+//! changed is left and listed; the caller may merge the texts among it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,21 +17,21 @@ use super::{Root, disk};
 /// So many files are reverted at once.
 const THREADS: usize = 8;
 
-/// What became of a revert.
+/// The result of a revert.
 #[derive(Debug, Default)]
 pub struct Reverted {
-    /// What was reverted, as a change set of its own: reverting that brings the changes back.
+    /// What was reverted, as a change set of its own: reverting that reapplies the changes.
     pub done: ChangeSet,
-    /// What was left as it is.
+    /// What was left alone.
     pub left: Vec<Left>,
 }
 
-/// A path that was left as it is.
+/// A path that was left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// Absolute.
+    /// Absolute path.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
@@ -44,7 +44,7 @@ pub enum Reason {
     /// It is open in the editor, which has to change it.
     #[error("it is open in the editor")]
     Open,
-    /// A folder that holds something else now.
+    /// A folder with other contents.
     #[error("it is not empty")]
     NotEmpty,
     /// It was a pipe, socket or device.
@@ -53,12 +53,13 @@ pub enum Reason {
     /// Another part of git's state was changed since, and it only goes back as a whole.
     #[error("git has moved on since")]
     GitMoved,
-    /// The system would not do it.
+    /// The system refused.
     #[error("{0}")]
     Io(String),
 }
 
-/// Reverts `changes` in `roots`, with the images in the folder `images`; leaves files for which `is_open` says so. Blocks.
+/// Reverts `changes` in `roots` with the images in the folder `images`, except files for which `is_open` is true.
+/// Blocks.
 #[must_use]
 pub fn revert(
     roots: &[Arc<Root>],
@@ -77,7 +78,7 @@ pub fn revert(
         }
     };
     let revert = Revert { roots, images };
-    // What a command made goes first, the innermost first; then what it removed comes back, the outermost first.
+    // What the command created is removed first, innermost first; then what it removed is restored, outermost first.
     let (made, other): (Vec<_>, Vec<_>) =
         changes.files.iter().partition(|change| change.before == Entry::Absent || is_folder(&change.after));
     let (replaced, other): (Vec<_>, Vec<_>) = other.into_iter().partition(|change| is_replaced(change));
@@ -123,7 +124,7 @@ fn side_by_side<'a>(
 }
 
 impl EntryChange {
-    /// The change that undoes this one.
+    /// The inverse change.
     #[must_use]
     pub fn reversed(&self) -> Self {
         Self { path: self.path.clone(), before: self.after.clone(), after: self.before.clone() }
@@ -142,7 +143,7 @@ impl Revert<'_> {
         if now == change.before {
             return Ok(());
         }
-        // A folder is as it was left when it is one: what is in it has changes of its own.
+        // A folder is unchanged if it still exists: its contents have changes of their own.
         if now != change.after && !(is_folder(&now) && is_folder(&change.after)) {
             return Err(Reason::Changed);
         }
@@ -166,7 +167,7 @@ impl Revert<'_> {
         Some(EntryChange { path: change.path.clone(), before: now, after: reverted })
     }
 
-    /// All of it, when git has not moved since.
+    /// All of git's state, if git has not moved on.
     fn git(&self, changes: &[EntryChange], reverted: &mut Reverted) {
         let is_as_left = |change: &EntryChange| {
             let now = self.place(&change.path).and_then(|(dir, relative)| look_at(dir, relative).map_err(failed));
@@ -197,7 +198,7 @@ impl Revert<'_> {
                 io::ErrorKind::DirectoryNotEmpty => Reason::NotEmpty,
                 _ => failed(error),
             })?,
-            // The new file takes the place of the old one in one step.
+            // The new file replaces the old one atomically.
             (Entry::File { .. } | Entry::Link { .. }, Entry::File { .. }) | (Entry::Absent, _) => {}
             _ => dir.remove_file(path).map_err(failed)?,
         }

@@ -1,4 +1,4 @@
-//! A change of a file, hunk by hunk: which hunks still stand after more typing, and what the file is without one. Pure.
+//! A change of a file, hunk by hunk: which hunks are left after more typing, and the file without one of them. Pure.
 //!
 //! A hunk with somebody else's lines inside is listed as the hunks that remain around them.
 
@@ -7,44 +7,44 @@ use std::sync::Arc;
 
 use crate::text::{Piece, standing, undone, unified};
 
-/// So many lines around a hunk are shown.
+/// Lines of context around a hunk.
 const CONTEXT: usize = 3;
 
 /// A hunk that can still be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingHunk {
-    /// Names it within its change, as long as that is under review.
+    /// Its id within the change while that is under review.
     pub id: usize,
-    /// Its lines in the text without it, counted from 0.
+    /// Its lines in the text without the hunk, counted from 0.
     pub old_lines: Range<usize>,
-    /// Its lines in the text as it is now.
+    /// Its lines in the current text.
     pub new_lines: Range<usize>,
     /// The text of its old lines.
     pub old_text: String,
-    /// As a unified diff.
+    /// A unified diff.
     pub diff: String,
-    /// The text without it.
+    /// The text without the hunk.
     pub rejected: Arc<str>,
-    /// The text before the change as if the hunk had been there already: with it, the hunk is not under review any more.
+    /// The text before the change as if it had already contained the hunk: with it, the hunk is no longer under review.
     pub settled: Arc<str>,
 }
 
-/// What still stands in the text as it is `now` of the change from `before` to `after`.
+/// What is left in the current text `now` of the change from `before` to `after`.
 #[must_use]
 pub fn pending(before: &str, after: &str, now: &str) -> Vec<PendingHunk> {
     let pieces = standing(before, after, now).pieces;
     pieces.iter().map(|piece| shown(before, after, now, piece)).collect()
 }
 
-/// What is `now` with the change from `before` to `after` undone as far as it stands, and the lines of that, counted
-/// from 0, that somebody else wrote into the change.
+/// `now` with the rest of the change from `before` to `after` undone, and the lines of the result, counted from 0, that
+/// somebody else wrote into the change.
 #[must_use]
 pub fn without(before: &str, after: &str, now: &str) -> (Arc<str>, Vec<Range<usize>>) {
     let (text, touched) = standing(before, after, now).undone(before, now);
     (text.into(), touched)
 }
 
-/// `before` with one piece of the change already made.
+/// `before` with one piece of the change applied.
 fn with(before: &str, after: &str, piece: &Piece) -> String {
     let part = |text: &str, range: Range<usize>| text.get(range).unwrap_or_default().to_owned();
     part(before, 0..piece.old.start) + &part(after, piece.new.clone()) + &part(before, piece.old.end..before.len())
@@ -56,7 +56,7 @@ fn shown(before: &str, after: &str, now: &str, piece: &Piece) -> PendingHunk {
     let old_text = before.get(piece.old.clone()).unwrap_or_default().to_owned();
     let start = count(now.get(..piece.now.start).unwrap_or_default());
     PendingHunk {
-        // Keeping and rejecting others changes nothing about the text right after the change.
+        // Keeping or rejecting others does not alter the text right after the change.
         id: piece.line + 1,
         old_lines: start..start + count(&old_text),
         new_lines: start..start + count(now.get(piece.now.clone()).unwrap_or_default()),

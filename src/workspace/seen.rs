@@ -1,6 +1,6 @@
-//! What a session knows of the files: fingerprints of the texts it read, and of those a person was shown a change of.
+//! What a session knows of the files: fingerprints of texts it read, and of texts whose change a person was shown.
 //!
-//! Time stamps prove nothing; only the text does.
+//! Timestamps prove nothing; only the text does.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -12,10 +12,10 @@ use std::time::SystemTime;
 
 use super::path::WorkspacePath;
 
-/// So many files that were read are looked at again by themselves, the last read first.
+/// How many read files are checked for changes, most recently read first.
 const LOOKED_AT: usize = 100;
 
-/// Fingerprints by resolved path; good as long as the process runs.
+/// Fingerprints by resolved path, valid as long as the process runs.
 #[derive(Default)]
 pub(super) struct Seen {
     hasher: RandomState,
@@ -34,20 +34,20 @@ struct File {
 struct Reading {
     hash: u64,
     at: SystemTime,
-    /// What the file was when the model was told of it last.
+    /// The state last reported to the model.
     told: Option<u64>,
 }
 
 /// How a text compares with what the session knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
-    /// It is the one that was read.
+    /// The same text was read.
     Same,
-    /// Another one was read.
+    /// A different text was read.
     Changed,
-    /// None was read, but a change of this one was shown, if any.
+    /// Not read; if a change was shown, it was one of this text.
     Unread,
-    /// None was read, and a change of another one was shown.
+    /// Not read, and a change of a different text was shown.
     ChangedSinceShown,
 }
 
@@ -103,8 +103,8 @@ impl Seen {
         read
     }
 
-    /// Whether a text (`None`: the file is no more) is another than the one that was read, and was not told yet. From
-    /// here on it was.
+    /// Whether a text (`None`: the file is gone) differs from what was read and was not reported yet. Marks it as
+    /// reported.
     pub(super) fn is_news(&self, path: &WorkspacePath, text: Option<&str>) -> bool {
         let now = self.hash(text);
         let mut files = self.files();

@@ -1,9 +1,11 @@
-//! Skills: folders with a `SKILL.md` that says how to do a kind of task, in the format of agentskills.io. The person's own
-//! are in `skills/` beside `config.toml`, those of a workspace in `.tandem/skills/` and `.agents/skills/`, where the
-//! installers of skills and most other agents have them.
+//! Skills: folders with a `SKILL.md` that describes how to do a kind of task, in the format of agentskills.io. The
+//! person's own are in `skills/` beside `config.toml`, those of a workspace in `.tandem/skills/` and `.agents/skills/`,
+//! where installers of skills and most other agents put them.
 //!
-//! Invariants: a skill is text. Finding one reads the beginning of its file, using one reads it: nothing is run and
-//! nothing allowed by it. No file outside the skill's own folder is read, and of a workspace none that may hold secrets.
+//! Invariants: a skill is text.
+//!
+//! Finding one reads the beginning of its file, using one reads the file: nothing is run or allowed. No file outside
+//! the skill's own folder is read, and none in a workspace that may hold secrets.
 
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
@@ -13,33 +15,34 @@ use super::{Root, Workspace};
 
 /// The file that makes a folder a skill.
 const FILE: &str = "SKILL.md";
-/// Where a workspace has its skills.
+/// Where a workspace keeps its skills.
 const PLACES: [&str; 2] = [".tandem/skills", ".agents/skills"];
-/// More than these are left out.
+/// At most this many are offered.
 const MOST: usize = 50;
-/// Folders beyond these are not looked into, in each place.
+/// How many folders are searched in each place.
 const LOOKED_AT: usize = 200;
-/// Name and description stand in the first bytes.
+/// Name and description must be within these first bytes.
 const HEAD: u64 = 8 << 10;
-/// As much is read of one file.
+/// The most that is read of one file.
 const LONGEST: u64 = 64 << 10;
-/// Longer names are no names.
+/// Longer names are ignored.
 const LONGEST_NAME: usize = 64;
 
-/// A skill that was found.
+/// A skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// What it is called, as its folder.
+    /// Its name, which is its folder's.
     pub name: String,
-    /// What it is for, on one line.
+    /// Its purpose, on one line.
     pub description: String,
     /// Its folder, absolute.
     pub folder: PathBuf,
-    /// Whether it is the person's own, outside every workspace.
+    /// Whether it is the person's own, outside the workspace.
     is_own: bool,
 }
 
-/// The skills of a person (whose configuration is in `own`) and of a workspace; of several with one name the first. Blocks.
+/// The skills of a person (whose configuration is in `own`) and of a workspace; if several have the same name, the
+/// first. Blocks.
 #[must_use]
 pub fn find(own: Option<&Path>, workspace: &Workspace) -> Vec<Skill> {
     let own = own.map(|folder| (folder.join("skills"), true));
@@ -81,7 +84,7 @@ fn is_name(name: &str) -> bool {
 }
 
 impl Skill {
-    /// What it says of itself; `None` for what is no skill.
+    /// Its description; `None` if it is not a skill.
     fn described(&self, workspace: &Workspace) -> Option<String> {
         let text = self.beginning(workspace, FILE, HEAD).ok()?;
         let matter = front_matter(&text).filter(|(name, description)| *name == self.name && !description.is_empty());
@@ -92,10 +95,10 @@ impl Skill {
         matter.map(|(_, description)| description)
     }
 
-    /// The file `name` in its folder, `SKILL.md` when there is none named; cut where it is too long.
+    /// The file `name` in its folder, by default `SKILL.md`; truncated if it is too long.
     ///
     /// # Errors
-    /// When there is no such file, it leads elsewhere, or it may hold secrets.
+    /// The file does not exist, is outside the folder, or may hold secrets.
     pub async fn read(&self, workspace: &Workspace, name: Option<&str>) -> io::Result<String> {
         let name = name.unwrap_or(FILE).to_owned();
         let (skill, workspace) = (self.clone(), workspace.clone());
@@ -125,8 +128,8 @@ impl Skill {
     }
 }
 
-/// Name and description of the front matter: of YAML what these two are written in, plain, quoted or over several lines.
-/// Anything else in it is passed over, and without an end it is none.
+/// Name and description from the front matter: plain, quoted or multi-line YAML values. Other keys are ignored; front
+/// matter without an end does not count.
 fn front_matter(text: &str) -> Option<(String, String)> {
     let mut lines = text.lines().map(str::trim_end);
     lines.next().filter(|line| *line == "---")?;
@@ -148,7 +151,7 @@ fn front_matter(text: &str) -> Option<(String, String)> {
     None
 }
 
-/// A value without its quotes, or without the sign of a block.
+/// A value without its quotes or block marker.
 fn plain(value: &str) -> String {
     let quoted = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
     if let Some(text) = quoted('"') {

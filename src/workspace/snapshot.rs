@@ -1,7 +1,9 @@
-//! Snapshots of a workspace, so that whatever a command does to it can be undone.
+//! Snapshots of a workspace, so that everything a command does to it can be undone.
 //!
-//! A [`Snapshots`] knows every file as it was when it last looked and has a copy of its bytes. Looking again reads only
-//! what the file system says has changed since. Git-ignored folders are left out; so are ignored files that are large.
+//! A [`Snapshots`] knows every file as of its last look and has a copy of its bytes.
+//!
+//! Looking again reads only what the file system reports as changed. Git-ignored folders are left out, and so are large
+//! ignored files.
 
 mod attribution;
 mod folder;
@@ -25,18 +27,18 @@ use super::state::address;
 use super::walk::{Queue, Rules};
 use super::{Root, content, native};
 
-/// A file that is larger, in bytes, is not copied.
+/// Larger files, in bytes, are not copied.
 const FILE: u64 = 64 << 20;
-/// An ignored file that is larger is left out like an ignored folder.
+/// Larger ignored files are left out like an ignored folder.
 const IGNORED_FILE: u64 = 1 << 20;
-/// No more bytes are copied in all.
+/// The most bytes copied in total.
 const BYTES: u64 = 1 << 30;
 /// A manifest that has grown larger, in bytes, is written anew.
 const MANIFEST: u64 = 64 << 20;
-/// No more folders are looked into.
+/// The most folders searched.
 const FOLDERS: u64 = 50_000;
 
-/// The files of some roots as they were last seen.
+/// The files of some roots as of the last look.
 #[derive(Debug)]
 pub struct Snapshots {
     roots: Vec<Arc<Root>>,
@@ -49,10 +51,10 @@ pub struct Snapshots {
     unsaved: Option<Vec<ChangeSet>>,
 }
 
-/// Everything one look found.
+/// The result of one look.
 #[derive(Debug, Default)]
 struct Seen {
-    /// By folder, absolute.
+    /// By absolute folder path.
     folders: HashMap<PathBuf, Listing>,
     git: HashMap<PathBuf, Entry>,
     /// The `.git` folders, absolute.
@@ -65,27 +67,28 @@ struct Seen {
 pub struct Coverage {
     /// Why it cannot restore everything that is not ignored, if so.
     pub problem: Option<String>,
-    /// The ignored folders and large ignored files, which it leaves alone.
+    /// The ignored folders and large ignored files, which undo does not cover.
     pub left_out: Vec<PathBuf>,
 }
 
 impl Snapshots {
-    /// Snapshots of `roots` that copy files to `folder`, which is there. What is `hidden` from commands is left out.
+    /// Snapshots of `roots` with copies of files in `folder`, which must exist. What is `hidden` from commands is left
+    /// out.
     ///
     /// # Errors
-    /// When the folder cannot be opened.
+    /// The folder cannot be opened.
     pub fn new(roots: Vec<Arc<Root>>, folder: &Path, hidden: &[PathBuf]) -> io::Result<Self> {
         let hidden = hidden.iter().filter_map(|path| native::canonical(path).ok()).collect();
         Ok(Self { roots, hidden, images: Images::open(folder)?, copied: AtomicU64::new(0), seen: None, unsaved: None })
     }
 
-    /// How much was covered when it last looked; `None` before that.
+    /// The coverage of the last look; `None` before the first.
     #[must_use]
     pub fn coverage(&self) -> Option<&Coverage> {
         self.seen.as_ref().map(|seen| &seen.coverage)
     }
 
-    /// Looks at every file and says what has changed since the last look; the first finds no changes. Blocks.
+    /// Looks at every file and returns what changed since the last look; the first look returns no changes. Blocks.
     pub fn look(&mut self) -> ChangeSet {
         let is_first = self.seen.is_none();
         let before = self.seen.take().unwrap_or_default();
@@ -134,7 +137,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// What a file of a change set held, if it is a text of at most `limit` bytes.
+    /// The content of a file of a change set, if it is a text of at most `limit` bytes.
     #[must_use]
     pub fn text(&self, entry: &Entry, limit: u64) -> Option<Arc<str>> {
         let Entry::File { image, size, .. } = entry else { return None };
@@ -142,10 +145,10 @@ impl Snapshots {
         Some(content::decode(bytes)?.0.into())
     }
 
-    /// Puts the images of `changes` into `folder`, the store of images that undo reads. Blocks.
+    /// Copies the images of `changes` into `folder`, the image store that undo reads. Blocks.
     ///
     /// # Errors
-    /// When one cannot be stored.
+    /// An image cannot be stored.
     pub fn publish(&self, changes: &ChangeSet, folder: &Path) -> io::Result<()> {
         self.images.publish(changes, folder)
     }
@@ -198,7 +201,7 @@ impl Look<'_> {
         });
     }
 
-    /// Looks at a folder; gives the folders in it.
+    /// Lists a folder; returns the folders in it.
     fn folder(&self, root: &Root, folder: &folder::Folder) -> Vec<folder::Folder> {
         if self.folders.fetch_add(1, Ordering::Relaxed) == FOLDERS {
             self.problem(format!("the workspace has more than {FOLDERS} folders"));
@@ -212,7 +215,7 @@ impl Look<'_> {
                 self.with_found(|found| found.folders.insert(folder.path.clone(), listing));
                 inner
             }
-            // It was removed while this looked.
+            // It was removed meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => {
                 self.problem(format!("{} cannot be read ({error})", folder.path.display()));
@@ -221,7 +224,8 @@ impl Look<'_> {
         }
     }
 
-    /// Copies a file that is not known as it is now. What cannot be copied is a problem, and is known by its size only.
+    /// Copies a file whose current content is not known. If it cannot be copied, that is a problem, and only its size
+    /// is known.
     fn copy(&self, root: &Root, relative: &Path, size: u64) -> Option<(String, u64)> {
         let path = root.real().join(relative);
         if size > FILE {
@@ -229,7 +233,7 @@ impl Look<'_> {
             return None;
         }
         if self.copied.load(Ordering::Relaxed) + size > BYTES {
-            self.problem(format!("its files have more than {} GiB", BYTES >> 30));
+            self.problem(format!("its files are larger than {} GiB in total", BYTES >> 30));
             return None;
         }
         match root.open_file(relative).and_then(|file| self.images.store(file, FILE)) {
@@ -294,7 +298,7 @@ pub fn retain_until(changes: &mut ChangeSet, end: SystemTime) -> Vec<PathBuf> {
     later
 }
 
-/// What is not in `after` as it is in `before`.
+/// The differences between two looks.
 fn changes(before: &Seen, after: &Seen) -> ChangeSet {
     let mut files = Vec::new();
     for (path, listing) in &before.folders {
@@ -320,10 +324,10 @@ fn changes(before: &Seen, after: &Seen) -> ChangeSet {
     ChangeSet { files, git: git.filter(|change| change.before != change.after).collect() }
 }
 
-/// What stands at `path` in `dir` now. Blocks.
+/// The current state of `path` in `dir`. Blocks.
 ///
 /// # Errors
-/// When it cannot be read.
+/// It cannot be read.
 pub(super) fn look_at(dir: &Dir, path: &Path) -> io::Result<Entry> {
     let found = match dir.symlink_metadata(path) {
         Ok(found) => found,
@@ -345,7 +349,7 @@ pub(super) fn look_at(dir: &Dir, path: &Path) -> io::Result<Entry> {
     })
 }
 
-/// What a listing knows of a path, as it goes into a change set.
+/// Converts a listing's entry for a change set.
 fn entry(known: Option<&Known>) -> Entry {
     known.map_or(Entry::Absent, |known| known.entry.clone())
 }

@@ -1,5 +1,5 @@
-//! Folders of tandem's own, such as those of chat files and of before-images: their person's alone to read, and every
-//! file in them whole or not there.
+//! tandem's own folders, such as those of chat files and previous versions: readable only by their owner, and with
+//! every file either complete or absent.
 
 pub mod log;
 
@@ -15,11 +15,11 @@ use super::Root;
 use super::disk::{self, blocking};
 use log::{Log, LogError, Opened};
 
-/// A file that is read whole is not longer than this.
+/// The largest file that is read at once.
 const LARGEST: u64 = 1 << 20;
 /// An empty file that is older was left behind.
 const EMPTY: Duration = Duration::from_mins(1);
-/// So much is read at once where a short line is wanted.
+/// How much is read at once to find a short line.
 const SECTOR: usize = 512;
 
 /// A folder of tandem's own. Cheap to clone.
@@ -29,9 +29,9 @@ pub struct StateFolder(std::sync::Arc<Root>);
 /// What is kept when a folder is pruned.
 #[derive(Debug, Clone, Copy)]
 pub struct Retention {
-    /// Nothing older.
+    /// Files up to this age.
     pub age: Duration,
-    /// No more bytes in all; the oldest files go first.
+    /// Up to this many bytes in total; the oldest files are removed first.
     pub bytes: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct Found {
     pub written: SystemTime,
 }
 
-/// The name under which bytes are stored: their SHA-256, in hexadecimal.
+/// The name under which bytes are stored: their SHA-256 in hexadecimal.
 #[must_use]
 pub fn address(bytes: &[u8]) -> String {
     let mut address = String::with_capacity(64);
@@ -56,16 +56,16 @@ pub fn address(bytes: &[u8]) -> String {
     address
 }
 
-/// An error of a folder that the person may have named, with its name.
+/// Adds the folder to an error, because the person may have configured it.
 fn named(folder: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
 }
 
 impl StateFolder {
-    /// Opens the folder `path` and makes what of it is missing.
+    /// Opens the folder `path`, creating it if necessary.
     ///
     /// # Errors
-    /// When it cannot be made or opened.
+    /// It cannot be created or opened.
     pub async fn open(path: PathBuf) -> io::Result<Self> {
         blocking(move || {
             let mut builder = std::fs::DirBuilder::new();
@@ -78,10 +78,10 @@ impl StateFolder {
         .await
     }
 
-    /// Opens the folder `path`, which is there.
+    /// Opens the existing folder `path`.
     ///
     /// # Errors
-    /// When it is not, or cannot be opened.
+    /// It does not exist or cannot be opened.
     pub async fn existing(path: PathBuf) -> io::Result<Self> {
         blocking(move || {
             Root::open(&path).map(|root| Self(std::sync::Arc::new(root))).map_err(|error| named(&path, &error))
@@ -89,10 +89,10 @@ impl StateFolder {
         .await
     }
 
-    /// Writes the file `name`, so that it survives the machine.
+    /// Writes the file `name`, synced to disk.
     ///
     /// # Errors
-    /// When the system would not do it. What was there before is there still.
+    /// The system refuses; the previous content is still there then.
     pub async fn write(&self, name: &str, bytes: Vec<u8>) -> io::Result<()> {
         let (root, name) = (self.0.clone(), name.to_owned());
         blocking(move || disk::write_synced(root.dir(), name.as_ref(), &bytes)).await
@@ -101,7 +101,7 @@ impl StateFolder {
     /// The first `limit` bytes of the file `name`, as text.
     ///
     /// # Errors
-    /// When it is not there or cannot be read.
+    /// It does not exist or cannot be read.
     pub async fn beginning(&self, name: &str, limit: u64) -> io::Result<String> {
         let (root, name) = (self.0.clone(), name.to_owned());
         blocking(move || {
@@ -112,10 +112,10 @@ impl StateFolder {
         .await
     }
 
-    /// The content of the file `name`; `None` when there is none.
+    /// The content of the file `name`; `None` if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be read, is no regular file, or is larger than 1 MiB.
+    /// It cannot be read, is not a regular file, or is larger than 1 MiB.
     pub async fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let (root, name) = (self.0.clone(), name.to_owned());
         blocking(move || {
@@ -134,22 +134,21 @@ impl StateFolder {
         .await
     }
 
-    /// The names of its files, in no order.
+    /// The names of its files, unordered.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// The folder cannot be read.
     pub async fn names(&self) -> io::Result<Vec<String>> {
         let root = self.0.clone();
         let name = |entry: DirEntry| entry.file_name().into_string().ok();
         blocking(move || Ok(root.dir().entries()?.flatten().filter_map(name).collect())).await
     }
 
-    /// What `pick` makes of its files and the first line of each, the last written first: `count` at most, of those
-    /// behind the file `after` (none, when that is gone). No more files are opened than that takes. Empty files that a
-    /// killed process left are removed.
+    /// Calls `pick` for its files with the first line of each, most recently written first, until `count` results are
+    /// found, starting after the file `after` (no results if that is gone). Opens no more files than necessary.
     ///
     /// # Errors
-    /// When the folder cannot be read. A file that cannot is left out.
+    /// The folder cannot be read. Unreadable files are skipped.
     pub async fn pick<T: Send + 'static>(
         &self,
         after: Option<String>,
@@ -174,34 +173,34 @@ impl StateFolder {
     /// Removes the file `name`.
     ///
     /// # Errors
-    /// When it is not there or the system would not do it.
+    /// It does not exist or the system refuses.
     pub async fn remove(&self, name: &str) -> io::Result<()> {
         let (root, name) = (self.0.clone(), name.to_owned());
         blocking(move || root.dir().remove_file(name)).await
     }
 
-    /// Begins the log `name`.
+    /// Creates the log `name`.
     ///
     /// # Errors
-    /// When it is there already or cannot be made.
+    /// It already exists or cannot be created.
     pub async fn create_log(&self, name: &str) -> io::Result<Log> {
         let (root, name) = (self.0.clone(), name.to_owned());
         blocking(move || log::create(root.dir(), &name)).await
     }
 
-    /// Opens the log `name` to go on with it.
+    /// Opens the log `name` to append to it.
     ///
     /// # Errors
-    /// When it is not there, cannot be read, or another process holds it.
+    /// It does not exist, cannot be read, or is locked by another process.
     pub async fn open_log(&self, name: &str) -> Result<Opened, LogError> {
         let (root, name) = (self.0.clone(), name.to_owned());
         blocking(move || log::open(root.dir(), &name)).await
     }
 
-    /// Removes what is too old or too much.
+    /// Removes files that are too old or too large in total.
     ///
     /// # Errors
-    /// When the folder cannot be read. A file that will not go stays.
+    /// The folder cannot be read. Files that cannot be removed stay.
     pub async fn prune(&self, retention: Retention) -> io::Result<()> {
         let root = self.0.clone();
         blocking(move || {
@@ -221,7 +220,7 @@ fn is_left_empty(file: &Found) -> bool {
 
 fn first_line(root: &Root, name: &str) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    // It was a regular file a moment ago; should it be none any more, it must not block.
+    // It was a regular file a moment ago; if it no longer is one, opening must not block.
     let file = root.dir().open_with(name, OpenOptions::new().read(true).nonblock(true))?.take(LARGEST);
     BufReader::with_capacity(SECTOR, file).read_until(b'\n', &mut line)?;
     Ok(line)
@@ -238,13 +237,13 @@ fn files(root: &Root) -> io::Result<Vec<Found>> {
     Ok(files)
 }
 
-/// The files that go.
+/// The files to remove.
 fn outdated(mut files: Vec<Found>, now: SystemTime, retention: Retention) -> Vec<Found> {
     files.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.name.cmp(&b.name)));
     let mut bytes = 0_u64;
     files.retain(|file| {
         bytes = bytes.saturating_add(file.bytes);
-        // What is written in the future is not old.
+        // A file with a time in the future is not old.
         let age = now.duration_since(file.written).unwrap_or_default();
         age > retention.age || bytes > retention.bytes
     });

@@ -1,4 +1,4 @@
-//! The workspace as tools use it, on real folders and with editors of every kind.
+//! The workspace as tools use it, with real folders and all kinds of editors.
 
 #![expect(clippy::disallowed_methods, reason = "the tests prepare and check files from outside")]
 
@@ -51,7 +51,7 @@ impl Fixture {
         std::fs::read(self.path(name)).unwrap()
     }
 
-    /// On disk alone.
+    /// Files on disk only.
     fn workspace(&self) -> Workspace {
         self.edited(Documents::new(Encoding::Utf16), Arc::new(NoEditor))
     }

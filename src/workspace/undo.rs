@@ -1,4 +1,4 @@
-//! Undoing a change, and removing a file. Text that is nowhere else is never lost.
+//! Undoes a change, and removes files. Text that exists nowhere else is never lost.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::revert::{self, Reverted};
 use super::seen::Known;
 use super::{Change, ChangeSet, FileChange, FileError, FileText, OnDisk, Source, Workspace, WorkspacePath, content};
 
-/// Removes a file, unless that would lose text nobody else has.
+/// Removes a file, unless that would lose text that exists nowhere else.
 pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Result<FileChange, FileError> {
     let _turn = workspace.0.documents.turn(&path.real()).await;
     let file = workspace.peek(path).await?;
@@ -20,7 +20,7 @@ pub(super) async fn remove(workspace: &Workspace, path: &WorkspacePath) -> Resul
     }
 }
 
-/// Undoes what a change did.
+/// Undoes a change.
 pub(super) async fn undo(
     workspace: &Workspace,
     path: &WorkspacePath,
@@ -39,7 +39,7 @@ pub(super) async fn undo(
     }
 }
 
-/// Undoes what a command did, as far as everything is as the command left it; `images` is the folder of its images.
+/// Undoes a command's changes where everything is as the command left it; `images` is the folder of its file images.
 pub(super) async fn revert(workspace: &Workspace, changes: ChangeSet, images: PathBuf) -> Reverted {
     let owned = workspace.clone();
     let (reverted, shown) = disk::blocking(move || {

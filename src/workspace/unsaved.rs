@@ -1,10 +1,10 @@
-//! Text that is in the editor only: programs that read files do not see it.
+//! Text that exists only in the editor, invisible to programs that read files.
 
 use std::sync::Arc;
 
 use super::{FileChange, FileError, FileText, Source, Workspace, WorkspacePath, content};
 
-/// How the names of chat files end: tandem itself writes into them, and no program reads them.
+/// The ending of chat files' names: tandem writes into them, and no program reads them.
 pub const CHAT_FILE: &str = ".tandem.md";
 
 /// The text of an open document that is not on the disk.
@@ -19,44 +19,44 @@ pub struct Unsaved {
 }
 
 impl Workspace {
-    /// The files with unsaved changes in the editor, by name; without chat files.
+    /// The files with unsaved changes in the editor, by name, except chat files.
     pub async fn unsaved(&self) -> Vec<WorkspacePath> {
         self.unsaved_texts().await.into_iter().map(|unsaved| unsaved.path).collect()
     }
 
-    /// Makes `bytes`, which a program wrote in the place of an unsaved text, an edit of the document. What was typed
+    /// Turns `bytes`, which a program wrote in place of an unsaved text, into an edit of the document. What was typed
     /// meanwhile stays.
     ///
     /// # Errors
-    /// When they are no text, or change what was typed over meanwhile.
+    /// They are not text, or conflict with what was typed meanwhile.
     pub async fn take_over(&self, unsaved: &Unsaved, bytes: Vec<u8>) -> Result<FileChange, FileError> {
         let size = bytes.len() as u64;
         let (text, _) = content::decode(bytes).ok_or_else(|| FileError::Binary(unsaved.path.display(), size))?;
         let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
-        // What takes the old text back from the new one, the other way round.
+        // The edit that reverts the new text to the old one, reversed.
         let change =
             FileChange { old_text: Some(text.into()), new_text: Arc::clone(&unsaved.text), strategy, lines, notes };
         self.undo(&unsaved.path, &change).await
     }
 
-    /// Whether [`Self::save`] can do anything.
+    /// Whether [`Self::save`] is supported.
     #[must_use]
     pub fn saves(&self) -> bool {
         self.0.editor.saves()
     }
 
-    /// Has the editor save what is unsaved; gives what is unsaved still, because it cannot or would not.
+    /// Asks the editor to save; returns what is still unsaved afterwards.
     pub async fn save(&self) -> Vec<Unsaved> {
         let unsaved = self.unsaved_texts().await;
         if unsaved.is_empty() {
             return Vec::new();
         }
         let uris = unsaved.iter().map(|unsaved| unsaved.uri.clone()).collect();
-        // The answer is not trusted: the files are looked at.
+        // The answer is not trusted: the files are checked.
         if self.0.editor.save(uris).await { self.unsaved_texts().await } else { unsaved }
     }
 
-    /// The texts with unsaved changes in the editor, by name; without chat files.
+    /// The texts with unsaved changes in the editor, by name, except chat files.
     pub async fn unsaved_texts(&self) -> Vec<Unsaved> {
         let mut unsaved = Vec::new();
         for document in self.documents().all() {

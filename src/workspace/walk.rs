@@ -1,9 +1,12 @@
-//! Walks a folder of the workspace for listing and searching: side by side, by capability, the way git and ripgrep see it.
+//! Walks a folder of the workspace for listing and searching: in parallel, by capability, with the rules of git and
+//! ripgrep.
 //!
-//! Left out is what `.gitignore`, `.ignore`, `.git/info/exclude` and the person's own excludes name (in a folder that is
-//! no repository too), and the insides of version control; hidden files are not. Symlinks are reported, never followed:
-//! whatever is renamed meanwhile, nothing outside the root is listed or opened. Ignore files are read bounded and only
-//! when they are regular files, so a pipe called `.gitignore` stops nothing.
+//! Left out are files named by `.gitignore`, `.ignore`, `.git/info/exclude` and the person's own excludes (also in a
+//! folder that is not a repository), and version control folders; hidden files are not.
+//!
+//! Symlinks are reported, never followed: whatever is renamed meanwhile, nothing outside the root is listed or opened.
+//! Ignore files are read up to a limit and only if they are regular files, so that a pipe called `.gitignore` blocks
+//! nothing.
 
 mod ignored;
 mod queue;
@@ -29,24 +32,24 @@ pub enum Kind {
     File,
     /// A folder.
     Folder,
-    /// A symlink, whatever it leads to.
+    /// A symlink, whatever its target.
     Symlink,
     /// A pipe, socket or device.
     Special,
 }
 
-/// Something a walk met.
+/// Something the walk found.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     root: &'a Root,
     path: &'a Path,
     below: &'a Path,
     kind: Kind,
-    /// Whether all files of its folder are taken for secrets.
+    /// Whether all files of its folder count as secrets.
     is_folder_secret: bool,
 }
 
-/// How a walk went.
+/// The result of a walk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Walked {
     /// Folders that could not be read.
@@ -54,13 +57,13 @@ pub struct Walked {
 }
 
 impl Entry<'_> {
-    /// Its path below the folder the walk began in; empty when the walk began in a file.
+    /// Its path below the start folder; empty if the walk started at a file.
     #[must_use]
     pub fn below(&self) -> &Path {
         self.below
     }
 
-    /// Absolute, symlinks resolved.
+    /// Absolute path with symlinks resolved.
     #[must_use]
     pub fn real(&self) -> &Path {
         self.path
@@ -72,7 +75,7 @@ impl Entry<'_> {
         self.kind
     }
 
-    /// Whether it is likely to hold a secret: searching skips it.
+    /// Whether it probably holds a secret: searching skips it.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         self.is_folder_secret || self.path.file_name().is_some_and(|name| protect::is_secret(Path::new(name)))
@@ -81,7 +84,7 @@ impl Entry<'_> {
     /// Opens it for reading.
     ///
     /// # Errors
-    /// When it is gone, no regular file any more, or may not be read.
+    /// It is gone, no longer a regular file, or cannot be read.
     pub fn open(&self) -> io::Result<File> {
         self.root.open_file(self.target())
     }
@@ -92,11 +95,11 @@ impl Entry<'_> {
 }
 
 impl Workspace {
-    /// Shows everything below `start`, at most `depth` folders deep, to visitors: one a thread, made by `visitor`. In
-    /// no order. When `start` is a file it is the only thing shown. Ends early when cancelled. Blocks.
+    /// Passes everything below `start`, at most `depth` folders deep, to visitors, one per thread, made by `visitor`.
+    /// Unordered. If `start` is a file, it is the only entry. Ends early when cancelled. Blocks.
     ///
     /// # Errors
-    /// When `start` cannot be opened.
+    /// `start` cannot be opened.
     pub fn walk<V: FnMut(&Entry<'_>)>(
         &self,
         start: &WorkspacePath,
@@ -157,19 +160,19 @@ fn kind(file_type: FileType) -> Kind {
     }
 }
 
-/// Folders of version control, which are never looked into.
+/// Version control folders, which are never searched.
 pub(super) fn is_version_control(name: &OsStr) -> bool {
     [".git", ".hg", ".jj", ".svn"].iter().any(|it| name == *it)
 }
 
-/// Whether every file in `folder` is taken for a secret. Asked once a folder, because telling is slow.
+/// Whether every file in `folder` counts as a secret. Checked once per folder, because it is slow.
 fn holds_secrets(folder: &Path) -> bool {
     protect::is_secret(&folder.join("any"))
 }
 
 struct Walk<'a> {
     root: &'a Root,
-    /// Absolute, symlinks resolved.
+    /// Absolute path with symlinks resolved.
     start: PathBuf,
     depth: usize,
     cancel: &'a CancellationToken,
@@ -177,7 +180,7 @@ struct Walk<'a> {
     queue: Queue<Folder>,
 }
 
-/// A folder still to be read.
+/// A folder to read.
 struct Folder {
     dir: Source,
     /// Absolute, symlinks resolved.
@@ -188,7 +191,7 @@ struct Folder {
     depth: usize,
 }
 
-/// Where a folder is opened from: late, so that few are open at a time.
+/// How a folder is opened: late, so that few are open at a time.
 enum Source {
     Open(Dir),
     Child(Arc<Dir>, OsString),
@@ -204,7 +207,7 @@ impl Walk<'_> {
         });
     }
 
-    /// Shows what is in a folder and returns the folders in it.
+    /// Passes a folder's entries to the visitor and returns the folders in it.
     fn read(&self, folder: Folder, visitor: &mut impl FnMut(&Entry<'_>)) -> io::Result<Vec<Folder>> {
         if self.cancel.is_cancelled() {
             return Ok(Vec::new());

@@ -1,6 +1,7 @@
-//! One edit of an open document, seen through: asked for, answered, and there.
+//! One edit of an open document, from request to verified result.
 //!
-//! What the editor answers is not believed: some apply nothing and say they did. The document that comes back decides.
+//! The editor's answer is not trusted: some editors apply nothing and say they did. The document it reports back
+//! decides.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,12 +16,12 @@ use crate::workspace::edit::Outcome;
 use crate::workspace::editor::{self, Applied, DocumentEdit};
 use crate::workspace::{FileError, Workspace, WorkspacePath, blocking};
 
-/// So long an editor that says it made an edit may take to report it.
+/// How long an editor may take to report an edit it says it made.
 const REPORT: Duration = Duration::from_secs(2);
-/// So long after a change that was not ours another may follow that is.
+/// How long to wait for our change after one that was not ours.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// Asks the editor for `outcome` and waits until the document shows what became of it.
+/// Asks the editor to apply `outcome` and waits until the document shows the result.
 pub(super) async fn apply(
     workspace: &Workspace,
     path: &WorkspacePath,
@@ -37,12 +38,12 @@ pub(super) async fn apply(
     };
     let applied = match editor::in_time(workspace.0.editor.apply(edit)).await {
         Some(applied) => applied.map_err(|error| FileError::Editor(path.display(), error.to_string()))?,
-        // It reports what it does and is silent about it.
+        // The editor applies the edit and reports it without answering.
         None if expectation.is_met() => return Ok(Attempt::Done(None)),
         None => return Err(FileError::Editor(path.display(), editor::silent())),
     };
     let mut version = document.version;
-    // Somebody who types all the time does not make this last longer.
+    // Constant typing does not extend the wait.
     let mut end = Instant::now() + if applied == Applied::Yes { REPORT } else { SETTLE };
     loop {
         if expectation.is_met() {
@@ -50,27 +51,27 @@ pub(super) async fn apply(
         }
         let Ok(Some(now)) = timeout_at(end, documents.changed(&document.uri, version)).await else { break };
         if applied == Applied::Yes && is_made(document, outcome, &now.text).await {
-            let note = "someone typed in the file at the same time; read it before the next edit";
+            let note = "someone typed in the file at the same time; read it again before the next edit";
             return Ok(Attempt::Done((!expectation.is_met()).then_some(note)));
         }
         (version, end) = (now.version, end.min(Instant::now() + SETTLE));
     }
     Ok(Attempt::Again(match applied {
-        Applied::Refused(reason) => format!("it refused ({reason}), though asked {ATTEMPTS} times"),
-        Applied::Yes => "it said it did, but the text is another".to_owned(),
+        Applied::Refused(reason) => format!("it refused {ATTEMPTS} times ({reason})"),
+        Applied::Yes => "it reported success, but the text did not change as requested".to_owned(),
     }))
 }
 
-/// Whether `now`, in which somebody else may have typed, shows the edit: at each place of it the new text stands, and the
-/// old one is gone.
+/// Whether `now`, which somebody else may have changed too, contains the edit: at each place the new text is present
+/// and the old text is gone.
 async fn is_made(document: &Document, outcome: &Outcome, now: &Arc<str>) -> bool {
     let (old, new, now) = (Arc::clone(&document.text), Arc::clone(&outcome.new_text), Arc::clone(now));
     let places = hunks_of(&old, outcome);
     blocking(move || made(&old, &new, &now, &places)).await
 }
 
-/// What became of each replaced region decides, not how alike the texts are: one that removes much leaves a text that is
-/// nearer to the old one when somebody typed a little.
+/// Each replaced region decides, not the similarity of the whole texts: after a large removal the result may still
+/// resemble the old text if somebody typed a little.
 fn made(old: &str, new: &str, now: &str, places: &[Hunk]) -> bool {
     let (old, new) = (common(old, now), common(new, now));
     let still = |common: &[Range<usize>], place: &Range<usize>| -> usize {
@@ -79,7 +80,7 @@ fn made(old: &str, new: &str, now: &str, places: &[Hunk]) -> bool {
         inside.map(|range| range.end.min(place.end).saturating_sub(range.start.max(place.start))).sum()
     };
     let (mut grown, mut shrunk) = (0, 0);
-    // Of what was removed and of what was inserted: the bytes, and those that stand in the text now.
+    // Of the removed and of the inserted text: its bytes, and how many of them are in the current text.
     let (mut removed, mut kept, mut inserted, mut there) = (0, 0, 0, 0);
     for place in places {
         let start = place.range.start + grown - shrunk;
@@ -93,12 +94,12 @@ fn made(old: &str, new: &str, now: &str, places: &[Hunk]) -> bool {
     match (removed, inserted) {
         (_, 0) => 2 * kept < removed,
         (0, _) => 2 * there > inserted,
-        // As shares of the whole.
+        // As fractions.
         _ => there * removed > kept * inserted,
     }
 }
 
-/// The smallest hunks of `outcome`, as the editor counts.
+/// The smallest hunks of `outcome`, in the editor's positions.
 fn editor_hunks(workspace: &Workspace, document: &Document, outcome: &Outcome) -> Vec<(text::Range, String)> {
     let encoding = workspace.0.documents.encoding();
     let text = &document.text;

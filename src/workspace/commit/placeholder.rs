@@ -1,10 +1,10 @@
-//! Lines that stand for text a model left out (`// ... rest of the file unchanged`). Pure.
+//! Lines that stand in for text a model omitted (`// ... rest of the file unchanged`). Pure.
 //!
-//! They are known by their form: a comment, or words between dots, that says nothing but that something is missing.
+//! They are recognized by form: a comment, or words between dots, that says only that something is missing.
 
-/// What begins a comment.
+/// How a comment begins.
 const COMMENTS: &[&str] = &["//", "#", "--", "/*", "<!--", "{/*", ";", "%", "[", "{#"];
-/// Words of which a line between dots has at least one.
+/// Words of which a line between dots contains at least one.
 const MISSING: &[&str] = &[
     "rest",
     "existing",
@@ -19,7 +19,7 @@ const MISSING: &[&str] = &[
     "implementation",
     "truncated",
 ];
-/// What a line without leading dots begins with.
+/// Beginnings of a line without leading dots.
 const BEGINNINGS: &[&str] = &[
     "existing code",
     "rest of the code",
@@ -42,7 +42,7 @@ const BEGINNINGS: &[&str] = &[
     "code unchanged",
     "same as before",
 ];
-/// Words after those that do not make a sentence of them.
+/// Words that may follow without making it a sentence.
 const ENDS: &[&str] = &[
     "unchanged",
     "same",
@@ -60,7 +60,7 @@ const ENDS: &[&str] = &[
     "brevity",
 ];
 
-/// The first such line of `new` that `old` does not have.
+/// The first placeholder line of `new` that is not in `old`.
 pub(super) fn added<'a>(old: &str, new: &'a str) -> Option<&'a str> {
     let mut found = new.lines().filter(|line| is_placeholder(line));
     found.find(|line| !old.lines().any(|before| before.trim() == line.trim()))
@@ -75,7 +75,7 @@ fn is_placeholder(line: &str) -> bool {
     let has_dots = |text: &str| text.starts_with("...") || text.starts_with('…');
     let inside = match inside {
         Some(inside) => inside.trim(),
-        // Without a blank behind them they spread a value.
+        // Without a following blank the dots are the spread operator.
         None if ["... ", "… "].iter().any(|dots| line.starts_with(dots)) => line,
         None => return false,
     };

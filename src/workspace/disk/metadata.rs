@@ -1,17 +1,18 @@
-//! What a file keeps when its content is replaced: owner, mode and extended attributes.
+//! What a replaced file keeps: owner, mode and extended attributes.
 
 use std::io;
 
 use cap_std::fs::File;
 
-/// Gives `to` what `from` has. Only the mode must succeed: a file must not become more readable than it was.
+/// Copies the metadata of `from` to `to`. Only the mode must succeed: a file must not become more readable than it was.
 #[cfg(unix)]
 pub(super) fn copy(from: &File, to: &File) -> io::Result<()> {
     use rustix::fs::{Gid, Mode, Uid, fchmod, fchown, fstat};
     let old = fstat(from)?;
     let new = fstat(to)?;
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid) {
-        // Only root may give files away; a group one is in may be kept. Before the mode, whose set-id bits it clears.
+        // Only root may change the owner; a group one belongs to can be set. Done before the mode, because it clears
+        // set-id bits.
         let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         if fchown(to, Some(uid), Some(gid)).is_err() {
             let _ = fchown(to, None, Some(gid));
@@ -27,7 +28,7 @@ pub(super) fn copy(from: &File, to: &File) -> io::Result<()> {
     to.set_permissions(from.metadata()?.permissions())
 }
 
-/// Some attributes belong to the system and cannot be set; then the file goes without them.
+/// Some attributes belong to the system and cannot be set; the file then loses them.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn copy_attributes(from: &File, to: &File) {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};

@@ -1,7 +1,4 @@
-//! The file a new content is written to before it takes the old one's name.
-//!
-//! Processes of several containers may share a folder and have the same id: a name that is taken is passed over, and a
-//! file that is locked has an owner, whatever the ids of processes say here.
+//! The file that new content is written to before it replaces the old file.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,7 +8,7 @@ use std::time::Duration;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, DirEntry, File, OpenOptions};
 
-/// What its name begins and ends with; between them are the process's id and a number.
+/// Prefix and suffix of its name; between them are the process's id and a number.
 const AFFIXES: (&str, &str) = (".tandem-", ".tmp");
 
 /// The pauses between the tries of a change that another program is in the way of.
@@ -23,7 +20,7 @@ const PAUSES: [Duration; 5] = [
     Duration::from_millis(500),
 ];
 
-/// A file that disappears unless it is renamed.
+/// A file that is removed unless it is renamed.
 pub(super) struct Temporary<'a> {
     dir: &'a Dir,
     name: String,
@@ -64,13 +61,13 @@ impl<'a> Temporary<'a> {
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if !self.renamed {
-            // A failure leaves a file that is recognized by its name; there is nobody to tell.
+            // If this fails, the file is recognized by its name later; nobody can be notified here.
             let _ = self.dir.remove_file(&self.name);
         }
     }
 }
 
-/// Removes what a killed process left in `dir`. A failure costs nothing but the space.
+/// Removes files that a killed process left in `dir`. A failure costs only disk space.
 pub(in crate::workspace) fn sweep(dir: &Dir) {
     for entry in dir.entries().into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -1,5 +1,5 @@
-//! Chunks of a patch: whole lines, found like any other text. What `@@` says never finds a place, it only tells equal
-//! ones apart.
+//! Chunks of a patch: whole lines, matched like any other text. The text after `@@` never finds a match, it only
+//! chooses between equal ones.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use crate::text::Hunk;
 use crate::workspace::content::LineEnding;
 use crate::workspace::patch::{Chunk, Line};
 
-/// What `chunks` do to `text`.
+/// Applies `chunks` to `text`.
 pub(super) fn apply(text: &str, chunks: &[Chunk]) -> Result<Outcome, MatchError> {
     let ending = LineEnding::of(text).as_str();
-    // Lines are searched with their ends, so the last one needs one too.
+    // Lines are matched with their line endings, so the last line needs one too.
     let is_open = !text.is_empty() && !text.ends_with(['\n', '\r']);
     let lines = if is_open { format!("{text}{ending}") } else { text.to_owned() };
     let mut strategy = Strategy::Exact;
@@ -21,7 +21,7 @@ pub(super) fn apply(text: &str, chunks: &[Chunk]) -> Result<Outcome, MatchError>
     for (number, chunk) in (1..).zip(chunks) {
         anchors.extend(chunk.anchors.iter().map(String::as_str));
         if !chunk.changes() {
-            // Context alone says where the next chunk is.
+            // A chunk of context alone says where the next chunk is.
             anchors.extend(chunk.lines.iter().filter_map(context));
             continue;
         }
@@ -46,7 +46,7 @@ fn context(line: &Line) -> Option<&str> {
     }
 }
 
-/// Takes the line ending back that was lent to the text of `len` bytes.
+/// Removes the line ending that was added to the text of `len` bytes.
 fn close(hunk: &mut Hunk, len: usize, ending: &str) {
     let text = hunk.new_text.strip_suffix(ending).unwrap_or(&hunk.new_text);
     if hunk.range.start > len {
@@ -56,11 +56,11 @@ fn close(hunk: &mut Hunk, len: usize, ending: &str) {
     }
 }
 
-/// Where a chunk may be.
+/// Where a chunk may match.
 struct Context<'a> {
     text: &'a str,
     anchors: Vec<&'a str>,
-    /// The end of the chunk before.
+    /// The end of the previous chunk.
     after: usize,
     at_end: bool,
 }
@@ -85,7 +85,7 @@ impl Context<'_> {
         ))
     }
 
-    /// Lines that come between others that are not named: after the anchor, else at the end of the file.
+    /// Lines inserted without context: after the anchor, else at the end of the file.
     fn insertion(&self, chunk: &Chunk) -> Result<Hunk, MatchError> {
         let lost = || {
             MatchError(format!(
@@ -101,7 +101,7 @@ impl Context<'_> {
         Ok(Hunk { range: at..at, new_text })
     }
 
-    /// The one of `places` that is meant; none when no place is one of whole lines.
+    /// The one of `places` that is meant; none if no match consists of whole lines.
     fn chosen(&self, places: &[Range<usize>], strategy: Strategy) -> Result<Vec<Range<usize>>, MatchError> {
         let starts_line = |place: &&Range<usize>| {
             place.start == 0 || self.text.get(..place.start).is_some_and(|before| before.ends_with(['\n', '\r']))
@@ -123,7 +123,7 @@ impl Context<'_> {
         one.map(|place| vec![place]).ok_or_else(|| explain::ambiguous(self.text, &whole, strategy, Asked::Chunk))
     }
 
-    /// The end of the line that the anchors lead to; `None` when that is not one line.
+    /// The end of the line that the anchors lead to; `None` if that is not one line.
     fn anchor(&self) -> Option<usize> {
         let mut from = self.after;
         for anchor in &self.anchors {
@@ -139,7 +139,7 @@ impl Context<'_> {
     }
 }
 
-/// What a chunk may mean, likeliest first: context with or without the blank in front, and with or without the empty
+/// What a chunk may mean, most likely first: context with or without the leading blank, and with or without the empty
 /// lines that models put between chunks.
 fn readings(chunk: &Chunk) -> Vec<Replacement> {
     let is_bare = |line: &Line| matches!(line, Line::Context(text) if !text.is_empty() && !text.starts_with(' '));
@@ -158,9 +158,9 @@ fn readings(chunk: &Chunk) -> Vec<Replacement> {
 /// How context is written.
 #[derive(Clone, Copy)]
 enum Style {
-    /// After a blank, as the format says.
+    /// After a blank, as the format requires.
     Prefixed,
-    /// As it is.
+    /// Without it.
     Bare,
 }
 

@@ -1,6 +1,6 @@
-//! Generated edits: a file with many alike lines, in any encoding, and a model that quotes some of them nearly right.
+//! Generated edits: a file with many similar lines, in any encoding, and a model that misquotes some of them slightly.
 //!
-//! The oracle knows nothing of the engine's views: it compares lines, pass by pass, and says where the edit must land or
+//! The oracle does not share the engine's views: it compares lines, pass by pass, and says where the edit must apply or
 //! that it must be refused.
 
 use proptest::collection::vec;
@@ -22,7 +22,7 @@ struct Case {
     /// Which lines the model quotes.
     from: usize,
     count: usize,
-    /// How it gets them wrong.
+    /// How it misquotes them.
     drift: Vec<Drift>,
 }
 
@@ -112,7 +112,7 @@ fn seen(line: &str, strategy: Strategy) -> String {
     line
 }
 
-/// The first of the lines that must be replaced; `None` when the edit must be refused.
+/// The first line to replace; `None` if the edit must be refused.
 fn expected(lines: &[(String, &str)], quoted: &[String], line_break: &str) -> Option<usize> {
     for strategy in &Strategy::PASSES[..6] {
         let matches = |window: &[(String, &str)]| {
@@ -150,7 +150,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         return Ok(());
     };
     let after = format.encode(&outcome.map_err(|error| TestCaseError::fail(error.0))?.new_text).unwrap().into_owned();
-    // Byte for byte the same before and after, and the new text at the one place.
+    // The text before and after is unchanged, with the new text at the one place.
     let last = at + quoted.len() - 1;
     let before = format.encode(&joined(&lines[..at])).unwrap().into_owned();
     let rest = joined(&lines[last + 1..]);

@@ -1,4 +1,4 @@
-//! What a model needs to do better the second time.
+//! Error messages with what a model needs to succeed on the second attempt.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -7,17 +7,17 @@ use std::ops::Range;
 use super::{Asked, MatchError, Replacement, Strategy};
 use crate::text::display::escape_line;
 
-/// No more places or lines than this are quoted.
+/// At most this many matches or lines are quoted.
 const QUOTED: usize = 20;
-/// Longer lines are cut.
+/// Longer lines are truncated.
 const WIDTH: usize = 160;
-/// Texts with more lines than this are not searched for something similar.
+/// Longer texts, in lines, are not searched for similar lines.
 const SEARCHED: usize = 50_000;
-/// Below this share of common pairs of characters a line is not called similar.
+/// The minimum share of common character pairs for lines to count as similar.
 const SIMILAR: f32 = 0.6;
 
 impl Asked {
-    /// What was looked for.
+    /// The subject of a message.
     fn subject(self) -> &'static str {
         match self {
             Self::Replacement => "old_text was",
@@ -27,7 +27,7 @@ impl Asked {
 
     fn way_out(self) -> &'static str {
         match self {
-            Self::Replacement => "Quote more lines around the one you mean, or set replace_all to change every one.",
+            Self::Replacement => "Quote more lines around the one you mean, or set replace_all to change all of them.",
             Self::Chunk => {
                 "Put a line such as `@@ def name():` that stands above the one you mean in front of the chunk, or give \
                  more lines of context."
@@ -44,7 +44,7 @@ pub(super) fn ambiguous(text: &str, places: &[Range<usize>], strategy: Strategy,
         line += line_breaks(text.get(counted..place.start).unwrap_or_default());
         counted = place.start;
         let rest = text.get(place.start..).unwrap_or_default();
-        // The whole first line says more than the part of it that was found.
+        // The full first line says more than the matched part of it.
         let before = text.get(..place.start).unwrap_or_default();
         let start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
         let begun = before.get(start..).unwrap_or_default();
@@ -62,7 +62,7 @@ pub(super) fn overlap(text: &str, first: usize, second: usize, at: usize) -> Mat
     let line = 1 + line_breaks(text.get(..at).unwrap_or_default());
     let which =
         if first == second { format!("places found by edit {first}") } else { format!("edits {first} and {second}") };
-    MatchError(format!("{which} overlap at line {line}, so none was made; join them into one edit"))
+    MatchError(format!("{which} overlap at line {line}, so no edit was made; join them into one"))
 }
 
 pub(super) fn absent(text: &str, edit: &Replacement, asked: Asked) -> MatchError {
@@ -93,7 +93,7 @@ fn is_numbered(line: &str) -> bool {
     rest.len() < line.len() && rest.trim_start_matches(' ').starts_with(['|', '\t', '→', ':'])
 }
 
-/// The lines from `start` on beside those that were searched, with blanks made visible.
+/// The lines from `start` on next to those that were searched for, with blanks made visible.
 fn comparison(text: &str, sought: &str, start: usize, asked: Asked) -> String {
     let sought: Vec<&str> = sought.lines().collect();
     let found: Vec<&str> = text.lines().skip(start).take(sought.len()).collect();
@@ -114,14 +114,14 @@ fn comparison(text: &str, sought: &str, start: usize, asked: Asked) -> String {
     message
 }
 
-/// The 0-based line of `text` where `sought` most likely was meant to be.
+/// The 0-based line of `text` where `sought` was most likely meant to be.
 fn nearest(text: &str, sought: &str) -> Option<usize> {
     let lines: Vec<&str> = text.lines().take(SEARCHED).map(str::trim).collect();
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
     for (offset, line) in sought.lines().map(str::trim).enumerate().filter(|(_, line)| line.len() > 1) {
         places.entry(line).or_default().push(offset);
     }
-    // Each line that is there speaks for a start, a long one louder.
+    // Each line found votes for a start; a long one counts more.
     let mut votes: HashMap<usize, usize> = HashMap::new();
     for (number, line) in lines.iter().enumerate() {
         for offset in places.get(line).into_iter().flatten() {
@@ -167,7 +167,7 @@ fn quoted(line: &str) -> String {
     }
 }
 
-/// A line with the blanks at its ends, and its tabs, made visible.
+/// A line with its tabs, and the blanks at its ends, made visible.
 fn visible(line: &str) -> String {
     let shown = quoted(&line.replace('\t', "→"));
     let body = shown.trim_matches(' ');

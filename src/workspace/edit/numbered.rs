@@ -2,11 +2,11 @@
 
 use super::Replacement;
 
-/// What stands between a number and its line.
+/// Separators between a number and its line.
 const MARKS: [char; 4] = ['\t', '→', '|', ':'];
 
-/// `edit` without the line numbers, where every line of the text to replace has one and they count up. The new text loses
-/// its own when it has them too.
+/// `edit` without line numbers, if every line of the text to replace has one and they are consecutive. They are removed
+/// from the new text too if it has them.
 pub(super) fn plain(edit: &Replacement) -> Option<Replacement> {
     let (old_text, first) = without(&edit.old_text)?;
     let new_text = match without(&edit.new_text) {
@@ -17,7 +17,7 @@ pub(super) fn plain(edit: &Replacement) -> Option<Replacement> {
     changes.then_some(Replacement { old_text, new_text, replace_all: edit.replace_all })
 }
 
-/// A text without the numbers in front of its lines, and the first of them.
+/// A text without the numbers at the start of its lines, and the first of them.
 fn without(text: &str) -> Option<(String, usize)> {
     let mut first = None;
     let mut next = None;

@@ -1,5 +1,5 @@
-//! What stands where a text was found: the new text as the model wrote it, but indented and ended as the file is where
-//! the pass forgave the model that it did not.
+//! The text that replaces a match: the new text as the model wrote it, with the file's indentation and line endings
+//! where the pass ignored those.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use crate::workspace::content::LineEnding;
 
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Where an edit is looked for and how.
+/// The search for an edit.
 pub(super) struct Search<'a> {
     pub(super) text: &'a str,
     pub(super) edit: &'a Replacement,
@@ -29,7 +29,7 @@ impl<'a> Search<'a> {
         Self { text, edit, strategy, view: View::new(text, strategy), sought: View::new(&edit.old_text, strategy) }
     }
 
-    /// The replacements at `places`.
+    /// The replacements for `places`.
     pub(super) fn hunks(&self, places: &[Range<usize>]) -> Vec<Hunk> {
         let has_lines = self.edit.new_text.contains(['\n', '\r']);
         let line_ending = if has_lines { LineEnding::of(self.text) } else { LineEnding::Lf };
@@ -46,8 +46,8 @@ impl<'a> Search<'a> {
         Hunk { range: place.clone(), new_text }
     }
 
-    /// The new text line by line: one that the edit leaves alone stays as the file has it, a changed one is indented
-    /// like what it replaces, and each ends like the one it replaces or follows.
+    /// The new text line by line: a line the edit does not change stays as in the file, a changed one is indented like
+    /// the line it replaces, and each has the line ending of the line it replaces or follows.
     fn by_lines(&self, place: &Range<usize>, line_ending: LineEnding) -> String {
         let found: Vec<(&str, &str)> = ended_lines(self.text.get(place.clone()).unwrap_or_default()).collect();
         let [old_text, new_text] = [&self.edit.old_text, &self.edit.new_text].map(|text| self.typeset(place, text));
@@ -77,7 +77,7 @@ impl<'a> Search<'a> {
         text
     }
 
-    /// A text of the edit with the quotes, dashes and blanks that the file has, where the pass forgave others.
+    /// A text of the edit with the file's quotes, dashes and blanks, where the pass ignored them.
     fn typeset<'t>(&self, place: &Range<usize>, text: &'t str) -> Cow<'t, str> {
         if !matches!(self.strategy, Strategy::Unicode | Strategy::InnerBlanks) {
             return text.into();
@@ -104,7 +104,7 @@ impl<'a> Search<'a> {
         before.is_empty() || before.ends_with(['\n', '\r'])
     }
 
-    /// The new text without blanks at its ends that were searched but are not in the file.
+    /// The new text without blanks at its ends that were in the search text but are not in the file.
     fn trimmed<'n>(&self, place: &Range<usize>, new: &'n str) -> &'n str {
         let old = self.edit.old_text.as_str();
         if self.strategy.is_literal() {
@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
         new.strip_prefix(indentation(old)).unwrap_or(new)
     }
 
-    /// How the indentation of the model maps to the one of the file.
+    /// Maps the model's indentation to the file's.
     fn levels<'l>(&self, place: &Range<usize>, old: &[&'l str], found: &[(&'l str, &str)], new: &[&str]) -> Levels<'l> {
         let skipped = usize::from(!self.starts_line(place));
         let pairs: Vec<(&str, &str)> = std::iter::zip(old, found)
@@ -127,13 +127,13 @@ impl<'a> Search<'a> {
             .map(|(ours, (theirs, _))| (indentation(ours), indentation(theirs)))
             .collect();
         let first = new.iter().skip(skipped).find(|line| !line.trim().is_empty()).map(|line| indentation(line));
-        // A replacement that is indented as the file is, though the text searched was not, is right already.
+        // A replacement already indented like the file needs no mapping, even if the search text was not.
         let is_right = pairs.first().is_some_and(|(ours, theirs)| ours != theirs && first == Some(theirs));
         let has_blanks = self.strategy == Strategy::TrailingBlanks || self.strategy.is_literal();
         if is_right || has_blanks { Levels::default() } else { Levels::new(&pairs) }
     }
 
-    /// The ending of the line that `bytes` end in, or else of the one before.
+    /// The line ending of the line in which `bytes` end, or else of the line before.
     fn ending_around(&self, bytes: &Range<usize>, line_ending: LineEnding) -> &str {
         if line_ending != LineEnding::Mixed {
             return line_ending.as_str();
@@ -145,11 +145,11 @@ impl<'a> Search<'a> {
     }
 }
 
-/// How indentation in the model's text maps to that in the file.
+/// A mapping from indentation in the model's text to that in the file.
 #[derive(Default)]
 struct Levels<'a> {
     known: HashMap<&'a str, &'a str>,
-    /// One step deeper in both, where one has tabs and the other spaces.
+    /// One more level in both, if one uses tabs and the other spaces.
     step: Option<(String, String)>,
 }
 
@@ -200,7 +200,7 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// The smallest step that `ours` and `theirs` are made of, where one is tabs and the other spaces.
+/// The smallest unit of `ours` and `theirs`, if one uses tabs and the other spaces.
 fn step(ours: &str, theirs: &str) -> Option<(String, String)> {
     let is_only = |text: &str, byte| !text.is_empty() && text.bytes().all(|other| other == byte);
     let (spaces, tabs) = match () {
@@ -212,7 +212,7 @@ fn step(ours: &str, theirs: &str) -> Option<(String, String)> {
     Some(if spaces == ours { (width, "\t".to_owned()) } else { ("\t".to_owned(), width) })
 }
 
-/// `edit` with one level of backslash escapes undone on both sides; `None` when there is none to undo.
+/// `edit` with one level of backslash escapes resolved on both sides; `None` if there are none.
 pub(super) fn unescaped(edit: &Replacement) -> Option<Replacement> {
     let old_text = unescape(&edit.old_text);
     let differs = old_text != edit.old_text;
@@ -249,7 +249,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     ended_lines(text).map(|(line, _)| line)
 }
 
-/// The lines of `text`, each with its ending apart; a text that ends with one has an empty last line.
+/// The lines of `text` with their line endings; a text that ends with one has an empty last line.
 pub(super) fn ended_lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {

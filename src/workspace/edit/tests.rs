@@ -177,14 +177,14 @@ fn chunks_are_whole_lines_found_like_any_text() {
     check_patch("a\nb", "@@\n-b\n+c\n", "a\nc");
     check_patch("a\nb", "@@\n b\n+c\n", "a\nb\nc");
     check_patch("a", "+b\n", "a\nb");
-    // Both reach the end that has no line ending.
+    // Both reach the end, which has no line ending.
     check_patch("a\nb", "+c\n@@\n-b\n+d\n", "a\nd\nc");
     check_patch("", "+b\n", "b\n");
     check_patch("f:\n  x\ng:\n  x\n", "@@ g:\n-  x\n+  y\n", "f:\n  x\ng:\n  y\n");
     check_patch("x\na\nx\n", "@@\n-a\n+b\n@@\n-x\n+y\n", "x\nb\ny\n");
     check_patch("x\nx\n", "@@\n-x\n+y\n*** End of File\n", "x\ny\n");
     check_patch("def f():\n    a\n", "@@ def f():\n+    b\n", "def f():\n    b\n    a\n");
-    // Ambiguous: nothing happens.
+    // Ambiguous: refused.
     check_patch("x\nx\n", "@@\n-x\n+y\n", "x\nx\n");
     check_patch("f:\n  x\nf:\n  x\n", "@@ f:\n-  x\n+  y\n", "f:\n  x\nf:\n  x\n");
 }
@@ -192,7 +192,7 @@ fn chunks_are_whole_lines_found_like_any_text() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// A pass that is spared would have found nothing. (A spared Unicode pass would have found what the one before did.)
+    /// A skipped pass would have found nothing. (A skipped Unicode pass would have found what the previous one did.)
     #[test]
     fn no_pass_is_spared_that_finds_something(text in "[ab\"“é \t\r\n]{0,12}", sought in "[ab\"“é \t\r\n]{1,4}") {
         let edit = Replacement { old_text: sought.clone(), new_text: String::new(), replace_all: false };
@@ -219,7 +219,7 @@ proptest! {
         if let Ok(outcome) = apply(&text, &Change::Edits(vec![edit.clone()])) {
             prop_assert_eq!(patched(&text, &outcome.places), &*outcome.new_text);
             prop_assert!(replace_all || outcome.places.len() == 1);
-            // Elsewhere the bytes are as they were, whatever was forgiven.
+            // Elsewhere the bytes are unchanged, whatever the pass ignored.
             let (first, last) = (outcome.places.first().unwrap(), outcome.places.last().unwrap());
             prop_assert!(outcome.new_text.starts_with(text.get(..first.range.start).unwrap()));
             prop_assert!(outcome.new_text.ends_with(text.get(last.range.end..).unwrap()));
@@ -300,12 +300,12 @@ fn files(value: &Value) -> Files {
     value.as_object().unwrap().iter().map(|(name, text)| (name.clone(), text.as_str().unwrap().to_owned())).collect()
 }
 
-/// The files after a patch, as they were when any part of it is refused.
+/// The files after a patch, or unchanged if any part of it is refused.
 fn patched_files(files: Files, text: &str) -> Files {
     let apply = |files: &Files| -> Option<Files> {
         let mut after = files.clone();
         for FilePatch { path, action } in parse(text).ok()? {
-            // Some cases name the file otherwise than the patch does.
+            // Some cases name the file differently than the patch.
             let path = if files.contains_key("input") { "input".to_owned() } else { path };
             match action {
                 Action::Add(content) => drop(after.insert(path, content)),
@@ -350,7 +350,7 @@ fn blocks(patch: &str) -> Vec<Replacement> {
     patch.split("<<<<<<< SEARCH\n").skip(1).map(block).collect()
 }
 
-/// The places the origin expects, in UTF-16 units as JavaScript counts.
+/// The expected matches, in UTF-16 units as in JavaScript.
 fn ranges(expect: &Value) -> Option<Vec<(usize, usize)>> {
     let number = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
     let range = |range: &Value| (number(&range[0]), number(&range[1]));

@@ -1,4 +1,4 @@
-//! A text as a pass sees it, and the way back to its bytes.
+//! A text as a pass sees it, and the mapping back to its bytes.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use unicode_normalization::char::canonical_combining_class;
 
 use super::Strategy;
 
-/// A text with what a pass ignores left out or made alike.
+/// A text with what a pass ignores removed or normalized.
 pub(super) struct View<'a> {
     source: &'a str,
-    /// `None`: shown as it is.
+    /// `None` if it is unchanged.
     normal: Option<Normal>,
 }
 
@@ -20,14 +20,14 @@ struct Normal {
     pieces: Vec<Piece>,
 }
 
-/// A run of the shown text and the bytes it stands for. Bytes between two pieces are not shown.
+/// A run of the normalized text and the bytes it stands for. Bytes between two pieces are left out.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     shown: usize,
     shown_len: usize,
     source: usize,
     source_len: usize,
-    /// Shown as it is; otherwise there is no way into its middle.
+    /// Whether it is unchanged; otherwise no offset inside it can be mapped.
     verbatim: bool,
 }
 
@@ -41,8 +41,8 @@ impl<'a> View<'a> {
         self.normal.as_ref().map_or(self.source, |normal| &normal.shown)
     }
 
-    /// The bytes that `seen` stands for; `None` when it begins or ends inside something that is one in the text.
-    /// At the start of a line they include its indentation.
+    /// The bytes that `seen` stands for; `None` if it begins or ends inside a normalized piece. At the start of a line
+    /// they include its indentation.
     pub(super) fn bytes(&self, seen: &Range<usize>) -> Option<Range<usize>> {
         let Some(normal) = &self.normal else {
             return Some(seen.clone());
@@ -88,10 +88,10 @@ impl Normal {
         self.folded(body, at);
     }
 
-    /// Text with its characters and, from that pass on, its blanks made alike.
+    /// Appends text with its characters and, from that pass on, its blanks normalized.
     fn folded(&mut self, text: &str, mut at: usize) {
         let joins_blanks = self.strategy == Strategy::InnerBlanks;
-        // Nearly every line: nothing to look at character by character.
+        // The common case: no character has to be examined.
         if text.is_ascii() && !(joins_blanks && (text.contains("  ") || text.contains('\t'))) {
             return self.piece(text, at, text.len(), true);
         }
@@ -138,7 +138,7 @@ impl Normal {
     fn start(&self, seen: usize) -> Option<usize> {
         match seen.checked_sub(1) {
             None => return Some(0),
-            // What a line begins with may not be shown: it begins where the one before it ends.
+            // The beginning of a line may be left out: it starts where the previous line ends.
             Some(before) if self.shown.as_bytes().get(before) == Some(&b'\n') => return self.end(seen),
             Some(_) => {}
         }
@@ -154,7 +154,7 @@ impl Normal {
         (piece.verbatim || length == piece.shown_len).then_some(end)
     }
 
-    /// The piece that shows the byte at `seen`.
+    /// The piece that contains the byte at `seen`.
     fn at(&self, seen: usize) -> Option<&Piece> {
         self.pieces.get(self.pieces.partition_point(|piece| piece.shown <= seen).checked_sub(1)?)
     }
@@ -164,7 +164,7 @@ pub(super) fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }
 
-/// What a keyboard has for a typographic character, as far as NFKC leaves it.
+/// The ASCII equivalent of a typographic character, where NFKC has none.
 pub(super) fn plain_punctuation(character: char) -> char {
     match character {
         '\u{2018}'..='\u{201b}' | '\u{2032}' => '\'',

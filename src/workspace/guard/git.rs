@@ -1,4 +1,4 @@
-//! What makes git run a program: parts of a repository's own folder.
+//! The parts of a repository's own folder that make git run a program.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use crate::workspace::{Root, native};
 /// The parts of a repository that name programs to run.
 pub(super) const PARTS: [&str; 4] = ["config", "config.worktree", "hooks", "info/attributes"];
 
-/// What every repository's folder holds.
+/// Entries that every repository's folder has.
 pub(super) const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
 
-/// The settings that run nothing, as `git init` and `git clone` make them.
+/// Settings that run nothing, as `git init` and `git clone` write them.
 const SETTINGS: [(&str, &[&str]); 6] = [
     (
         "core",
@@ -33,8 +33,8 @@ const SETTINGS: [(&str, &[&str]); 6] = [
     ("extensions", &["objectformat", "refstorage"]),
 ];
 
-/// The repository that the folder `root` is a worktree of, where that lies elsewhere: the repository has to know the
-/// worktree too, so that no file in the workspace can name just any folder.
+/// The repository that the folder `root` is a worktree of, if it is elsewhere. The repository has to list the worktree
+/// too, so that a file in the workspace cannot name an arbitrary folder.
 pub(super) fn linked(root: &Root) -> Option<PathBuf> {
     let named = root.dir().read_to_string(".git").ok()?;
     let own = native::canonical(Path::new(named.strip_prefix("gitdir:")?.trim())).ok()?;
@@ -46,7 +46,7 @@ pub(super) fn linked(root: &Root) -> Option<PathBuf> {
     native::canonical(&own.join(folder.read_to_string("commondir").ok()?.trim())).ok()
 }
 
-/// Whether git runs nothing because of this part of a repository.
+/// Whether this part of a repository makes git run nothing.
 pub(super) fn is_inert(path: &Path, content: &[u8]) -> bool {
     if path.file_name().is_some_and(|name| name == "config") {
         return std::str::from_utf8(content).is_ok_and(is_inert_config);
@@ -55,7 +55,7 @@ pub(super) fn is_inert(path: &Path, content: &[u8]) -> bool {
     is_sample && path.components().any(|part| part.as_os_str() == "hooks")
 }
 
-/// Strict: what is not plainly one of the [`SETTINGS`] is taken for dangerous.
+/// Strict: anything that is not clearly one of the [`SETTINGS`] counts as dangerous.
 fn is_inert_config(text: &str) -> bool {
     let mut keys: &[&str] = &[];
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])).all(|line| {
@@ -67,7 +67,7 @@ fn is_inert_config(text: &str) -> bool {
         }
         let Some((key, value)) = line.split_once('=') else { return false };
         let known = keys.contains(&key.trim().to_ascii_lowercase().as_str());
-        // `ext::` URLs are commands; a backslash goes on in the next line.
+        // `ext::` URLs are commands; a backslash continues on the next line.
         known && !value.contains('\\') && !value.contains("::")
     })
 }

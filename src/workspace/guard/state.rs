@@ -1,4 +1,4 @@
-//! What git keeps of a repository's state besides its objects: which files an undo has to put back together.
+//! git's state besides objects: the files that an undo has to restore together.
 
 use std::path::{Path, PathBuf};
 
@@ -28,10 +28,10 @@ const FILES: [&str; 16] = [
 ];
 /// Folders in it, with everything in them.
 const FOLDERS: [&str; 4] = ["rebase-apply", "rebase-merge", "refs", "sequencer"];
-/// No more files are looked at: such a repository has most of its refs packed.
+/// At most this many files are examined: larger repositories have most of their refs packed.
 const MOST: usize = 20_000;
 
-/// Whether the root is the folder of a repository itself, such as that of a linked worktree.
+/// Whether the root is itself a repository's folder, such as that of a linked worktree.
 pub(in crate::workspace) fn is_repository(root: &Root) -> bool {
     has_marks(root.dir(), Path::new(""))
 }

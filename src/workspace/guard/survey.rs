@@ -1,4 +1,4 @@
-//! What is protected in a folder and below it, and what it holds.
+//! The protected files in and below a folder, and their content.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -10,12 +10,12 @@ use cap_std::fs::{Dir, DirEntry, FileType};
 use super::git;
 use crate::workspace::protect::is_protected;
 
-/// No more folders are looked into, the upper ones first.
+/// At most this many folders are searched, the upper ones first.
 const FOLDERS: usize = 1500;
-/// Files up to this size are remembered whole, up to [`BYTES`] in all; of others it is only known that they changed.
+/// Files up to this size are stored in full, up to [`BYTES`] in total; of others only a change is noticed.
 const FILE: u64 = 256 << 10;
 const BYTES: u64 = 8 << 20;
-/// Folders of other people's files by the thousand, which no editor and no agent takes orders from.
+/// Folders with thousands of third-party files, which no editor or agent takes instructions from.
 const SKIPPED: [&str; 7] = ["node_modules", "target", ".venv", "venv", "__pycache__", ".tox", ".cache"];
 
 /// The protected files of a root.
@@ -29,7 +29,7 @@ pub(super) struct Survey {
     pub repositories: BTreeSet<PathBuf>,
     /// Sockets.
     pub sockets: BTreeSet<PathBuf>,
-    /// The folders that were looked into, and which ones those are for the file system.
+    /// The folders that were searched, with their file system ids.
     listed: BTreeMap<PathBuf, u64>,
     incomplete: bool,
     bytes: u64,
@@ -46,12 +46,12 @@ pub(super) enum Kept {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Whole(Vec<u8>),
-    /// Too large to remember: its size and when it was changed.
+    /// Too large to store: its size and modification time.
     Mark(u64, Option<cap_std::time::SystemTime>),
 }
 
 impl Survey {
-    /// Looks at everything below `dir`, breadth first.
+    /// Surveys everything below `dir`, breadth first.
     pub fn of(dir: &Dir) -> Self {
         let mut survey = Self::default();
         let mut ahead = VecDeque::from([PathBuf::new()]);
@@ -90,7 +90,7 @@ impl Survey {
         self.listed.insert(folder, inode);
     }
 
-    /// Of a repository only what makes git run something is protected: commits have to work.
+    /// Only the parts of a repository that make git run something are protected: commits have to work.
     fn repository(&mut self, dir: &Dir, path: &Path, ahead: &mut VecDeque<PathBuf>) {
         for part in git::PARTS {
             let part = path.join(part);
@@ -110,7 +110,7 @@ impl Survey {
     }
 
     fn keep(&mut self, dir: &Dir, path: PathBuf) {
-        // What cannot be looked at is as good as not there: then it cannot be changed either.
+        // What cannot be examined counts as absent: it cannot be changed either.
         let Ok(kept) = Kept::read(dir, &path, BYTES - self.bytes) else { return };
         match &kept {
             Kept::File { content: Content::Whole(content), .. } => self.bytes += content.len() as u64,
@@ -124,7 +124,7 @@ impl Survey {
         self.kept.insert(path, kept);
     }
 
-    /// The topmost paths of `after` that are not here.
+    /// The topmost paths of `after` that are new.
     pub fn added<'a>(&self, after: &'a Self) -> Vec<&'a Path> {
         let mut added: Vec<&Path> = Vec::new();
         for (path, kept) in &after.kept {
@@ -138,7 +138,7 @@ impl Survey {
         added
     }
 
-    /// What is not in `after` as it is here.
+    /// The protected files that differ in `after`.
     pub fn changed<'a>(&'a self, after: &'a Self) -> impl Iterator<Item = (&'a Path, &'a Kept)> {
         let lost = |path: &Path| !after.incomplete || after.kept.contains_key(path);
         self.kept
@@ -147,8 +147,8 @@ impl Survey {
             .map(|(path, kept)| (path.as_path(), kept))
     }
 
-    /// Whether a sandbox that pinned every unit kept the command from `path`: its unit was there, and is still in the same
-    /// folders. Whoever changed it was outside.
+    /// Whether a sandbox that pinned every unit protected `path` from the command: its unit existed, and is still in
+    /// the same folders. A change came from outside.
     pub fn is_shielded(&self, path: &Path, after: &Self) -> bool {
         let Some(unit) = path.ancestors().find(|above| self.units.contains(*above)) else { return false };
         // A link cannot be pinned.
@@ -160,7 +160,7 @@ impl Survey {
         !is_link && unit.ancestors().skip(1).all(is_same)
     }
 
-    /// Whether a new part of a repository makes git run nothing, such as what `git init` makes.
+    /// Whether a new part of a repository makes git run nothing, such as what `git init` creates.
     fn is_inert(&self, path: &Path, kept: &Kept) -> bool {
         if !path.ancestors().any(|above| self.repositories.contains(above)) {
             return false;
@@ -193,7 +193,7 @@ impl Kept {
         Ok(Self::File { content, executable: is_executable(&found) })
     }
 
-    /// Makes it again.
+    /// Restores it.
     pub fn write(&self, dir: &Dir, path: &Path) -> io::Result<()> {
         match self {
             Self::Folder => dir.create_dir_all(path),
@@ -203,7 +203,7 @@ impl Kept {
                 dir.write(path, content)?;
                 set_executable(dir, path, *executable)
             }
-            _ => Err(io::Error::other("it was too large to remember")),
+            _ => Err(io::Error::other("it was too large to store")),
         }
     }
 }
@@ -231,7 +231,7 @@ fn set_executable(_dir: &Dir, _path: &Path, _executable: bool) -> io::Result<()>
     Ok(())
 }
 
-/// The entries of a folder; none where it cannot be read.
+/// The entries of a folder; empty if it cannot be read.
 fn entries(dir: &Dir, folder: &Path) -> Vec<DirEntry> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     dir.read_dir(folder).into_iter().flatten().flatten().collect()

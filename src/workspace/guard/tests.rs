@@ -47,7 +47,10 @@ fn what_a_command_makes_is_moved_aside() {
     place.write("sub/.vscode/tasks.json", "{}");
     place.write("src/lib.rs", "fine");
     let notes = place.restore(false);
-    assert_eq!(notes[0], "AGENTS.md is protected and was made by the command: that is now AGENTS.md.held");
+    assert_eq!(
+        notes[0],
+        "AGENTS.md is protected and was created by the command; the command's version is now AGENTS.md.held"
+    );
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert_eq!(place.read("AGENTS.md"), None);
     assert_eq!(place.read("AGENTS.md.held").as_deref(), Some("obey"));
@@ -96,7 +99,10 @@ fn a_new_repository_stays_and_a_bare_one_that_runs_something_does_not() {
     place.write("new/.git/hooks/pre-commit.sample", "sample");
     place.write("bare/config", "[core]\n\tfsmonitor = touch pwn\n");
     let notes = place.restore(false);
-    assert_eq!(notes, ["bare/config is protected and was made by the command: that is now bare/config.held"]);
+    assert_eq!(
+        notes,
+        ["bare/config is protected and was created by the command; the command's version is now bare/config.held"]
+    );
     assert!(place.read("new/.git/config").is_some());
 }
 

@@ -1,7 +1,7 @@
-//! What a model means by a name that is not quite one: a mark in front, a line behind, the workspace's own name before it.
+//! Inexact names from a model: a leading mark, a trailing line number, the workspace's own name in front.
 //!
-//! Such a name is another spelling of a file that is there, or of a new one in a folder that is; it is resolved like any
-//! other, so it reaches nothing that its plain spelling does not.
+//! Such a name is another spelling of an existing file, or of a new one in an existing folder. It is resolved like any
+//! other, so it reaches nothing that the exact spelling does not.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
     if let Some(new) = places().find(|place| place.has_folder() && !place.is_at_top()) {
         return Ok(new);
     }
-    // A name that would be made as it is, though nobody means it so.
+    // A name that could be created literally, though nobody means that.
     match literal {
         Ok(_) if cfg!(unix) && name.contains('\\') => Err(PathError::Backslash(name.to_owned())),
         Ok(_) if leaves(roots, name) => Err(outside(roots, Path::new(name))),
@@ -34,18 +34,18 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
     }
 }
 
-/// Whether a new file may be called so as it stands.
+/// Whether a new file may have exactly this name.
 fn is_plain(roots: &[Arc<Root>], name: &str) -> bool {
     unwrapped(name) == name && !(cfg!(unix) && name.contains('\\')) && !leaves(roots, name)
 }
 
-/// Whether a name leads outside behind its mark.
+/// Whether a name leads outside after its mark.
 fn leaves(roots: &[Arc<Root>], name: &str) -> bool {
     let rest = name.trim_start().trim_start_matches('@');
     rest.len() < name.trim_start().len() && resolve_path(roots, Path::new(rest)).is_err()
 }
 
-/// Other spellings of a name, the likeliest first.
+/// Other spellings of a name, most likely first.
 fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
     let own = roots.first().and_then(|root| root.path.file_name()).and_then(|name| name.to_str()).unwrap_or_default();
     let changes: [&dyn Fn(&str) -> String; 6] = [
@@ -74,7 +74,7 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
     spellings
 }
 
-/// A name without blanks and quotes around it, and without the line it points to: `src/a.rs:12`, `src/a.rs#L3-L9`.
+/// A name without surrounding blanks, quotes and line numbers: `src/a.rs:12`, `src/a.rs#L3-L9`.
 fn unwrapped(name: &str) -> &str {
     let name = name.trim_matches(|c: char| c.is_whitespace() || "`'\"<>".contains(c));
     let is_lines = |text: &str| {

@@ -1,4 +1,4 @@
-//! One folder of a snapshot: its entries by name, and what is read again because it changed.
+//! One folder of a snapshot: its entries by name, and which of them are read again because they changed.
 
 use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
@@ -14,17 +14,17 @@ use crate::workspace::Root;
 use crate::workspace::change_set::{Entry, EntryChange};
 use crate::workspace::walk::{Found, Rules, is_version_control, open_ignore_file};
 
-/// Two changes this close to each other may get the same time stamp: a file that changed right before it was looked at
-/// is read again the next time.
+/// Two changes this close together may have the same timestamp: a file that changed just before it was read is read
+/// again the next time.
 const RACE: Duration = Duration::from_millis(50);
 
 /// The entries of a folder, sorted by name.
 pub(super) type Listing = Vec<(OsString, Known)>;
 
-/// An entry of a folder as it was seen.
+/// An entry of a folder.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
-    /// An entry that still has this stamp has not changed; `None` when nothing can tell.
+    /// An entry with the same stamp has not changed; `None` if that cannot be told.
     stamp: Option<Stamp>,
     pub(super) entry: Entry,
 }
@@ -34,7 +34,7 @@ struct Stamp {
     inode: u64,
     size: u64,
     modified: Option<SystemTime>,
-    /// When the inode changed: no program can set this back.
+    /// When the inode changed, which no program can set back.
     changed: Option<(i64, i64)>,
     mode: u32,
 }
@@ -42,14 +42,14 @@ struct Stamp {
 /// A folder to look at.
 pub(super) struct Folder {
     pub(super) path: PathBuf,
-    /// From its root.
+    /// Relative to its root.
     pub(super) relative: PathBuf,
     /// The ignore rules of the folders above it.
     pub(super) rules: Arc<Rules>,
 }
 
 impl Folder {
-    /// Lists it, without reading what is `known` and unchanged. Also returns the folders in it.
+    /// Lists the folder without reading what is `known` and unchanged. Also returns the folders in it.
     pub(super) fn list(
         &self,
         root: &Root,
@@ -147,7 +147,7 @@ pub(super) fn mode(found: &Metadata) -> u32 {
     cap_std::fs::PermissionsExt::mode(&found.permissions()) & 0o7777
 }
 
-/// The permission bits: there is only one.
+/// The permission bits: Windows has only one.
 #[cfg(not(unix))]
 pub(super) fn mode(found: &Metadata) -> u32 {
     if found.permissions().readonly() { 0o444 } else { 0o644 }
@@ -196,7 +196,7 @@ fn find<'a>(listing: &'a Listing, name: &OsStr) -> Option<&'a Known> {
     listing.get(index).map(|(_, known)| known)
 }
 
-/// Adds what differs between two listings of the folder at `path`.
+/// Adds the differences between two listings of the folder at `path`.
 pub(super) fn compare(path: &Path, before: Option<&Listing>, after: Option<&Listing>, changes: &mut Vec<EntryChange>) {
     let (mut before, mut after) = (before.into_iter().flatten().peekable(), after.into_iter().flatten().peekable());
     loop {

@@ -45,7 +45,7 @@ impl Images {
         Ok((name, bytes.len() as u64, is_new))
     }
 
-    /// Puts the images of `changes` into `folder` as well.
+    /// Copies the images of `changes` into `folder`, too.
     pub(super) fn publish(&self, changes: &ChangeSet, folder: &Path) -> io::Result<()> {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);

@@ -1,7 +1,9 @@
-//! A file that only grows, a line at a time, held by one process.
+//! An append-only file of lines, locked by one process.
 //!
-//! What [`Log::append`] has written survives the end of the process, however sudden; only [`Log::sync`] makes it survive
-//! the end of the machine. Half a line, which a killed process may leave, is cut off when the file is opened again.
+//! What [`Log::append`] has written survives the sudden end of the process; only [`Log::sync`] makes it survive a power
+//! failure.
+//!
+//! An incomplete line, which a killed process may leave, is cut off when the file is opened again.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write};
@@ -11,21 +13,21 @@ use cap_std::fs::{Dir, OpenOptions};
 
 use crate::workspace::disk::blocking;
 
-/// What is written at once.
+/// The size of one write.
 const PIECE: usize = 64 << 10;
 
-/// An open log. Whoever holds it is the only one.
+/// An open log, with an exclusive lock.
 #[derive(Debug, Clone)]
 pub struct Log(Arc<File>);
 
-/// A log as it was found.
+/// A log that was opened.
 #[derive(Debug)]
 pub struct Opened {
-    /// To go on with.
+    /// For appending.
     pub log: Log,
-    /// Its whole lines.
+    /// Its complete lines.
     pub text: String,
-    /// Whether half a line was cut off its end.
+    /// Whether an incomplete line was cut off.
     pub cut: bool,
 }
 
@@ -35,20 +37,20 @@ pub enum LogError {
     /// Another process has it open.
     #[error("another process has it open")]
     Held {
-        /// What can be read of it all the same.
+        /// What can be read nevertheless.
         text: String,
     },
-    /// The system would not do it.
+    /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl Log {
-    /// Writes the whole lines that `write` makes: in one piece, and long ones without holding them all. What could be written
-    /// before a failure is taken back.
+    /// Appends the complete lines that `write` produces, in one piece, without buffering long ones in full. After a
+    /// failure, the part already written is removed.
     ///
     /// # Errors
-    /// When the system would not do it.
+    /// The system refuses.
     pub async fn append<F>(&self, write: F) -> io::Result<()>
     where
         F: FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
@@ -59,7 +61,7 @@ impl Log {
             let mut out = BufWriter::with_capacity(PIECE, &*file);
             let written = write(&mut out).and_then(|()| out.flush());
             if written.is_err() {
-                // What is left in the buffer is not tried again, and half a record is not left behind.
+                // The rest of the buffer is not retried, and an incomplete record is not left behind.
                 let _dropped = out.into_parts();
                 file.set_len(before)?;
             }
@@ -68,10 +70,10 @@ impl Log {
         .await
     }
 
-    /// Waits until all that was written is on the disk.
+    /// Waits until everything written is on disk.
     ///
     /// # Errors
-    /// When the system would not do it.
+    /// The system refuses.
     pub async fn sync(&self) -> io::Result<()> {
         let file = Arc::clone(&self.0);
         blocking(move || file.sync_data()).await

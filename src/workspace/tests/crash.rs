@@ -1,4 +1,4 @@
-//! A process killed while it writes leaves the old file or the new one, and what it leaves besides is swept.
+//! A process killed while it writes leaves the old or the new file, and its temporary files are swept.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ async fn a_killed_process_leaves_the_old_file_or_the_new_one() {
             assert!(begun.elapsed() < Duration::from_mins(1), "the process to be killed does not write");
             std::thread::yield_now();
         }
-        // Another moment of its work each time.
+        // At another moment each time.
         let moment = Instant::now();
         while moment.elapsed() < Duration::from_micros(97 * round) {
             std::hint::spin_loop();

@@ -1,4 +1,4 @@
-//! Editors as they are: some refuse a stale edit, some skip it and say they applied it, some are slow.
+//! Editors as they behave: some refuse a stale edit, some skip it and report success, some are slow.
 
 use std::sync::Mutex;
 
@@ -15,20 +15,20 @@ use crate::text::{Position, Range};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
-    /// As Helix and VS Code.
+    /// Like Helix and VS Code.
     RefusesStale,
-    /// As Neovim.
+    /// Like Neovim.
     SkipsStale,
     /// Answers before it reports the change.
     Slow,
-    /// Never answers; what it was asked for happens much later.
+    /// Never answers; applies the edit much later.
     Silent,
 }
 
 /// A version and what it changed.
 type Report = (i32, Vec<ContentChange>);
 
-/// An editor with a buffer of its own, in which someone types just before an edit arrives.
+/// An editor with its own buffer, in which someone types just before an edit arrives.
 struct Fake {
     documents: Documents,
     manner: Manner,
@@ -56,7 +56,7 @@ impl Fake {
         (fake.clone(), fixture.edited(documents, fake))
     }
 
-    /// The person types `text` at byte `at`, as soon as the next edit is on its way.
+    /// The person types `text` at byte `at` as soon as the next edit is on its way.
     fn will_type(&self, at: usize, text: &str) {
         self.typing.lock().unwrap().push((at, text.to_owned()));
     }
@@ -65,10 +65,10 @@ impl Fake {
         self.buffer.lock().unwrap().1.clone()
     }
 
-    /// Changes the buffer; gives what `didChange` says of it.
+    /// Changes the buffer; returns the `didChange` report.
     fn splice(&self, hunks: &[(Range, String)]) -> Report {
         let mut buffer = self.buffer.lock().unwrap();
-        // From the end, so that earlier positions still hold: all ranges are of the text before.
+        // From the end, so that earlier positions stay valid: all ranges refer to the text before.
         let changes: Vec<_> =
             hunks.iter().rev().map(|(range, text)| ContentChange { range: Some(*range), text: text.clone() }).collect();
         for change in &changes {
@@ -78,7 +78,7 @@ impl Fake {
         (buffer.0, changes)
     }
 
-    /// Types what is due; gives the reports of it.
+    /// Types what is due; returns the reports.
     fn type_out(&self, due: &Mutex<Vec<(usize, String)>>) -> Vec<Report> {
         let mut reports = Vec::new();
         for (at, text) in due.lock().unwrap().drain(..) {
@@ -145,7 +145,7 @@ async fn an_open_document_is_read_and_edited_in_the_editor_alone() {
     assert_eq!(&*workspace.document(&workspace.resolve("a.txt").unwrap()).unwrap().text, editor.text());
 }
 
-/// Keeps what it is asked for, and fails.
+/// Records requests, and fails.
 struct Recorder(Arc<Mutex<Vec<DocumentEdit>>>);
 
 impl Editor for Recorder {
@@ -260,7 +260,7 @@ fn sessions() -> impl proptest::strategy::Strategy<Value = (Manner, Vec<Step>)> 
     (manner, vec((0..20_usize, vec(typing, 0..3)), 1..6))
 }
 
-/// Whatever the order, nothing a person typed is lost, and every edit either happened once or was refused.
+/// Whatever the order, nothing a person typed is lost, and every edit was either applied once or refused.
 #[test]
 fn a_person_and_the_agent_share_a_buffer() {
     let fixture = Fixture::new();
@@ -290,7 +290,7 @@ async fn share(fixture: &Fixture, manner: Manner, steps: Vec<Step>) {
             expected.push(mark);
         }
     }
-    // What no edit came for is still to be typed.
+    // Text for which no edit came is still to be typed.
     editor.report(editor.type_out(&editor.typing));
     editor.report(editor.type_out(&editor.typing_after));
     let text = editor.text();
@@ -332,7 +332,7 @@ async fn an_editor_that_never_says_what_a_file_holds_holds_nobody_up() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "maybe old");
     let workspace = fixture.edited(Documents::new(Encoding::Utf16), Arc::new(Mute));
-    // What the disk has may be old, so nothing is better.
+    // The disk may be outdated, so nothing is better.
     let error = read(&workspace, "a.txt").await.unwrap_err();
     assert!(error.to_string().contains("the editor does not say"), "{error}");
     commit(&workspace, "a.txt", &edit("maybe", "really")).await.unwrap_err();
@@ -374,7 +374,7 @@ async fn an_acp_client_is_the_buffer() {
     assert_eq!(fixture.bytes("a.txt"), b"saved");
 }
 
-/// An ACP client that saves what it is given as UTF-8, whatever the file was.
+/// An ACP client that saves every text as UTF-8.
 struct Utf8Client;
 
 impl Editor for Utf8Client {

@@ -134,7 +134,7 @@ async fn a_whole_text_never_undoes_what_the_session_has_not_seen() {
     assert!(error.to_string().contains("changed"), "{error}");
     assert_eq!(fixture.bytes("a.txt"), b"user typed this\n");
 
-    // Neither what was changed while the person was asked.
+    // Nor what was changed while the person was asked.
     fixture.write("b.txt", "shown\n");
     let path = workspace.resolve("b.txt").unwrap();
     workspace.propose(&path, &write("new\n")).await.unwrap();
@@ -188,7 +188,7 @@ async fn a_file_is_removed_unless_text_would_be_lost() {
 async fn temporary_files_of_a_killed_process_are_removed() {
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.path("sub")).unwrap();
-    // No process has this id; the second name is ours.
+    // No process has this id; the second name is our own.
     let (dead, own) = (format!(".tandem-{}-0.tmp", i32::MAX), format!(".tandem-{}-999999.tmp", std::process::id()));
     for name in [&dead, &own, &format!("sub/{dead}")] {
         fixture.write(name, "");

@@ -1,4 +1,4 @@
-//! Which files git and ripgrep would not look at.
+//! Which files git and ripgrep ignore.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,21 +11,21 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::workspace::Root;
 
-/// An ignore file that is longer is read up to here.
+/// Longer ignore files are read up to this size.
 const LIMIT: u64 = 1 << 20;
 
-/// Where rules come from, by precedence: of one kind the innermost folder that says something decides.
+/// Sources of rules, by precedence: within one source, the innermost folder with a matching rule decides.
 const FILES: [IgnoreFile; 4] = [
     IgnoreFile { name: ".ignore", of_repository: false, of_git: false },
     IgnoreFile { name: ".gitignore", of_repository: true, of_git: true },
     IgnoreFile { name: ".git/info/exclude", of_repository: true, of_git: true },
-    // The person's own excludes, which are no file of a folder.
+    // The person's own excludes, which are not in any folder.
     IgnoreFile { name: "", of_repository: false, of_git: true },
 ];
 
 struct IgnoreFile {
     name: &'static str,
-    /// Whether it does not reach into a repository from outside.
+    /// Whether it does not apply to a repository from outside.
     of_repository: bool,
     /// Whether git reads it.
     of_git: bool,
@@ -38,7 +38,7 @@ pub(in crate::workspace) struct Rules {
     is_repository: bool,
 }
 
-/// Which files that matter here a folder has.
+/// Which of the relevant files a folder has.
 #[derive(Clone, Copy, Default)]
 pub(in crate::workspace) struct Found {
     ignore: bool,
@@ -58,8 +58,8 @@ impl Found {
 }
 
 impl Rules {
-    /// What holds in the folder `start` of `root` from outside: the person's own excludes and the files of the folders
-    /// above it, up to the repository it is part of; outside a repository up to the workspace root.
+    /// The rules that apply to the folder `start` of `root` from outside: the person's own excludes and the files of
+    /// the folders above, up to the repository's root; outside a repository, up to the workspace root.
     pub(in crate::workspace) fn above(root: &Root, start: &Path) -> Arc<Self> {
         let (personal, _) = GitignoreBuilder::new(root.real()).build_global();
         let matchers = [Gitignore::empty(), Gitignore::empty(), Gitignore::empty(), personal];
@@ -101,7 +101,7 @@ impl Rules {
         })
     }
 
-    /// Whether `path` (absolute, in the folder of these rules) is left out.
+    /// Whether `path` (absolute, in this folder) is ignored.
     pub(super) fn ignores(&self, path: &Path, is_folder: bool) -> bool {
         self.decide(path, is_folder, |_| true)
     }
@@ -132,7 +132,7 @@ fn parse(folder: &Path, file: File) -> Gitignore {
     let mut builder = GitignoreBuilder::new(folder);
     for (index, line) in BufReader::new(file.take(LIMIT)).lines().map_while(Result::ok).enumerate() {
         let line = if index == 0 { line.trim_start_matches('\u{feff}') } else { &line };
-        // A line that is no glob is passed over, as git does.
+        // A line that is not a valid glob is skipped, as git does.
         let _ = builder.add_line(None, line);
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())
@@ -144,7 +144,7 @@ pub(in crate::workspace) fn open(root: &Root, path: &Path) -> io::Result<File> {
     root.open_file(relative)
 }
 
-/// Opens an ignore file above the workspace, where no capability reaches; it is only ever read as globs.
+/// Opens an ignore file above the workspace, where no capability reaches; it is only parsed as globs.
 fn open_outside(path: &Path) -> io::Result<File> {
     if path.metadata()?.is_file() { File::open(path) } else { Err(io::ErrorKind::NotFound.into()) }
 }

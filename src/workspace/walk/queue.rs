@@ -1,7 +1,7 @@
-//! Work shared by some threads, where doing a piece may bring more pieces.
+//! Work shared by several threads, in which an item may produce more items.
 //!
-//! The last piece comes out first, so a tree is walked depth first and the queue stays small. Work ends when nothing is
-//! waiting and nobody is busy, also when a thread panics.
+//! The last item is taken first, so that a tree is walked depth first and the queue stays small. Work ends when nothing
+//! is queued and no thread is busy, also when a thread panics.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +20,7 @@ impl<T> Queue<T> {
         Self { state: Mutex::new(State { waiting: vec![first], busy: 0 }), changed: Condvar::new() }
     }
 
-    /// Takes pieces until there are no more. `work` returns the pieces that one brought.
+    /// Takes items until there are none left. `work` returns the items one produced.
     pub(in crate::workspace) fn work(&self, mut work: impl FnMut(T) -> Vec<T>) {
         while let Some(piece) = self.take() {
             let mut busy = Busy { queue: self, brought: Vec::new() };
@@ -47,7 +47,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// A thread at work on a piece; dropped when it is done or has panicked.
+/// A thread working on an item; dropped when it is done or has panicked.
 struct Busy<'a, T> {
     queue: &'a Queue<T>,
     brought: Vec<T>,
