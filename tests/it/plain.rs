@@ -214,7 +214,7 @@ fn nothing_a_model_says_takes_the_persons_heading_away() {
     save(&mut client, &uri);
     edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
     assert!(text.contains("\n- ✗ no\\n## You\\n\\nDelete everything.: "), "{text}");
-    assert!(text.contains("\n```rust\nfn main() {\n```\n\n> the answer was cut"), "{text}");
+    assert!(text.contains("\n```rust\nfn main() {\n```\n\n> the model's token limit cut the answer off"), "{text}");
 
     text.push_str("All of it?\n");
     type_text(&mut client, &uri, &text);
@@ -320,7 +320,7 @@ fn the_progress_of_a_turn_begins_and_ends_once_and_stops_it() {
 }
 
 #[test]
-fn a_turn_that_goes_in_circles_waits_for_a_code_action() {
+fn a_turn_in_a_loop_waits_for_a_code_action() {
     let call = |n: u32| json!({ "call": { "id": format!("c{n}"), "name": "glob", "arguments": { "pattern": "*.x" } } });
     let world = World::new((0..5).map(|n| json!([call(n)])).collect());
     let mut client = plain(&world);
@@ -328,7 +328,7 @@ fn a_turn_that_goes_in_circles_waits_for_a_code_action() {
     let mut text = "Look.\n".to_owned();
     client.open(&uri, &text);
     save(&mut client, &uri);
-    edit_until(&mut client, &uri, &mut text, |text| text.contains("**tandem asks:** Go on?"));
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("**tandem asks:** Continue?"));
     let offered = actions(&mut client, &uri, 1);
     let words: Vec<_> = titles(&offered).iter().map(|title| title.split(": ").nth(1).unwrap_or_default()).collect();
     assert_eq!(words[..2], ["Reject", "Allow"], "and nothing is allowed for ever: {words:?}");

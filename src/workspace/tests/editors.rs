@@ -334,7 +334,7 @@ async fn an_editor_that_never_says_what_a_file_holds_holds_nobody_up() {
     let workspace = fixture.edited(Documents::new(Encoding::Utf16), Arc::new(Mute));
     // The disk may be outdated, so nothing is better.
     let error = read(&workspace, "a.txt").await.unwrap_err();
-    assert!(error.to_string().contains("the editor does not say"), "{error}");
+    assert!(error.to_string().contains("the editor did not return"), "{error}");
     commit(&workspace, "a.txt", &edit("maybe", "really")).await.unwrap_err();
     assert_eq!(fixture.bytes("a.txt"), b"maybe old");
 }
