@@ -1,10 +1,12 @@
 //! One actor per conversation: it owns the history, starts turns, and answers what rules and modes can answer.
 //!
 //! It is the only owner of the mode, the model, the effort, the queue, the steering messages and the running turn;
-//! everybody else sees the [`State`] it publishes. Prompts come in through a bounded mailbox, changes and cancels beside
-//! it (`Control`), events leave through a bounded channel shared by all sessions. The actor never waits for the reader
-//! of its events while something comes in, so a cancel works however slow the editor is. Each turn is a task of its own:
-//! a panic becomes an error event, never a dead session.
+//! everything else sees the [`State`] it publishes.
+//!
+//! Prompts arrive through a bounded mailbox, changes and cancels beside it (`Control`), and events leave through a
+//! bounded channel shared by all sessions. While something arrives, the actor never waits for the reader of its events,
+//! so a cancel works however slow the editor is. Each turn is a task of its own: a panic becomes an error event, never
+//! a dead session.
 
 pub mod check;
 mod checkpoint;
@@ -70,13 +72,13 @@ pub use slash::Offered;
 use store::Journal;
 pub use store::{Listed, Sessions, StoreError};
 
-/// Names a conversation.
+/// The id of a conversation.
 pub type SessionId = Arc<str>;
 
-/// Steps that may wait between a turn and its session.
+/// How many steps may be queued between a turn and its session.
 const STEPS: usize = 32;
-/// What stands in the history where a turn ended without an answer: many chat templates refuse a conversation in which
-/// the roles do not take turns.
+/// Stands in for the answer of a turn that ended without one: many chat templates reject a conversation in which the
+/// roles do not alternate.
 const UNANSWERED: &str = "(no answer)";
 
 /// The last event of a turn that failed before it began.
@@ -89,11 +91,11 @@ fn failed() -> AgentEvent {
     }
 }
 
-/// A turn under way.
+/// A running turn.
 struct Running {
     /// The prompt it runs for.
     prompt: PromptId,
-    /// Its name.
+    /// The turn's id.
     name: String,
     steps: mpsc::Receiver<Step>,
     task: JoinHandle<()>,
@@ -102,24 +104,24 @@ struct Running {
     /// Messages that have not joined.
     steers: Vec<Steered>,
     questions: Questions,
-    /// Calls that may change something now, by id.
+    /// Running calls that may change something, by id.
     changing: HashMap<String, ToolKind>,
     failure: Option<Failure>,
     done: bool,
 }
 
-/// A message on its way into the running turn.
+/// A steering message that has not joined.
 struct Steered {
     id: PromptId,
     said: Arc<Value>,
-    /// Who closes it before the turn has taken the message has it back.
+    /// Closing it before the turn has taken the message withdraws the message.
     taken: oneshot::Receiver<()>,
 }
 
 struct Actor {
     id: SessionId,
     model: Result<Model, NoProvider>,
-    /// How hard it thinks; `None`: as configured.
+    /// The reasoning effort; `None` for the configured one.
     effort: Option<Effort>,
     workspace: Workspace,
     tools: Arc<[Arc<dyn Tool>]>,
@@ -132,20 +134,20 @@ struct Actor {
     remembered: Option<Remembered>,
     secrets: Redactor,
     limits: Limits,
-    /// What the session has used, as far as it counts for its limits.
+    /// Usage that counts towards the session's limits.
     spent: Spent,
     history: Vec<Arc<Entry>>,
     guidance: Guidance,
-    /// It was encoded for another model.
+    /// Whether it was encoded for another model.
     stale: bool,
-    /// A better model than the one that stands for a key, while it is looked for.
+    /// The search for a better model than the default one of a key.
     better: JoinSet<Option<Provider>>,
     /// The folder of the person's own `AGENTS.md`.
     own_files: Option<PathBuf>,
-    /// What was kept of it and waits for a model to be encoded for.
+    /// Loaded messages that wait for a model to be encoded for.
     kept: Vec<Message>,
     turns: u64,
-    /// What it is to be called, until that was told.
+    /// Its title, until that was reported.
     title: Option<String>,
     checkpoints: Checkpoints,
     restored: Vec<restore::Restored>,
@@ -157,20 +159,20 @@ struct Actor {
     /// The models to choose from.
     choices: Arc<[String]>,
     commands: Commands,
-    /// What the person did since the last message, for the model.
+    /// Notes for the model about what the person did since the last message.
     remarks: Vec<String>,
     running: Option<Running>,
-    /// Prompts that wait for their turn.
+    /// Queued prompts.
     queue: VecDeque<queue::Queued>,
-    /// Turns since the last prompt that were for something else.
+    /// Turns since the last prompt that had another purpose.
     others: u32,
-    /// How many tokens the model reads at once, where that is known.
+    /// The context window in tokens, if known.
     window: Option<u64>,
     used: Option<Used>,
     outgoing: VecDeque<SessionEvent>,
     events: mpsc::Sender<(SessionId, SessionEvent)>,
     control: Arc<Control>,
-    /// Changes that were taken and not answered.
+    /// Changes that were applied but not answered.
     taken: Vec<control::Taken>,
     published: watch::Sender<State>,
     end: CancellationToken,
@@ -238,13 +240,13 @@ impl Actor {
     }
 }
 
-/// Looks for a better model than the one that stands for a key, where nobody chose one.
+/// Searches for a better model than the default one of a key, if nobody chose a model.
 fn search(setup: &Setup) -> JoinSet<Option<Provider>> {
     let provider = setup.provider.as_ref().ok().filter(|_| setup.by_key);
     provider.map(|provider| offers::better(provider.clone())).into_iter().collect()
 }
 
-/// A model and the bytes that open each of its requests.
+/// A model, with the bytes at the beginning of each of its requests.
 struct Model {
     provider: Provider,
     preamble: Preamble,
@@ -257,7 +259,7 @@ impl Model {
     }
 }
 
-/// The bytes that open every request with these tools in the conversation `id`.
+/// The bytes at the beginning of every request in the conversation `id` with these tools.
 fn preamble(provider: &Provider, id: &SessionId, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Preamble {
     let edits_by_patch = tools.iter().any(|tool| tool.name() == "apply_patch");
     let system = prompt::system(provider, workspace, edits_by_patch);
@@ -265,7 +267,7 @@ fn preamble(provider: &Provider, id: &SessionId, workspace: &Workspace, tools: &
     provider.preamble(&Instructions { system, tools, conversation: Arc::clone(id) })
 }
 
-/// A tool as the model is told of it.
+/// A tool's description for the model.
 fn spec(tool: &dyn Tool) -> ToolSpec {
     ToolSpec {
         name: tool.name().to_owned(),

@@ -1,4 +1,4 @@
-//! Whether a model does what an agent needs, tried out: it answers, it streams, it calls tools, it reads enough.
+//! Checks whether a model can do what an agent needs: answer, stream, call tools, and read enough.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,17 +9,17 @@ use serde_json::json;
 
 use crate::model::{Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider, ToolSpec};
 
-/// A window below this holds the instructions and little else.
+/// A smaller window holds little more than the instructions, in tokens.
 const SMALL_WINDOW: u64 = 16_384;
-/// How long one probe may take.
+/// Timeout for one probe.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// One thing that was tried.
+/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was tried.
+    /// What was checked.
     pub check: &'static str,
-    /// How it went.
+    /// The outcome.
     pub verdict: Verdict,
     /// What was found.
     pub found: String,
@@ -28,7 +28,7 @@ pub struct Finding {
     pub advice: Option<String>,
 }
 
-/// How a check went.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -41,13 +41,13 @@ pub enum Verdict {
 }
 
 impl Finding {
-    /// Something that is as it should be.
+    /// A check that passed.
     #[must_use]
     pub fn good(check: &'static str, found: impl Into<String>) -> Self {
         Self { check, verdict: Verdict::Good, found: found.into(), advice: None }
     }
 
-    /// Something that could be better, and how.
+    /// Something that works but could be better, and how.
     #[must_use]
     pub fn warning(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { check, verdict: Verdict::Warning, found: found.into(), advice: Some(advice.into()) }
@@ -60,7 +60,7 @@ impl Finding {
     }
 }
 
-/// Tries the model out. Each finding is handed to `report` as soon as it is there: a slow model takes its time.
+/// Checks the model. Each finding is passed to `report` as soon as it is available, because a slow model takes a while.
 pub async fn check(provider: &Provider, mut report: impl FnMut(Finding)) {
     let text = probe(provider, "Answer with the single word: ready", Arc::new([])).await;
     report(match text {
@@ -98,27 +98,27 @@ fn ready_tool() -> ToolSpec {
     }
 }
 
-/// How much the model reads at once, and who says so.
+/// The context window, and where the figure comes from.
 fn window(provider: &Provider) -> Finding {
     let configured = provider.endpoint().context_window;
     match (provider.told_window(), configured) {
         (Some(told), Some(configured)) if configured > told => Finding::warning(
             "window",
-            format!("the endpoint gives {told} tokens, the configuration promises {configured}"),
+            format!("the endpoint offers {told} tokens, but the configuration says {configured}"),
             "lower context-window, or start the local server with a larger context",
         ),
         (Some(told), _) if told < SMALL_WINDOW => Finding::warning(
             "window",
-            format!("{told} tokens, as the endpoint says"),
+            format!("{told} tokens, reported by the endpoint"),
             format!("too small for a project: {}", provider.larger_window()),
         ),
-        (Some(told), _) => Finding::good("window", format!("{told} tokens, as the endpoint says")),
-        (None, Some(configured)) => Finding::good("window", format!("{configured} tokens, as configured")),
+        (Some(told), _) => Finding::good("window", format!("{told} tokens, reported by the endpoint")),
+        (None, Some(configured)) => Finding::good("window", format!("{configured} tokens, configured")),
         (None, None) => match provider.window() {
-            Some(known) => Finding::good("window", format!("{known} tokens, as is generally known of the model")),
+            Some(known) => Finding::good("window", format!("{known} tokens, built-in value for this model")),
             None => Finding::warning(
                 "window",
-                "the endpoint does not say how much the model reads at once",
+                "the endpoint does not report the model's context window",
                 format!(
                     "set context-window in [providers.{}.models.{:?}]",
                     provider.endpoint().provider,
@@ -129,19 +129,19 @@ fn window(provider: &Provider) -> Finding {
     }
 }
 
-/// A model that does not answer, and what to look at.
+/// Advice for a model that does not answer.
 #[must_use]
 pub fn unreachable(error: &ModelError) -> Finding {
     let advice = match error.status {
         Some(401 | 403) => "the key is not accepted: check its variable or api-key-command",
         Some(404) => "check base-url (it ends before /chat/completions) and the model's name",
-        Some(_) => "the endpoint answers, but not as it should; see its words",
+        Some(_) => "the endpoint answered with an error; see its message",
         None => "check the address, whether the server runs, the proxy (HTTPS_PROXY, NO_PROXY) and the CA file",
     };
     Finding::bad("reachability", error.message.clone(), advice)
 }
 
-/// What came of a probe.
+/// The result of a probe.
 #[derive(Debug, Default)]
 struct Heard {
     text: String,

@@ -1,8 +1,10 @@
 //! What each turn changed, so that a person can undo it: the last turn, one turn, one file or one hunk.
 //!
-//! Undoing works around the lines somebody changed since: it never touches them, and one such line does not keep the rest
-//! from being undone. What was undone can be redone until another turn changes something. A hunk that was rejected or
-//! kept is settled: it is part of neither.
+//! Undo works around the lines somebody changed since: it never touches them, and one such line does not prevent the
+//! rest from being undone.
+//!
+//! What was undone can be redone until another turn changes something. A rejected or kept hunk is settled: it is part
+//! of neither.
 
 mod change;
 mod review;
@@ -28,10 +30,10 @@ pub use reviewed::{Left, ReviewError, Reviewed, ReviewedFile, ReviewedTurn};
 use store::Store;
 use undo::Undone;
 
-/// So many bytes of text are remembered; older turns can no longer be undone.
+/// The most text kept in memory, in bytes; older turns can no longer be undone.
 const MEMORY: usize = 64 * 1024 * 1024;
 
-/// What there is to undo and to redo in a conversation, by when it was done.
+/// Whether there is something to undo and to redo in a conversation, with the time it was done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Undoable {
     /// The last change.
@@ -40,14 +42,14 @@ pub struct Undoable {
     pub redo: Option<Instant>,
 }
 
-/// The changes of a conversation that are not settled.
+/// The unsettled changes of a conversation.
 pub(super) struct Checkpoints {
     /// By turn, the oldest first.
     entries: Vec<Entry>,
-    /// What was undone, the last one last.
+    /// Undone turns, the last one last.
     undone: Vec<Undone>,
     store: Store,
-    /// The folder of the images that change sets name.
+    /// The folder of the images that change sets refer to.
     images: Option<PathBuf>,
     undoable: watch::Sender<Undoable>,
 }
@@ -58,20 +60,20 @@ pub(super) struct Entry {
     /// Its number.
     turn: u64,
     since: Instant,
-    /// One a file.
+    /// One per file.
     changes: Vec<Change>,
-    /// What its commands changed of what git itself keeps, one a file.
+    /// Changes of its commands to git's own state, one per file.
     git: Vec<EntryChange>,
 }
 
 impl Checkpoints {
-    /// No changes yet. Before-images go to `folder`; what there is to undo is published to `undoable`.
+    /// No changes yet. Previous versions are stored in `folder`; `undoable` is updated.
     pub fn new(folder: Option<PathBuf>, undoable: watch::Sender<Undoable>) -> Self {
         Self { entries: Vec::new(), undone: Vec::new(), store: Store::new(folder.clone()), images: folder, undoable }
     }
 
-    /// Remembers what a call of a turn really changed: the texts, and all that a command did. The first time the
-    /// before-images cannot be stored, says why.
+    /// Records the actual changes of a call: texts, and everything a command did. Returns an error the first time
+    /// previous versions cannot be stored.
     pub async fn record(
         &mut self,
         session: &str,
@@ -112,7 +114,7 @@ impl Checkpoints {
         self.store.texts().await
     }
 
-    /// Adds what was changed to what the turn changed before.
+    /// Adds changes to the turn's previous ones.
     fn add(&mut self, turn: u64, changes: Vec<Change>, git: Vec<EntryChange>) {
         let index = self.entries.partition_point(|entry| entry.turn < turn);
         if self.entries.get(index).is_none_or(|entry| entry.turn != turn) {
@@ -133,7 +135,7 @@ impl Checkpoints {
             bytes += entry.changes.iter().map(of).sum::<usize>();
             bytes <= MEMORY
         });
-        // The last one can be undone however large it is.
+        // The last turn can be undone however large it is.
         let forgotten = self.entries.len().saturating_sub(remembered.count().max(1));
         self.entries.drain(..forgotten);
     }
@@ -158,7 +160,7 @@ impl Entry {
     }
 }
 
-/// Both lists as one, in which the changes of a path are one; none, when together they changed nothing.
+/// Merges both lists, with one change per path; changes that cancel out are dropped.
 fn joined<T>(
     earlier: Vec<T>,
     later: Vec<T>,

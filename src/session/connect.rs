@@ -1,4 +1,4 @@
-//! From settings to the parts of a session: the endpoint of the model, the rules, the limits.
+//! Builds the parts of a session from settings: the model's endpoint, the rules, the limits.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use crate::tools::process::{Dialect, Surroundings};
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
 use crate::workspace::{Skill, Workspace, skills};
 
-/// Why there is no model to ask.
+/// Why there is no model.
 #[derive(Debug, Clone)]
 pub struct NoProvider {
     /// The cause and the ways out, for the person.
     pub message: String,
     /// The kind.
     pub code: ErrorCode,
-    /// Nothing at all is configured: a model server on this machine may be looked for.
+    /// Whether nothing at all is configured, so that a local model server may be used.
     pub unset: bool,
 }
 
-/// What a session is made of.
+/// Everything a session is made of.
 pub struct Setup {
     /// Its name.
     pub id: SessionId,
     /// The model, or why there is none.
     pub provider: Result<Provider, NoProvider>,
-    /// Nobody chose the model: the best its key can use is looked for.
+    /// Whether tandem chose the model, so that a better one for its key is searched for.
     pub by_key: bool,
     /// The files.
     pub workspace: Workspace,
@@ -39,7 +39,7 @@ pub struct Setup {
     pub tools: Arc<[Arc<dyn Tool>]>,
     /// The skills it can load.
     pub skills: Arc<[Skill]>,
-    /// Where more tools come from.
+    /// The source of further tools.
     pub servers: mcp::Servers,
     /// How long the first prompt waits for them.
     pub patience: Duration,
@@ -47,42 +47,43 @@ pub struct Setup {
     pub mode: Mode,
     /// The rules of the configuration.
     pub policy: Policy,
-    /// What was allowed for this project in earlier sessions; `None`: nothing is kept.
+    /// What was allowed for this project in earlier sessions; `None` if nothing is stored.
     pub remembered: Option<Remembered>,
-    /// What must not reach a model, a client or a file.
+    /// Values that must not reach a model, a client or a file.
     pub secrets: Redactor,
-    /// When a turn has to stop.
+    /// The limits of its turns.
     pub limits: Limits,
-    /// Where the texts before its changes are stored; `None`: nowhere.
+    /// The folder for previous versions; `None` for none.
     pub checkpoints: Option<PathBuf>,
-    /// Where its journal is; `None`: nowhere.
+    /// The folder of its journal; `None` for none.
     pub journal: Option<PathBuf>,
-    /// How it begins.
+    /// How it starts.
     pub start: Start,
-    /// Whether a conversation that is taken up again goes on in the mode it was held in, not in `mode`.
+    /// Whether a resumed conversation continues in its own mode rather than in `mode`.
     pub keeps_mode: bool,
-    /// Where the model is found that it was held with; `None`: `provider` goes on.
+    /// Where to find the resumed conversation's model; `None` to continue with `provider`.
     pub models: Option<Settings>,
-    /// What it was set up from: other models, the person's commands.
+    /// The settings it was made from: other models, the person's commands.
     pub settings: Settings,
     /// The folder of the person's own `AGENTS.md`.
     pub own_files: Option<PathBuf>,
-    /// What is around the commands it runs.
+    /// The environment of its commands.
     pub surroundings: Surroundings,
 }
 
-/// How a conversation begins.
+/// How a conversation starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// Empty.
     New,
-    /// As it was kept, under the same name: [`crate::agent::event::AgentEvent::Resumed`] tells when it is there, [`crate::agent::event::AgentEvent::Error`] why not.
+    /// Resumed under the same id: [`crate::agent::event::AgentEvent::Resumed`] reports success,
+    /// [`crate::agent::event::AgentEvent::Error`] failure.
     Resume,
-    /// The same, shown again before.
+    /// Resumed, with its history replayed.
     Replay,
 }
 
-/// A name no other conversation has: when it began, in which process, and a count.
+/// A unique id: start time, process id and a counter.
 #[must_use]
 pub fn new_id() -> SessionId {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -92,7 +93,7 @@ pub fn new_id() -> SessionId {
     format!("{:x}-{:x}-{count}", now.as_millis(), std::process::id()).into()
 }
 
-/// A session on `workspace` as the settings want it.
+/// A session on `workspace` with these settings.
 #[must_use]
 pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Workspace) -> Setup {
     let rules = &settings.permissions;
@@ -139,7 +140,7 @@ fn limits(limits: &config::Limits) -> Limits {
     }
 }
 
-/// What is around the commands of a session.
+/// The environment of a session's commands.
 #[must_use]
 pub fn surroundings(settings: &Settings) -> Surroundings {
     let environment = settings.environment();
@@ -153,10 +154,10 @@ pub fn surroundings(settings: &Settings) -> Surroundings {
     }
 }
 
-/// The MCP servers of the settings, for a workspace with these folders.
+/// The configured MCP servers, for a workspace with these folders.
 ///
-/// A program of the configuration runs in the home folder unless its `cwd` says otherwise: in the workspace, the
-/// repository could put another program in its way.
+/// A configured program runs in the home directory unless its `cwd` says otherwise: in the workspace, a repository
+/// could shadow it.
 #[must_use]
 pub fn mcp_servers(settings: &Settings, roots: &[PathBuf]) -> Vec<mcp::Server> {
     let inherited = settings.harmless_environment();
@@ -180,18 +181,18 @@ pub fn mcp_servers(settings: &Settings, roots: &[PathBuf]) -> Vec<mcp::Server> {
     settings.mcp.iter().map(server).collect()
 }
 
-/// How the model of this name is used to change files, whoever serves it (`openai/gpt-5`).
+/// How a model with this name edits files, whoever serves it (`openai/gpt-5`).
 fn editing(model: &str) -> Editing {
     if Known::by_name(model).patches() { Editing::Patches } else { Editing::Replacements }
 }
 
-/// What was allowed for the first folder of `workspace`, kept in the state folder.
+/// The stored permissions for the first folder of `workspace`.
 #[must_use]
 pub fn remembered(settings: &Settings, workspace: &Workspace) -> Option<Remembered> {
     Some(Remembered::of(settings.state_dir.as_ref()?, workspace.roots().first()?.real()))
 }
 
-/// What is wrong with the permission rules, and where they were written.
+/// Problems with the permission rules, with their locations.
 #[must_use]
 pub fn rule_problems(settings: &Settings) -> Vec<Problem> {
     let config::Permissions { allow, ask, deny } = &settings.permissions;
@@ -217,7 +218,7 @@ pub fn rule_problems(settings: &Settings) -> Vec<Problem> {
 /// The configured model.
 ///
 /// # Errors
-/// When none is configured, or its key is missing.
+/// No model is configured, or its key is missing.
 pub fn provider(settings: &Settings) -> Result<Provider, NoProvider> {
     match &settings.model {
         Ok(model) => endpoint(model).map(Provider::http),
@@ -227,10 +228,10 @@ pub fn provider(settings: &Settings) -> Result<Provider, NoProvider> {
     }
 }
 
-/// Whether there is a model to ask: the configured one, or with nothing configured one that runs on this machine.
+/// Checks that there is a model: the configured one, or with nothing configured a local one.
 ///
 /// # Errors
-/// When there is none, or its key is missing.
+/// There is none, or its key is missing.
 pub async fn ready(settings: &Settings) -> Result<(), NoProvider> {
     match provider(settings) {
         Err(why) if why.unset => local().await.map(drop).ok_or(why),
@@ -238,10 +239,10 @@ pub async fn ready(settings: &Settings) -> Result<(), NoProvider> {
     }
 }
 
-/// Another model of the settings, by `provider/model`, thinking this hard (`None`: as configured).
+/// Another model of the settings, by `provider/model`, with this effort (`None`: as configured).
 ///
 /// # Errors
-/// When it is not configured, or its key is missing.
+/// It is not configured, or its key is missing.
 pub fn provider_named(settings: &Settings, name: &str, effort: Option<Effort>) -> Result<Provider, NoProvider> {
     let model = settings.model_named(name).map_err(|config::NoModel { message, unset }| NoProvider {
         message,
@@ -312,7 +313,7 @@ pub(super) fn endpoint(model: &ModelSettings) -> Result<Endpoint, NoProvider> {
     })
 }
 
-/// The first model of a server that runs on this machine.
+/// The first model of a local server.
 pub(super) async fn local() -> Option<Provider> {
     let chats = |model: &ModelInfo| !model.is_other;
     let server = crate::model::detect().await.into_iter().find(|server| server.models.iter().any(chats))?;

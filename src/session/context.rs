@@ -1,9 +1,11 @@
-//! What comes along with a prompt without being said: the instructions of `AGENTS.md`, what is mentioned (files, lines,
-//! folders, what the editor knows), and the skill that was called.
+//! Adds context to a prompt: instructions from `AGENTS.md`, mentions (files, lines, folders, what the editor knows),
+//! and the invoked skill.
 //!
-//! Invariants: nothing outside the workspace is read by reference (the person's own `AGENTS.md` apart, which no
-//! repository can name); what may hold secrets is left to `read_file`, which asks; what joined a message stays in it, so
-//! the beginning of the requests never changes. Instructions grant no permission: those are not for the model to give.
+//! Invariants: nothing outside the workspace is read by reference (except the person's own `AGENTS.md`, which no
+//! repository can name); files that may hold secrets are left to `read_file`, which asks; context added to a message
+//! stays in it, so that the beginning of requests never changes.
+//!
+//! Instructions grant no permission.
 
 mod complete;
 mod mention;
@@ -23,21 +25,21 @@ use crate::workspace::{FileError, News, PathError, StateFolder, WorkspacePath};
 pub use complete::{Completer, Completion, Mentionable};
 pub use mention::typed_mention;
 
-/// The most bytes of one thing that is mentioned.
+/// The maximum size of a mention, in bytes.
 const MENTIONED: usize = 64 << 10;
-/// The most bytes of an image: 5 MB in base64.
+/// The maximum size of an image, in bytes: 5 MB in base64.
 const IMAGE: usize = 3_750_000;
-/// More than is taken of the person's own instructions, so that what is cut is told.
+/// More than is used of the person's own instructions, so that truncation is noticed.
 const LARGEST: u64 = 64 << 10;
-/// The most things one prompt mentions.
+/// The maximum number of mentions in one prompt.
 const MENTIONS: usize = 20;
-/// The most files that are named because others changed them.
+/// The maximum number of changed files that are listed.
 const NEWS: usize = 20;
-/// So long a prompt waits for what it mentions: an editor may not answer.
+/// How long a prompt waits for its mentions, because an editor may not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Actor {
-    /// Puts into a prompt what comes along with it.
+    /// Adds the context to a prompt.
     pub(super) async fn attach(&self, prompt: &mut Prompt) {
         let until = Instant::now() + PATIENCE;
         let (mut parts, mentioned) = apart(std::mem::take(&mut prompt.parts));
@@ -69,7 +71,7 @@ impl Actor {
         prompt.parts = rules.into_iter().map(Attachment::Instructions).chain(parts).collect();
     }
 
-    /// What others did to the files the model has read: what it knows of them is no longer true.
+    /// Changes by others to files the model has read, so that it does not rely on outdated text.
     async fn news(&self) -> Option<Attachment> {
         let news = self.workspace.news().await;
         let name = |News { path, gone }: &News| {
@@ -84,7 +86,7 @@ impl Actor {
         Some(remark(&format!("changed since you read them: {}", names.join(", "))))
     }
 
-    /// The instructions that hold everywhere, unless the model has them already.
+    /// The workspace's and the person's instructions, unless the model has them.
     async fn instructions(&self) -> Vec<Rules> {
         let mut found = Vec::new();
         if let Some(path) = self.own_files.as_ref().map(|folder| folder.join(FILE))
@@ -102,18 +104,18 @@ impl Actor {
         folder.beginning(FILE, LARGEST).await.ok()
     }
 
-    /// What is mentioned, or why it does not come along; `None` for what is nothing we know.
+    /// The attachment for a mention, or a note why there is none; `None` for unknown mentions.
     async fn mentioned(&self, mention: &Mention, focus: Option<&Focus>) -> Option<Attachment> {
         match (mention, focus) {
             (Mention::Place { name, lines }, _) => self.place(name, *lines).await,
             (Mention::Selection, Some(Focus { path, lines })) => self.place(path.to_str()?, Some(*lines)).await,
-            (Mention::Selection, None) => Some(remark("the editor does not tell what is selected")),
+            (Mention::Selection, None) => Some(remark("the editor does not report the selection")),
             (Mention::Diagnostics, _) => Some(match tools::problems(&self.workspace).await {
                 Some(text) => {
                     let heading = "Diagnostics, as the editor shows them".to_owned();
                     Attachment::Shown { heading, text: cut(&text, MENTIONED, "fix these first") }
                 }
-                None => remark("the editor does not tell of its diagnostics"),
+                None => remark("the editor does not report diagnostics"),
             }),
         }
     }
@@ -139,35 +141,34 @@ impl Actor {
             None => (cut(&text, MENTIONED, "read_file shows the rest"), None),
             Some(lines) => match excerpt(&text, lines) {
                 Ok((text, lines)) => (cut(&text, MENTIONED, "read_file shows the rest"), Some(lines)),
-                Err(count) => return Some(remark(&format!("{name} has {count} lines; there is no line {}", lines.0))),
+                Err(count) => return Some(remark(&format!("{name} has only {count} lines, not {}", lines.0))),
             },
         };
         Some(Attachment::Excerpt { name: complete::shown(&self.workspace, &path), lines, text })
     }
 
-    /// An image; of anything else that is no text, why it does not come along.
+    /// An image; for other files that are not text, a note why it is not attached.
     async fn image(&self, path: WorkspacePath, name: &str) -> Option<Attachment> {
         let bytes = self.workspace.bytes(&path).await.ok()?;
         Some(match image_type(&bytes) {
-            Some(_) if bytes.len() > IMAGE => {
-                remark(&format!("{name} is larger than models take an image and was not included"))
-            }
+            Some(_) if bytes.len() > IMAGE => remark(&format!("{name} is too large for an image and was not included")),
             Some(mime_type) => {
                 Attachment::Image { mime_type: mime_type.to_owned(), data: BASE64_STANDARD.encode(bytes) }
             }
-            None => remark(&format!("{name} is no text and was not included")),
+            None => remark(&format!("{name} is not text and was not included")),
         })
     }
 
     async fn folder(&self, path: WorkspacePath) -> Option<Attachment> {
-        let heading = format!("What is in the folder {}", complete::shown(&self.workspace, &path));
+        let heading = format!("Contents of the folder {}", complete::shown(&self.workspace, &path));
         let workspace = self.workspace.clone();
         let tree = tokio::task::spawn_blocking(move || tools::tree(&workspace, &path)).await.ok()?.ok()?;
         Some(Attachment::Shown { heading, text: cut(&tree, MENTIONED, "list_files shows the rest") })
     }
 }
 
-/// What stands as it is, and what is mentioned: in words, or by the editor, whose part stays where nothing is found.
+/// Splits a prompt into fixed parts and mentions: written ones, or attached by the editor, whose part stays if nothing
+/// is found.
 fn apart(all: Vec<Attachment>) -> (Vec<Attachment>, Vec<(Mention, Option<Attachment>)>) {
     let (mut parts, mut mentioned) = (Vec::new(), Vec::new());
     for part in all {
@@ -184,7 +185,7 @@ fn apart(all: Vec<Attachment>) -> (Vec<Attachment>, Vec<(Mention, Option<Attachm
     (parts, mentioned)
 }
 
-/// What an image begins with; what models take, and nothing more.
+/// Detects images by their first bytes: only formats that models accept.
 fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
@@ -199,7 +200,7 @@ fn remark(words: &str) -> Attachment {
     Attachment::Text(format!("({words})"))
 }
 
-/// These lines of a text, as far as they are there; the number of its lines when the first is not.
+/// These lines of a text, as far as they exist; `Err` with the line count if the first does not.
 fn excerpt(text: &str, (first, last): (u32, u32)) -> Result<(String, (u32, u32)), usize> {
     let wanted = text.split_inclusive('\n').skip(first as usize - 1).take((last - first) as usize + 1);
     let lines: Vec<&str> = wanted.collect();

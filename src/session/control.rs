@@ -1,7 +1,8 @@
-//! The way into a session beside its bounded mailbox: what must never be lost because a queue is full.
+//! The channel into a session beside its bounded mailbox, for what must never be lost because a queue is full.
 //!
-//! A cancel is a token: every prompt carries a child of the token that was current when it was sent, so a cancel reaches
-//! it wherever it is (in the mailbox, in the queue, running), and no prompt that was sent later.
+//! A cancel is a token: every prompt carries a child of the token that was current when it was sent.
+//!
+//! So a cancel reaches it wherever it is (in the mailbox, queued, running), and no prompt that was sent later.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,18 +12,18 @@ use tokio_util::sync::CancellationToken;
 use super::{Effort, State};
 use crate::config::Mode;
 
-/// A choice of the person, for the next prompt or at once.
+/// A choice of the person, effective at once or from the next prompt on.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// The mode, also of the running turn.
+    /// The mode, effective at once, also for the running turn.
     Mode(Mode),
-    /// Another model answers from the next prompt on.
+    /// The model, from the next prompt on.
     Model(String),
-    /// How hard the model thinks from the next prompt on; `None`: as configured.
+    /// The reasoning effort, from the next prompt on; `None` for the configured one.
     Effort(Option<Effort>),
 }
 
-/// Why a session did not take a change.
+/// Why a session rejected a change.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ChangeError {
     /// The model cannot be used.
@@ -37,14 +38,14 @@ pub enum ChangeError {
         widest: Mode,
     },
     /// The session has ended.
-    #[error("the session has ended; begin or load another one")]
+    #[error("the session has ended; start or load another one")]
     Ended,
 }
 
-/// Where the answer to a change goes.
+/// The sender for the answer to a change.
 pub(super) type Taken = oneshot::Sender<Result<State, ChangeError>>;
 
-/// Shared by the handle and the actor of one session.
+/// State shared by the handle and the actor of one session.
 #[derive(Debug)]
 pub(super) struct Control {
     waiting: Mutex<Waiting>,
@@ -55,7 +56,7 @@ pub(super) struct Control {
 #[derive(Debug)]
 struct Waiting {
     changes: Vec<(Change, Taken)>,
-    /// Cancelled with everything that was sent so far.
+    /// Cancels everything sent so far.
     sent: CancellationToken,
 }
 
@@ -65,7 +66,7 @@ impl Control {
         Self { waiting: Mutex::new(waiting), changed: Notify::new(), end: end.clone() }
     }
 
-    /// Hands a change over. The receiver fails when the session ends first.
+    /// Requests a change. The receiver fails if the session ends first.
     pub fn change(&self, change: Change) -> oneshot::Receiver<Result<State, ChangeError>> {
         let (taken, answer) = oneshot::channel();
         self.lock().changes.push((change, taken));
@@ -73,7 +74,7 @@ impl Control {
         answer
     }
 
-    /// A token for something that is sent now.
+    /// A token for something sent now.
     pub fn token(&self) -> CancellationToken {
         self.lock().sent.child_token()
     }
@@ -85,22 +86,22 @@ impl Control {
         self.wake();
     }
 
-    /// Something that was sent was cancelled alone.
+    /// Reports that one message was cancelled on its own.
     pub fn wake(&self) {
         self.changed.notify_one();
     }
 
-    /// Resolves when there is something to take, or something was cancelled.
+    /// Resolves when there is a change to take or something was cancelled.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Takes the changes, in the order they were made.
+    /// Takes the requested changes, in order.
     pub fn take(&self) -> Vec<(Change, Taken)> {
         std::mem::take(&mut self.lock().changes)
     }
 
-    /// Every change of it is complete before anything can panic, so poison means nothing here.
+    /// No operation on it can panic halfway, so a poisoned lock is still consistent.
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

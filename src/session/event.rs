@@ -1,4 +1,4 @@
-//! What a session reports: what its turns do, what becomes of its prompts, and its state.
+//! What a session reports: events of turns, states of prompts, and its own state.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use super::Effort;
 use crate::agent::event::{AgentEvent, ErrorCode, Termination, ToolKind};
 use crate::config::Mode;
 
-/// Names a prompt, uniquely in its session.
+/// The id of a prompt, unique in its session.
 pub type PromptId = Arc<str>;
 
 /// Something a session reports.
 #[derive(Debug)]
 pub enum SessionEvent {
-    /// What the running turn does, or a notice between turns.
+    /// An event of the running turn, or a notice between turns.
     Agent(AgentEvent),
-    /// What became of a prompt.
+    /// The new state of a prompt.
     Prompt(PromptId, PromptState),
     /// The state changed.
     State(State),
@@ -30,21 +30,21 @@ impl From<AgentEvent> for SessionEvent {
     }
 }
 
-/// What became of a prompt. For each that was sent, exactly one of `Joined`, `Returned` and `Ended` is reported, last.
+/// The state of a prompt. For each prompt, exactly one of `Joined`, `Returned` and `Ended` is reported, as the last.
 #[derive(Debug)]
 pub enum PromptState {
-    /// It waits for the turns before it: so many, counted from 1.
+    /// It is queued at this position, counted from 1.
     Queued(usize),
     /// Its turn runs.
     Running {
-        /// The turn's name.
+        /// The turn's id.
         turn: String,
-        /// The prompt as the client sent it, when it had to wait.
+        /// The prompt as the client sent it, if it was queued.
         waited: Option<Arc<Value>>,
     },
     /// It joined a running turn.
     Joined {
-        /// The turn's name.
+        /// The turn's id.
         turn: String,
     },
     /// The model never saw it.
@@ -56,9 +56,9 @@ pub enum PromptState {
     },
     /// Its turn ended.
     Ended {
-        /// The turn's name.
+        /// The turn's id.
         turn: String,
-        /// How.
+        /// How it ended.
         end: Result<Termination, Failure>,
     },
 }
@@ -68,15 +68,15 @@ pub enum PromptState {
 pub enum ReturnReason {
     /// It was cancelled.
     Cancelled,
-    /// The client took it back.
+    /// The client withdrew it.
     Withdrawn,
-    /// Too many prompts wait.
+    /// The queue is full.
     QueueFull,
-    /// No turn runs that it could join.
+    /// No turn was running.
     NoTurn,
-    /// The turn ended before it could join.
+    /// The turn ended first.
     TurnEnded,
-    /// The server ended while it waited.
+    /// The server ended while it was queued.
     Restarted,
     /// The session was closed.
     Closed,
@@ -105,7 +105,7 @@ pub struct Failure {
     pub message: String,
     /// The kind.
     pub code: ErrorCode,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
     /// Whether the same prompt may work later.
     pub retryable: bool,
@@ -120,17 +120,17 @@ pub struct State {
     pub model: Result<String, String>,
     /// The models to choose from.
     pub models: Arc<[String]>,
-    /// How hard the model thinks; `None`: as configured.
+    /// The reasoning effort; `None` for the configured one.
     pub effort: Option<Effort>,
-    /// Whether the effort can be chosen: a model that was found on this machine is in no configuration.
+    /// Whether the effort can be chosen: a local model that was detected has no configuration.
     pub has_effort: bool,
     /// What it is doing.
     pub activity: Activity,
-    /// How many prompts wait for their turn.
+    /// How many prompts are queued.
     pub queued: usize,
     /// Whether it was ever prompted.
     pub begun: bool,
-    /// What it used, from the first answer on.
+    /// Its usage, once the first answer has arrived.
     pub usage: Option<Used>,
 }
 
@@ -153,13 +153,13 @@ pub enum Activity {
     Waiting(ToolKind),
 }
 
-/// What a session used.
+/// The usage of a session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Used {
     /// Tokens of the last request and its answer.
     pub tokens: u64,
-    /// How many the model reads at once, where that is known.
+    /// The context window in tokens, if known.
     pub window: Option<u64>,
-    /// US dollars of the whole session, where prices are known.
+    /// US dollars for the whole session, if prices are known.
     pub cost: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! The handle of a session: what everybody else can ask of it.
+//! The handle of a session: its interface for the rest of the program.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use super::{
 };
 use crate::model::ErrorCode;
 
-/// Commands that may wait for a session; more are refused.
+/// How many commands may be queued for a session; more are refused.
 const MAILBOX: usize = 32;
 
-/// What goes through the mailbox.
+/// Commands in the mailbox.
 #[derive(Debug)]
 pub(super) enum Command {
     /// Queue a prompt.
     Prompt(Sent),
     /// Add a message to the running turn.
     Steer(Sent),
-    /// Take a prompt back that the model has not seen; answered with whether it could be.
+    /// Withdraw a prompt the model has not seen; answered with whether that was possible.
     Withdraw(PromptId, oneshot::Sender<bool>),
-    /// List, keep, reject, undo or redo changes. Only listing works while a turn runs.
+    /// Review changes. Only listing works while a turn runs.
     Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
 }
 
-/// A prompt on its way to the model.
+/// A prompt that was sent.
 #[derive(Debug)]
 pub(super) struct Sent {
     pub id: PromptId,
@@ -57,7 +57,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts a conversation whose events go to `events`.
+    /// Starts a conversation that sends its events to `events`.
     #[must_use]
     pub fn start(setup: Setup, events: mpsc::Sender<(SessionId, SessionEvent)>, parent: &CancellationToken) -> Self {
         let (mailbox, commands) = mpsc::channel(MAILBOX);
@@ -76,17 +76,17 @@ impl Session {
         Self { id: name, mailbox, control, state, commands: offered, undoable, completer, end, task }
     }
 
-    /// Its name.
+    /// Its id.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.id
     }
 
-    /// Sends a prompt, whose turn follows those of the prompts before it. The token cancels this prompt alone; call
+    /// Sends a prompt; its turn follows those of earlier prompts. The token cancels only this prompt; call
     /// [`Session::wake`] after cancelling it.
     ///
     /// # Errors
-    /// When the session is gone or does not keep up.
+    /// The session is gone or overloaded.
     pub fn prompt(&self, id: PromptId, prompt: Prompt, said: Arc<Value>) -> Result<CancellationToken, SessionBusy> {
         self.completer.forget();
         self.post(id, prompt, said, Command::Prompt)
@@ -95,7 +95,7 @@ impl Session {
     /// Sends a message that joins the running turn.
     ///
     /// # Errors
-    /// When the session is gone or does not keep up.
+    /// The session is gone or overloaded.
     pub fn steer(&self, id: PromptId, prompt: Prompt, said: Arc<Value>) -> Result<CancellationToken, SessionBusy> {
         self.post(id, prompt, said, Command::Steer)
     }
@@ -112,20 +112,20 @@ impl Session {
         Ok(cancel)
     }
 
-    /// Takes a prompt back; answered with whether the model had not seen it.
+    /// Withdraws a prompt; the answer says whether the model had not seen it.
     ///
     /// # Errors
-    /// When the session is gone or does not keep up.
+    /// The session is gone or overloaded.
     pub fn withdraw(&self, id: PromptId) -> Result<oneshot::Receiver<bool>, SessionBusy> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Withdraw(id, reply))?;
         Ok(answer)
     }
 
-    /// Lists, keeps, rejects, undoes or redoes changes.
+    /// Reviews changes.
     ///
     /// # Errors
-    /// When the session is gone or does not keep up.
+    /// The session is gone or overloaded.
     pub fn review(&self, review: Review) -> Result<oneshot::Receiver<Result<Reviewed, ReviewError>>, SessionBusy> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Review(review, reply))?;
@@ -136,7 +136,8 @@ impl Session {
         self.mailbox.try_send(command).map_err(|_full| SessionBusy)
     }
 
-    /// Changes the mode, the model or the effort. It cannot be lost; the answer is the state that has it.
+    /// Changes the mode, the model or the effort. A change cannot be lost; the answer is the state in which it is in
+    /// force.
     #[must_use]
     pub fn change(&self, change: Change) -> oneshot::Receiver<Result<State, ChangeError>> {
         self.control.change(change)
@@ -147,12 +148,12 @@ impl Session {
         self.control.cancel();
     }
 
-    /// Has the session look for prompts that were cancelled alone.
+    /// Makes the session check for prompts that were cancelled on their own.
     pub fn wake(&self) {
         self.control.wake();
     }
 
-    /// The state as it was published last.
+    /// The last published state.
     #[must_use]
     pub fn state(&self) -> State {
         self.state.borrow().clone()
@@ -164,19 +165,19 @@ impl Session {
         &self.commands
     }
 
-    /// What there is to undo and to redo.
+    /// Whether there is something to undo and to redo.
     #[must_use]
     pub fn undoable(&self) -> Undoable {
         *self.undoable.borrow()
     }
 
-    /// Offers what a prompt can mention.
+    /// Completes mentions.
     #[must_use]
     pub fn completer(&self) -> Completer {
         self.completer.clone()
     }
 
-    /// Stops the running turn, if any, and waits until the session is gone.
+    /// Stops the running turn and waits until the session has ended.
     pub async fn close(self) {
         self.end.cancel();
         drop(self.mailbox);
@@ -186,7 +187,7 @@ impl Session {
     }
 }
 
-/// A session that panicked has ended; whoever waits for it is answered.
+/// Ends a session that panicked; waiting requests are answered.
 async fn on_panic(id: SessionId, events: &mpsc::Sender<(SessionId, SessionEvent)>) {
     tracing::error!("session {id} panicked");
     let message = "internal error: the session ended (its log has the cause); start or load a session".to_owned();
@@ -194,7 +195,7 @@ async fn on_panic(id: SessionId, events: &mpsc::Sender<(SessionId, SessionEvent)
     let _nobody_listens = events.send((id, SessionEvent::Broke(failure))).await;
 }
 
-/// The session is gone or does not keep up with its commands.
+/// The session is gone or overloaded.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("the session is gone or does not keep up; try again, or begin another one")]
+#[error("the session has ended or is overloaded; try again, or start another one")]
 pub struct SessionBusy;

@@ -1,4 +1,4 @@
-//! Rewriting a piece of a document where it is: one request to the model, without tools and without a conversation.
+//! Inline edits: one request to the model to rewrite a range of a document, without tools and without a conversation.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use super::connect::{NoProvider, local, provider};
 use crate::config::Settings;
 use crate::model::{ErrorCode, Instructions, Message, ModelError, ModelEvent, ModelRequest, Part};
 
-/// As much of the document around the range is sent, in bytes, on each side.
+/// How much of the document is sent on each side of the range, in bytes.
 const AROUND: usize = 16 * 1024;
 
 const SYSTEM: &str = "You rewrite code inside an editor. You are shown a document in which <selection> and </selection> \
@@ -17,16 +17,16 @@ const SYSTEM: &str = "You rewrite code inside an editor. You are shown a documen
     nothing else: no explanation, no marks, no Markdown fence. Keep the indentation and the style of the document. \
     Where nothing is selected, answer with what is to be inserted there.";
 
-/// What is to be rewritten.
+/// An inline edit.
 #[derive(Debug, Clone)]
 pub struct Rewrite {
-    /// The document's name, as it is shown to the model.
+    /// The document's name for the model.
     pub name: String,
     /// The document.
     pub text: std::sync::Arc<str>,
     /// The range, in bytes of `text`, at character boundaries.
     pub range: Range<usize>,
-    /// What the person wants.
+    /// The person's instruction.
     pub instruction: String,
     /// The replacement to improve on.
     pub previous: Option<String>,
@@ -40,17 +40,18 @@ pub struct NotRewritten {
     pub message: String,
     /// The kind.
     pub code: ErrorCode,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
     /// Whether the same request may work later.
     pub retryable: bool,
 }
 
 impl Rewrite {
-    /// Asks the configured model; `progress` gets the replacement so far. Dropping the future closes the connection.
+    /// Asks the configured model; `progress` is called with the replacement so far. Dropping the future closes the
+    /// connection.
     ///
     /// # Errors
-    /// When there is no model, it fails, or it answers with nothing.
+    /// There is no model, it fails, or its answer is empty.
     pub async fn ask(self, settings: &Settings, mut progress: impl FnMut(&str)) -> Result<String, NotRewritten> {
         let provider = match provider(settings) {
             Err(why) if why.unset => local().await.ok_or(why)?,
@@ -88,7 +89,7 @@ impl Rewrite {
         prompt
     }
 
-    /// A range of whole lines is replaced by whole lines.
+    /// If the range is whole lines, so is the replacement.
     fn with_line_end(&self, replacement: &str) -> String {
         let selected = self.text.get(self.range.clone()).unwrap_or_default();
         let end = if selected.ends_with("\r\n") { "\r\n" } else { "\n" };
@@ -100,7 +101,7 @@ impl Rewrite {
 impl NotRewritten {
     fn empty() -> Self {
         Self {
-            message: "the model answered with nothing; try again or say it in other words".to_owned(),
+            message: "the model's answer was empty; try again or rephrase the instruction".to_owned(),
             code: ErrorCode::Truncated,
             status: None,
             retryable: true,
@@ -120,7 +121,7 @@ impl From<ModelError> for NotRewritten {
     }
 }
 
-/// The text without a Markdown fence around all of it, which many models cannot leave out; the end may not be there yet.
+/// The text without an enclosing Markdown fence, which many models add; the closing fence may still be missing.
 fn unfenced(answer: &str) -> &str {
     let text = answer.trim_start_matches(['\r', '\n']);
     let Some(first) = text.trim_start().strip_prefix("```") else { return text };

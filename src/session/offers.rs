@@ -1,4 +1,4 @@
-//! What can be chosen before a session has begun: providers, and the models each of them offers.
+//! Providers and models that can be chosen before a session has begun.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use super::connect::{self, NoProvider, endpoint};
 use crate::config::{self, KeySource, ProviderEntry, Settings};
 use crate::model::{Endpoint, ErrorCode, Key, ModelInfo, Provider, detect};
 
-/// A provider, and whether it can be used right away.
+/// A provider, and whether it can be used at once.
 #[derive(Debug, Clone)]
 pub struct OfferedProvider {
-    /// What is configured of it.
+    /// Its configuration.
     pub entry: ProviderEntry,
-    /// It is a server on this machine, and it answers.
+    /// Whether it is a local server that answers.
     pub is_running: bool,
 }
 
-/// Every provider that can be named; asks the well-known ports of this machine, in less than half a second.
+/// All known providers; probes the well-known local ports, which takes less than half a second.
 pub async fn providers(settings: &Settings) -> Vec<OfferedProvider> {
     let running = detect().await;
     let is_running = |entry: &ProviderEntry| running.iter().any(|server| server.name == entry.name);
@@ -27,14 +27,14 @@ pub async fn providers(settings: &Settings) -> Vec<OfferedProvider> {
     entries.map(|entry| OfferedProvider { is_running: is_running(&entry), entry }).collect()
 }
 
-/// A provider as somebody sets it up: its name, and what is not configured yet.
+/// A provider that is being set up.
 #[derive(Clone)]
 pub struct Candidate {
     /// The provider's name.
     pub provider: String,
-    /// The key, used and forgotten; `None`: as configured.
+    /// The key, used once and never stored; `None` for the configured one.
     pub key: Option<SecretString>,
-    /// The address; `None`: as configured.
+    /// The base URL; `None` for the configured one.
     pub base_url: Option<String>,
 }
 
@@ -45,46 +45,46 @@ impl fmt::Debug for Candidate {
     }
 }
 
-/// A model as a setup form shows it.
+/// A model, for a setup form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferedModel {
     /// Its name on the wire.
     pub id: String,
-    /// How many tokens it reads at once, where that is known.
+    /// The context window in tokens, if known.
     pub context_window: Option<u64>,
-    /// US dollars for a million tokens read and written, where that is known.
+    /// US dollars per million tokens read and written, if known.
     pub price: Option<(f64, f64)>,
 }
 
 impl Candidate {
-    /// A provider with this key and address where they are given.
+    /// A provider with this key and base URL, if given.
     #[must_use]
     pub fn new(provider: &str, key: Option<String>, base_url: Option<String>) -> Self {
         let given = |text: &String| !text.trim().is_empty();
         Self { provider: provider.to_owned(), key: key.filter(given).map(Into::into), base_url: base_url.filter(given) }
     }
 
-    /// The provider with this model, or with the best it offers.
+    /// The provider with this model, or with the best one it offers.
     ///
     /// # Errors
-    /// When the provider is not known, has no address, needs a key, or offers nothing that chats.
+    /// The provider is unknown, has no base URL, needs a key, or offers no chat model.
     pub async fn chosen(&self, settings: &Settings, model: &str) -> Result<Provider, NoProvider> {
         if !model.is_empty() {
             return self.with_model(settings, model);
         }
         let models = self.models(settings).await?;
         let first = models.first().ok_or_else(|| NoProvider {
-            message: format!("{} offers no model that chats", self.provider),
+            message: format!("{} offers no chat model", self.provider),
             code: ErrorCode::NoModel,
             unset: false,
         })?;
         self.with_model(settings, &first.id)
     }
 
-    /// The models that chat, the best for a coding agent first, with what is known of each.
+    /// The chat models, the best for a coding agent first, with what is known of each.
     ///
     /// # Errors
-    /// When the provider cannot be reached, refuses the key, or has no list.
+    /// The provider cannot be reached, refuses the key, or has no list of models.
     pub async fn models(&self, settings: &Settings) -> Result<Vec<OfferedModel>, NoProvider> {
         let listed = self.with_model(settings, "")?.models().await.map_err(|error| NoProvider {
             message: error.message,
@@ -104,7 +104,7 @@ impl Candidate {
     }
 
     fn with_model(&self, settings: &Settings, model: &str) -> Result<Provider, NoProvider> {
-        // A provider is reached the same way whatever its model.
+        // A provider is reached in the same way for every model.
         let name = format!("{}/{}", self.provider, if model.is_empty() { "?" } else { model });
         let mut model = settings.model_at(&name, self.base_url.as_deref()).map_err(|why| NoProvider {
             message: why.message,
@@ -130,7 +130,7 @@ impl From<ModelInfo> for OfferedModel {
     }
 }
 
-/// Its name without the folder that Google's list has.
+/// Its name without the prefix in Google's list.
 fn named(model: &ModelInfo) -> &str {
     model.id.strip_prefix("models/").unwrap_or(&model.id)
 }
@@ -138,28 +138,28 @@ fn named(model: &ModelInfo) -> &str {
 /// How long a first prompt waits for the list of models.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The best model the key of this provider can use; `None` where the list cannot be had, or the one at hand is the best.
+/// The best model this provider's key can use; `None` if the list cannot be fetched or the current model is the best.
 pub(super) async fn better(provider: Provider) -> Option<Provider> {
     let models = timeout(TIMEOUT, provider.models()).await.ok()?.ok()?;
     let best = best(&provider.endpoint().provider, &models)?;
     (best != provider.endpoint().model).then(|| provider.with_model(&best))
 }
 
-/// The name of the best model by the provider's preferences.
+/// The best model by the provider's preferences.
 pub(super) fn best(provider: &str, models: &[ModelInfo]) -> Option<String> {
     let row = config::Provider::named(provider)?;
     config::best(row.preferred, &models.iter().filter(|model| !model.is_other).map(named)).map(str::to_owned)
 }
 
-/// The model a new session uses, and why it is that one.
+/// The model for a new session, and why it was chosen.
 ///
 /// # Errors
-/// When there is none, or its key is missing.
+/// There is none, or its key is missing.
 pub async fn chosen(settings: &Settings) -> Result<(Provider, String), NoProvider> {
     let configured = match connect::provider(settings) {
         Err(why) if why.unset => {
             let found = connect::local().await.ok_or(why)?;
-            return Ok((found, "nothing is configured, and it runs on this machine".to_owned()));
+            return Ok((found, "nothing is configured, and this server runs on this machine".to_owned()));
         }
         configured => configured?,
     };
@@ -170,6 +170,6 @@ pub async fn chosen(settings: &Settings) -> Result<(Provider, String), NoProvide
         return Ok((configured, place.map_or_else(String::new, |place| format!("chosen in {place}"))));
     };
     let best = better(configured.clone()).await;
-    let why = format!("{key} is set, and this is the best model tandem knows of for it; `model` chooses another");
+    let why = format!("{key} is set, and this is the best model tandem knows for it; set `model` to choose another");
     Ok((best.unwrap_or(configured), why))
 }

@@ -1,11 +1,12 @@
-//! Who may do what: pure, decided on resolved facts, closed when in doubt.
+//! Permission decisions: pure, based on resolved facts, and "no" when in doubt.
 //!
-//! Order: a mode that reads only forbids; `deny` beats a caution (a protected path, a file of secrets, a command that
+//! Precedence: a read-only mode forbids; `deny` beats a caution (a protected path, a file with secrets, a command that
 //! removes the workspace), which beats `ask`, which beats `allow` and what the person allowed, which beats the mode.
 //!
-//! A rule allows a command when the line is understood ([`command`]) and each of its simple commands is allowed; it
-//! denies or asks when any of them is meant, and asks when nobody can tell. No rule lets a command out of the sandbox,
-//! and only one about `network` lets it reach the network.
+//! A rule allows a command if the line is understood ([`command`]) and each of its simple commands is allowed.
+//!
+//! It denies or asks if any of them matches, and asks if that cannot be decided. No rule lets a command out of the
+//! sandbox, and only a `network` rule lets it reach the network.
 
 pub mod command;
 mod emptying;
@@ -25,7 +26,7 @@ use crate::tools::process::Dialect;
 use crate::tools::{CommandLine, Preview, ToolKind, Undo};
 use crate::workspace::{Workspace, native};
 
-/// What a call is known to do.
+/// The facts about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     tool: String,
@@ -35,21 +36,21 @@ pub struct Facts {
     cautious: bool,
 }
 
-/// A file a call touches (every name rules may know it by), or the server that does what the call wants.
+/// A file a call touches (with every name rules may use), or the server that handles the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Target {
-    /// With symlinks followed; relative to the root it is in.
+    /// With symlinks resolved; relative to its root.
     relative: String,
     /// The same, absolute.
     absolute: String,
-    /// Whether its relative name is that of no other file: there is one root, and it is in it.
+    /// Whether the relative name is unambiguous: there is only one root, and the file is in it.
     is_alone: bool,
 }
 
-/// A command line a call runs.
+/// A command line that a call runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
-    /// `None`: it is not understood.
+    /// `None` if the line is not understood.
     commands: Option<Vec<command::Words>>,
     dialect: Dialect,
     sandboxed: bool,
@@ -58,16 +59,16 @@ struct Line {
 }
 
 impl Facts {
-    /// Whether this is the question whether a turn goes on, and no call.
+    /// Whether this is the request to continue a turn, rather than a call.
     #[must_use]
     pub fn is_pause(&self) -> bool {
         self.tool == GO_ON
     }
 
-    /// What the preview of a call says about it.
+    /// The facts in a call's preview.
     #[must_use]
     pub fn new(tool: &str, kind: ToolKind, preview: &Preview, workspace: &Workspace) -> Self {
-        // Both as named and as resolved: a rule that restricts must hold for either.
+        // Both as named and as resolved: a restricting rule must apply to either.
         let named = preview.locations.iter().map(|location| &location.path);
         let mut targets: Vec<Target> = Vec::new();
         for target in preview.targets.iter().chain(named).map(|path| Target::new(path, workspace)) {
@@ -83,12 +84,12 @@ impl Facts {
         Self { tool: tool.to_owned(), kind, targets, command: command.map(Line::new), cautious }
     }
 
-    /// What its allow rules are about.
+    /// The subject of its allow rules.
     fn allowed_as(&self) -> &str {
         if self.command.as_ref().is_some_and(|line| line.network) { NETWORK } else { &self.tool }
     }
 
-    /// The rule that would allow exactly this; `None` for what is asked about every time.
+    /// The rule that would allow exactly this; `None` if it requires approval every time.
     fn exactly(&self) -> Option<String> {
         if self.cautious {
             return None;
@@ -118,7 +119,7 @@ impl Target {
         Self { relative: native::shown(relative), absolute: native::shown(&absolute), is_alone }
     }
 
-    /// The server a tool is of, by its fingerprint.
+    /// The server that provides a tool, by its fingerprint.
     fn origin(fingerprint: String) -> Self {
         Self { relative: fingerprint.clone(), absolute: fingerprint, is_alone: false }
     }
@@ -127,7 +128,7 @@ impl Target {
         rule.has_path(&self.relative) || rule.has_path(&self.absolute)
     }
 
-    /// How certainly a rule that restricts speaks of it, whatever name of it is used.
+    /// Whether a restricting rule matches it under any of its names.
     fn touched(&self, rule: &Rule) -> Touch {
         if rule.has_path_by_any_name(&self.relative) || rule.has_path_by_any_name(&self.absolute) {
             Touch::Surely
@@ -153,7 +154,7 @@ impl Line {
         Self { commands, dialect, sandboxed: false, network, undo }
     }
 
-    /// How certainly a rule that restricts speaks of it.
+    /// Whether a restricting rule matches it.
     fn touched(&self, rule: &Rule) -> Touch {
         if rule.is_bare() {
             return Touch::Surely;
@@ -196,34 +197,34 @@ fn touched_on_windows(rule: &Rule, words: &[String]) -> Touch {
     }
 }
 
-/// Whether the line removes the workspace, or may remove broadly what no undo brings back.
+/// Whether the line removes the workspace, or may remove much that undo does not cover.
 fn empties(line: &CommandLine, roots: &[PathBuf]) -> bool {
     let commands = command::parse(&line.command).ok();
     let wipes = commands.iter().flatten().any(|words| programs::wipes(words, &line.cwd, roots));
     wipes || (line.undo != Undo::Everything && emptying::may_empty(&line.command, commands.as_deref()))
 }
 
-/// Whether a rule speaks of a call.
+/// Whether a rule matches a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Touch {
     Not,
-    /// Nobody can tell.
+    /// Cannot be decided.
     Perhaps,
     Surely,
 }
 
-/// What is to happen with a call.
+/// The decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It runs.
     Allow,
-    /// The person is asked.
+    /// The person decides.
     Ask,
-    /// It does not run; the model is told why.
+    /// It must not run; the text is for the model.
     Forbid(String),
 }
 
-/// The rules of the configuration and what the person allowed by answering.
+/// The configured rules, and what the person allowed in permission requests.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     allow: Vec<Rule>,
@@ -232,8 +233,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Reads the rules. What cannot be read is left out ([`super::rule_problems`] tells of it), and where it would have
-    /// restricted no other rule allows anything: every call is asked about.
+    /// Parses the rules. Invalid ones are skipped ([`super::rule_problems`] reports them). If one would have restricted
+    /// something, no other rule allows anything: each call requires approval.
     #[must_use]
     pub fn new(allow: &[String], ask: &[String], deny: &[String]) -> Self {
         let read = |rules: &[String]| -> Vec<Rule> { rules.iter().filter_map(|rule| Rule::parse(rule).ok()).collect() };
@@ -255,7 +256,7 @@ impl Policy {
         }
         let denied = touch(&self.deny, facts);
         if denied == Touch::Surely {
-            return Verdict::Forbid(format!("a rule of the user forbids `{}` here; go another way", facts.tool));
+            return Verdict::Forbid(format!("a rule of the user forbids `{}` here; find another way", facts.tool));
         }
         if denied == Touch::Perhaps || facts.cautious || touch(&self.ask, facts) != Touch::Not {
             return Verdict::Ask;
@@ -264,7 +265,7 @@ impl Policy {
             facts.command.as_ref().is_some_and(|line| line.sandboxed && !line.network && line.undo != Undo::Nothing);
         let is_free = match facts.kind {
             ToolKind::Edit => matches!(mode, Mode::Edit | Mode::Auto),
-            // Looking after what runs already.
+            // Managing jobs that already run.
             ToolKind::Execute if facts.command.is_none() && facts.tool == COMMAND => true,
             ToolKind::Execute => mode == Mode::Auto && is_held,
             kind => kind.is_read_only(),
@@ -272,7 +273,7 @@ impl Policy {
         if is_free || self.covers(facts) { Verdict::Allow } else { Verdict::Ask }
     }
 
-    /// Whether the rules that allow cover all of the call.
+    /// Whether the allow rules cover all of the call.
     fn covers(&self, facts: &Facts) -> bool {
         let rules: Vec<&Rule> = self.allow.iter().filter(|rule| rule.names(facts.allowed_as())).collect();
         let any_covers = |fits: &dyn Fn(&Rule) -> bool| rules.iter().any(|rule| fits(rule));
@@ -294,20 +295,20 @@ impl Policy {
         commands.iter().all(is_covered)
     }
 
-    /// The rule that "always" would add for this call; `None` where it would change nothing.
+    /// The rule that "always" would add for this call; `None` if it would change nothing.
     #[must_use]
     pub fn offer(&self, facts: &Facts) -> Option<String> {
         let asks_anyway = touch(&self.deny, facts) != Touch::Not || touch(&self.ask, facts) != Touch::Not;
         facts.exactly().filter(|_| !asks_anyway)
     }
 
-    /// Adds a rule the person allowed by answering the question about this call: the one that was offered, or one they
-    /// edited that still is about the call and no wider than an answer may be.
+    /// Adds a rule the person allowed when answering this request: the offered one, or an edited one that still matches
+    /// the call and is narrow enough.
     ///
     /// # Errors
-    /// When it is not, in words for the person.
+    /// It is not; the text is for the person.
     pub fn remember(&mut self, facts: &Facts, edited: Option<&str>) -> Result<Rule, String> {
-        let offered = self.offer(facts).ok_or("this is asked about every time")?;
+        let offered = self.offer(facts).ok_or("this requires approval every time")?;
         let rule = Rule::parse(edited.unwrap_or(&offered))?;
         if edited.is_some_and(|edited| edited != offered) {
             let alone = Self { allow: vec![rule.clone()], ..Self::default() };
@@ -315,20 +316,20 @@ impl Policy {
                 return Err(format!("`{rule}` does not allow this call"));
             }
             if !rule.is_narrow() {
-                return Err(format!("`{rule}` allows too much for an answer; write it into config.toml"));
+                return Err(format!("`{rule}` is too broad to add here; write it into config.toml"));
             }
         }
         self.allow.push(rule.clone());
         Ok(rule)
     }
 
-    /// Adds what the person allowed in an earlier session.
+    /// Adds rules from earlier sessions.
     pub fn recall(&mut self, rules: Vec<Rule>) {
         self.allow.extend(rules);
     }
 }
 
-/// How certainly any of the rules that restrict speaks of the call.
+/// Whether any of the restricting rules matches the call.
 fn touch(rules: &[Rule], facts: &Facts) -> Touch {
     let network = facts.command.as_ref().is_some_and(|line| line.network);
     let about = rules.iter().filter(|rule| rule.names(&facts.tool) || (network && rule.names(NETWORK)));

@@ -1,8 +1,8 @@
-//! Permission requests of a turn: what the mode and the rules decide is answered at once, the rest goes to the person,
-//! one request at a time.
+//! Permission requests of a turn: those the mode and the rules decide are answered at once, the others go to the
+//! person, one at a time.
 //!
-//! Answers pass through here, so a mode that was changed while a request was open counts, and a call that may run is known
-//! before it does.
+//! All answers pass through here. So a mode that changed while a request was open counts, and a changing call is
+//! recorded before it can run.
 
 use std::collections::VecDeque;
 
@@ -12,12 +12,12 @@ use super::permission::{Facts, Verdict};
 use super::{Actor, Running};
 use crate::agent::event::{AgentEvent, Permission, Preview, Scope, ToolKind};
 
-/// What a turn requested and nobody answered yet.
+/// Unanswered requests of a turn.
 #[derive(Default)]
 pub(super) struct Questions {
-    /// The one the person is asked.
+    /// The request shown to the person.
     open: Option<Open>,
-    /// Those that wait until it is answered.
+    /// Requests that wait until it is answered.
     waiting: VecDeque<Request>,
 }
 
@@ -25,12 +25,12 @@ struct Open {
     call_id: String,
     kind: ToolKind,
     facts: Facts,
-    /// Where the turn waits; `None` once it has its answer.
+    /// Where the turn waits; `None` once it has an answer.
     reply: Option<oneshot::Sender<Permission>>,
     answer: oneshot::Receiver<Permission>,
 }
 
-/// A request the person has to answer, as it came.
+/// A request for the person.
 struct Request {
     call_id: String,
     name: String,
@@ -41,12 +41,12 @@ struct Request {
 }
 
 impl Questions {
-    /// The kind of the call the person is asked about.
+    /// The kind of the call in the open request.
     pub fn open_kind(&self) -> Option<ToolKind> {
         self.open.as_ref().map(|open| open.kind)
     }
 
-    /// The answer of the person. Pending while nobody is asked.
+    /// The person's answer. Pending while no request is open.
     pub async fn answer(&mut self) -> Permission {
         match self.open.as_mut().filter(|open| open.reply.is_some()) {
             Some(open) => (&mut open.answer).await.unwrap_or(Permission::Reject),
@@ -56,7 +56,7 @@ impl Questions {
 }
 
 impl Actor {
-    /// Decides about a call, or has the person decide once all requests before it are answered.
+    /// Decides about a call, or asks the person after all earlier requests.
     pub(super) fn question(&mut self, event: AgentEvent) {
         let AgentEvent::PermissionRequested { call_id, name, kind, preview, reply, asked, .. } = event else { return };
         let (Some(running), Some(reply)) = (self.running.as_mut(), reply) else { return };
@@ -73,7 +73,7 @@ impl Actor {
         running.decide(&call_id, kind, reply, outcome);
     }
 
-    /// Asks the person about what waits. It is decided anew: the answer before may have decided it.
+    /// Opens the next request. It is decided again, because the previous answer may have decided it.
     fn ask_next(&mut self) {
         while let Some(running) = self.running.as_mut()
             && running.questions.open.is_none()
@@ -116,7 +116,7 @@ impl Actor {
         running.decide(&call_id, kind, reply, outcome);
     }
 
-    /// The mode changed: an open request that it forbids is answered.
+    /// The mode changed: answers an open request that it forbids.
     pub(super) fn reconsider(&mut self) {
         let open = self.running.as_ref().and_then(|running| running.questions.open.as_ref());
         if let Some(open) = open
@@ -126,12 +126,12 @@ impl Actor {
         }
     }
 
-    /// A request has its answer, whoever gave it: what it allows from now on is remembered, and the next one is asked.
+    /// A request was answered, by whomever: stores what it allows from now on, and opens the next one.
     pub(super) async fn answered(&mut self, call_id: String, outcome: Permission) {
         let Some(running) = self.running.as_mut() else { return };
         let questions = &mut running.questions;
         let Some(Open { facts, .. }) = questions.open.take_if(|open| open.call_id == call_id) else {
-            // Given up while it waited, or answered without a person.
+            // Dropped while it waited, or answered without a person.
             questions.waiting.retain(|request| request.call_id != call_id);
             return;
         };
@@ -148,7 +148,7 @@ impl Actor {
                         None => Some(format!("`{rule}` applies to this session only: there is no state folder")),
                     },
                     Ok(_) => None,
-                    Err(why) => Some(format!("allowed once, but not remembered: {why}")),
+                    Err(why) => Some(format!("allowed once, but the rule was not added: {why}")),
                 };
             self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }.into()));
         }
@@ -158,7 +158,7 @@ impl Actor {
 }
 
 impl Running {
-    /// Answers the turn. A call that may change something is noted before it can.
+    /// Answers the turn. A call that may change something is recorded before it can.
     fn decide(&mut self, call_id: &str, kind: ToolKind, reply: oneshot::Sender<Permission>, outcome: Permission) {
         if matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_)) && !kind.is_read_only() {
             self.changing.insert(call_id.to_owned(), kind);
@@ -166,7 +166,7 @@ impl Running {
         let _turn_gone = reply.send(outcome);
     }
 
-    /// A call began or ended: an edit can change something until its end, anything else is shown from its beginning.
+    /// A call began or ended: an edit may change something until its end, other calls are shown from their beginning.
     pub(super) fn note_call(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::ToolExecutionStart { call_id, .. }

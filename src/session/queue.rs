@@ -1,4 +1,4 @@
-//! The prompts of a session: one runs, the others wait for it in their order, and each learns what became of it.
+//! The prompts of a session: one runs, the others are queued, and each reports how it ended.
 //!
 //! Invariant: for every prompt that arrives, exactly one of joined, returned and ended is reported, as the last.
 
@@ -11,13 +11,13 @@ use super::{Actor, Sent, Steered, failed};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::model::ErrorCode;
 
-/// Prompts that may wait in a session.
+/// How many prompts may be queued.
 const WAITING: usize = 8;
 
-/// A prompt that waits.
+/// A queued prompt.
 pub(super) struct Queued {
     sent: Sent,
-    /// The position that was reported last; 0: none.
+    /// The last reported position; 0 for none.
     position: usize,
 }
 
@@ -31,7 +31,7 @@ impl Actor {
         self.advance().await;
     }
 
-    /// Returns what was cancelled, starts the next prompt when nothing runs, and reports new positions.
+    /// Returns cancelled prompts, starts the next one if nothing runs, and reports new positions.
     pub(super) async fn advance(&mut self) {
         let mut changed = false;
         loop {
@@ -42,7 +42,7 @@ impl Actor {
             let Some(Queued { sent, position }) = self.queue.pop_front() else { break };
             let waited = position > 0;
             if waited {
-                // Written together with what it becomes.
+                // The queue is written together with what the prompt becomes.
                 self.note_queue();
             }
             self.start(sent, waited).await;
@@ -60,7 +60,7 @@ impl Actor {
         }
     }
 
-    /// Notes the queue in the journal, so that a server that dies loses no prompt.
+    /// Records the queue in the journal, so that a killed server loses no prompt.
     fn note_queue(&mut self) {
         let prompt =
             |queued: &Queued| QueuedPrompt { id: queued.sent.id.to_string(), prompt: (*queued.sent.said).clone() };
@@ -78,7 +78,7 @@ impl Actor {
         any
     }
 
-    /// Takes back a prompt that the model has not seen; tells whether it could be.
+    /// Withdraws a prompt the model has not seen; returns whether that was possible.
     pub(super) async fn withdraw(&mut self, id: &PromptId) -> bool {
         if let Some(index) = self.queue.iter().position(|queued| queued.sent.id == *id)
             && let Some(Queued { sent, .. }) = self.queue.remove(index)
@@ -121,7 +121,7 @@ impl Actor {
         }
     }
 
-    /// The name of a turn that is for no prompt of its own.
+    /// An id for a turn without a prompt of its own.
     pub(super) fn other_turn(&mut self) -> String {
         self.others += 1;
         format!("{}-{}.{}", self.id, self.turns, self.others)
@@ -145,7 +145,7 @@ impl Actor {
         self.tell(failed());
     }
 
-    /// The turn reported its end: so do the prompts that ended with it.
+    /// The turn reported its end, and so do the prompts that ended with it.
     pub(super) fn report_end(&mut self, reason: Termination) {
         let Some(running) = &mut self.running else { return };
         running.done = true;
@@ -163,7 +163,7 @@ impl Actor {
     }
 }
 
-/// A turn that ended with an error and did not say which.
+/// The failure of a turn that did not report its error.
 fn internal() -> Failure {
     let message = "internal error: the turn failed without reporting a cause".to_owned();
     Failure { message, code: ErrorCode::Internal, status: None, retryable: false }

@@ -1,4 +1,4 @@
-//! Going back to before a turn, files and conversation in one step, and taking that back.
+//! Restoring files and conversation to the state before a turn in one step, and reverting that.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use super::{Actor, Review, ReviewError, Reviewed};
 use crate::agent::Entry;
 use crate::model::Message;
 
-/// A conversation as it was before it went back; forgotten with the next prompt.
+/// The conversation before it was restored; dropped with the next prompt.
 pub(super) struct Restored {
-    /// The first turn that was cut off.
+    /// The first turn that was cut.
     pub turn: u64,
     history: Vec<Arc<Entry>>,
     kept: Vec<Message>,
@@ -17,7 +17,7 @@ pub(super) struct Restored {
 }
 
 impl Actor {
-    /// Takes files and conversation back to before `turn`.
+    /// Restores files and conversation to the state before `turn`.
     pub(super) async fn restore(&mut self, turn: u64) -> Result<Reviewed, ReviewError> {
         let messages = self.journal.before(turn).await.map_err(ReviewError)?;
         let (undone, reviewed) = self.checkpoints.undo_from(&self.workspace, turn).await;
@@ -30,7 +30,7 @@ impl Actor {
         Ok(reviewed)
     }
 
-    /// Takes the last restore back; `None`: there is none.
+    /// Reverts the last restore; `None` if there is none.
     pub(super) async fn unrestore(&mut self) -> Option<Reviewed> {
         let Restored { turn, history, kept, undone } = self.restored.pop()?;
         let reviewed = self.checkpoints.redo_last(&self.workspace, undone, turn).await;
@@ -43,7 +43,7 @@ impl Actor {
         Some(reviewed)
     }
 
-    /// Lists what can be reviewed now, after something was done.
+    /// Adds what can be reviewed now to a result.
     pub(super) async fn listed(&mut self, reviewed: Reviewed) -> Result<Reviewed, ReviewError> {
         let list = self.checkpoints.review(&self.workspace, Review::List).await?;
         Ok(Reviewed { turns: list.turns, ..reviewed })

@@ -1,4 +1,4 @@
-//! A conversation and its journal: taking it up again, and writing what happens before anybody is told.
+//! Loads a conversation from its journal, and writes to the journal before anything is reported.
 
 use super::event::{Failure, ReturnReason, SessionEvent, Used};
 use super::store::{self, Held, QueuedPrompt};
@@ -8,13 +8,13 @@ use crate::model::ErrorCode;
 use crate::tools::process::Changed;
 
 impl Actor {
-    /// Takes the conversation up where its journal ends.
+    /// Loads the conversation as far as its journal goes.
     pub(super) async fn resume(&mut self) {
         let kept = match self.journal.open().await {
             Ok(kept) => kept,
             Err(problem) => {
                 let (message, code) = (problem.to_string(), ErrorCode::InvalidRequest);
-                // Nothing is said in a conversation that is not the one that was meant.
+                // Nothing may be said in a conversation other than the one that was meant.
                 self.model = Err(NoProvider { message: message.clone(), code, unset: false });
                 return self.tell_failure(&Failure { message, code, status: None, retryable: false });
             }
@@ -46,7 +46,7 @@ impl Actor {
         });
         self.outgoing.extend(another_model.map(|message| AgentEvent::Notice { message }.into()));
         if kept.unreadable > 0 {
-            let message = format!("{} lines of this conversation's journal were damaged and left out", kept.unreadable);
+            let message = format!("{} lines of this conversation's journal were damaged and skipped", kept.unreadable);
             self.tell(AgentEvent::Notice { message });
         }
         for QueuedPrompt { id, prompt } in kept.queued {
@@ -76,7 +76,7 @@ impl Actor {
         }
     }
 
-    /// The model the conversation was held with goes on; else says why another one does.
+    /// Continues with the conversation's own model; else returns why another one is used.
     fn held_with(&mut self, Held { model: name, effort }: Held) -> Result<(), String> {
         let Some(settings) = &self.models else { return Ok(()) };
         let current = self.model.as_ref().ok().map(|model| model.provider.name());
@@ -85,14 +85,14 @@ impl Actor {
         }
         let provider = connect::provider_named(settings, &name, effort).map_err(|why| {
             let why = why.message.split(';').next().unwrap_or_default().to_owned();
-            let instead = current.map(|current| format!("; {current} goes on")).unwrap_or_default();
-            format!("this conversation was held with {name}, which cannot be used now ({why}){instead}")
+            let instead = current.map(|current| format!("; continuing with {current}")).unwrap_or_default();
+            format!("this conversation used {name}, which is not available now ({why}){instead}")
         })?;
         self.set_model(provider, effort);
         Ok(())
     }
 
-    /// Writes what the journal has noted, before anybody is told of it.
+    /// Writes the recorded changes before they are reported.
     pub(super) async fn write(&mut self) {
         if let Err(message) = self.journal.flush().await {
             self.outgoing.push_front(AgentEvent::Notice { message }.into());

@@ -14,7 +14,7 @@ use crate::agent::Step;
 use crate::agent::event::AgentEvent;
 
 impl Actor {
-    /// Does what it is told until the handle is gone.
+    /// Runs until the handle is dropped.
     pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         self.load_rules().await;
         if self.start != Start::New {
@@ -63,7 +63,7 @@ impl Actor {
         }
     }
 
-    /// Takes what came in beside the mailbox.
+    /// Applies the changes that arrived beside the mailbox.
     async fn take_changes(&mut self) {
         for (change, taken) in self.control.take() {
             match self.change(change) {
@@ -95,8 +95,8 @@ impl Actor {
         Ok(())
     }
 
-    /// Publishes the state where it changed, and answers the changes that are in force: a call that was allowed in another
-    /// mode has ended by then, or is shown to run.
+    /// Publishes the state if it changed, and answers changes that are in force: a call allowed in the previous mode
+    /// has ended by then, or is shown to be running.
     pub(super) fn publish(&mut self) {
         let state = self.state();
         if *self.published.borrow() != state {
@@ -128,7 +128,7 @@ impl Actor {
         self.advance().await;
     }
 
-    /// Takes what a turn reports.
+    /// Handles the steps of a turn.
     async fn take(&mut self, steps: &mut Vec<Step>) {
         for step in steps.drain(..) {
             self.step(step).await;
@@ -139,14 +139,14 @@ impl Actor {
         }
     }
 
-    /// Ends the turn and all that runs for it.
+    /// Ends the turn and everything that runs for it.
     async fn end(mut self) {
         if let Some(running) = self.running.take() {
             running.cancel.cancel();
             drop(running.steps);
             let _ended = running.task.await;
         }
-        // What was chosen right before the end is saved.
+        // Saves choices made right before the end.
         for (change, taken) in self.control.take() {
             if self.change(change).is_ok() {
                 self.taken.push(taken);
@@ -162,7 +162,7 @@ impl Actor {
         self.servers.close().await;
     }
 
-    /// Which model answers the next prompt, where nobody chose one.
+    /// Chooses the model for the next prompt, if nobody chose one.
     pub(super) async fn look_for_a_model(&mut self) {
         if let Some(Ok(Some(provider))) = self.better.join_next().await {
             self.set_model(provider, self.effort);
@@ -170,7 +170,7 @@ impl Actor {
         self.look_for_a_server().await;
     }
 
-    /// With nothing configured, a model server that runs on this machine is taken: also one that was started only now.
+    /// With nothing configured, a local model server is used, even one that was started only now.
     async fn look_for_a_server(&mut self) {
         if self.model.as_ref().is_err_and(|why| why.unset)
             && let Some(provider) = connect::local().await
@@ -182,7 +182,7 @@ impl Actor {
 
     pub(super) async fn review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
         if self.running.is_some() && review != Review::List {
-            return Err(ReviewError("a turn is running: wait for its end or cancel it".to_owned()));
+            return Err(ReviewError("a turn is running; wait until it ends, or cancel it".to_owned()));
         }
         if review == Review::List {
             return self.do_review(review).await;
@@ -243,7 +243,7 @@ impl Actor {
         }
     }
 
-    /// Permission requests are decided or asked, everything else is passed on.
+    /// Permission requests are decided or asked, other events passed on.
     async fn consider(&mut self, event: AgentEvent) {
         match event {
             AgentEvent::PermissionRequested { .. } => self.question(event),
@@ -263,7 +263,7 @@ impl Actor {
         }
     }
 
-    /// What the session has to know of an event.
+    /// Updates the session's own state from an event.
     fn note(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::UserMessage { prompt: Some(id), .. } => self.joined(id),
@@ -280,12 +280,12 @@ impl Actor {
         }
     }
 
-    /// Sends an event to whoever follows the session.
+    /// Sends an event to the session's followers.
     pub(super) fn tell(&mut self, event: AgentEvent) {
         self.outgoing.push_back(event.into());
     }
 
-    /// What others said may quote a key.
+    /// Text from elsewhere may quote a key.
     fn without_secrets(&self, mut event: AgentEvent) -> AgentEvent {
         if let AgentEvent::Error { message: text, .. }
         | AgentEvent::Notice { message: text }
@@ -297,7 +297,7 @@ impl Actor {
         event
     }
 
-    /// What the person allowed for this project holds again.
+    /// Loads the permissions stored for this project.
     async fn load_rules(&mut self) {
         let Some(remembered) = &self.remembered else { return };
         match remembered.rules().await {

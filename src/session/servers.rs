@@ -1,7 +1,7 @@
 //! The tools of MCP servers join a turn before its first request.
 //!
-//! Invariant: the tools of a turn are fixed when it begins. A server that starts too slowly, breaks or changes its tools is
-//! taken up with a later prompt, which changes the beginning of the requests once.
+//! Invariant: the tools of a turn are fixed when it begins. If a server starts late, crashes or changes its tools, that
+//! takes effect with a later prompt and changes the beginning of requests once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +14,10 @@ use crate::agent::event::AgentEvent;
 use crate::agent::{self, Step, Turn};
 use crate::tools::mcp::Joining;
 
-/// A wait as short as this is not worth a word.
+/// A shorter wait is not reported.
 const SILENT: Duration = Duration::from_secs(1);
 
-/// Runs a turn with the tools of the servers too. It waits for servers that were started for it, but not longer than
-/// `patience`, and says so.
+/// Runs a turn with the servers' tools, too. Waits up to `patience` for servers that were started for it, and says so.
 pub(super) async fn run_turn(mut turn: Turn, mut joining: Joining, patience: Duration, steps: mpsc::Sender<Step>) {
     if !joining.is_empty() {
         let cancel = turn.context.cancel.clone();
@@ -40,10 +39,11 @@ async fn wait(joining: &mut Joining, patience: Duration, steps: &mpsc::Sender<St
     if timeout(SILENT.min(patience), joining.settled()).await.is_ok() {
         return;
     }
-    notice(steps, format!("waiting for MCP servers that start: {}", joining.starting().join(", "))).await;
+    notice(steps, format!("waiting for MCP servers to start: {}", joining.starting().join(", "))).await;
     if timeout(patience.saturating_sub(SILENT), joining.settled()).await.is_err() {
         let late = joining.starting().join(", ");
-        notice(steps, format!("MCP servers that still start: {late}; their tools join with a later prompt")).await;
+        notice(steps, format!("MCP servers still starting: {late}; their tools will be available with a later prompt"))
+            .await;
     }
 }
 

@@ -1,5 +1,5 @@
-//! Slash commands: a prompt that starts with a known one is handled here, without a model where none is needed.
-//! Everything else goes to the model as it is.
+//! Slash commands: a prompt that starts with a known one is handled here, without a model if none is needed. Every
+//! other prompt goes to the model unchanged.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::config::UserCommand;
 use crate::text::display;
 use crate::workspace::Skill;
 
-/// The built-in commands, what they do, and what may follow them.
+/// The built-in commands, their descriptions and arguments.
 const BUILT_IN: [(&str, &str, Option<&str>); 6] = [
-    ("compact", "Make the conversation shorter: the model summarizes it", None),
+    ("compact", "Summarize the conversation to free up context", None),
     ("undo", "Undo the last turn that changed something", None),
-    ("redo", "Redo the turn that was undone last", None),
-    ("review", "Let the model look for mistakes in the changes", Some("what to look at")),
+    ("redo", "Redo the turn undone last", None),
+    ("review", "Have the model review the changes", Some("what to focus on")),
     ("model", "Show the models, or switch to another one", Some("provider/model")),
     ("help", "Show the commands", None),
 ];
@@ -23,23 +23,23 @@ const REVIEW: &str = "Review the changes in this workspace: those of this conver
     as not yet committed. Read the code around them. List mistakes only, the worst first, each with file, line and why \
     it is one; say so when you find none. Change nothing.";
 
-/// A slash command, as a menu offers it.
+/// A slash command, for a menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered {
     /// Its name, without the slash.
     pub name: String,
     /// What it does.
     pub description: String,
-    /// What may follow it.
+    /// Its argument, for display.
     pub hint: Option<String>,
 }
 
-/// What a prompt wants.
+/// What a prompt asks for.
 #[derive(Debug)]
 pub(super) enum Work {
     /// An answer of the model.
     Prompt(Prompt),
-    /// A shorter conversation.
+    /// Compaction.
     Compact,
     /// Something that needs no model.
     Local(Local),
@@ -63,13 +63,13 @@ pub(super) struct Commands {
     pub skills: Arc<[Skill]>,
 }
 
-/// What a prompt wants: a command where it starts with a known one.
+/// Parses a prompt: a command if it starts with a known one.
 pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
     let Some(Attachment::Text(text)) = prompt.parts.first() else { return Work::Prompt(prompt) };
     let Some(line) = text.trim().strip_prefix('/') else { return Work::Prompt(prompt) };
     let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let arguments = arguments.trim();
-    // It comes along when the prompt is sent: what it says is no part of the person's words.
+    // Added when the prompt is sent: its text is not part of the person's own words.
     let mut skill = None;
     let words = match (name, arguments) {
         ("compact", "") => return Work::Compact,
@@ -97,7 +97,7 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
 }
 
 impl Commands {
-    /// All commands: the built-in ones, the person's own, the skills; of several with one name the first.
+    /// All commands: built-in ones, the person's own, skills; if several have the same name, the first.
     pub fn available(&self) -> Vec<Offered> {
         let offered = |name: &str, description: String, hint: Option<&str>| Offered {
             name: name.to_owned(),
@@ -110,7 +110,7 @@ impl Commands {
         });
         let skills = self.skills.iter().map(|skill| {
             let description = display::escape_line(&skill.description).into_owned();
-            offered(&skill.name, description, Some("what to use the skill for"))
+            offered(&skill.name, description, Some("task for the skill"))
         });
         let mut all: Vec<Offered> = Vec::new();
         for command in built_in.chain(own).chain(skills) {
@@ -126,14 +126,14 @@ impl Commands {
         let lines: Vec<_> =
             all.iter().map(|command| format!("- `/{}`: {}", command.name, command.description)).collect();
         format!(
-            "{}\n\nYour own are files `commands/NAME.md` and skills `skills/NAME/` beside `config.toml`.",
+            "{}\n\nAdd your own as `commands/NAME.md` and skills `skills/NAME/` beside `config.toml`.",
             lines.join("\n")
         )
     }
 }
 
 impl Actor {
-    /// Answers a command that needs no model.
+    /// Answers a command without a model.
     pub(super) async fn answer_locally(&mut self, local: Local) {
         let content = match local {
             Local::Review(review) => match self.review(review).await {
@@ -160,12 +160,12 @@ impl Actor {
             let current = self.model_name();
             let mark = |name: &String| if Some(name) == current.as_ref() { " (in use)" } else { "" };
             let lines: Vec<_> = self.choices.iter().map(|name| format!("- {name}{}", mark(name))).collect();
-            return format!("Models that are configured:\n\n{}\n\n`/model NAME` takes another one.", lines.join("\n"));
+            return format!("Configured models:\n\n{}\n\n`/model NAME` switches.", lines.join("\n"));
         }
         match connect::provider_named(&self.settings, name, self.effort) {
             Ok(provider) => {
                 self.set_model(provider, self.effort);
-                format!("{name} answers from the next prompt on.")
+                format!("Switched to {name}, from the next prompt on.")
             }
             Err(why) => why.message,
         }

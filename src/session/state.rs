@@ -7,7 +7,7 @@ use super::{Actor, Setup};
 use crate::agent::event::Usage;
 
 impl State {
-    /// That of a session that has just begun.
+    /// The state of a new session.
     pub(super) fn initial(setup: &Setup) -> Self {
         let model = setup.provider.as_ref().map(super::Provider::name).map_err(|why| why.message.clone());
         let mut models = setup.settings.known_models();
@@ -27,7 +27,7 @@ impl State {
 }
 
 impl Actor {
-    /// The state as it is now.
+    /// The current state.
     pub(super) fn state(&self) -> State {
         let running = self.running.as_ref().filter(|running| !running.done);
         let activity = match running {
@@ -48,12 +48,12 @@ impl Actor {
         }
     }
 
-    /// `provider/model`, where there is one.
+    /// `provider/model`, if there is one.
     pub(super) fn model_name(&self) -> Option<String> {
         self.model.as_ref().ok().map(|model| model.provider.name())
     }
 
-    /// The models to choose from: those of the configuration, and the one that is used.
+    /// The models to choose from: the configured ones, and the current one.
     pub(super) fn choose_from(&self) -> Arc<[String]> {
         let mut models = self.settings.known_models();
         models.extend(self.model_name().filter(|model| !models.contains(model)));
@@ -66,7 +66,7 @@ impl Actor {
             (None, None) => None,
             (one, other) => Some(one.unwrap_or_default() + other.unwrap_or_default()),
         };
-        // What a turn used is shown before its end is reported.
+        // The usage of a turn is shown before its end is reported.
         self.used = Some(Used { tokens: usage.input + usage.output, window: self.window, cost });
         self.publish();
     }

@@ -1,11 +1,12 @@
-//! The journal of a conversation: everything needed to go on with it after its process, in the state folder.
+//! The journal of a conversation: everything needed to continue it in another process, in the state folder.
 //!
-//! One file a conversation, one record a line, only ever appended to. A record is written before what it tells is
-//! acknowledged to anybody: the prompt before the model gets it, an answer before its tools' results go back, everything
-//! of a turn before the turn's end is told. Written means handed to the system, which survives `kill -9`; at the end of
-//! a turn the file is also synced, beside the work, so that a power failure costs the running turn at most.
-//! One process holds a journal at a time. When a journal cannot be written, that is reported once, and everything is
-//! written as soon as it can be.
+//! One append-only file per conversation, one record per line. A record is written before its content is acknowledged
+//! to anyone: the prompt before the model gets it, an answer before its tools' results are sent, everything in a turn
+//! before the turn's end is reported. Written means passed to the system, which survives `kill -9`. At the end of a
+//! turn the file is also synced, in parallel to other work, so that a power failure costs at most the running turn.
+//!
+//! One process locks a journal at a time. If a journal cannot be written, that is reported once, and everything is
+//! written as soon as possible.
 
 mod list;
 mod load;
@@ -36,35 +37,35 @@ use crate::tools::process;
 use crate::workspace::StateFolder;
 use crate::workspace::state::log::{Log, LogError};
 
-/// The most characters of a title.
+/// The maximum length of a title, in characters.
 const TITLE: usize = 80;
 
 /// The journal of one conversation.
 #[derive(Debug)]
 pub(super) struct Journal {
     place: Place,
-    /// Where the journals are.
+    /// The folder of the journals.
     journals: Option<PathBuf>,
     id: SessionId,
     folders: Vec<PathBuf>,
-    /// The mode that was chosen before there was anything to write.
+    /// A mode chosen before there was anything to write.
     mode: Option<Mode>,
-    /// The model that was noted last.
+    /// The last recorded model.
     held: Option<Held>,
-    /// What waits to be written.
+    /// Records to write.
     pending: Vec<Pending>,
-    /// Whether its first record was noted.
+    /// Whether its first record was made.
     begun: bool,
-    /// Whether the last try to write failed, which was reported.
+    /// Whether the last write failed, which was reported.
     failing: bool,
-    /// What the model has thought since its last message.
+    /// Reasoning since the last message.
     thought: String,
-    /// Calls that have been shown and have not ended.
+    /// Calls that were shown and have not ended.
     shown: HashMap<String, (ToolKind, Preview)>,
     syncing: Option<JoinHandle<()>>,
 }
 
-/// Where it is.
+/// The journal's file.
 #[derive(Debug)]
 enum Place {
     /// In this folder, once there is something to write.
@@ -76,7 +77,7 @@ enum Place {
 }
 
 impl Journal {
-    /// The journal of a conversation that begins; nothing is written before its first prompt.
+    /// The journal of a new conversation; nothing is written before its first prompt.
     pub fn new(folder: Option<PathBuf>, id: SessionId, folders: Vec<PathBuf>) -> Self {
         Self {
             journals: folder.clone(),
@@ -94,7 +95,7 @@ impl Journal {
         }
     }
 
-    /// Opens the journal of a conversation that was kept, and goes on with it.
+    /// Opens the journal of a saved conversation to continue it.
     pub async fn open(&mut self) -> Result<Kept, StoreError> {
         let Place::Folder(folder) = &self.place else { return Err(StoreError::Unknown(self.id.to_string())) };
         let (log, kept) = list::open(folder, &self.id).await?;
@@ -107,7 +108,7 @@ impl Journal {
         Ok(kept)
     }
 
-    /// Notes a prompt: the person's words, what the model is sent, and which model that is.
+    /// Records a prompt: the person's words, what the model is sent, and the model.
     pub fn prompt(&mut self, text: &str, entry: &Arc<Entry>, held: Held) {
         if !std::mem::replace(&mut self.begun, true) {
             let head =
@@ -122,7 +123,7 @@ impl Journal {
         self.note(Pending::Prompt { text: text.to_owned(), entry: Arc::clone(entry) });
     }
 
-    /// Notes an answer or results.
+    /// Records an answer or results.
     pub fn message(&mut self, entry: &Arc<Entry>) {
         if !self.thought.is_empty() {
             let text = std::mem::take(&mut self.thought);
@@ -131,22 +132,22 @@ impl Journal {
         self.note(Pending::Message(Arc::clone(entry)));
     }
 
-    /// Notes what the conversation was made shorter to.
+    /// Records a compacted conversation.
     pub fn compacted(&mut self, messages: Vec<Message>) {
         self.note(Record::Compacted { messages });
     }
 
-    /// Notes that the conversation goes on from before `turn`, with what the model knew then.
+    /// Records that the conversation was restored to before `turn`, with the model's history then.
     pub fn restored(&mut self, turn: u64, messages: Vec<Message>) {
         self.note(Record::Restored { turn, messages });
     }
 
-    /// Notes that the last restore was taken back.
+    /// Records that the last restore was reverted.
     pub fn unrestored(&mut self, messages: Vec<Message>) {
         self.note(Record::Unrestored { messages });
     }
 
-    /// What the model knew before `turn`; an error says why that is not known, in words for the person.
+    /// The model's history before `turn`; the error says why it is unknown, for the person.
     pub async fn before(&self, turn: u64) -> Result<Vec<Message>, String> {
         let Some(folder) = &self.journals else { return Err("this conversation is not saved anywhere".to_owned()) };
         let text = async {
@@ -154,10 +155,10 @@ impl Journal {
             folder.beginning(&list::file_name(&self.id), u64::MAX).await
         };
         let text = text.await.map_err(|error| format!("this conversation cannot be read ({error})"))?;
-        load::before(&text, turn).ok_or_else(|| format!("there is no turn {turn} in this conversation"))
+        load::before(&text, turn).ok_or_else(|| format!("this conversation has no turn {turn}"))
     }
 
-    /// Notes the mode from here on.
+    /// Records a mode change.
     pub fn mode(&mut self, mode: Mode) {
         if self.begun {
             self.note(Record::Mode { mode });
@@ -166,14 +167,14 @@ impl Journal {
         }
     }
 
-    /// Notes the prompts that wait; none do before the first one runs.
+    /// Records the queue; it is empty before the first prompt runs.
     pub fn queue(&mut self, prompts: Vec<QueuedPrompt>) {
         if !matches!(self.place, Place::Folder(_)) {
             self.note(Record::Queue { prompts });
         }
     }
 
-    /// Notes the model from here on; that of a conversation that has not begun is noted with its first prompt.
+    /// Records a model change; for a conversation without prompts it is recorded with the first one.
     pub fn held(&mut self, held: Held) {
         if self.begun {
             self.note_held(held);
@@ -187,7 +188,7 @@ impl Journal {
         }
     }
 
-    /// Notes what has to be shown again.
+    /// Records what has to be replayed.
     pub fn event(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::ReasoningDelta { content } => self.thought.push_str(content),
@@ -241,8 +242,8 @@ impl Journal {
         }
     }
 
-    /// Writes what was noted. Reports the first failure of several in a row, in words for the person; what was not written
-    /// is tried again with the next records.
+    /// Writes the records. Reports the first of several consecutive failures, for the person; unwritten records are
+    /// retried with the next ones.
     pub async fn flush(&mut self) -> Result<(), String> {
         if self.pending.is_empty() {
             return Ok(());
@@ -264,7 +265,7 @@ impl Journal {
         if std::mem::replace(&mut self.failing, true) {
             return Ok(());
         }
-        Err(format!("this conversation cannot be saved ({error}); it works, and tandem keeps trying"))
+        Err(format!("this conversation cannot be saved ({error}); it continues, and tandem keeps trying"))
     }
 
     async fn log(&mut self) -> std::io::Result<Option<&Log>> {
@@ -275,7 +276,7 @@ impl Journal {
         Ok(if let Place::Open(log) = &self.place { Some(log) } else { None })
     }
 
-    /// Makes what was written survive the machine, beside whatever comes next.
+    /// Syncs what was written, in the background.
     pub async fn sync(&mut self) {
         self.synced().await;
         if let Place::Open(log) = &self.place {
@@ -288,7 +289,7 @@ impl Journal {
         }
     }
 
-    /// Waits for the sync under way.
+    /// Waits for the running sync.
     pub async fn synced(&mut self) {
         if let Some(syncing) = self.syncing.take() {
             let _told = syncing.await;
@@ -296,7 +297,7 @@ impl Journal {
     }
 }
 
-/// The beginning of the first line that says something.
+/// The beginning of the first non-empty line.
 pub(super) fn title(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let mut title: String = line.chars().take(TITLE).collect();

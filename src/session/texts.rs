@@ -10,7 +10,7 @@ use crate::tools::FileDiff;
 use crate::workspace::StateFolder;
 use crate::workspace::state::{Retention, address};
 
-/// What is not pruned when a conversation begins to store.
+/// What is kept when a conversation starts to store texts.
 pub(super) const RETENTION: Retention = Retention { age: Duration::from_hours(30 * 24), bytes: 256 * 1024 * 1024 };
 
 /// Where the texts are.
@@ -18,12 +18,12 @@ pub(super) fn folder(state: &Path) -> PathBuf {
     state.join("checkpoints")
 }
 
-/// The stored texts, to be read.
+/// The stored texts, for reading.
 #[derive(Debug)]
 pub(super) struct Texts(Option<StateFolder>);
 
 impl Texts {
-    /// Those in `folder`; `None`: there are none.
+    /// Those in `folder`; `None` for none.
     pub fn in_folder(folder: Option<StateFolder>) -> Self {
         Self(folder)
     }
@@ -33,16 +33,16 @@ impl Texts {
         Self(StateFolder::existing(folder(state)).await.ok())
     }
 
-    /// The text of this address, if it is still there.
+    /// The text with this address, if it still exists.
     pub async fn get(&self, address: &str) -> Option<Arc<str>> {
         Some(self.0.as_ref()?.beginning(address, RETENTION.bytes).await.ok()?.into())
     }
 }
 
-/// A change of a file; the texts are stored beside the journals, by their address.
+/// A change of a file; the texts are stored beside the journals, by address.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct StoredChange {
-    /// Absolute.
+    /// Absolute path.
     pub path: PathBuf,
     /// `None` for a file that did not exist.
     pub before: Option<String>,

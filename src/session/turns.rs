@@ -1,4 +1,4 @@
-//! The beginning and the end of a session's turns, and what the person says in between.
+//! The beginning and end of a session's turns, and steering messages in between.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::config::Mode;
 use crate::model::{Api, AssistantMessage, Effort, ErrorCode, Message, Provider};
 use crate::tools::ToolContext;
 
-/// Messages that may wait to join a turn.
+/// How many steering messages may be queued.
 const STEERING: usize = 8;
 
-/// What a turn runs for.
+/// Why a turn runs.
 struct Cause {
     prompt: PromptId,
     turn: String,
@@ -65,7 +65,8 @@ impl Actor {
         self.begin(Goal::Answer, Cause { prompt: id, turn, waited, cancel }).await;
     }
 
-    /// What the mode means for the next message. That the last one asked for a plan stands in the history itself.
+    /// What the mode means for the next message. Whether the last one asked for a plan is recorded in the history
+    /// itself.
     fn stage(&self) -> Stage {
         let of_person = |entry: &&Arc<Entry>| matches!(entry.outline(), Message::User { .. });
         let last = || self.history.iter().rfind(of_person);
@@ -76,7 +77,7 @@ impl Actor {
         }
     }
 
-    /// Makes the conversation shorter, as a turn of its own.
+    /// Compacts the conversation, as a turn of its own.
     pub(super) async fn compact(&mut self, id: PromptId, waited: Option<Arc<Value>>, cancel: CancellationToken) {
         if let Err(NoProvider { message, code, .. }) = self.provider() {
             return self.fail(&id, message, code);
@@ -85,7 +86,7 @@ impl Actor {
         self.begin(Goal::Compact, Cause { prompt: id, turn, waited, cancel }).await;
     }
 
-    /// The model. What was loaded of the conversation, or was encoded for another model, is encoded for it now.
+    /// The model. Loaded messages, and those encoded for another model, are encoded for it now.
     fn provider(&mut self) -> Result<Provider, NoProvider> {
         let provider = self.model.as_ref().map(|model| model.provider.clone()).map_err(Clone::clone)?;
         let provider = provider.switched().unwrap_or(provider);
@@ -102,7 +103,7 @@ impl Actor {
         Ok(provider)
     }
 
-    /// The dialect of the model.
+    /// The model's dialect.
     fn api(&self) -> Option<Api> {
         self.model.as_ref().ok().map(|model| model.provider.api())
     }
@@ -147,17 +148,17 @@ impl Actor {
         });
     }
 
-    /// Adds the context to a prompt, unless it is cancelled: then nobody waits for an editor any more.
+    /// Adds context to a prompt, unless it is cancelled: then nobody waits for an editor any more.
     async fn attached(&self, prompt: &mut Prompt, cancel: &CancellationToken) -> bool {
         let attached = cancel.run_until_cancelled(self.attach(prompt)).await.is_some();
         if !attached {
-            // What was found for nothing is still to be told.
+            // The news was not used, so it is reported again.
             self.guidance.recall(self.history.iter().map(|entry| entry.message()));
         }
         attached
     }
 
-    /// Another model from the next turn on. What only the other one understands (its reasoning) is left out then.
+    /// Another model from the next turn on. What only the previous one understands (its reasoning) is dropped.
     pub(super) fn set_model(&mut self, provider: Provider, effort: Option<Effort>) {
         self.journal.held(Held { model: provider.name(), effort });
         self.effort = effort;
@@ -171,7 +172,7 @@ impl Actor {
         self.stale = true;
     }
 
-    /// Hands a message to the running turn.
+    /// Passes a message to the running turn.
     pub(super) async fn steer(&mut self, sent: Sent) {
         let Sent { id, mut prompt, said, cancel } = sent;
         let place = self.running.as_ref().filter(|running| !running.done && !cancel.is_cancelled());
@@ -199,14 +200,14 @@ impl Actor {
         self.report(id, PromptState::Joined { turn });
     }
 
-    /// Who has seen `Done` may come again before the turn's task is quite gone.
+    /// Whoever has seen `Done` may send a prompt before the turn's task has ended.
     pub(super) async fn settle(&mut self) {
         if self.running.as_ref().is_some_and(|running| running.done) {
             self.turn_ended().await;
         }
     }
 
-    /// The steps have ended: the turn is over, or it panicked.
+    /// The turn's steps have ended: it is over, or it panicked.
     pub(super) async fn turn_ended(&mut self) {
         let Some(running) = &mut self.running else { return };
         if let Err(error) = (&mut running.task).await {
@@ -223,7 +224,7 @@ impl Actor {
         self.running = None;
     }
 
-    /// A turn that panicked may have left calls without results: no provider takes such a history.
+    /// A turn that panicked may have left calls without results, which no provider accepts.
     fn repair_history(&mut self) {
         let Ok(Model { provider, .. }) = &self.model else { return };
         if let Some(results) = self.history.last().and_then(|entry| prompt::missing_results(entry.outline())) {
@@ -231,7 +232,7 @@ impl Actor {
         }
     }
 
-    /// Adds to the conversation and its journal.
+    /// Appends to the conversation and its journal.
     pub(super) fn keep(&mut self, entry: Arc<Entry>) {
         self.journal.message(&entry);
         self.history.push(entry);

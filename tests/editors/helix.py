@@ -93,7 +93,7 @@ def slash_command_is_completed_at_the_beginning_of_a_question():
         helix.complete("geo", "/he", "/help")
         helix.shows("(?m)^ *[0-9]* +/help *$")
         helix.command("w")
-        helix.shows("`/compact`: Make the conversation shorter")
+        helix.shows("`/compact`: Summarize the conversation")
 
 
 @test
@@ -221,7 +221,7 @@ def last_turn_is_undone_and_brought_back():
         helix.shows("Sums two")
         helix.shows(r"a - b")
         helix.action("Keep the changes")
-        helix.shows("there is nothing left to undo")
+        helix.shows("Changes kept")
 
 
 @test

@@ -118,7 +118,7 @@ fn an_image_comes_along_where_it_is_mentioned_and_other_bytes_do_not() {
     let url = "data:image/png;base64,iVBORw0KGgoA/w==";
     assert_eq!(content[1], json!({ "type": "image_url", "image_url": { "url": url } }), "{content}");
     let words = content[2]["text"].as_str().unwrap();
-    assert!(words.contains("big.png is larger than models take") && words.contains("tool.bin is no text"), "{words}");
+    assert!(words.contains("big.png is too large for an image") && words.contains("tool.bin is not text"), "{words}");
     client.end();
 }
 
@@ -147,8 +147,8 @@ fn lines_and_folders_come_along_as_they_are_mentioned() {
         "{message}"
     );
     assert_eq!(message.matches("From src/a.rs, line 4 (").count(), 1, "{message}");
-    assert!(message.contains("(src/a.rs has 4 lines; there is no line 9)"), "{message}");
-    assert!(message.contains("What is in the folder src:\n```\n  a.rs\n  deep/\n    my notes.md\n```"), "{message}");
+    assert!(message.contains("(src/a.rs has only 4 lines, not 9)"), "{message}");
+    assert!(message.contains("Contents of the folder src:\n```\n  a.rs\n  deep/\n    my notes.md\n```"), "{message}");
     assert!(message.contains("From src/deep/my notes.md (as"), "{message}");
     assert!(!message.contains("CANARY"), "{message}");
 }
@@ -181,8 +181,8 @@ fn what_the_editor_does_not_tell_is_said() {
     let world = world();
     let mut client = world.client();
     let message = told(&world, &mut client, "fix @diagnostics in @selection");
-    assert!(message.contains("(the editor does not tell of its diagnostics)"), "{message}");
-    assert!(message.contains("(the editor does not tell what is selected)"), "{message}");
+    assert!(message.contains("(the editor does not report diagnostics)"), "{message}");
+    assert!(message.contains("(the editor does not report the selection)"), "{message}");
 }
 
 fn read_file(id: &str, path: &str) -> Value {

@@ -174,7 +174,7 @@ fn an_edited_rule_counts_when_it_is_narrow_and_about_the_call() {
     assert!(visible(&wide).contains("write_file(c.txt)"), "the second file was covered: {wide:#}");
     answer(&mut client, &wide, "write_file(**)");
     let notice = client.find(|m| m["params"]["message"].as_str().is_some_and(|text| text.contains("not remembered")));
-    assert!(notice["params"]["message"].as_str().unwrap().contains("allows too much"), "{notice}");
+    assert!(notice["params"]["message"].as_str().unwrap().contains("is too broad"), "{notice}");
     end(&mut client, id);
     assert_eq!(world.read("c.txt"), "1", "the call itself was allowed");
 }
@@ -279,7 +279,7 @@ fn what_was_shown_is_what_happens_or_nothing_does() {
     end(&mut client, id);
     assert_eq!(world.read("a.txt"), "text of a.txt");
     assert_eq!(world.read("b.txt"), "text of b.txt");
-    assert!(told(&world).contains("leads to b.txt now, which is not what was shown"), "{}", told(&world));
+    assert!(told(&world).contains("now leads to b.txt, which is not what was shown"), "{}", told(&world));
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn rules_nobody_understands_are_told_with_file_and_line() {
          allow run_command(sudo *)  # {config}:4:3\n\
          # mistake: {config}:4:3: `permissions.allow`: `run_command(sudo *)`: `sudo` can run anything; only a rule with all \
          words allows it\n\
-         # mistake: {config}:6:9: `permissions.deny`: `run_command(rm`: the closing `)` is missing\n"
+         # mistake: {config}:6:9: `permissions.deny`: `run_command(rm`: missing closing `)`\n"
     );
     assert_eq!(list.stdout, expected, "{}", list.stderr);
 }

@@ -109,7 +109,7 @@ fn resuming_shows_nothing_and_deleting_leaves_nothing() {
     assert_eq!(listed["sessions"], json!([]));
     let error = refused(&mut second, &session, json!(world.path()));
     assert_eq!(error["code"], -32602, "{error}");
-    assert!(error["message"].as_str().unwrap().contains("there is no session"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("unknown session"), "{error}");
     second.end();
 }
 
@@ -167,8 +167,8 @@ fn mode_model_and_effort_are_those_it_was_held_in() {
     let resumed = open(&mut third, &world, "session/resume", &session);
     assert_eq!(current(&resumed), ["plan", "custom/scripted", "default"], "there is no such model any more");
     let said = third.find(|message| message["params"]["message"].is_string())["params"]["message"].clone();
-    let expected = "this conversation was held with other/big, which cannot be used now (model `other/big` names an \
-                    unknown provider); custom/scripted goes on";
+    let expected = "this conversation used other/big, which is not available now (model `other/big` has an \
+                    unknown provider); continuing with custom/scripted";
     assert_eq!(said, expected);
     third.end();
 }

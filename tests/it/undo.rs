@@ -234,7 +234,7 @@ fn one_touched_line_stays_and_everything_else_is_undone() {
     assert_eq!(left(&undone), [("new.rs", 1, "changed since"), ("b.rs", 2, "changed since")]);
     assert_eq!(
         undone["result"]["message"],
-        "undid turn 1: new.rs, a.rs, b.rs; left as is: new.rs:1 (changed since), b.rs:2 (changed since)"
+        "undid turn 1: new.rs, a.rs, b.rs; not changed: new.rs:1 (changed since), b.rs:2 (changed since)"
     );
 }
 
@@ -306,7 +306,7 @@ fn a_created_file_with_unsaved_text_is_not_removed() {
     client.open(&world.uri("b.rs"), "b\n");
     world.write("b.rs", "changed on the disk\n");
     let refused = undo(&mut client, &session);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("b.rs (it has unsaved text"), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("b.rs (it has unsaved changes"), "{refused}");
     change_document(&mut client, &world.uri("b.rs"), 2, "b\nmine\n");
     let id = ask_review(&mut client, &session, "undo", json!({}));
     apply(&mut client, &world.uri("b.rs"), "mine\n");
@@ -454,7 +454,7 @@ fn a_plain_client_undoes_and_keeps_by_command() {
     assert_eq!(said, "tandem: redid turn 1: a.rs");
     assert_eq!(execute(&mut client, "tandem.redo", json!([])), "tandem: there is nothing to redo");
     assert_eq!(world.read("a.rs"), "two\n");
-    assert_eq!(execute(&mut client, "tandem.keep", json!([])), "tandem: kept; there is nothing left to undo");
+    assert_eq!(execute(&mut client, "tandem.keep", json!([])), "tandem: Changes kept");
     assert_eq!(execute(&mut client, "tandem.undo", json!([])), "tandem: there is nothing to undo");
     assert!(offers(&mut client, &world, 1).iter().all(|action| action["command"]["command"] != "tandem.undo"));
 }
@@ -535,7 +535,7 @@ fn files_and_conversation_go_back_to_before_a_turn_and_return() {
     }
     assert_eq!(review(&mut client, &session, "restore", json!({}))["error"]["code"], -32602);
     let missing = review(&mut client, &session, "restore", json!({ "turn": 9 }));
-    assert_eq!(missing["error"]["message"], "there is no turn 9 in this conversation");
+    assert_eq!(missing["error"]["message"], "this conversation has no turn 9");
 
     let restored = review(&mut client, &session, "restore", json!({ "turn": 2 }));
     assert_eq!(restored["result"]["message"], "restored to before turn 2: b.rs, a.rs");

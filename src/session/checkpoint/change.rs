@@ -1,4 +1,4 @@
-//! What a turn made of a file, and undoing that around the lines somebody changed since.
+//! A turn's change of a file, and undoing it around the lines somebody changed since.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,43 +11,43 @@ use crate::workspace::change_set::{ChangeSet, Entry, EntryChange};
 use crate::workspace::review::without;
 use crate::workspace::{FileChange, FileError, Source, Workspace, WorkspacePath, blocking};
 
-/// What a turn made of a file.
+/// A turn's change of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Absolute.
+    /// Absolute path.
     pub path: PathBuf,
-    /// Whether the turn made the file.
+    /// Whether the turn created the file.
     pub created: bool,
-    /// The text before; of a file that was created, what of it is settled.
+    /// The text before; for a created file, the settled part of it.
     pub before: Arc<str>,
-    /// The text afterwards; empty for a file that was removed, or is no text.
+    /// The text afterwards; empty for a file that was removed or is not text.
     pub after: Arc<str>,
-    /// What commands made of it; none once a part of it is settled.
+    /// The part made by commands; `None` once part of it is settled.
     pub command: Option<ByCommand>,
 }
 
-/// What the commands of a turn made of a path, byte for byte.
+/// What the commands of a turn changed at a path, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ByCommand {
-    /// What was there before the first command and after the last.
+    /// The state before the first command and after the last.
     pub change: EntryChange,
-    /// The text before the first command; `None` where there was none, or it is not known.
+    /// The text before the first command; `None` if there was none or it is unknown.
     pub text: Option<Arc<str>>,
-    /// Whether its texts are known: it is a text, and not one of too many.
+    /// Whether its texts are known: it is text, and not too large.
     pub is_text: bool,
-    /// What tools made of it after the last command.
+    /// What tools changed after the last command.
     pub edited: Option<Box<Change>>,
 }
 
-/// A file as it is.
+/// The current file.
 pub(super) struct File {
     path: WorkspacePath,
-    /// Its text; `None`: it does not exist.
+    /// Its text; `None` if it does not exist.
     pub now: Option<Arc<str>>,
     unsaved: bool,
 }
 
-/// The changes of a call: what a command did, with its texts where they are known, and the texts a tool changed.
+/// The changes of a call: what a command did, with its texts if known, and the texts a tool changed.
 pub(super) fn all(diffs: &[FileDiff], command: Option<&ChangeSet>) -> Vec<Change> {
     let mut diffs: Vec<_> = diffs.iter().map(|diff| (diff, false)).collect();
     let by_path: HashMap<PathBuf, usize> =
@@ -86,8 +86,8 @@ impl Change {
         }
     }
 
-    /// This change and the one after it as one. What somebody typed between them is no part of it. `None`: together they
-    /// changed nothing.
+    /// Combines this change with the one after it. What somebody typed between them is not part of it. `None` if they
+    /// cancel out.
     pub fn then(self, next: Self) -> Option<Self> {
         let before = self.before_with(&next);
         let is_known = next.is_after_known();
@@ -95,7 +95,7 @@ impl Change {
         let command = match (self.command, next.command) {
             (Some(first), Some(second)) => {
                 let joined = first.then(second);
-                // The commands undid what they had done, and no tool did anything before them.
+                // The commands reverted their own changes, and no tool changed anything before.
                 if joined.is_none() && text.is_none() {
                     return None;
                 }
@@ -105,7 +105,7 @@ impl Change {
                 let edit = Self { path: next.path, after: Arc::clone(&next.after), command: None, ..next };
                 Some(first.then_edited(edit))
             }
-            // What the tools had made of it is known, whatever the command made of that.
+            // The tools' result is known, whatever the command did to it.
             (None, Some(second)) => Some(ByCommand { text: second.text.or_else(|| text.clone()), ..second }),
             (None, None) => None,
         };
@@ -114,62 +114,62 @@ impl Change {
         (!joined.is_settled()).then_some(joined)
     }
 
-    /// The text before this change and the one after it, with what somebody typed between them.
+    /// The text before both changes, with what somebody typed between them.
     fn before_with(&self, next: &Self) -> Arc<str> {
         let is_next_known = next.command.as_ref().is_none_or(|by| by.is_text);
         let is_text_known = self.command.as_ref().is_none_or(|by| by.text.is_some());
         if self.is_after_known() && is_next_known && next.before != self.after {
             return without(&self.before, &self.after, &next.before).0;
         }
-        // No text is known before `next`.
+        // The text before `next` is unknown.
         if !self.is_after_known() && is_next_known && !is_text_known {
             return Arc::clone(&next.before);
         }
         Arc::clone(&self.before)
     }
 
-    /// Whether the text afterwards is known; else it is given as empty.
+    /// Whether the text afterwards is known; otherwise it is empty.
     fn is_after_known(&self) -> bool {
         self.command.as_ref().is_none_or(|by| by.is_text || by.edited.is_some())
     }
 
-    /// Whether nothing of it is left to undo.
+    /// Whether nothing is left to undo.
     pub fn is_settled(&self) -> bool {
         self.before == self.after && !self.created && self.command.is_none()
     }
 
-    /// From here on the text before is this one. What is settled is not undone byte for byte any more.
+    /// Sets the text before. A settled change is no longer undone byte for byte.
     pub fn settle(&mut self, before: Arc<str>) {
         self.created &= before != self.after;
         (self.before, self.command) = (before, None);
     }
 
-    /// The change back.
+    /// The inverse change.
     pub fn reversed(&self) -> Self {
         let (before, after) = (Arc::clone(&self.after), Arc::clone(&self.before));
         Self { path: self.path.clone(), created: false, before, after, command: None }
     }
 
-    /// What the turn's tools had made of the text before its first command.
+    /// What the turn's tools had changed before its first command.
     pub fn before_commands(&self) -> Option<Self> {
         let text = self.command.as_ref()?.text.clone()?;
         (text != self.before || self.created).then(|| Self { after: text, command: None, ..self.clone() })
     }
 
-    /// What the turn had made of the text after its last command.
+    /// What the turn had changed after its last command.
     pub fn until_last_command(&self) -> Self {
         let edited = self.command.as_ref().and_then(|by| by.edited.as_ref());
         let after = edited.map_or(&self.after, |edited| &edited.before);
         Self { after: Arc::clone(after), command: None, ..self.clone() }
     }
 
-    /// Whether the file still has the text that the turn gave it.
+    /// Whether the file still has the text from the turn.
     pub async fn is_as_left(&self, workspace: &Workspace) -> bool {
         File::look(workspace, &self.path).await.is_ok_and(|file| file.now.as_ref() == Some(&self.after))
     }
 
-    /// Undoes as much of the text as still stands, and says what that changed; `None`: nothing stands. Adds the lines that
-    /// stay.
+    /// Undoes what is left of the change and returns what that changed; `None` if nothing is left. Adds the lines that
+    /// stay to `left`.
     pub async fn undo(&self, workspace: &Workspace, left: &mut Vec<Left>) -> Result<Option<FileDiff>, Left> {
         let file = File::look(workspace, &self.path).await?;
         let Some(now) = file.now_under(self) else {
@@ -220,7 +220,7 @@ impl File {
         Ok(Self { path, now, unsaved })
     }
 
-    /// The text in which to look for a change; none when the file was removed since, other than by the change itself.
+    /// The text in which to look for a change; `None` if the file was removed since, other than by the change itself.
     pub fn now_under(&self, change: &Change) -> Option<Arc<str>> {
         match &self.now {
             None if change.created || !change.after.is_empty() => None,
@@ -228,12 +228,12 @@ impl File {
         }
     }
 
-    /// Gives the file this text (`None`: removes it); says what that changed.
+    /// Writes this text (`None` removes the file); returns what that changed.
     pub async fn give(self, workspace: &Workspace, target: Option<Arc<str>>) -> Result<FileDiff, Left> {
         let path = self.path.absolute();
         let failed = |reason: String| Left { path: path.clone(), lines: None, is_changed: false, reason };
         if target.is_none() && self.unsaved {
-            return Err(failed("it has unsaved text in the editor, so it is not removed".to_owned()));
+            return Err(failed("it has unsaved changes in the editor, so it was not removed".to_owned()));
         }
         let (strategy, lines, notes) = (None, Vec::new(), Vec::new());
         let change = FileChange { old_text: target, new_text: self.now.unwrap_or_default(), strategy, lines, notes };

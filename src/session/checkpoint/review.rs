@@ -1,4 +1,4 @@
-//! Looking at what turns changed, and settling it hunk by hunk.
+//! Listing the changes of turns, and settling them hunk by hunk.
 
 use std::path::{Path, PathBuf};
 
@@ -8,45 +8,46 @@ use super::{Checkpoints, Entry};
 use crate::workspace::review::{PendingHunk, pending};
 use crate::workspace::{Workspace, blocking};
 
-/// As much of a rejected hunk is told to the model, in bytes.
+/// How much of a rejected hunk the model sees, in bytes.
 const TOLD: usize = 2000;
 
-/// What a person does about the changes of a conversation.
+/// A person's action on the changes of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Review {
-    /// Looks at them.
+    /// Lists them.
     List,
-    /// Settles them: they are not undone any more.
+    /// Settles them: they can no longer be undone.
     Keep(Selection),
-    /// Undoes and settles them: they are not redone any more either.
+    /// Undoes and settles them: they can no longer be redone either.
     Reject(Selection),
-    /// Undoes a turn; `None`: the last one with something to undo.
+    /// Undoes a turn; `None` for the last one with something to undo.
     Undo(Option<u64>),
-    /// Redoes a turn that was undone; `None`: the one that was undone last.
+    /// Redoes an undone turn; `None` for the one undone last.
     Redo(Option<u64>),
-    /// Takes files and conversation back to before this turn.
+    /// Returns files and conversation to the state before this turn.
     Restore(u64),
 }
 
-/// Which changes.
+/// A selection of changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Those of one turn. `None`: with a path the last turn that changed it; else the last turn, or when keeping all.
+    /// The turn. `None`: with a path, the last turn that changed it; otherwise the last turn, or all turns when
+    /// keeping.
     pub turn: Option<u64>,
-    /// Those of one file.
+    /// The file.
     pub path: Option<PathBuf>,
-    /// One hunk of that file.
+    /// The hunk of that file.
     pub hunk: Option<usize>,
 }
 
 impl Checkpoints {
-    /// Does it, and lists what can be reviewed then.
+    /// Carries out the action and lists what can be reviewed afterwards.
     ///
     /// # Errors
-    /// When there is no such change, or nothing of it could be undone; nothing was changed then.
+    /// There is no such change, or nothing could be undone; nothing was changed then.
     pub async fn review(&mut self, workspace: &Workspace, review: Review) -> Result<Reviewed, ReviewError> {
         let mut reviewed = match review {
-            // The conversation is the session's.
+            // The conversation belongs to the session.
             Review::List | Review::Restore(_) => Reviewed::default(),
             Review::Keep(selection) => self.keep(workspace, &selection).await?,
             Review::Reject(selection) => self.reject(workspace, &selection).await?,
@@ -81,7 +82,7 @@ impl Checkpoints {
         }
         let message = if *selection == Selection::default() {
             self.entries.clear();
-            "kept; there is nothing left to undo"
+            "Changes kept"
         } else {
             let entry = self.find(selection)?;
             match (&selection.path, selection.hunk) {
@@ -102,7 +103,7 @@ impl Checkpoints {
     async fn reject(&mut self, workspace: &Workspace, selection: &Selection) -> Result<Reviewed, ReviewError> {
         let entry = self.find(selection)?;
         let reviewed = match (&selection.path, selection.hunk) {
-            // The only hunk of a file that was removed is the file.
+            // A removed file has one hunk, which is the whole file.
             (Some(path), Some(id)) if !entry.change(path)?.after.is_empty() => {
                 entry.reject_hunk(workspace, path, id).await?
             }
@@ -130,10 +131,10 @@ impl Checkpoints {
         self.entries.retain(|entry| !entry.is_empty());
     }
 
-    /// The turn that is meant.
+    /// The selected turn.
     fn find(&mut self, selection: &Selection) -> Result<&mut Entry, ReviewError> {
         if selection.hunk.is_some() && selection.path.is_none() {
-            return Err(ReviewError("a hunk is named together with its path".to_owned()));
+            return Err(ReviewError("`hunk` needs `path`, too".to_owned()));
         }
         let fits = |entry: &&mut Entry| {
             selection.turn.is_none_or(|turn| turn == entry.turn)
@@ -167,11 +168,11 @@ impl Entry {
 
 async fn hunk(workspace: &Workspace, change: &Change, id: usize) -> Result<PendingHunk, ReviewError> {
     let found = hunks(workspace, change).await.into_iter().find(|hunk| hunk.id == id);
-    found.ok_or_else(|| ReviewError("that hunk is not there any more".to_owned()))
+    found.ok_or_else(|| ReviewError("this change was edited since, so nothing was rejected".to_owned()))
 }
 
 async fn hunks(workspace: &Workspace, change: &Change) -> Vec<PendingHunk> {
-    // Nothing can be undone in what cannot be read.
+    // Nothing can be undone in an unreadable file.
     let Ok(file) = File::look(workspace, &change.path).await else { return Vec::new() };
     let Some(now) = file.now_under(change) else { return Vec::new() };
     let Change { before, after, .. } = change.clone();

@@ -1,4 +1,4 @@
-//! What came of a review, and how a person is told.
+//! The result of a review, and its message for a person.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -6,38 +6,38 @@ use std::path::{Path, PathBuf};
 use crate::workspace::review::PendingHunk;
 use crate::workspace::{Workspace, native};
 
-/// So many files are named in a message.
+/// How many files a message names.
 const NAMED: usize = 5;
 
-/// What came of it.
+/// The result of a review.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reviewed {
     /// What can be reviewed now.
     pub turns: Vec<ReviewedTurn>,
-    /// What was done, for the person.
+    /// A message for the person.
     pub message: Option<String>,
     /// What was not undone or redone.
     pub left: Vec<Left>,
-    /// The first turn that is cut off the conversation: undo brings it back until the next prompt.
+    /// The first turn cut from the conversation: undo restores it until the next prompt.
     pub cut_from: Option<u64>,
-    /// What was done, for the model.
+    /// A note for the model.
     pub(in crate::session) remark: Option<String>,
 }
 
-/// What stayed as it is.
+/// What was left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// The file, absolute.
+    /// The file's absolute path.
     pub path: PathBuf,
-    /// Its lines as it is now, counted from 0; `None`: the whole file.
+    /// Its current lines, counted from 0; `None` for the whole file.
     pub lines: Option<Range<usize>>,
-    /// Whether somebody changed it since; else it was the system that refused.
+    /// Whether somebody changed it since; otherwise the system refused.
     pub is_changed: bool,
-    /// Why, in words for the person.
+    /// The reason, for the person.
     pub reason: String,
 }
 
-/// What still stands of a turn's changes.
+/// What is left of a turn's changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewedTurn {
     /// Its number, counted from 1.
@@ -46,18 +46,18 @@ pub struct ReviewedTurn {
     pub files: Vec<ReviewedFile>,
 }
 
-/// What still stands of a turn's changes of a file.
+/// What is left of a turn's changes to a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewedFile {
-    /// Absolute.
+    /// Absolute path.
     pub path: PathBuf,
-    /// Whether the turn made the file.
+    /// Whether the turn created the file.
     pub created: bool,
     /// The hunks.
     pub hunks: Vec<PendingHunk>,
 }
 
-/// Why nothing was done, in words for the person.
+/// Why nothing was done, for the person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ReviewError(pub String);
@@ -70,12 +70,12 @@ pub(super) fn display(workspace: &Workspace, path: &Path) -> String {
     workspace.resolve_path(path).map_or_else(|_| native::shown(path), |path| path.display())
 }
 
-/// The first of the files, and how many more there are.
+/// Names the first files, and counts the others.
 pub(super) fn named(workspace: &Workspace, paths: &[PathBuf]) -> String {
     names(&paths.iter().map(|path| display(workspace, path)).collect::<Vec<_>>())
 }
 
-/// The first of the names, and how many more there are.
+/// Joins the first names, and counts the others.
 fn names(all: &[String]) -> String {
     let named = all.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     match all.len().saturating_sub(NAMED) {
@@ -84,12 +84,12 @@ fn names(all: &[String]) -> String {
     }
 }
 
-/// What stayed, as the end of a message.
+/// What was left alone, as the end of a message.
 pub(super) fn stayed(workspace: &Workspace, left: &[Left]) -> String {
     if left.is_empty() {
         return String::new();
     }
-    format!("; left as is: {}", listed(workspace, left))
+    format!("; not changed: {}", listed(workspace, left))
 }
 
 /// Why nothing was `done` ("undone", "redone").

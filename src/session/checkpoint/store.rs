@@ -1,7 +1,7 @@
-//! The texts as they were before and after each change, in the state folder: what a person can go back to when nothing else is left.
+//! The texts before and after each change, in the state folder: the last resort to recover them.
 //!
-//! A text is stored once, named by its SHA-256. Beside the texts is a list a turn, `SESSION-TURN.json`, that says which
-//! text was whose.
+//! A text is stored once, named by its SHA-256. A list per turn, `SESSION-TURN.json`, says which text belongs to which
+//! file.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -14,18 +14,18 @@ use crate::tools::FileDiff;
 use crate::workspace::state::address;
 use crate::workspace::{StateFolder, blocking};
 
-/// Where before-images go.
+/// Where previous versions are stored.
 #[derive(Debug)]
 pub(super) enum Store {
     /// Not opened yet.
     Closed(PathBuf),
     /// Ready.
     Open(Images),
-    /// There is none, or it failed: that was said.
+    /// There is none, or it failed, which was reported.
     Absent,
 }
 
-/// The folder, and what this conversation stored there.
+/// The folder, and what this conversation stored in it.
 #[derive(Debug)]
 pub(super) struct Images {
     folder: StateFolder,
@@ -42,7 +42,7 @@ impl Store {
         folder.map_or(Self::Absent, Self::Closed)
     }
 
-    /// Stores what the files were before and after these changes of a turn. Fails once at most; then nothing is stored any more.
+    /// Stores the texts before and after these changes of a turn. Fails at most once; after that nothing is stored.
     pub async fn save(&mut self, session: &str, turn: u64, diffs: &[FileDiff]) -> Result<(), String> {
         let saved = match self.images().await {
             Ok(None) => return Ok(()),
@@ -51,7 +51,7 @@ impl Store {
         };
         saved.map_err(|error| {
             *self = Self::Absent;
-            format!("the texts before the changes cannot be stored ({error}); undo works as long as tandem runs")
+            format!("previous versions cannot be stored ({error}); undo works only until tandem exits")
         })
     }
 
@@ -81,7 +81,7 @@ impl Store {
 }
 
 impl Images {
-    /// Only these texts are hashed, not those of the turn's changes before.
+    /// Hashes only these texts, not those of the turn's earlier changes.
     async fn save(&mut self, session: &str, turn: u64, diffs: &[FileDiff]) -> std::io::Result<()> {
         let new = diffs.to_vec();
         let changes: Vec<StoredChange> = blocking(move || new.iter().map(StoredChange::of).collect()).await;
@@ -99,7 +99,7 @@ impl Images {
         self.folder.write(&format!("{session}-{turn}.json"), list.into_bytes()).await
     }
 
-    /// Lists a change; it becomes one with the change of the file that it goes on from.
+    /// Lists a change, merged with the change of the same file that it continues.
     fn list(&mut self, change: StoredChange) {
         let earlier = self.files.iter_mut().rev().find(|earlier| earlier.path == change.path);
         match earlier.filter(|earlier| change.before.as_ref() == Some(&earlier.after)) {
@@ -108,7 +108,7 @@ impl Images {
         }
     }
 
-    /// Has `text` there afterwards.
+    /// Stores `text` if it is not there.
     async fn store(&mut self, address: &str, text: &str) -> std::io::Result<()> {
         if !self.stored.contains(address) {
             self.folder.write(address, text.as_bytes().to_vec()).await?;

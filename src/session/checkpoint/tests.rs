@@ -1,4 +1,4 @@
-//! Undoing and redoing what tools and commands of turns did, with a person who types in between.
+//! Undoing and redoing the changes of turns' tools and commands, while a person types.
 
 #![expect(
     clippy::disallowed_methods,
@@ -88,7 +88,7 @@ impl Fixture {
         std::fs::write(self.path(name), bytes).unwrap();
     }
 
-    /// A command of a turn, which does `what`.
+    /// A command of a turn that does `what`.
     async fn command(&mut self, turn: u64, what: impl FnOnce(&Self)) {
         self.snapshots.look();
         what(self);
@@ -261,7 +261,7 @@ async fn a_line_typed_after_a_command_stays_and_everything_else_is_undone() {
     assert_eq!(std::fs::read(fixture.path("c.txt")).unwrap(), b"c\n");
 }
 
-/// Something that happens in a turn, or between two.
+/// Something that happens in a turn or between turns.
 #[derive(Debug, Clone)]
 enum Deed {
     /// A tool replaces a line of a file.
@@ -305,7 +305,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     vec(deed, 1..12)
 }
 
-/// Does what is done; gives whether the turn changed anything.
+/// Plays a deed; returns whether the turn changed anything.
 async fn play(fixture: &mut Fixture, turn: u64, deed: &Deed) {
     match deed {
         Deed::Turn => {}

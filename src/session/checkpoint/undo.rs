@@ -1,4 +1,4 @@
-//! Undoing and redoing turns, file by file and around the lines somebody changed since.
+//! Undoing and redoing turns, file by file, around the lines somebody changed since.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ pub(super) struct Undone {
     pub since: Instant,
     /// The files.
     pub paths: Vec<PathBuf>,
-    /// What the turn had changed.
+    /// The turn's changes.
     changes: Vec<Change>,
     git: Vec<EntryChange>,
-    /// How that was undone, in order.
+    /// How they were undone, in order.
     steps: Vec<Step>,
 }
 
-/// Something that was done to undo a turn.
+/// A step of undoing a turn.
 enum Step {
     /// A text was changed.
     Text(FileDiff),
@@ -34,7 +34,7 @@ enum Step {
     Commands(ChangeSet),
 }
 
-/// Undoing or redoing under way.
+/// An undo or redo in progress.
 struct Work<'a> {
     workspace: &'a Workspace,
     images: Option<PathBuf>,
@@ -45,7 +45,7 @@ struct Work<'a> {
 }
 
 impl Checkpoints {
-    /// Undoes a turn, or the last one of which anything still stands.
+    /// Undoes a turn, or the last one with changes left.
     pub(super) async fn undo(&mut self, workspace: &Workspace, turn: Option<u64>) -> Result<Reviewed, ReviewError> {
         let mut overwritten = Vec::new();
         let turns: Vec<u64> = self.entries.iter().rev().map(|entry| entry.turn).collect();
@@ -63,7 +63,7 @@ impl Checkpoints {
             }
             let is_overwritten = left.iter().all(|left| left.is_changed);
             overwritten.extend(left);
-            // What the system refuses now can be tried again: no earlier turn is undone in its place.
+            // What the system refuses now can be retried: no earlier turn is undone instead.
             if !is_overwritten {
                 break;
             }
@@ -71,8 +71,8 @@ impl Checkpoints {
         Err(refused(workspace, "undone", &overwritten))
     }
 
-    /// Undoes what can be of a turn, or of what it did to one file; `None`: nothing. What the system refused stays with
-    /// the turn, to be tried again.
+    /// Undoes what is left of a turn, or of its changes to one file; `None` if nothing is left. What the system refused
+    /// stays with the turn, to be retried.
     pub(super) async fn undo_turn(
         &mut self,
         workspace: &Workspace,
@@ -98,7 +98,7 @@ impl Checkpoints {
         (Some(Undone { turn, since: Instant::now(), paths, changes, git, steps }), left)
     }
 
-    /// Undoes all turns from `first` on; gives how many were.
+    /// Undoes all turns from `first` on; returns how many.
     pub async fn undo_from(&mut self, workspace: &Workspace, first: u64) -> (usize, Reviewed) {
         let turns: Vec<u64> = self.entries.iter().rev().map(|entry| entry.turn).filter(|turn| *turn >= first).collect();
         let (mut count, mut paths, mut left) = (0, Vec::new(), Vec::new());
@@ -116,7 +116,7 @@ impl Checkpoints {
         (count, Reviewed { message, left, ..Reviewed::default() })
     }
 
-    /// Redoes the last `count` turns that were undone to go back to before turn `first`.
+    /// Redoes the last `count` turns that were undone to restore the state before turn `first`.
     pub async fn redo_last(&mut self, workspace: &Workspace, count: usize, first: u64) -> Reviewed {
         let mut left = Vec::new();
         for _ in 0..count {
@@ -125,11 +125,11 @@ impl Checkpoints {
                 Err(error) => tracing::debug!("a turn could not be redone: {error}"),
             }
         }
-        let message = Some(format!("brought turn {first} and what followed back{}", stayed(workspace, &left)));
+        let message = Some(format!("restored turn {first} and later{}", stayed(workspace, &left)));
         Reviewed { message, left, ..Reviewed::default() }
     }
 
-    /// Redoes a turn that was undone, or the one that was undone last.
+    /// Redoes an undone turn, or the one undone last.
     pub(super) async fn redo(&mut self, workspace: &Workspace, turn: Option<u64>) -> Result<Reviewed, ReviewError> {
         let index = self.undone.iter().rposition(|undone| turn.is_none_or(|turn| turn == undone.turn));
         let Some(index) = index else { return Err(ReviewError("there is nothing to redo".to_owned())) };
@@ -160,8 +160,8 @@ impl<'a> Work<'a> {
         Self { workspace, images, paths: Vec::new(), left: Vec::new(), steps: Vec::new() }
     }
 
-    /// Undoes the changes of a turn, the last one first: what was edited after the last command, what commands did, what
-    /// was edited before the first one. Gives the paths the system refused to change.
+    /// Undoes a turn's changes, last first: edits after the last command, then commands, then edits before the first
+    /// command. Returns the paths the system refused to change.
     async fn undo(&mut self, changes: &[Change], git: &[EntryChange]) -> Vec<PathBuf> {
         let mut failed = Vec::new();
         let mut by_command = Vec::new();
@@ -189,12 +189,12 @@ impl<'a> Work<'a> {
         failed
     }
 
-    /// Undoes what tools made of a file after its last command; gives whether what commands did is to be undone next, or
-    /// the path if the system refused.
+    /// Undoes tool changes to a file after its last command; returns whether to undo the commands next, or the path if
+    /// the system refused.
     async fn undo_edited(&mut self, change: &Change) -> Result<bool, PathBuf> {
         let undone = match &change.command {
             Some(ByCommand { edited: None, .. }) => return Ok(true),
-            // Byte for byte, when nobody typed since or there is no other way; else as one text, around what was typed.
+            // Byte for byte if nobody typed since or there is no other way; otherwise as text, around what was typed.
             Some(ByCommand { edited: Some(edited), is_text, .. })
                 if !is_text || change.is_as_left(self.workspace).await =>
             {
@@ -211,7 +211,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Undoes as much of a text as still stands; gives the path if the system refused.
+    /// Undoes what is left of a text; returns the path if the system refused.
     async fn undo_text(&mut self, change: &Change) -> Option<PathBuf> {
         match change.undo(self.workspace, &mut self.left).await {
             Ok(None) => None,
@@ -227,7 +227,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Reverts what commands did; gives why not, by path.
+    /// Reverts what commands did; returns the paths that were not reverted, with reasons.
     async fn revert(&mut self, changes: ChangeSet) -> HashMap<PathBuf, Reason> {
         if changes.is_empty() {
             return HashMap::new();
@@ -252,7 +252,7 @@ impl<'a> Work<'a> {
         reverted.left.into_iter().map(|left| (left.path, left.reason)).collect()
     }
 
-    /// A path is not as the commands left it: its text is undone around what changed, else it stays.
+    /// The path is not as the commands left it: undoes its text around what changed, else leaves it.
     async fn refused(&mut self, change: &Change, reason: &Reason) -> Option<PathBuf> {
         let is_text = change.command.as_ref().is_some_and(|command| command.is_text);
         if is_text && matches!(reason, Reason::Changed | Reason::Open) {
@@ -262,7 +262,7 @@ impl<'a> Work<'a> {
         matches!(reason, Reason::Io(_) | Reason::NotEmpty).then(|| change.path.clone())
     }
 
-    /// A path is not as undoing left it: its text is redone around what changed, else it stays.
+    /// The path is not as undo left it: redoes its text around what changed, else leaves it.
     async fn redo_refused(&mut self, path: &Path, reason: &Reason, changes: &[Change]) {
         let is_text = |change: &&Change| change.path == *path && change.command.as_ref().is_some_and(|by| by.is_text);
         match changes.iter().find(is_text).filter(|change| !change.created) {
@@ -273,7 +273,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Takes the steps back, the last one first; gives those the system refused.
+    /// Reverts the steps, last first; returns those the system refused.
     async fn redo(&mut self, steps: Vec<Step>, changes: &[Change]) -> Vec<Step> {
         let mut failed = Vec::new();
         for step in steps.into_iter().rev() {

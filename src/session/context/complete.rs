@@ -1,7 +1,7 @@
-//! What can be mentioned in a prompt, offered while it is typed: files, folders, definitions, and what the editor knows.
+//! Completion of mentions while a prompt is typed: files, folders, definitions, and what the editor knows.
 //!
-//! Invariants: nothing is done before somebody types; the names are looked up once for a burst of queries and forgotten
-//! with the prompt; a query never waits long, it gets what is known by then; a newer query overtakes the one before.
+//! Invariants: no work before somebody types; names are listed once per burst of queries and dropped with the prompt; a
+//! query never waits long, but answers with what is known by then; a newer query cancels the older one.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -20,35 +20,35 @@ use crate::tools::{self, Symbol};
 use crate::workspace::walk::{Entry, Kind};
 use crate::workspace::{Workspace, WorkspacePath, blocking, native};
 
-/// So many are offered at once.
+/// How many completions are offered.
 const OFFERED: usize = 50;
-/// So many are looked at for that.
+/// How many candidates are examined for them.
 const TRIED: usize = 10 * OFFERED;
-/// So many names are known; a workspace with more is known in part.
+/// How many names are listed; a larger workspace is covered in part.
 const KNOWN: usize = 100_000;
-/// So long the names are taken for true.
+/// How long the list of names is reused.
 const FRESH: Duration = Duration::from_secs(10);
-/// So long a query waits for what is still being looked up.
+/// How long a query waits for a listing in progress.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// So long a query for definitions may read files: nothing is known before.
+/// How long a query for definitions may read files, because nothing is cached.
 const READING: Duration = Duration::from_millis(500);
-/// Names between two looks at whether a newer query has come.
+/// How many names are ranked between checks for a newer query.
 const CHUNK: usize = 4096;
 
 /// Something that can be mentioned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// What stands behind the `@`.
+    /// The text after the `@`.
     pub insert: String,
-    /// What it is called.
+    /// Its label.
     pub label: String,
     /// What it is.
     pub kind: Mentionable,
-    /// What else to know.
+    /// Additional information.
     pub detail: Option<String>,
 }
 
-/// What can be mentioned.
+/// Kinds of mentions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mentionable {
     /// A file.
@@ -57,13 +57,13 @@ pub enum Mentionable {
     Folder,
     /// The lines of a definition.
     Symbol,
-    /// The problems the editor shows.
+    /// The diagnostics the editor shows.
     Diagnostics,
-    /// What is selected in the editor.
+    /// The editor's selection.
     Selection,
 }
 
-/// Offers what can be mentioned in a session. Cheap to clone.
+/// Completes mentions in a session. Cheap to clone.
 #[derive(Clone)]
 pub struct Completer(Arc<Shared>);
 
@@ -80,12 +80,12 @@ struct State {
 }
 
 impl Completer {
-    /// For the files of a session that ends with `end`.
+    /// For the files of a session; stops when `end` is cancelled.
     pub(in crate::session) fn new(workspace: Workspace, end: CancellationToken) -> Self {
         Self(Arc::new(Shared { workspace, end, state: Mutex::default() }))
     }
 
-    /// What `query` may mean, the best first: what was typed behind an `@`.
+    /// Completions for `query`, the text after an `@`, best first.
     pub async fn complete(&self, query: &str, focus: Option<&Focus>) -> Vec<Completion> {
         let cancel = self.0.end.child_token();
         std::mem::replace(&mut self.lock().newest, cancel.clone()).cancel();
@@ -103,7 +103,7 @@ impl Completer {
         offered
     }
 
-    /// Looks everything up anew with the next query.
+    /// Drops the list of names.
     pub(in crate::session) fn forget(&self) {
         if let Some(names) = self.lock().names.take() {
             names.enough.cancel();
@@ -114,7 +114,7 @@ impl Completer {
         let is_meant = |name: &str| name.starts_with(&query.to_lowercase());
         let mut offered = Vec::new();
         if is_meant("diagnostics") && self.0.workspace.knows_diagnostics() {
-            let detail = Some("the problems the editor shows".to_owned());
+            let detail = Some("the diagnostics the editor shows".to_owned());
             offered.push(named("diagnostics", Mentionable::Diagnostics, detail));
         }
         if let Some(Focus { path, lines: (first, last) }) = focus.filter(|_| is_meant("selection"))
@@ -127,7 +127,7 @@ impl Completer {
         offered
     }
 
-    /// The names of all files and folders, looked up if need be.
+    /// The names of all files and folders, listed if necessary.
     fn names(&self) -> Arc<Names> {
         let mut state = self.lock();
         let fresh =
@@ -138,7 +138,7 @@ impl Completer {
         let names = Arc::new(Names::new(self.0.end.child_token()));
         state.names = Some(Arc::clone(&names));
         let (workspace, growing) = (self.0.workspace.clone(), Arc::clone(&names));
-        // Ends by itself, and early with the session.
+        // Ends by itself, or early with the session.
         tokio::task::spawn_blocking(move || growing.look_up(&workspace));
         names
     }
@@ -164,7 +164,7 @@ impl Completer {
     async fn symbol(&self, symbol: Symbol) -> Option<Completion> {
         let path = self.0.workspace.resolve_path(&symbol.path).ok()?;
         let name = shown(&self.0.workspace, &path);
-        // Where the text does not come in time, the first line is mentioned alone.
+        // If the text does not arrive in time, only the first line is mentioned.
         let text = timeout(PATIENCE, self.0.workspace.peek(&path)).await.ok().and_then(Result::ok);
         let (first, last) = (symbol.line, text.map_or(symbol.line, |file| symbol.end(&file.text)));
         Some(Completion {
@@ -184,20 +184,20 @@ fn named(name: &str, kind: Mentionable, detail: Option<String>) -> Completion {
     Completion { insert: name.to_owned(), label: name.to_owned(), kind, detail }
 }
 
-/// A path as it is named: relative where relative names start, else absolute.
+/// A path for display: relative where relative names start, else absolute.
 pub(super) fn shown(workspace: &Workspace, path: &WorkspacePath) -> String {
     let is_first = workspace.roots().first().is_some_and(|root| root.path() == path.root().path());
     if is_first { path.display() } else { native::shown(&path.absolute()) }
 }
 
-/// The names of the files and folders of a workspace, which may still be growing.
+/// The names of a workspace's files and folders, which may still be growing.
 struct Names {
     since: Instant,
-    /// As they are mentioned; those of folders end with a slash.
+    /// As they are mentioned; folders end with a slash.
     found: Mutex<Vec<Box<str>>>,
-    /// Nobody wants more.
+    /// Cancelled when no more are wanted.
     enough: CancellationToken,
-    /// Nothing more comes.
+    /// Cancelled when the listing is complete.
     complete: CancellationToken,
 }
 
@@ -222,12 +222,12 @@ impl Names {
                     }
                 }
             };
-            // A folder that cannot be read offers nothing.
+            // An unreadable folder has no completions.
             let _ = workspace.walk(&start, usize::MAX, &self.enough, visitor);
         }
     }
 
-    /// The names that are most like `query`.
+    /// The names most similar to `query`.
     fn ranked(&self, workspace: &Workspace, query: &str, cancel: &CancellationToken) -> Vec<Completion> {
         let found = self.lock();
         let mut likeness = Likeness::new(query);
@@ -248,7 +248,7 @@ impl Names {
     }
 }
 
-/// How `entry` is mentioned. What a person could not tell from something else by looking at it is not.
+/// How `entry` is mentioned; `None` if a person could confuse it with something else by its looks.
 fn name(before: &Path, entry: &Entry<'_>) -> Option<Box<str>> {
     let path = before.join(entry.below());
     let name = path.to_str().filter(|name| !name.contains(tools::is_deceptive) && !name.contains(['\n', '\t']))?;
@@ -259,7 +259,7 @@ fn name(before: &Path, entry: &Entry<'_>) -> Option<Box<str>> {
     }
 }
 
-/// What is protected or may hold secrets is not offered. Asked only of names that are about to be: telling is slow.
+/// Protected files and secrets are not offered. Checked last, because it is slow.
 fn offered(workspace: &Workspace, name: &str) -> Option<Completion> {
     let kind = if name.ends_with('/') { Mentionable::Folder } else { Mentionable::File };
     let inside = if kind == Mentionable::Folder { &format!("{name}any") } else { name };
@@ -274,7 +274,7 @@ fn depth(name: &str) -> usize {
     name.trim_end_matches('/').matches('/').count()
 }
 
-/// How much names are like what was typed.
+/// Ranks names by similarity to the query.
 struct Likeness {
     pattern: Pattern,
     matcher: Matcher,
@@ -295,7 +295,7 @@ impl Likeness {
     }
 }
 
-/// The most alike first, then the shortest.
+/// Most similar first, then shortest.
 fn sort_by_likeness<T>(found: &mut [T], query: &str, name: impl Fn(&T) -> &str) {
     let mut likeness = Likeness::new(query);
     found.sort_by_cached_key(|one| (Reverse(likeness.of(name(one))), name(one).len()));

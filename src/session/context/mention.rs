@@ -1,5 +1,5 @@
-//! How things are mentioned in words: `@src/main.rs`, `@src/`, `@"my notes.md"`, `@src/main.rs#L3-L7`, `@diagnostics`,
-//! `@selection`. Pure. Invariant: what [`written`] gives, [`mentions`] reads back.
+//! The syntax of mentions: `@src/main.rs`, `@src/`, `@"my notes.md"`, `@src/main.rs#L3-L7`, `@diagnostics`,
+//! `@selection`. Pure. Invariant: [`mentions`] reads back what [`written`] produces.
 
 /// Something a person mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,21 +8,21 @@ pub(super) enum Mention {
     Place {
         /// Its path.
         name: String,
-        /// The first and last line that is meant, counted from 1; everything when `None`.
+        /// The first and last line, counted from 1; `None` for all lines.
         lines: Option<(u32, u32)>,
     },
-    /// The problems the editor shows.
+    /// The diagnostics the editor shows.
     Diagnostics,
-    /// What is selected in the editor.
+    /// The editor's selection.
     Selection,
 }
 
-/// What may stand between a space and an `@`.
+/// Characters allowed between a space and an `@`.
 const BEFORE: [char; 6] = ['(', '[', '{', '"', '\'', '`'];
-/// What ends a sentence rather than a name.
+/// Characters that end a sentence rather than a name.
 const BEHIND: [char; 12] = [',', ';', ':', '.', '!', '?', ')', ']', '}', '"', '\'', '`'];
 
-/// What `text` mentions, in order.
+/// The mentions in `text`, in order.
 pub(super) fn mentions(text: &str) -> Vec<Mention> {
     let mut found = Vec::new();
     let mut before = ' ';
@@ -39,7 +39,7 @@ pub(super) fn mentions(text: &str) -> Vec<Mention> {
     found
 }
 
-/// What is being typed behind an `@` at the end of `text`.
+/// The incomplete mention at the end of `text`.
 #[must_use]
 pub fn typed_mention(text: &str) -> Option<&str> {
     let (before, query) = text.rsplit_once('@')?;
@@ -51,7 +51,7 @@ pub fn typed_mention(text: &str) -> Option<&str> {
     (begins && is_open).then_some(query)
 }
 
-/// What stands behind an `@`, and the text behind that.
+/// The mention after an `@`, and the rest of the text.
 fn mention(text: &str) -> Option<(Mention, &str)> {
     if let Some((name, behind)) = text.strip_prefix('"').and_then(|quoted| quoted.split_once('"')) {
         let is_name = !name.is_empty() && !name.contains('\n');
@@ -73,7 +73,7 @@ fn mention(text: &str) -> Option<(Mention, &str)> {
     Some((mention, behind))
 }
 
-/// The word `text` begins with, without what ends a sentence, and the text from the next space on.
+/// The first word of `text` without sentence punctuation, and the text from the next space on.
 fn word(text: &str) -> (&str, &str) {
     let (word, behind) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
     (word.trim_end_matches(BEHIND), behind)
@@ -87,12 +87,12 @@ fn lines(fragment: &str) -> Option<(u32, u32)> {
     (0 < first && first <= last).then_some((first, last))
 }
 
-/// How a place is mentioned, without the `@`; `None` for a name there is no way to write.
+/// How a path is mentioned, without the `@`; `None` if it cannot be written.
 pub(super) fn written(name: &str) -> Option<String> {
     let plain = Mention::Place { name: name.to_owned(), lines: None };
     let ways = [name.to_owned(), format!("\"{name}\"")];
     let is_read_back = |way: &String| mention(way) == Some((plain.clone(), ""));
-    // What begins with a quote goes on until the next one, wherever that is.
+    // A quoted name extends to the next quote, wherever that is.
     ways.into_iter().skip(usize::from(name.starts_with('"'))).find(is_read_back)
 }
 

@@ -1,10 +1,13 @@
-//! What a shell would run, for command lines that leave no doubt: the words of each simple command.
+//! The simple commands of unambiguous shell command lines.
 //!
-//! A line is understood only when every POSIX shell (and fish) reads it the same way and its words do not depend on
-//! anything but the line. Expansions, substitutions, patterns, redirections, assignments, compound commands, comments,
-//! background jobs and invisible characters are not understood: whoever decides about such a line asks a person.
+//! A line is understood only if every POSIX shell (and fish) reads it the same way and its words depend on nothing but
+//! the line.
 //!
-//! A grammar crate was considered: `brush-parser` brings 60 more crates and a C compiler to describe what is refused here.
+//! Expansions, substitutions, patterns, redirections, assignments, compound commands, comments, background jobs and
+//! invisible characters are not understood; such a line requires approval.
+//!
+//! A grammar crate was considered: `brush-parser` brings 60 more crates and a C compiler to parse what is rejected
+//! here.
 
 pub(super) mod windows;
 
@@ -16,12 +19,12 @@ use crate::tools::is_deceptive;
 /// The words of one simple command; the first one is the program.
 pub type Words = Vec<String>;
 
-/// Why a line is not understood, as the end of "it …".
+/// Why a line is not understood, to complete "it …".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("it {0}")]
 pub struct Unclear(&'static str);
 
-/// Words that begin something else than a simple command in some shell.
+/// Words that start something other than a simple command in some shell.
 const RESERVED: &[&str] = &[
     "if",
     "then",
@@ -54,14 +57,14 @@ const RESERVED: &[&str] = &[
 /// One word, or the `*` of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
-    /// As the program gets it.
+    /// As the program receives it.
     Is(String),
-    /// A `*` that stands alone and unquoted.
+    /// An unquoted `*` on its own.
     Star,
 }
 
 impl Word {
-    /// The text, where it is one.
+    /// The text, if it is one.
     pub(super) fn text(&self) -> Option<String> {
         match self {
             Self::Is(text) => Some(text.clone()),
@@ -73,13 +76,13 @@ impl Word {
 /// The simple commands of a line, in order.
 ///
 /// # Errors
-/// When any part of it is not understood.
+/// Any part of it is not understood.
 pub fn parse(line: &str) -> Result<Vec<Words>, Unclear> {
-    let plain = |word: &Word| word.text().ok_or(Unclear("holds a pattern"));
+    let plain = |word: &Word| word.text().ok_or(Unclear("contains a pattern"));
     commands(line)?.iter().map(|words| words.iter().map(plain).collect()).collect()
 }
 
-/// [`parse`] for rules, where a `*` may stand for words.
+/// [`parse`] for rules, in which a `*` may stand for words.
 pub(super) fn commands(line: &str) -> Result<Vec<Vec<Word>>, Unclear> {
     let (mut commands, mut words) = (Vec::new(), Vec::new());
     let mut owes_command = false;
@@ -111,13 +114,13 @@ pub(super) fn commands(line: &str) -> Result<Vec<Vec<Word>>, Unclear> {
     Ok(commands)
 }
 
-/// Whether the words are a program and its arguments.
+/// Checks that the words are a program and its arguments.
 fn simple(words: Vec<Word>) -> Result<Vec<Word>, Unclear> {
     match words.first() {
         None => Err(Unclear("lacks a command")),
         Some(Word::Is(program)) if program.is_empty() => Err(Unclear("names no program")),
         Some(Word::Is(program)) if program.contains('=') => Err(Unclear("sets a variable")),
-        Some(Word::Is(program)) if RESERVED.contains(&program.as_str()) => Err(Unclear("holds a compound command")),
+        Some(Word::Is(program)) if RESERVED.contains(&program.as_str()) => Err(Unclear("contains a compound command")),
         Some(_) => Ok(words),
     }
 }
@@ -134,14 +137,14 @@ fn word(chars: &mut Peekable<Chars<'_>>) -> Result<Word, Unclear> {
             '*' if is_first && is_end(chars.peek()) => return Ok(Word::Star),
             '\'' => single_quoted(chars, &mut text)?,
             '"' => double_quoted(chars, &mut text)?,
-            // Before a letter or digit it means nothing to one shell and a control character to another.
+            // Before a letter or digit it is ignored by one shell and a control character in another.
             '\\' => match chars.next() {
                 Some(next) if next.is_ascii_punctuation() || next == ' ' => text.push(next),
-                _ => return Err(Unclear("holds an escape that shells read differently")),
+                _ => return Err(Unclear("contains an escape that shells read differently")),
             },
-            '~' if is_first || text.ends_with(['=', ':']) => return Err(Unclear("holds an expansion")),
-            '#' if is_first => return Err(Unclear("holds a comment")),
-            '=' | '!' if is_first => return Err(Unclear("holds a word that shells read differently")),
+            '~' if is_first || text.ends_with(['=', ':']) => return Err(Unclear("contains an expansion")),
+            '#' if is_first => return Err(Unclear("contains a comment")),
+            '=' | '!' if is_first => return Err(Unclear("contains a word that shells read differently")),
             _ => text.push(literal(character)?),
         }
         is_first = false;
@@ -153,29 +156,29 @@ fn is_end(next: Option<&char>) -> bool {
     next.is_none_or(|next| matches!(next, ' ' | '\t' | '\n' | ';' | '&' | '|'))
 }
 
-/// A character outside quotes that means itself.
+/// A character outside quotes that stands for itself.
 fn literal(character: char) -> Result<char, Unclear> {
     match character {
-        '$' | '`' => Err(Unclear("holds an expansion")),
+        '$' | '`' => Err(Unclear("contains an expansion")),
         '<' | '>' => Err(Unclear("redirects")),
-        '(' | ')' => Err(Unclear("holds a compound command")),
-        '*' | '?' | '[' | ']' | '{' | '}' => Err(Unclear("holds a pattern")),
-        other if other.is_whitespace() => Err(Unclear("holds an unusual blank")),
+        '(' | ')' => Err(Unclear("contains a compound command")),
+        '*' | '?' | '[' | ']' | '{' | '}' => Err(Unclear("contains a pattern")),
+        other if other.is_whitespace() => Err(Unclear("contains an unusual blank")),
         other => visible(other),
     }
 }
 
 fn visible(character: char) -> Result<char, Unclear> {
-    if is_deceptive(character) { Err(Unclear("holds characters that cannot be seen")) } else { Ok(character) }
+    if is_deceptive(character) { Err(Unclear("contains invisible characters")) } else { Ok(character) }
 }
 
 fn single_quoted(chars: &mut Peekable<Chars<'_>>, text: &mut String) -> Result<(), Unclear> {
     while let Some(character) = chars.next() {
         match character {
             '\'' => return Ok(()),
-            // An escape in fish and nowhere else.
+            // An escape only in fish.
             '\\' if matches!(chars.peek(), Some('\'' | '\\')) => {
-                return Err(Unclear("holds an escape that shells read differently"));
+                return Err(Unclear("contains an escape that shells read differently"));
             }
             other => text.push(visible(other)?),
         }
@@ -187,10 +190,10 @@ fn double_quoted(chars: &mut Peekable<Chars<'_>>, text: &mut String) -> Result<(
     while let Some(character) = chars.next() {
         match character {
             '"' => return Ok(()),
-            '$' | '`' => return Err(Unclear("holds an expansion")),
+            '$' | '`' => return Err(Unclear("contains an expansion")),
             '\\' => match chars.next() {
                 Some(next @ ('"' | '\\' | '$')) => text.push(next),
-                Some('`' | '\n') | None => return Err(Unclear("holds an escape that shells read differently")),
+                Some('`' | '\n') | None => return Err(Unclear("contains an escape that shells read differently")),
                 Some(next) => text.extend(['\\', visible(next)?]),
             },
             other => text.push(visible(other)?),
@@ -199,7 +202,7 @@ fn double_quoted(chars: &mut Peekable<Chars<'_>>, text: &mut String) -> Result<(
     Err(Unclear("lacks a closing quote"))
 }
 
-/// The words as a line that is read as these words again.
+/// Quotes the words so that the line parses to the same words.
 #[must_use]
 pub fn quoted<S: AsRef<str>>(words: &[S]) -> String {
     words.iter().map(|word| quoted_word(word.as_ref())).collect::<Vec<_>>().join(" ")
@@ -213,7 +216,7 @@ fn quoted_word(word: &str) -> String {
     let mut line = String::from("'");
     for character in word.chars() {
         match character {
-            // Outside the quotes, where all shells agree on it.
+            // Outside the quotes, where all shells agree.
             '\'' | '\\' => line.extend(['\'', '\\', character, '\'']),
             other => line.push(other),
         }

@@ -1,19 +1,21 @@
-//! Lines that may remove or overwrite broadly: what no undo covers may go with it, so they ask in every mode.
+//! Command lines that may remove or overwrite much: since undo may not cover that, they require approval in every mode.
 //!
-//! A line that is understood is judged by its commands; of any other, the words are looked through for programs that
-//! remove. That is no boundary (the sandbox is), so a program's own code that removes files is not looked for.
+//! A line that is understood is judged by its commands; in any other, programs that remove files are searched for by
+//! name.
+//!
+//! This is no security boundary (the sandbox is), so a program's own code is not analyzed.
 
 use super::command::Words;
 use super::programs::name;
 
-/// Programs that make content disappear.
+/// Programs that remove content.
 const REMOVERS: [&str; 7] = ["dd", "mv", "rimraf", "rm", "shred", "truncate", "unlink"];
-/// What scripts in other languages call it.
+/// Their counterparts in scripting languages.
 const CALLS: [&str; 5] = ["FileUtils.rm", "rmtree", "rmSync", "rm_rf", "rmdirSync"];
-/// What ends a command in a line that is not understood.
+/// Separators of commands in a line that is not understood.
 const SEPARATORS: [char; 8] = [';', '|', '&', '\n', '(', ')', '{', '}'];
 
-/// Whether the line may remove or overwrite more than it names. `commands` is what was understood of it.
+/// Whether the line may remove or overwrite more than it names. `commands` is its parsed form, if any.
 pub(super) fn may_empty(line: &str, commands: Option<&[Words]>) -> bool {
     if CALLS.iter().any(|call| line.contains(call)) {
         return true;
@@ -28,7 +30,7 @@ pub(super) fn may_empty(line: &str, commands: Option<&[Words]>) -> bool {
     }
 }
 
-/// Whether a simple command goes beyond what it names.
+/// Whether a simple command affects more than it names.
 fn empties(words: &[String]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let has = |wanted: &str| arguments.iter().any(|word| word == wanted);
@@ -38,7 +40,7 @@ fn empties(words: &[String]) -> bool {
         "git" => has("clean") && arguments.iter().any(|word| is_flag(word, &['x', 'X'])),
         "rm" => arguments.iter().any(|word| matches!(word.trim_end_matches('/'), "." | "..")),
         "fd" | "parallel" | "xargs" => runs_remover(),
-        // What is given to another shell is a line of its own.
+        // Text passed to another shell is a line of its own.
         program if is_shell(program) || program == "eval" => {
             arguments.iter().any(|text| may_empty(text, super::command::parse(text).ok().as_deref()))
         }
@@ -46,7 +48,7 @@ fn empties(words: &[String]) -> bool {
     }
 }
 
-/// Whether a command that removes gets names that only the shell knows.
+/// Whether the names given to a removing command depend on the shell.
 fn is_open(words: &[String]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let any = |starts: &[char]| arguments.iter().any(|word| word.contains(starts));
@@ -65,7 +67,7 @@ fn is_shell(program: &str) -> bool {
     matches!(name(program).as_str(), "sh" | "bash" | "dash" | "ksh" | "zsh" | "fish")
 }
 
-/// Whether a word is a group of one-letter options with one of these in it.
+/// Whether a word is a group of one-letter options that contains one of these.
 fn is_flag(word: &str, letters: &[char]) -> bool {
     word.starts_with('-') && !word.starts_with("--") && word.contains(letters)
 }

@@ -1,10 +1,11 @@
-//! What is known of programs: those that run other programs, and those that can empty a workspace.
+//! Knowledge about programs: which run other programs, and which can empty a workspace.
 //!
-//! The lists serve rules (a prefix of such a command says nothing about what it does); the boundary is the sandbox.
+//! These lists serve rules (the first words of such a command do not say what it does); the security boundary is the
+//! sandbox.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Programs that run what their arguments or their input say, or change what later commands mean.
+/// Programs that run their arguments or input as commands, or change the meaning of later commands.
 const WRAPPERS: &[&str] = &[
     // shells
     "sh",
@@ -27,7 +28,7 @@ const WRAPPERS: &[&str] = &[
     "xonsh",
     "yash",
     "zsh",
-    // of the shell itself
+    // shell built-ins
     ".",
     "alias",
     "autoload",
@@ -63,7 +64,7 @@ const WRAPPERS: &[&str] = &[
     "unset",
     "zcompile",
     "zmodload",
-    // run another program, as somebody else, elsewhere, later, or again and again
+    // run another program, possibly as another user, elsewhere, later or repeatedly
     "at",
     "batch",
     "chroot",
@@ -130,7 +131,7 @@ const WRAPPERS: &[&str] = &[
     "wsl",
     "xargs",
     "xdg-open",
-    // languages that are arguments
+    // languages whose code is an argument
     "awk",
     "ed",
     "emacs",
@@ -146,7 +147,7 @@ const WRAPPERS: &[&str] = &[
     "view",
 ];
 
-/// Arguments that make a program run others: the program, and what the argument begins with.
+/// Arguments that make a program run others: the program, and the beginning of the argument.
 const RUNNING: &[(&str, &[&str])] = &[
     ("find", &["-exec", "-ok", "-delete", "-fprint", "-fls"]),
     ("fd", &["-x", "-X", "--exec"]),
@@ -192,7 +193,7 @@ const RUNNING: &[(&str, &[&str])] = &[
     ("make", &["--eval", "SHELL="]),
 ];
 
-/// Programs that run a text that is an argument, after one of these.
+/// Programs that run the text after one of these arguments.
 const INTERPRETERS: &[&str] =
     &["bun", "deno", "julia", "lua", "luajit", "node", "perl", "php", "pypy", "python", "r", "rscript", "ruby"];
 const INLINE: &[&str] = &["-c", "-e", "-E", "-p", "-r", "-M", "--eval", "--print", "eval", "-"];
@@ -203,13 +204,13 @@ pub(super) fn name(program: &str) -> String {
     base.strip_suffix(".exe").unwrap_or(&base).to_owned()
 }
 
-/// Options and the like may have more after them; a word is that word alone.
+/// Options may have a suffix; a word has to match exactly.
 fn is_meant(start: &str, word: &str) -> bool {
     let is_open = start.len() > 1 && (start.starts_with(['-', '+']) || start.ends_with([':', '=']));
     if is_open { word.starts_with(start) } else { word == start }
 }
 
-/// Whether the command may run something its first words do not tell.
+/// Whether the command may run something its first words do not show.
 pub(super) fn runs_others(words: &[String]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return true };
     let name = name(program);
@@ -220,8 +221,7 @@ pub(super) fn runs_others(words: &[String]) -> bool {
         || (INTERPRETERS.contains(&interpreter) && (arguments.is_empty() || has(INLINE)))
 }
 
-/// Whether the command removes one of `roots`, a folder one is in, or a repository's own folder: no undo brings objects
-/// back.
+/// Whether the command removes one of `roots`, or a parent folder of one.
 pub(super) fn wipes(words: &[String], cwd: &Path, roots: &[PathBuf]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let is_recursive = |word: &String| {
@@ -235,7 +235,7 @@ pub(super) fn wipes(words: &[String], cwd: &Path, roots: &[PathBuf]) -> bool {
         })
 }
 
-/// Without `.` and `..`, as far as names tell.
+/// Resolves `.` and `..` by name alone.
 fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for part in path.components() {

@@ -1,7 +1,7 @@
-//! What a person allowed for a project, in the state folder and never in the repository: one file a workspace, named
-//! after its folder's real path, readable by its person alone.
+//! Permissions stored for a project: in the state folder, never in the repository. One file per workspace, named after
+//! its folder's real path, readable only by its owner.
 //!
-//! A file that cannot be read allows nothing.
+//! An unreadable file allows nothing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::workspace::StateFolder;
 /// The folder inside the state folder.
 const FOLDER: &str = "permissions";
 
-/// The remembered answers of one workspace.
+/// The stored permissions of one workspace.
 #[derive(Debug, Clone)]
 pub struct Remembered {
     state: PathBuf,
     root: PathBuf,
 }
 
-/// As it is stored.
+/// The stored form.
 #[derive(Debug, Serialize, Deserialize)]
 struct Stored {
     /// The workspace folder, symlinks resolved.
@@ -31,16 +31,16 @@ struct Stored {
 }
 
 impl Remembered {
-    /// Those of the workspace folder `root` (symlinks resolved).
+    /// The permissions of the workspace folder `root` (symlinks resolved).
     #[must_use]
     pub fn of(state: &Path, root: &Path) -> Self {
         Self { state: state.to_owned(), root: root.to_owned() }
     }
 
-    /// The rules; none where nothing was remembered.
+    /// The rules; empty if nothing was stored.
     ///
     /// # Errors
-    /// When the file cannot be read or is not what was written.
+    /// The file cannot be read or is not what was written.
     pub async fn rules(&self) -> io::Result<Vec<Rule>> {
         if !self.state.join(FOLDER).is_dir() {
             return Ok(Vec::new());
@@ -53,10 +53,10 @@ impl Remembered {
         stored.allow.iter().map(|rule| Rule::parse(rule).map_err(io::Error::other)).collect()
     }
 
-    /// Adds a rule, unless it is there.
+    /// Adds a rule, unless it exists.
     ///
     /// # Errors
-    /// When it cannot be written; then nothing changed.
+    /// The file cannot be written; nothing changed then.
     pub async fn add(&self, rule: &Rule) -> io::Result<()> {
         let mut rules = self.rules().await?;
         if rules.iter().all(|other| other.to_string() != rule.to_string()) {
@@ -66,10 +66,10 @@ impl Remembered {
         Ok(())
     }
 
-    /// Removes a rule; `false` when there is no such rule.
+    /// Removes a rule; `false` if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be written; then nothing changed.
+    /// The file cannot be written; nothing changed then.
     pub async fn remove(&self, rule: &str) -> io::Result<bool> {
         let mut rules = self.rules().await?;
         let before = rules.len();

@@ -1,9 +1,11 @@
 //! Rules as they are written: `tool`, `tool(path pattern)`, `run_command(words)`, `network(words)`.
 //!
-//! A pattern of words is read as a shell reads a command. A `*` that stands alone is one word, or at the end any
-//! number of words; everything else is that word exactly. A path pattern is a glob (`*` stays in its folder, `**` does
-//! not), relative to the workspace folder or absolute. A rule that restricts holds for every name that some file system
-//! takes for the same (case, Unicode forms); one that allows is exact.
+//! A pattern of words is parsed like a shell command.
+//!
+//! A `*` on its own matches one word, or at the end any number of words; every other word has to match exactly. A path
+//! pattern is a glob (`*` stays within a folder, `**` does not), relative to the workspace folder or absolute. A
+//! restricting rule matches every spelling that some file system considers equal (case, Unicode forms); an allowing one
+//! is exact.
 
 use std::fmt;
 
@@ -13,14 +15,14 @@ use super::command::{self, Word};
 use super::programs;
 use crate::workspace::protect;
 
-/// The tool that runs commands.
+/// The name of the tool that runs commands.
 pub(super) const COMMAND: &str = "run_command";
-/// What a command is called that may reach the network.
+/// The name used in rules for commands with network access.
 pub(super) const NETWORK: &str = "network";
 
-/// What means more than itself in a path pattern.
+/// Special characters of a path pattern.
 const GLOB: [char; 4] = ['*', '?', '[', '{'];
-/// The same, meaning itself.
+/// The same characters, escaped.
 const ESCAPED: [&str; 7] = ["[*]", "[?]", "[[]", "[]]", "[{]", "[}]", "[!]"];
 
 /// One rule.
@@ -33,16 +35,16 @@ pub struct Rule {
 
 #[derive(Debug, Clone)]
 enum Pattern {
-    /// Every call.
+    /// Every call of the tool.
     Anything,
     Paths {
         exact: GlobMatcher,
-        /// The same pattern for folded names.
+        /// The same pattern for case-folded names.
         folded: Option<GlobMatcher>,
     },
     Words {
         fixed: Vec<Word>,
-        /// More words may follow.
+        /// Whether more words may follow.
         is_open: bool,
     },
 }
@@ -55,21 +57,21 @@ impl fmt::Display for Rule {
 }
 
 impl Rule {
-    /// Reads a rule.
+    /// Parses a rule.
     ///
     /// # Errors
-    /// When it is none, in words that name it.
+    /// It is not a rule; the text names it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let failed = |why: &dyn fmt::Display| format!("`{text}`: {why}");
         let (tool, pattern) = match text.trim().split_once('(') {
             None => (text.trim(), None),
             Some((tool, rest)) => {
-                let pattern = rest.strip_suffix(')').ok_or_else(|| failed(&"the closing `)` is missing"))?;
+                let pattern = rest.strip_suffix(')').ok_or_else(|| failed(&"missing closing `)`"))?;
                 (tool.trim(), Some(pattern))
             }
         };
         if tool.is_empty() || !tool.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
-            return Err(failed(&"a rule is `tool` or `tool(pattern)`, such as `edit_file(docs/**)`"));
+            return Err(failed(&"expected `tool` or `tool(pattern)`, such as `edit_file(docs/**)`"));
         }
         let pattern = match pattern {
             None => Pattern::Anything,
@@ -86,17 +88,17 @@ impl Rule {
         Ok(Self { text: text.trim().to_owned(), tool: tool.to_owned(), pattern })
     }
 
-    /// Whether the rule speaks of the tool. One about editing holds whichever way the model edits.
+    /// Whether the rule is about the tool. A rule for editing applies however the model edits.
     pub(super) fn names(&self, tool: &str) -> bool {
         self.tool == tool || (self.tool == "edit_file" && tool == "apply_patch")
     }
 
-    /// Whether it speaks of every call of its tool.
+    /// Whether it covers every call of its tool.
     pub(super) fn is_bare(&self) -> bool {
         matches!(self.pattern, Pattern::Anything)
     }
 
-    /// Whether it speaks of this path.
+    /// Whether it matches this path.
     pub(super) fn has_path(&self, path: &str) -> bool {
         match &self.pattern {
             Pattern::Anything => true,
@@ -105,18 +107,18 @@ impl Rule {
         }
     }
 
-    /// Whether it speaks of this path under any name of it.
+    /// Whether it matches this path under any of its names.
     pub(super) fn has_path_by_any_name(&self, path: &str) -> bool {
         let by_folded = |glob: &GlobMatcher| glob.is_match(folded(path));
         self.has_path(path) || matches!(&self.pattern, Pattern::Paths { folded: Some(glob), .. } if by_folded(glob))
     }
 
-    /// Whether it is about some paths only, which an 8.3 short name may hide.
+    /// Whether it is limited to some paths, which an 8.3 short name may disguise.
     pub(super) fn is_about_paths(&self) -> bool {
         matches!(self.pattern, Pattern::Paths { .. })
     }
 
-    /// Whether it speaks of these words of a simple command.
+    /// Whether it matches these words of a simple command.
     pub(super) fn has_words(&self, words: &[String]) -> bool {
         match &self.pattern {
             Pattern::Anything => true,
@@ -151,12 +153,12 @@ impl Rule {
         fixed.first().is_none_or(|word| *word == Word::Star || word.text().as_deref() == Some(program))
     }
 
-    /// Whether it names one command, every word of it.
+    /// Whether it matches exactly one command.
     pub(super) fn is_exact(&self) -> bool {
         matches!(&self.pattern, Pattern::Words { fixed, is_open: false } if !fixed.contains(&Word::Star))
     }
 
-    /// Why it allows nothing, where that is so.
+    /// Why it allows nothing, if so.
     pub(crate) fn futile(&self) -> Option<String> {
         let Pattern::Words { fixed, .. } = &self.pattern else { return None };
         let words: Vec<String> = fixed.iter().map_while(Word::text).chain([String::new()]).collect();
@@ -165,8 +167,8 @@ impl Rule {
         Some(format!("`{self}`: `{program}` can run anything; only a rule with all words allows it"))
     }
 
-    /// Whether a person may add it by answering a question: it names a program and its first argument, or a
-    /// folder of the workspace.
+    /// Whether a person may add it in a permission request: it names a program and its first argument, or a folder of
+    /// the workspace.
     pub(super) fn is_narrow(&self) -> bool {
         match &self.pattern {
             Pattern::Anything => false,
@@ -184,13 +186,13 @@ impl Rule {
     }
 }
 
-/// A path or a pattern with each of its names folded.
+/// A path or pattern with each name case-folded.
 fn folded(path: &str) -> String {
     let separators: &[char] = if cfg!(windows) { &['/', '\\'] } else { &['/'] };
     path.split(separators).map(protect::fold).collect::<Vec<_>>().join("/")
 }
 
-/// Whether a path may be another one in disguise: Windows gives long names short ones such as `SECRET~1`.
+/// Whether a path may be an alias: Windows gives long names short ones such as `SECRET~1`.
 pub(super) fn may_be_short(path: &str) -> bool {
     let is_short = |name: &str| {
         let stem = name.split('.').next().unwrap_or_default();
@@ -200,9 +202,9 @@ pub(super) fn may_be_short(path: &str) -> bool {
 }
 
 fn words(pattern: &str) -> Result<Pattern, String> {
-    let commands = command::commands(pattern).map_err(|why| format!("{why}; quote what is meant as it is"))?;
+    let commands = command::commands(pattern).map_err(|why| format!("{why}; quote what is meant literally"))?;
     let Ok([mut fixed]) = <[Vec<Word>; 1]>::try_from(commands) else {
-        return Err("a rule is about one simple command".to_owned());
+        return Err("a rule matches one simple command".to_owned());
     };
     let is_open = fixed.last() == Some(&Word::Star);
     if is_open {
@@ -211,12 +213,12 @@ fn words(pattern: &str) -> Result<Pattern, String> {
     Ok(Pattern::Words { fixed, is_open })
 }
 
-/// The rule about one command, every word of it.
+/// The rule for exactly this command.
 pub(super) fn of_words(tool: &str, words: &[String]) -> String {
     format!("{tool}({})", command::quoted(words))
 }
 
-/// The rule about one path.
+/// The rule for exactly this path.
 pub(super) fn of_path(tool: &str, path: &str) -> String {
     let tool = if tool == "apply_patch" { "edit_file" } else { tool };
     format!("{tool}({})", globset::escape(path))
@@ -255,8 +257,8 @@ mod tests {
             ("edit_file(a{)", "alternate"),
             ("run_command()", "lacks a command"),
             ("run_command(a && b)", "one simple command"),
-            ("run_command(ls a*)", "holds a pattern; quote"),
-            ("run_command(echo $HOME)", "holds an expansion"),
+            ("run_command(ls a*)", "contains a pattern; quote"),
+            ("run_command(echo $HOME)", "contains an expansion"),
         ] {
             let problem = Rule::parse(rule).unwrap_err();
             assert!(problem.contains(why) && problem.contains(rule), "{rule}: {problem}");

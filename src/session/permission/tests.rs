@@ -279,9 +279,9 @@ fn an_edited_rule_must_be_about_the_call_and_narrow() {
         ("run_command(cargo build)", "does not allow this call"),
         ("network(cargo test *)", "does not allow this call"),
         ("edit_file(src/**)", "does not allow this call"),
-        ("run_command(cargo *)", "allows too much"),
-        ("run_command(*)", "allows too much"),
-        ("run_command", "allows too much"),
+        ("run_command(cargo *)", "is too broad"),
+        ("run_command(*)", "is too broad"),
+        ("run_command", "is too broad"),
         ("run_command(cargo test *) x", "closing `)`"),
     ] {
         let problem = edited(&test, rule).unwrap_err();

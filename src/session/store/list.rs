@@ -1,4 +1,4 @@
-//! The conversations that were kept, found without reading more of them than their beginnings.
+//! Lists saved conversations, reading only the beginning of each file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,32 +27,32 @@ pub struct Sessions {
 /// A conversation in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its name.
+    /// Its id.
     pub id: String,
     /// Its workspace folders, the first one first.
     pub folders: Vec<PathBuf>,
     /// The beginning of its first prompt.
     pub title: String,
-    /// When something was said in it last.
+    /// When it was last used.
     pub updated: SystemTime,
 }
 
 /// Why a conversation cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is none of that name.
-    #[error("there is no session `{0}`; `tandem sessions list` shows those that are kept")]
+    /// It does not exist.
+    #[error("unknown session `{0}`; `tandem sessions list` shows the saved ones")]
     Unknown(String),
-    /// More than one begins like that.
-    #[error("{1} sessions begin with `{0}`; give more of the name")]
+    /// More than one matches the prefix.
+    #[error("`{0}` matches {1} sessions; use a longer prefix")]
     Ambiguous(String, usize),
-    /// Another process goes on with it.
+    /// Another process has it open.
     #[error("the session is open in another tandem{}; close it there first", pid(*.0))]
     Held(Option<u32>),
-    /// It was written by a version that does something this one does not know.
+    /// It was written by a newer version.
     #[error("the session was written by a newer tandem (journal version {0}); update this one")]
     TooNew(u32),
-    /// Nothing of it can be read.
+    /// It cannot be read at all.
     #[error("line 1 of {file} is damaged, so the session cannot be read; `tandem sessions rm {id}` removes it")]
     Damaged {
         /// Its name.
@@ -60,7 +60,7 @@ pub enum StoreError {
         /// Its journal.
         file: String,
     },
-    /// The system would not do it.
+    /// The system refused.
     #[error("the session cannot be read: {0}")]
     Io(#[from] io::Error),
 }
@@ -76,10 +76,10 @@ impl Sessions {
         Self { state: state.to_owned(), journals: folder(state) }
     }
 
-    /// The whole name of the conversation whose name begins with `beginning`.
+    /// The id of the conversation with this prefix.
     ///
     /// # Errors
-    /// When there is none, or more than one.
+    /// None or more than one matches.
     pub async fn find(&self, beginning: &str) -> Result<String, StoreError> {
         let unknown = || StoreError::Unknown(beginning.to_owned());
         let files = match StateFolder::existing(self.journals.clone()).await {
@@ -97,10 +97,10 @@ impl Sessions {
         Ok(beginning.to_owned())
     }
 
-    /// A conversation as the events that show it. Changes nothing, also while somebody goes on with it.
+    /// A conversation as events for display. Changes nothing, even while somebody continues it.
     ///
     /// # Errors
-    /// When there is none of that name or it cannot be read.
+    /// It does not exist or cannot be read.
     pub async fn read(&self, id: &str) -> Result<Vec<AgentEvent>, StoreError> {
         let folder = StateFolder::existing(self.journals.clone()).await?;
         let text = match folder.beginning(&file_name(id), u64::MAX).await {
@@ -111,18 +111,18 @@ impl Sessions {
         Ok(replay::events(kept.records, &Texts::of(&self.state).await).await)
     }
 
-    /// One page, the last used first: those after `after` (the first page: `None`), of workspace folder `cwd` alone if
-    /// one is given. With it comes whether there are more.
+    /// One page, last used first: those after `after` (`None` for the first page), limited to the workspace folder
+    /// `cwd` if given. Also returns whether there are more.
     ///
     /// # Errors
-    /// When the folder cannot be read; one that is not there is an empty one.
+    /// The folder cannot be read; a missing folder counts as empty.
     pub async fn page(&self, cwd: Option<&Path>, after: Option<&str>, size: usize) -> io::Result<(Vec<Listed>, bool)> {
         let folder = match StateFolder::existing(self.journals.clone()).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), false)),
             folder => folder?,
         };
         let cwd = cwd.map(Path::to_owned);
-        // Most lines are of other folders, which is cheaper to see than to read them.
+        // Most lines belong to other folders, which is cheaper to check than to parse them.
         let written = cwd.as_ref().and_then(|cwd| serde_json::to_vec(cwd).ok()).unwrap_or_default();
         let listed = move |file: &Found, line: &[u8]| {
             memmem::find(line, &written)?;
@@ -139,7 +139,7 @@ impl Sessions {
     /// Removes a conversation.
     ///
     /// # Errors
-    /// When there is none of that name, or a process has it open.
+    /// It does not exist, or a process has it open.
     pub async fn remove(&self, id: &str) -> Result<(), StoreError> {
         let _held = hold(&self.journals, id).await?;
         Ok(StateFolder::existing(self.journals.clone()).await?.remove(&file_name(id)).await?)
@@ -153,7 +153,7 @@ fn head(line: &[u8]) -> Option<Head> {
     }
 }
 
-/// Where the journals are.
+/// The folder of the journals.
 pub(in crate::session) fn folder(state: &Path) -> PathBuf {
     state.join("sessions")
 }
@@ -162,7 +162,7 @@ pub(super) fn file_name(id: &str) -> String {
     format!("{id}{ENDING}")
 }
 
-/// What was read of the journal of `id`, when it is enough to go on with.
+/// The journal of `id`, if enough of it could be read to continue.
 fn whole(loaded: Result<Kept, TooNew>, folder: &Path, id: &str) -> Result<Kept, StoreError> {
     let kept = loaded.map_err(|TooNew(version)| StoreError::TooNew(version))?;
     if kept.head.is_none() {
@@ -180,7 +180,7 @@ pub(super) async fn open(folder: &Path, id: &str) -> Result<(Log, Kept), StoreEr
     Ok((log, kept))
 }
 
-/// Keeps everybody else from a journal of `folder`, whatever stands in it.
+/// Locks a journal of `folder`, whatever it contains.
 async fn hold(folder: &Path, id: &str) -> Result<Opened, StoreError> {
     let unknown = || StoreError::Unknown(id.to_owned());
     let is_name = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');

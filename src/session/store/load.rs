@@ -1,4 +1,4 @@
-//! From the lines of a journal to a conversation that can go on. Pure.
+//! Turns the lines of a journal into a conversation that can continue. Pure.
 //!
 //! Invariant: every call has exactly one result, in order, whatever the last process was doing when it ended.
 
@@ -9,37 +9,37 @@ use crate::agent::{Spent, prompt};
 use crate::config::Mode;
 use crate::model::{Message, ToolResult};
 
-/// A conversation as it was kept.
+/// A saved conversation.
 #[derive(Debug, Default)]
 pub(in crate::session) struct Kept {
     pub head: Option<Head>,
     /// Everything after the head, in order.
     pub records: Vec<Record>,
-    /// What the model has been told.
+    /// The model's history.
     pub messages: Vec<Message>,
-    /// The results that were missing at its end: part of `messages`, but not yet of the journal.
+    /// The missing results at its end: part of `messages`, but not of the journal yet.
     pub repair: Option<Message>,
     pub mode: Option<Mode>,
     pub held: Option<Held>,
     /// How many prompts there were.
     pub turns: u64,
-    /// US dollars, where prices were known.
+    /// US dollars, if prices were known.
     pub cost: Option<f64>,
-    /// What was used.
+    /// Its usage.
     pub spent: Spent,
-    /// Who opened it last.
+    /// The process that opened it last.
     pub pid: Option<u32>,
-    /// The prompts that waited at its end.
+    /// The prompts queued at its end.
     pub queued: Vec<QueuedPrompt>,
-    /// Lines that could not be read.
+    /// The number of unreadable lines.
     pub unreadable: usize,
 }
 
-/// A journal of a version this program does not know.
+/// A journal of a newer version.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::session) struct TooNew(pub u32);
 
-/// Reads the lines of a journal.
+/// Parses the lines of a journal.
 pub(super) fn load(text: &str) -> Result<Kept, TooNew> {
     let mut kept = Kept::default();
     for line in text.lines() {
@@ -53,7 +53,7 @@ pub(super) fn load(text: &str) -> Result<Kept, TooNew> {
     Ok(kept)
 }
 
-/// What the model knew before a turn; `None`: there is no such turn.
+/// The model's history before a turn; `None` if there is no such turn.
 pub(super) fn before(text: &str, turn: u64) -> Option<Vec<Message>> {
     let mut kept = Kept::default();
     for record in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
@@ -98,7 +98,7 @@ impl Kept {
 
     fn push(&mut self, message: Message) {
         match &message {
-            // What answers no call (its line was lost) would not be taken by any provider.
+            // A result without its call (whose line was lost) would be rejected by every provider.
             Message::Results { results } if !self.owed().is_some_and(|owed| answers(&owed, results)) => {
                 self.unreadable += 1;
             }
@@ -115,13 +115,14 @@ impl Kept {
         self.messages.extend(self.repair.clone());
     }
 
-    /// The calls of the last message, when it is an answer with calls.
+    /// The calls of the last message, if it is an answer with calls.
     fn owed(&self) -> Option<Vec<String>> {
         let Some(Message::Assistant(answer)) = self.messages.last() else { return None };
         Some(answer.calls.iter().map(|call| call.id.clone()).collect())
     }
 
-    /// The results the last message waits for. A call that is known to have ended is told from one that may not have begun.
+    /// The results missing after the last message. A call known to have ended is distinguished from one that may not
+    /// have begun.
     fn missing(&self) -> Option<Message> {
         let mut missing = prompt::missing_results(self.messages.last()?)?;
         let ended = self.records.iter().filter_map(|record| match record {
@@ -139,8 +140,8 @@ impl Kept {
     }
 }
 
-const RAN: &str = "it ran, but tandem was stopped before its result was kept: look at the state before you repeat it";
-const STOPPED: &str = "tandem was stopped before it ended: look at the state before you repeat it";
+const RAN: &str = "it ran, but tandem was stopped before its result was saved; check the state before you repeat it";
+const STOPPED: &str = "tandem was stopped before it ended; check the state before you repeat it";
 
 fn answers(owed: &[String], results: &[ToolResult]) -> bool {
     owed.iter().eq(results.iter().map(|result| &result.call_id))

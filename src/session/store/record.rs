@@ -1,4 +1,4 @@
-//! What stands in a journal: one record a line, as JSON.
+//! The records of a journal: one per line, as JSON.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -23,80 +23,80 @@ pub(super) const VERSION: u32 = 1;
 pub(in crate::session) enum Record {
     /// The first line.
     Session(Head),
-    /// A process goes on with it.
+    /// A process opened it.
     Opened {
-        /// Which.
+        /// The process id.
         pid: u32,
     },
-    /// The person said something.
+    /// The person's prompt.
     Prompt {
         /// Their words.
         text: String,
-        /// What the model was sent: the words and what came with them.
+        /// What the model was sent: the text and its context.
         message: Message,
     },
-    /// What the model thought before the next message.
+    /// Reasoning before the next message.
     Thought {
-        /// The words that were shown.
+        /// The displayed text.
         text: String,
     },
-    /// The model's answer, the results of its calls, or what the person said meanwhile.
+    /// The model's answer, the results of its calls, or a steering message.
     Message {
-        /// As it stands in the conversation.
+        /// As in the conversation.
         message: Message,
     },
-    /// The conversation was made shorter: the model knows this instead of everything before.
+    /// The conversation was compacted: this replaces everything before.
     Compacted {
-        /// All of it.
+        /// The complete history.
         messages: Vec<Message>,
     },
-    /// The conversation went back to before a turn.
+    /// The conversation was restored to before a turn.
     Restored {
         /// The turn, counted in prompts.
         turn: u64,
-        /// All the model knows from here on.
+        /// The complete history from here on.
         messages: Vec<Message>,
     },
-    /// The last restore was taken back.
+    /// The last restore was reverted.
     Unrestored {
-        /// All the model knows from here on.
+        /// The complete history from here on.
         messages: Vec<Message>,
     },
     /// A call ended.
     Call(Call),
     /// A person settled, undid or redid changes.
     Reviewed(StoredReview),
-    /// The plan, whole.
+    /// The complete plan.
     Plan {
         /// Its steps.
         entries: Vec<PlanEntry>,
     },
     /// The mode from here on.
     Mode {
-        /// Which.
+        /// The mode.
         mode: Mode,
     },
     /// The model from here on.
     Model(Held),
-    /// The prompts that wait for their turn, whole.
+    /// The complete queue.
     Queue {
         /// The next one first.
         prompts: Vec<QueuedPrompt>,
     },
     /// The turn ended.
     End {
-        /// All its tokens.
+        /// All tokens of the turn.
         usage: Usage,
     },
-    /// Written by a version that knew more; nothing that has to be understood.
+    /// An unknown record of a newer version, which may be ignored.
     #[serde(other)]
     Unknown,
 }
 
-/// A prompt that waits for its turn.
+/// A queued prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) struct QueuedPrompt {
-    /// Its name.
+    /// Its id.
     pub id: String,
     /// The prompt as the client sent it.
     pub prompt: serde_json::Value,
@@ -105,9 +105,9 @@ pub(in crate::session) struct QueuedPrompt {
 /// What a list of conversations shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) struct Head {
-    /// Of the format.
+    /// The format's version.
     pub version: u32,
-    /// The conversation's name.
+    /// The conversation's id.
     pub id: String,
     /// The workspace folders, the first one first.
     pub folders: Vec<PathBuf>,
@@ -115,37 +115,37 @@ pub(in crate::session) struct Head {
     pub title: String,
 }
 
-/// With which model a conversation is held.
+/// The model of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::session) struct Held {
     /// `provider/model`.
     pub model: String,
-    /// How hard it thinks; `None`: as configured.
+    /// The reasoning effort; `None` for the configured one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
 }
 
-/// How a call is shown again.
+/// What is needed to show a call again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) struct Call {
     /// The call's id.
     pub id: String,
-    /// What it did, in words.
+    /// Its title.
     pub title: String,
     /// Its tool's kind.
     pub kind: ToolKind,
-    /// The places it touched.
+    /// The locations it touched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
     /// What it changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<StoredChange>,
-    /// All that a command changed; the contents are stored with the texts, by their address.
+    /// Everything a command changed; contents are stored with the texts, by their address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Arc<ChangeSet>>,
 }
 
-/// A record that waits to be written. What is long is shared with the conversation, not copied.
+/// A record to write. Long texts are shared with the conversation, not copied.
 #[derive(Debug)]
 pub(super) enum Pending {
     /// As it is.
@@ -158,7 +158,7 @@ pub(super) enum Pending {
     Call(Call, Vec<FileDiff>),
 }
 
-/// The same as [`Record`], borrowed.
+/// [`Record`] with borrowed fields.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line<'a> {

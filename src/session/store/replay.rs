@@ -1,4 +1,4 @@
-//! A conversation that was kept, as the events it was made of: who shows events can show it again.
+//! A saved conversation as events, so that a front end can show it again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> V
         _ => None,
     });
     let mut replay = Replay { calls: calls.collect(), names: HashMap::new(), begun: false, events: Vec::new() };
-    // Where each turn begins, and what restores have cut off.
+    // Where each turn begins, and what restores have cut.
     let (mut turns, mut cut) = (Vec::new(), Vec::new());
     for record in records {
         match record {
@@ -84,7 +84,7 @@ pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> V
 struct Replay {
     calls: HashMap<String, Call>,
     names: HashMap<String, String>,
-    /// A thought has begun the next answer.
+    /// Whether reasoning has begun the next answer.
     begun: bool,
     events: Vec<AgentEvent>,
 }
@@ -134,7 +134,7 @@ impl Replay {
     }
 }
 
-/// What a call changed; nothing where a text is not kept any more.
+/// The changes of a call; empty if a text no longer exists.
 async fn diffs(call: &Call, texts: &Texts) -> Vec<FileDiff> {
     let mut diffs = Vec::new();
     for change in &call.changes {

@@ -1,8 +1,8 @@
-//! Tools and commands of one turn on one file, one after the other.
+//! Tools and commands of one turn changing the same file in sequence.
 
 use super::*;
 
-/// Undone and redone, one turn is as it was.
+/// After undo and redo, the turn is as it was.
 async fn there_and_back(before: BTreeMap<PathBuf, (u32, Vec<u8>)>, mut fixture: Fixture) {
     let after = fixture.tree();
     let undone = fixture.undo().await.unwrap();
