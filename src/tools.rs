@@ -1,8 +1,10 @@
-//! What the model can do: one file a tool ([`TypedTool`]), one line in [`all`].
+//! The tools of the model: one file per tool ([`TypedTool`]), one line in [`all`].
 //!
-//! A tool first says what it is going to do ([`Tool::preview`]: title, places, diff: what the person is asked about)
-//! and then does it ([`Tool::run`], which looks again: what was shown is what happens). An error is an answer to the
-//! model, in words that let its next try succeed. Front ends key on [`ToolKind`], never on a name.
+//! A tool first describes a call ([`Tool::preview`]: title, locations, diff, which are shown for approval) and then
+//! runs it ([`Tool::run`], which checks again that it does what was shown).
+//!
+//! An error is an answer to the model, worded so that its next attempt succeeds. Front ends key on [`ToolKind`], never
+//! on a name.
 
 mod apply_patch;
 mod arguments;
@@ -50,7 +52,7 @@ pub use crate::text::Redactor;
 pub use crate::text::display::is_deceptive;
 use crate::workspace::{ChangeSet, FileError, PathError, Skill, Workspace, WorkspacePath};
 
-/// How a model is used to change files: by one of two tools, never both.
+/// How a model edits files: with one of two tools, never both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Editing {
     /// `edit_file`: old and new text.
@@ -83,7 +85,7 @@ fn written_for(editing: Editing, dialect: Dialect) -> Arc<[Arc<dyn Tool>]> {
     ])
 }
 
-/// The tools that can be of use in `workspace`: [`all`], and what only some editors can do and only some people need.
+/// The tools useful in `workspace`: [`all`], plus those that only some editors or people need.
 #[must_use]
 pub fn offered(
     editing: Editing,
@@ -102,7 +104,7 @@ pub fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> Option<&'a Arc<dyn To
     tools.iter().find(|tool| tool.name() == name)
 }
 
-/// What sort of thing a tool does (the kinds of the Agent Client Protocol).
+/// The kind of a tool (as in the Agent Client Protocol).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
@@ -114,14 +116,14 @@ pub enum ToolKind {
     Search,
     /// Runs something.
     Execute,
-    /// Orders thoughts.
+    /// Organizes thoughts.
     Think,
     /// Anything else.
     Other,
 }
 
 impl ToolKind {
-    /// Whether calls of this kind change nothing, so that they may run side by side and in every mode.
+    /// Whether calls of this kind change nothing, so that they may run in parallel and in every mode.
     #[must_use]
     pub fn is_read_only(self) -> bool {
         matches!(self, Self::Read | Self::Search | Self::Think)
@@ -138,18 +140,19 @@ pub trait Tool: Send + Sync {
     fn parameters(&self) -> Value;
     /// Its kind.
     fn kind(&self) -> ToolKind;
-    /// What a call with these arguments is going to do; an error when it cannot work, so that nobody is asked about it.
+    /// What a call with these arguments is going to do; an error if it cannot work, so that nobody is asked to approve
+    /// it.
     fn preview<'a>(
         &'a self,
         context: &'a ToolContext,
         arguments: &'a Value,
     ) -> BoxFuture<'a, Result<Preview, ToolError>>;
-    /// What can be shown already of a call whose arguments still stream ([`partial::complete`] reads them); `None` while
-    /// there is nothing worth showing. As [`Self::preview`] unless a tool can do better.
+    /// A preview of a call whose arguments still stream ([`partial::complete`] parses them); `None` while there is
+    /// nothing worth showing. The same as [`Self::preview`] unless a tool can do better.
     fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>> {
         async { self.preview(context, arguments).await.ok() }.boxed()
     }
-    /// Does it.
+    /// Runs the call.
     fn run<'a>(
         &'a self,
         context: &'a ToolContext,
@@ -157,27 +160,27 @@ pub trait Tool: Send + Sync {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
-/// What a tool works with. Cheap to clone.
+/// The context of a tool call. Cheap to clone.
 #[derive(Clone)]
 pub struct ToolContext {
     /// The files.
     pub workspace: Workspace,
-    /// Cancelled when the person cancels the turn, or the call alone.
+    /// Cancelled when the person cancels the turn, or only this call.
     pub cancel: CancellationToken,
-    /// The commands of the session.
+    /// The session's commands.
     pub shell: Shell,
-    /// What the call says while it runs.
+    /// The call's output while it runs.
     pub live: Live,
-    /// What no result may hold.
+    /// Secrets that no result may contain.
     pub secrets: Redactor,
-    /// What was shown; `None` until it is decided that the call may do this and nothing else.
+    /// The approved preview; `None` until the call was approved to do exactly this.
     pub decided: Option<Arc<Preview>>,
-    /// How many tokens the model reads at once, where that is known: a result takes a fraction of it.
+    /// The model's context window in tokens, if known: a result may take a fraction of it.
     pub window: Option<u64>,
 }
 
 impl ToolContext {
-    /// What a call works with before anything is decided about it, and without a session around it.
+    /// A context before approval and without a session.
     #[must_use]
     pub fn new(workspace: Workspace, cancel: CancellationToken) -> Self {
         Self {
@@ -191,17 +194,17 @@ impl ToolContext {
         }
     }
 
-    /// The file called `name`: once it is decided that the call may run, only one it was decided about.
+    /// The file called `name`; once the call is approved, only a file it was approved for.
     ///
     /// # Errors
-    /// When it is outside the workspace, or leads elsewhere than when it was shown.
+    /// It is outside the workspace, or resolves elsewhere than when it was shown.
     pub fn resolve(&self, name: &str) -> Result<WorkspacePath, ToolError> {
         let path = self.workspace.resolve(name)?;
         self.check(&path)?;
         Ok(path)
     }
 
-    /// What [`Self::resolve`] does for a path that is resolved already.
+    /// [`Self::resolve`] for a resolved path.
     fn check(&self, path: &WorkspacePath) -> Result<(), ToolError> {
         let real = path.real();
         if self.decided.as_ref().is_none_or(|decided| decided.targets.contains(&real)) {
@@ -209,23 +212,23 @@ impl ToolContext {
         }
         let (name, target) = (path.display(), path.target().display());
         Err(ToolError(format!(
-            "{name} leads to {target} now, which is not what was shown; nothing was done. Try again"
+            "{name} now leads to {target}, which is not what was shown; nothing was done. Try again"
         )))
     }
 
-    /// Whether `line` is the command line that was decided about, where and as held as it was shown.
+    /// Checks that `line` is the approved command line, with the same directory and sandbox.
     ///
     /// # Errors
-    /// When it is another one.
+    /// It differs.
     pub fn check_command(&self, line: &CommandLine) -> Result<(), ToolError> {
         if self.decided.as_ref().is_none_or(|decided| decided.command.as_deref() == Some(line)) {
             return Ok(());
         }
-        Err(ToolError("the command would run otherwise than it was shown; nothing was done. Try again".to_owned()))
+        Err(ToolError("the command would run differently than shown; nothing was done. Try again".to_owned()))
     }
 }
 
-/// What a call is going to do, as the person sees it.
+/// What a call is going to do, as shown to the person.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Preview {
     /// One line, such as `Edit src/main.rs`.
@@ -233,56 +236,56 @@ pub struct Preview {
     /// The files it touches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
-    /// The same with symlinks followed: what permission is decided on, and all the call may touch.
+    /// The same with symlinks resolved: permission is decided on these, and the call may touch nothing else.
     #[serde(skip)]
     pub targets: Vec<PathBuf>,
-    /// What it changes.
+    /// The changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
-    /// Whose tool it is, where it is not ours: an answer that is remembered holds for this one alone.
+    /// The provider of a tool that is not built in: stored permissions apply only to this one.
     #[serde(skip)]
     pub origin: Option<String>,
-    /// The command line it runs, as it is; what permission is decided on.
+    /// The exact command line; permission is decided on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandLine>>,
-    /// What else to know before saying yes.
+    /// Additional information for the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Why the person is asked in every mode, even for reading: a protected path or a file of secrets.
+    /// Why this requires approval in every mode, even for reading: a protected path or a file with secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
 }
 
-/// A command that is going to run.
+/// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CommandLine {
-    /// For the shell, whole.
+    /// The complete command, for the shell.
     pub command: String,
     /// What it is written in.
     pub dialect: Dialect,
     /// The folder it runs in, absolute.
     pub cwd: PathBuf,
-    /// Whether a sandbox holds it.
+    /// Whether it runs in a sandbox.
     pub sandboxed: bool,
-    /// Whether it reaches the network.
+    /// Whether it has network access.
     pub network: bool,
-    /// How much of what it does to the workspace an undo takes back.
+    /// How much of its changes to the workspace undo covers.
     pub undo: Undo,
 }
 
-/// How much of what a command does to the workspace an undo takes back.
+/// How much of a command's changes to the workspace undo covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Undo {
     /// All of it.
     Everything,
-    /// All but what is in git-ignored folders.
+    /// All but git-ignored folders.
     ExceptIgnored,
-    /// There is no way to: the command requires approval in every mode.
+    /// Nothing: the command requires approval in every mode.
     Nothing,
 }
 
-/// A place in a file.
+/// A location in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// Absolute path.
@@ -292,7 +295,7 @@ pub struct Location {
     pub line: Option<u32>,
 }
 
-/// A change of one file, whole texts (what ACP's `diff` content carries).
+/// A change of one file, with complete texts (as in ACP's `diff` content).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiff {
     /// Absolute path.
@@ -303,28 +306,28 @@ pub struct FileDiff {
     pub new_text: Arc<str>,
 }
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOutput {
     /// What the model reads.
     pub content: String,
-    /// What really changed (it may differ from the preview when the person typed meanwhile).
+    /// The actual changes (they may differ from the preview if the person typed meanwhile).
     pub diffs: Vec<FileDiff>,
-    /// All that a command changed; the text files of it are in `diffs` too, unless there are too many to show.
+    /// Everything a command changed; its text files are in `diffs` too, unless there are too many to show.
     pub changes: Option<Arc<ChangeSet>>,
-    /// Where it looked or wrote.
+    /// The locations it read or wrote.
     pub locations: Vec<Location>,
-    /// What it shows to a model that sees.
+    /// Its images, for models that accept images.
     pub images: Vec<Picture>,
     /// The plan, when the tool sets it.
     pub plan: Option<Vec<PlanEntry>>,
-    /// What the person has to know besides.
+    /// Notices for the person.
     pub notices: Vec<String>,
     /// Whether the call failed although it changed something, such as a command that was killed.
     pub failed: bool,
 }
 
-/// An image as a model takes it.
+/// An image for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
     /// Such as `image/png`.
@@ -340,24 +343,24 @@ pub struct PlanEntry {
     pub content: String,
     /// How far it is.
     pub status: PlanStatus,
-    /// How much it matters.
+    /// Its importance.
     #[serde(default)]
     pub priority: PlanPriority,
 }
 
-/// How far a step of the plan is.
+/// The status of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Under way.
+    /// In progress.
     InProgress,
     /// Done.
     Completed,
 }
 
-/// How much a step of the plan matters.
+/// The importance of a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanPriority {
@@ -370,7 +373,7 @@ pub enum PlanPriority {
     Low,
 }
 
-/// Why a call failed, in words for the model.
+/// Why a call failed, worded for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);

@@ -286,7 +286,7 @@ async fn what_cannot_run_is_answered_and_never_started() {
     let mut play = Play::free(json!([calls, [{ "text": "done" }]]), Limits::default());
     assert_eq!(play.end().await, Termination::EndTurn);
     assert_eq!(play.log.iter().filter(|line| line.starts_with("start")).collect::<Vec<_>>(), ["start d"]);
-    assert_eq!(play.result("a"), "there is no tool `fly`; the tools are look, change");
+    assert_eq!(play.result("a"), "unknown tool `fly`; available tools: look, change");
     assert!(["b", "c", "e"].iter().all(|id| play.result(id).starts_with("not run: the arguments")));
 }
 

@@ -1,7 +1,7 @@
 //! `apply_patch`: changes several files by a patch in the V4A format, for models that were trained on it.
 //!
-//! What the patch does to every file is worked out before the first is changed; when one then fails all the same, those
-//! before it are changed back.
+//! The changes to all files are computed before the first file is changed; if one fails nevertheless, the earlier ones
+//! are reverted.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ pub(super) struct Arguments {
     patch: String,
 }
 
-/// The arguments as far as they have come.
+/// The arguments that have arrived so far.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Partial {
@@ -73,7 +73,7 @@ impl TypedTool for ApplyPatch {
         let (whole_lines, _) = patch.rsplit_once('\n')?;
         let mut previews = Vec::new();
         for file in &planned(context, &format!("{whole_lines}\n*** End Patch")).ok()? {
-            // A chunk that is still being written may match nothing yet.
+            // An incomplete chunk may match nothing yet.
             previews.extend(file.preview(context).await.ok());
         }
         (!previews.is_empty()).then(|| together(previews))
@@ -89,7 +89,7 @@ impl TypedTool for ApplyPatch {
     }
 }
 
-/// Does it, file by file; when one fails, the ones before are changed back.
+/// Applies the patch file by file; if one fails, the earlier ones are reverted.
 async fn apply(context: &ToolContext, files: &[Planned]) -> Result<ToolOutput, ToolError> {
     let mut done = Changed::new();
     for file in files {
@@ -152,7 +152,7 @@ impl Planned {
         Ok(preview)
     }
 
-    /// What will happen, with help where it cannot.
+    /// What the patch will do, with advice if it cannot be applied.
     async fn propose(&self, context: &ToolContext) -> Result<Changed, ToolError> {
         match unless_cancelled(context, self.proposed(context)).await? {
             Ok(changes) => Ok(changes),
@@ -182,7 +182,7 @@ impl Planned {
         })
     }
 
-    /// What removing the file would do. The person is shown it, so that it goes only as it is now.
+    /// What removing the file would do. It is shown to the person, so the file is removed only in that state.
     async fn removal(&self, context: &ToolContext) -> Result<FileChange, FileError> {
         let file = context.workspace.peek(&self.path).await?;
         if let Source::Buffer { unsaved: true, .. } = file.source {
@@ -205,7 +205,7 @@ impl Planned {
         Ok(change.new_text.to_string())
     }
 
-    /// Does it, and adds to `done` what was done, also when something of it fails.
+    /// Applies the patch to this file and adds what was done to `done`, even if part of it fails.
     async fn commit(&self, context: &ToolContext, done: &mut Changed) -> Result<(), FileError> {
         let workspace = &context.workspace;
         let change = match &self.what {
@@ -235,7 +235,7 @@ fn new(path: &WorkspacePath, change: FileChange) -> Result<FileChange, FileError
     }
 }
 
-/// Takes back what was done before `error`.
+/// Reverts what was done before `error`.
 async fn changed_back(context: &ToolContext, mut done: Changed, error: ToolError) -> Result<ToolOutput, ToolError> {
     while let Some((path, change)) = done.last() {
         if context.workspace.undo(path, change).await.is_err() {
@@ -246,7 +246,7 @@ async fn changed_back(context: &ToolContext, mut done: Changed, error: ToolError
     Err(ToolError(format!("{error}; no file was changed")))
 }
 
-/// What the model and the person must know of a patch that ended early: what was done, if anything was.
+/// The result of a partially applied patch.
 fn unfinished(context: &ToolContext, done: &Changed, error: ToolError) -> Result<ToolOutput, ToolError> {
     if done.is_empty() {
         return Err(error);

@@ -1,7 +1,7 @@
-//! What a model may call a tool with: the schema it is told, and reading what it sent.
+//! The arguments of tool calls: the schema given to the model, and parsing what it sent.
 //!
-//! Lenient in form, strict in meaning: a number sent as text, a list sent as JSON text, a name borrowed from another
-//! agent's tools are understood ([`foreign`]); an argument that would silently change what the call does is refused.
+//! Lenient in form, strict in meaning: a number sent as text, a list sent as JSON text, or a name from another agent's
+//! tools is understood ([`foreign`]); an argument that would silently change the call's meaning is refused.
 
 mod foreign;
 mod words;
@@ -52,17 +52,17 @@ fn trim(schema: &mut Value) {
     }
 }
 
-/// What becomes of unknown arguments.
+/// How unknown arguments are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unknown {
-    /// The call is refused: it might do something else than was meant.
+    /// The call is refused: it might do something other than what was meant.
     Refused,
-    /// They are left out, which is told: the call changes nothing.
+    /// They are ignored with a note, because the call changes nothing.
     LeftOut,
 }
 
-/// Reads arguments; the error names the field, says what was expected and shows a correct call. With them comes what the
-/// model should know of how they were read.
+/// Parses arguments; the error names the field and what was expected, and shows a correct call. Also returns a note for
+/// the model about how they were interpreted.
 pub(super) fn read<A: DeserializeOwned + JsonSchema>(
     arguments: &Value,
     example: &str,
@@ -82,21 +82,21 @@ pub(super) fn read<A: DeserializeOwned + JsonSchema>(
     Ok((arguments, note))
 }
 
-/// Whether these arguments pass the schema as they are read.
+/// Checks that these arguments match the schema after coercion.
 pub(super) fn fit(arguments: &Value, schema: &Value) -> Result<(), String> {
     let mut arguments = arguments.clone();
     coerce(&mut arguments, schema);
     check(&arguments, schema, "")
 }
 
-/// The arguments as they are read.
+/// The arguments after coercion.
 pub(super) fn coerced(arguments: &Value, schema: &Value) -> Value {
     let mut arguments = arguments.clone();
     coerce(&mut arguments, schema);
     arguments
 }
 
-/// Takes out what the schema does not know.
+/// Removes members the schema does not have.
 fn leave_out(value: &mut Value, schema: &Value, names: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -122,14 +122,14 @@ fn leave_out(value: &mut Value, schema: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// Reads as much as there is of arguments that still arrive, into a type whose fields are all optional.
+/// Parses incomplete arguments into a type whose fields are all optional.
 pub(super) fn read_partial<A: JsonSchema, P: DeserializeOwned + Default>(arguments: &Value) -> P {
     let mut arguments = arguments.clone();
     coerce(&mut arguments, &schema::<A>());
     serde_json::from_value(arguments).unwrap_or_default()
 }
 
-/// Turns what was certainly meant into what the schema says; leaves the rest for [`check`].
+/// Converts values whose meaning is certain to what the schema requires; leaves the rest to [`check`].
 fn coerce(value: &mut Value, schema: &Value) {
     match schema.get("type").and_then(Value::as_str) {
         Some("object") => coerce_object(value, schema),
@@ -189,7 +189,7 @@ fn coerce_array(value: &mut Value, schema: &Value) {
     }
 }
 
-/// A step of a plan may be its words alone, and is open unless it says otherwise.
+/// A step of a plan may be just its text; it is pending unless it says otherwise.
 fn as_step(item: &mut Value, schema: &Value) {
     if !["content", "status"].iter().all(|name| is_required(name, schema)) {
         return;
@@ -227,7 +227,7 @@ fn coerce_object(value: &mut Value, schema: &Value) {
     }
 }
 
-/// A command may be a list of words; a job without one is read.
+/// A command may be a list of words; for a job without a command it is `read`.
 fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     match fields.get("command") {
         Some(Value::Array(words)) => {
@@ -329,7 +329,7 @@ fn check_array(items: &[Value], schema: &Value, at: &str) -> Result<(), String> 
     items.iter().enumerate().try_for_each(|(index, item)| check(item, items_schema, &format!("{at}[{index}]")))
 }
 
-/// What a schema asks for, in words.
+/// The type a schema requires, in words.
 fn expected(schema: &Value) -> String {
     if let Some(words) = schema.get("enum").and_then(Value::as_array) {
         let words: Vec<_> = words.iter().map(Value::to_string).collect();

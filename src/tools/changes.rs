@@ -1,4 +1,4 @@
-//! What the tools that change a file share: showing a change, making it, and telling the model what came of it.
+//! Shared by the tools that change a file: showing a change, applying it, and reporting the result.
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -9,12 +9,12 @@ use super::files::{cancelled, did_you_mean, location, named, preview, shown, unl
 use super::{FileDiff, Preview, ToolContext, ToolError, ToolOutput};
 use crate::workspace::{Change, FileChange, FileError, Strategy, WorkspacePath, native};
 
-/// As much of a diff is shown to the model, in bytes.
+/// How much of a diff the model sees, in bytes.
 const SHOWN_DIFF: usize = 4000;
-/// So long a change that was begun may take to end after a cancel.
+/// How long a change may take to finish after a cancel.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// What a change is going to do.
+/// A preview of a change.
 pub(super) async fn propose(
     context: &ToolContext,
     verb: &str,
@@ -28,7 +28,7 @@ pub(super) async fn propose(
     }
 }
 
-/// What can be shown of a change that is still being written: at least the file it is in.
+/// A preview of a change that is still streaming: at least the file.
 pub(super) async fn sketch(context: &ToolContext, verb: &str, name: &str, change: Option<Change>) -> Option<Preview> {
     let path = context.resolve(name).ok()?;
     let proposed = match &change {
@@ -41,7 +41,7 @@ pub(super) async fn sketch(context: &ToolContext, verb: &str, name: &str, change
     })
 }
 
-/// Makes a change. When cancelled meanwhile it still has a moment to end, so that what was done is told.
+/// Applies a change. If cancelled meanwhile, it has a moment to finish, so that the result can be reported.
 pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) -> Result<ToolOutput, ToolError> {
     let path = context.resolve(name)?;
     if context.cancel.is_cancelled() {
@@ -61,7 +61,7 @@ pub(super) async fn commit(context: &ToolContext, name: &str, change: Change) ->
     with_new_ones(context, &[&path], done).await
 }
 
-/// What `change` gives, which ends soon once the call is cancelled.
+/// The result of `change`, which ends soon after the call is cancelled.
 pub(super) async fn timely<T>(context: &ToolContext, change: impl Future<Output = T>) -> Result<T, ToolError> {
     let deadline = async {
         context.cancel.cancelled().await;
@@ -69,7 +69,7 @@ pub(super) async fn timely<T>(context: &ToolContext, change: impl Future<Output 
     };
     tokio::select! {
         done = change => Ok(done),
-        () = deadline => Err(ToolError("cancelled while the file was being changed; it may have been".to_owned())),
+        () = deadline => Err(ToolError("cancelled while the file was being changed; the change may have been made".to_owned())),
     }
 }
 
@@ -101,10 +101,10 @@ pub(super) async fn explained(context: &ToolContext, path: &WorkspacePath, error
     }
 }
 
-/// What the model reads about a change that was made.
+/// The model's report of a change.
 pub(super) fn report(name: &str, change: &FileChange) -> String {
     if change.old_text.as_ref() == Some(&change.new_text) {
-        return format!("{name} holds exactly that already; nothing was changed.\n");
+        return format!("{name} already has exactly this content; nothing was changed.\n");
     }
     let how = change.strategy.map(|strategy| format!("; {}", matched(strategy))).unwrap_or_default();
     let mut report = if change.old_text.is_some() {
@@ -133,17 +133,17 @@ fn lines(ranges: &[RangeInclusive<usize>]) -> String {
     }
 }
 
-/// How the text was found, and so what to mind.
+/// How the text was found, and what to take into account.
 fn matched(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Exact => "matched exactly",
-        Strategy::LineEndings => "matched with other line endings",
-        Strategy::TrailingBlanks => "matched with other blanks at line ends",
-        Strategy::Indentation => "matched with another indentation, the new text is indented like the file",
-        Strategy::Unicode => "matched with other typographic characters",
-        Strategy::InnerBlanks => "matched with other blanks inside lines",
+        Strategy::LineEndings => "matched with different line endings",
+        Strategy::TrailingBlanks => "matched with different trailing blanks",
+        Strategy::Indentation => "matched with different indentation; the new text was indented like the file",
+        Strategy::Unicode => "matched with different typographic characters",
+        Strategy::InnerBlanks => "matched with different blanks inside lines",
         Strategy::Unescaped => "matched after undoing one level of backslash escapes on both sides",
-        Strategy::LineNumbers => "matched without the line numbers, which are no part of the file",
+        Strategy::LineNumbers => "matched without the line numbers, which are not part of the file",
     }
 }
 

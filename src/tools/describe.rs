@@ -1,4 +1,4 @@
-//! What a permission question says besides its title and its diff: what will really happen, and what a glance misses.
+//! The part of a permission request besides title and diff: what will really happen, and what is easily missed.
 //!
 //! Every line is escaped: what is shown is what there is.
 
@@ -11,7 +11,7 @@ use crate::text::{around, script};
 use crate::workspace::native;
 
 impl Preview {
-    /// The lines; none for what title and diff tell already.
+    /// The lines; empty if title and diff say everything.
     #[must_use]
     pub fn description(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -38,20 +38,20 @@ impl Preview {
 fn command(line: &CommandLine) -> [String; 2] {
     let held = if line.sandboxed { "in the sandbox" } else { "NOT in a sandbox" };
     let network = if line.network { "with network" } else { "without network" };
-    // Nobody stands between a command that no sandbox holds and the network.
+    // Without a sandbox, nothing keeps a command from the network.
     let how = if line.sandboxed { format!("{held}, {network}") } else { held.to_owned() };
     [escape(&line.command).into_owned(), format!("in {}, {how}", shown(&line.cwd))]
 }
 
-/// Characters a change brings in that its diff does not show.
+/// Characters a change adds that its diff does not show.
 fn unseen(diff: &FileDiff) -> Option<String> {
     let (old, new) = around(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 0);
-    // What ends a line in Windows is nothing to look at.
+    // The CR of a Windows line ending is harmless.
     let is_unseen = |c: &char| super::is_deceptive(*c) && *c != '\r';
     let unseen = |text: &str| text.chars().filter(is_unseen).collect::<BTreeSet<char>>();
     let brought: String = unseen(new).difference(&unseen(old)).collect();
     let hidden = hidden(&brought)?;
-    Some(format!("{} gets characters that cannot be seen: {hidden}", shown(&diff.path)))
+    Some(format!("{} gets invisible characters: {hidden}", shown(&diff.path)))
 }
 
 fn shown(path: &Path) -> String {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_what_cannot_be_seen_is_looked_at_once() {
-        // Each character looked for in all of the old text would take minutes.
+        // Searching the old text for each character would take minutes.
         let (old, new) = ("x".repeat(300_000), "\u{200b}".repeat(100_000));
         let diff = FileDiff { path: "/w/a".into(), old_text: Some(old.into()), new_text: new.into() };
         let preview = Preview { diffs: vec![diff], ..Preview::default() };

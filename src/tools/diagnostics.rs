@@ -1,4 +1,4 @@
-//! `diagnostics`: the problems the editor shows; and what an edit brought of them, told with its result.
+//! `diagnostics`: the diagnostics the editor shows, and new ones after an edit, which are part of its result.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::workspace::diagnostics::{Diagnostic, Scope, Severity, new_ones};
 use crate::workspace::{Workspace, WorkspacePath};
 
-/// So many problems are told at once, and so many after an edit.
+/// How many diagnostics are reported at once, and after an edit.
 const SHOWN: usize = 50;
 const SHOWN_AFTER_EDIT: usize = 10;
-/// As much of a message is told, in bytes.
+/// How much of a message is reported, in bytes.
 const MESSAGE: usize = 400;
-/// So long an edit's result waits for the problems it brought.
+/// How long an edit's result waits for new diagnostics.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) struct Diagnostics;
@@ -48,7 +48,7 @@ impl TypedTool for Diagnostics {
         let everywhere = Scope::default();
         let asked = context.workspace.diagnostics(&everywhere);
         let Some(mut found) = unless_cancelled(context, asked).await? else {
-            return Err(ToolError("the editor does not answer; go on without".to_owned()));
+            return Err(ToolError("the editor does not answer; continue without diagnostics".to_owned()));
         };
         let mut place = String::new();
         if let Some(path) = path.map(|path| path.absolute()) {
@@ -63,7 +63,7 @@ impl TypedTool for Diagnostics {
     }
 }
 
-/// The problems the editor shows anywhere, in words; `None` where it cannot tell.
+/// All diagnostics the editor shows, as text; `None` if it does not report them.
 pub async fn problems(workspace: &Workspace) -> Option<String> {
     let found = workspace.diagnostics(&Scope::default()).await?;
     Some(if found.is_empty() { "(none)".to_owned() } else { list(workspace, found, SHOWN) })
@@ -73,8 +73,8 @@ fn wanted(context: &ToolContext, arguments: Arguments) -> Result<Option<Workspac
     Ok(arguments.path.map(|path| context.workspace.resolve(&path)).transpose()?)
 }
 
-/// What `change` of files gives, with the errors and warnings that are new after it. Only files open in the editor are
-/// looked at: its servers look at the others in their own time, if at all.
+/// The result of `change`, with new errors and warnings. Only files open in the editor are checked: its servers check
+/// others in their own time, if at all.
 pub(super) async fn with_new_ones(
     context: &ToolContext,
     paths: &[&WorkspacePath],
@@ -104,7 +104,7 @@ pub(super) async fn with_new_ones(
     Ok(output)
 }
 
-/// The worst ones, a line each, and how many more there are.
+/// The worst ones, one per line, and how many more there are.
 fn list(workspace: &Workspace, mut found: Vec<Diagnostic>, limit: usize) -> String {
     found.sort_by(Diagnostic::order);
     let mut text = String::new();

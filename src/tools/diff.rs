@@ -1,4 +1,4 @@
-//! A change as it is shown: whole, or of large files the lines around what changed.
+//! A change for display: complete, or for large files the lines around it.
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
@@ -7,13 +7,13 @@ use super::FileDiff;
 use crate::text::around;
 
 impl FileDiff {
-    /// A text that is longer, in bytes, is shown around what changed only.
+    /// Longer texts, in bytes, are shown only around the change.
     pub(super) const LARGE: usize = 256 << 10;
     /// So many lines around it.
     pub(super) const CONTEXT: usize = 50;
 
-    /// Both texts as they are shown: whole, but of large ones the lines around what changed, or each edit would send
-    /// the file twice.
+    /// Both texts for display. Of large texts only the lines around the change are kept, because otherwise each edit
+    /// would send the file twice.
     #[must_use]
     pub fn shown(&self) -> (Option<&str>, &str) {
         match &self.old_text {

@@ -1,4 +1,4 @@
-//! `edit_file`: replaces text in a file, in the editor's buffer when it is open there.
+//! `edit_file`: replaces text in a file, in the editor's buffer if it is open there.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -32,7 +32,7 @@ struct Edit {
     replace_all: bool,
 }
 
-/// The arguments as far as they have come.
+/// The arguments that have arrived so far.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Partial {
@@ -55,7 +55,7 @@ impl TypedTool for EditFile {
 
     async fn sketch(context: &ToolContext, arguments: &Value) -> Option<Preview> {
         let partial: Partial = read_partial::<Arguments, _>(arguments);
-        // An edit whose new text has not begun to come is not known well enough.
+        // An edit without any of its new text cannot be previewed.
         let edits = partial.edits.into_iter().map_while(|edit| serde_json::from_value(edit).ok()).collect();
         sketch(context, "Edit", &partial.path?, change(edits).ok()).await
     }

@@ -1,4 +1,4 @@
-//! What the tools that deal with files share: naming them, work off the async threads, hints for a wrong name.
+//! Shared by the tools that work on files: naming files, blocking work, hints for a wrong name.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use crate::text::display::escape_line;
 use crate::workspace::walk::{Entry, Kind};
 use crate::workspace::{self, PathError, Workspace, WorkspacePath, native};
 
-/// Looking for a name that was meant ends after this many files.
+/// The search for a similar name stops after this many files.
 const SEARCHED_FOR_HINT: usize = 50_000;
 const HINTS: usize = 5;
 
-/// What `name` names; the first workspace folder and all others when there is no name.
+/// The path called `name`; all workspace folders if there is no name.
 pub(super) fn starts(context: &ToolContext, name: Option<&str>) -> Result<Vec<WorkspacePath>, ToolError> {
     match name.map(str::trim) {
         None | Some("") => Ok(roots(&context.workspace)?),
@@ -28,16 +28,16 @@ pub(super) fn roots(workspace: &Workspace) -> Result<Vec<WorkspacePath>, PathErr
     workspace.roots().iter().map(|root| workspace.resolve_path(root.path())).collect()
 }
 
-/// An absolute path as people and models know it: relative where relative names start, on one line.
+/// An absolute path for display: relative where relative names start, on one line.
 pub(super) fn shown(workspace: &Workspace, path: &Path) -> String {
-    // Components, because a root's path may end with a slash.
+    // By component, because a root's path may end with a slash.
     let path = path.components().as_path();
     let relative = workspace.roots().first().and_then(|root| path.strip_prefix(root.path()).ok()).unwrap_or(path);
     let name = if relative.as_os_str().is_empty() { ".".into() } else { native::shown(relative) };
     escape_line(&name).into_owned()
 }
 
-/// [`shown`] with what a symlink leads to, for titles.
+/// [`shown`] with a symlink's target, for titles.
 pub(super) fn named(workspace: &Workspace, path: &WorkspacePath) -> String {
     let name = shown(workspace, &path.absolute());
     let root = path.root();
@@ -54,7 +54,7 @@ pub(super) fn preview(title: String, path: &WorkspacePath, line: Option<usize>) 
     Preview { title, locations, targets: vec![path.real()], caution, ..Preview::default() }
 }
 
-/// A preview of looking for something in some folders.
+/// A preview of a search in some folders.
 pub(super) fn search_preview(context: &ToolContext, what: &str, starts: &[WorkspacePath]) -> Preview {
     let names: Vec<_> = starts.iter().map(|start| shown(&context.workspace, &start.absolute())).collect();
     let place = if names == ["."] { String::new() } else { format!(" in {}", names.join(", ")) };
@@ -67,7 +67,7 @@ pub(super) fn location(path: PathBuf, line: Option<usize>) -> Location {
     Location { path, line: line.and_then(|line| u32::try_from(line).ok()) }
 }
 
-/// Runs `work` where it may block. Returns at once when the call is cancelled; `work` looks at the token itself.
+/// Runs `work`, which may block. Returns at once if the call is cancelled; `work` checks the token itself.
 pub(super) async fn blocking<T: Send + 'static>(
     context: &ToolContext,
     work: impl FnOnce(&Workspace, &CancellationToken) -> T + Send + 'static,
@@ -76,7 +76,7 @@ pub(super) async fn blocking<T: Send + 'static>(
     unless_cancelled(context, workspace::blocking(move || work(&workspace, &cancel))).await
 }
 
-/// What `work` gives, unless the call is cancelled first.
+/// The result of `work`, unless the call is cancelled first.
 pub(super) async fn unless_cancelled<T>(context: &ToolContext, work: impl Future<Output = T>) -> Result<T, ToolError> {
     context.cancel.run_until_cancelled(work).await.ok_or_else(cancelled)
 }
@@ -85,14 +85,14 @@ pub(super) fn cancelled() -> ToolError {
     ToolError("cancelled".to_owned())
 }
 
-/// ` Did you mean …?` for a file that is not there; empty when nothing comes close.
+/// ` Did you mean …?` for a file that does not exist; empty if nothing is similar.
 pub(super) async fn did_you_mean(context: &ToolContext, path: &WorkspacePath) -> String {
     let path = path.clone();
     let near = blocking(context, move |workspace, cancel| near(workspace, &path, cancel)).await.unwrap_or_default();
     if near.is_empty() { String::new() } else { format!(". Did you mean {}?", near.join(", ")) }
 }
 
-/// Files whose name is that of `path` or nearly so: the same anywhere, similar ones in the same folder.
+/// Files with the name of `path` or a similar one: the same name anywhere, similar names in the same folder.
 fn near(workspace: &Workspace, path: &WorkspacePath, cancel: &CancellationToken) -> Vec<String> {
     let wanted = path.absolute();
     let (Some(name), Ok(starts)) = (wanted.file_name(), roots(workspace)) else { return Vec::new() };
@@ -115,14 +115,14 @@ fn near(workspace: &Workspace, path: &WorkspacePath, cancel: &CancellationToken)
                 }
             }
         };
-        // A folder that cannot be read has no hints.
+        // An unreadable folder has no hints.
         let _ = workspace.walk(&start, usize::MAX, &enough, visitor);
     }
     let found = found.into_inner().expect("no visitor panics");
     found.into_iter().map(|(_, name)| name).take(HINTS).collect()
 }
 
-/// How much a name is like the one wanted: 0 not at all, the more the higher.
+/// The similarity of a name to the wanted one, from 0 (not at all) up.
 fn likeness(wanted: &str, name: &str, same_folder: bool) -> u8 {
     if wanted == name {
         return 255;

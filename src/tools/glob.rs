@@ -15,7 +15,7 @@ use crate::text::display::escape_line;
 use crate::workspace::walk::{Entry, Kind};
 use crate::workspace::{Workspace, WorkspacePath};
 
-/// As many paths are shown.
+/// How many paths are shown.
 const SHOWN: usize = 300;
 
 pub(super) struct Glob;
@@ -62,19 +62,20 @@ impl TypedTool for Glob {
             }
         })
         .await?;
-        let note = used.filter(|_| found.total > 0).map(|used| format!("[nothing is called so; these match {used}]\n"));
+        let note =
+            used.filter(|_| found.total > 0).map(|used| format!("[no file has this name; these match {used}]\n"));
         let report = found.report(&context.workspace, &arguments.pattern);
         Ok(ToolOutput { content: note.unwrap_or_default() + &report, ..ToolOutput::default() })
     }
 }
 
-/// A pattern for every name with this part in it, where a pattern is a plain name.
+/// A pattern for all names containing a plain name; `None` for a real pattern.
 fn looser(pattern: &str) -> Option<String> {
     let is_plain = !pattern.trim().is_empty() && pattern.chars().all(|c| c.is_alphanumeric() || "._- ".contains(c));
     is_plain.then(|| format!("**/*{}*", pattern.trim()))
 }
 
-/// A pattern that begins with the absolute path of a folder that is searched, without that path.
+/// A pattern that begins with the absolute path of a searched folder, without that path.
 fn below<'a>(starts: &[WorkspacePath], pattern: &'a str) -> &'a str {
     let inside = |start: &WorkspacePath| Path::new(pattern).strip_prefix(start.absolute()).ok()?.to_str();
     starts.iter().find_map(inside).unwrap_or(pattern)

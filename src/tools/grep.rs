@@ -1,4 +1,4 @@
-//! `grep`: lines by regular expression, in the editor's buffers where they are open, else in the files.
+//! `grep`: lines that match a regular expression, in the editor's buffers for open files, otherwise on disk.
 
 mod hits;
 mod search;
@@ -84,9 +84,9 @@ impl TypedTool for Grep {
     }
 }
 
-/// A matcher for what a pattern means: as it is, where it is no regular expression; then the model is told.
+/// A matcher for the pattern; for the literal text if it is not a regular expression, with a note.
 fn meant(pattern: &str, ignore_case: bool) -> Result<(RegexMatcher, Option<String>), ToolError> {
-    // JSON reads `\b` as a character that no source has.
+    // JSON decodes `\b` as a character that no source contains.
     let pattern = pattern.replace('\u{8}', r"\b");
     let error = match matcher(&pattern, ignore_case) {
         Ok(matcher) => return Ok((matcher, None)),
@@ -95,13 +95,13 @@ fn meant(pattern: &str, ignore_case: bool) -> Result<(RegexMatcher, Option<Strin
     let plain = pattern.lines().count() == 1 && !pattern.contains('\\');
     match matcher(&escaped(&pattern), ignore_case) {
         Ok(matcher) if plain => {
-            Ok((matcher, Some("[no valid regular expression: searched as plain text]\n".to_owned())))
+            Ok((matcher, Some("[not a valid regular expression; searched for the literal text]\n".to_owned())))
         }
         _ => Err(error),
     }
 }
 
-/// A matcher that takes time linear in what it searches.
+/// A matcher that runs in linear time.
 fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> {
     if pattern.is_empty() {
         return Err(ToolError("the pattern is empty".to_owned()));
@@ -119,14 +119,14 @@ fn explained(pattern: &str, error: &grep_regex::Error) -> String {
     }
     let literally = escaped(pattern);
     let hint =
-        if literally == pattern { String::new() } else { format!("\nTo find the text as it is, use {literally}") };
-    // What comes before the last line shows the pattern as the library wrapped it.
+        if literally == pattern { String::new() } else { format!("\nTo find the literal text, use {literally}") };
+    // Everything before the last line shows the pattern as wrapped by the library.
     let error = error.to_string();
     let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-    format!("the pattern is no valid regular expression: {reason}{hint}")
+    format!("the pattern is not a valid regular expression: {reason}{hint}")
 }
 
-/// A regular expression for the text itself.
+/// A regular expression for the literal text.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 8);
     for character in text.chars() {

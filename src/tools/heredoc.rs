@@ -1,12 +1,11 @@
-//! A patch that a model applies in the shell, as it learned it: `apply_patch <<'EOF' …`. Pure.
+//! A patch that a model applies in the shell, as it was trained to: `apply_patch <<'EOF' …`. Pure.
 
 use serde_json::Value;
 
 /// The lines of a patch that name a file.
 const FILES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-/// The patch that a command (our arguments for one) applies, when it does nothing else; with its paths from the folder it
-/// is run in.
+/// The patch that a command applies, if it does nothing else, with its paths relative to the command's folder.
 pub(super) fn patch(arguments: &Value) -> Option<String> {
     let command = arguments.get("command")?.as_str()?.trim();
     let (folder, command) = entered(command).unwrap_or(("", command));
@@ -26,7 +25,7 @@ fn entered(command: &str) -> Option<(&str, &str)> {
     is_plain.then_some((folder, rest.trim()))
 }
 
-/// What `apply_patch` is given, on its standard input or as its only argument.
+/// The input of `apply_patch`: its standard input or its only argument.
 fn given(command: &str) -> Option<String> {
     let rest = ["apply_patch", "applypatch"].iter().find_map(|name| command.strip_prefix(name))?;
     let rest = rest.trim_start_matches([' ', '\t']);
@@ -36,7 +35,7 @@ fn given(command: &str) -> Option<String> {
     }
 }
 
-/// The lines up to the word that ends them; nothing may follow it.
+/// The lines up to the terminator, after which nothing may follow.
 fn body(heredoc: &str) -> Option<String> {
     let (word, text) = heredoc.split_once('\n')?;
     let word = word.trim().trim_matches(['\'', '"']);
@@ -66,7 +65,7 @@ fn argument(text: &str) -> Option<String> {
     let mut characters = inside.chars();
     while let Some(character) = characters.next() {
         match character {
-            // The shell would put something else here.
+            // The shell would expand this.
             '"' | '$' | '`' => return None,
             '\\' => match characters.next()? {
                 escaped @ ('"' | '$' | '`' | '\\') => plain.push(escaped),
@@ -78,7 +77,7 @@ fn argument(text: &str) -> Option<String> {
     Some(plain)
 }
 
-/// The patch with its paths seen from the folder above `folder`.
+/// The patch with its paths relative to the parent of `folder`.
 fn below(folder: &str, patch: &str) -> String {
     let folder = folder.trim_start_matches("./").trim_end_matches('/');
     if folder.is_empty() || folder == "." {

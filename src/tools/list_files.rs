@@ -15,9 +15,9 @@ use crate::text::display::escape_line;
 use crate::workspace::walk::{Entry, Kind};
 use crate::workspace::{Workspace, WorkspacePath};
 
-/// As many names are shown.
+/// How many names are shown.
 const SHOWN: usize = 300;
-/// As many are looked at: a folder with more below it is looked at less deeply.
+/// How many are read: a folder with more entries is listed less deeply.
 const SEEN: usize = 100_000;
 
 pub(super) struct ListFiles;
@@ -68,10 +68,10 @@ impl TypedTool for ListFiles {
     }
 }
 
-/// What is in a folder, as `list_files` shows it when nobody says how deep. Blocks.
+/// The contents of a folder, as `list_files` shows them with the default depth. Blocks.
 ///
 /// # Errors
-/// When it is no folder or cannot be read.
+/// It is not a folder or cannot be read.
 pub fn tree(workspace: &Workspace, folder: &WorkspacePath) -> io::Result<String> {
     list(workspace, folder, usize::MAX, &CancellationToken::new())
 }
@@ -98,7 +98,7 @@ fn list(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &Can
     Ok(tree.join("\n"))
 }
 
-/// What is below a folder.
+/// Everything found below a folder.
 struct Seen {
     entries: Vec<(PathBuf, Kind)>,
     is_too_much: bool,
@@ -123,7 +123,7 @@ fn look(workspace: &Workspace, start: &WorkspacePath, depth: usize, cancel: &Can
     Ok(Seen { entries, is_too_much: enough.is_cancelled() && !cancel.is_cancelled(), unreadable: walked.unreadable })
 }
 
-/// Sorted entries as the lines of an indented tree: as deep as asked, or less deep when that would be too long.
+/// Sorted entries as the lines of an indented tree: as deep as requested, or less deep if that would be too long.
 fn drawn(entries: &[(PathBuf, Kind)], depth: usize) -> Vec<String> {
     let levels: Vec<_> = entries.iter().map(|(path, _)| path.components().count()).collect();
     let deepest = levels.iter().copied().max().unwrap_or_default();
@@ -135,7 +135,7 @@ fn drawn(entries: &[(PathBuf, Kind)], depth: usize) -> Vec<String> {
             Kind::Folder if is_cut && *level == shown => "/…",
             Kind::Folder => "/",
             Kind::Symlink => " (symlink)",
-            Kind::Special => " (no regular file)",
+            Kind::Special => " (not a regular file)",
             Kind::File => "",
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -145,7 +145,7 @@ fn drawn(entries: &[(PathBuf, Kind)], depth: usize) -> Vec<String> {
         entries.iter().zip(&levels).filter(|(_, level)| **level <= shown).take(SHOWN).map(line).collect();
     let left_out = entries.len() - lines.len();
     if entries.is_empty() {
-        lines.push("[nothing in it, or nothing that .gitignore does not name]".to_owned());
+        lines.push("[empty, or everything in it is ignored by .gitignore]".to_owned());
     } else if up_to(1) > SHOWN {
         lines.push(format!("[{left_out} more; find files by name with glob]"));
     } else if left_out > 0 {

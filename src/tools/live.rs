@@ -1,13 +1,13 @@
-//! Output of a running call on its way to whoever watches: merged while nobody takes it, and bounded. The newest counts.
+//! Output of a running call for its followers: merged while nobody takes it, and bounded. The newest counts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// As much waits to be taken, in bytes.
+/// How much may wait, in bytes.
 const WAITING: usize = 4000;
 
-/// What a running call says. Cheap to clone; clones share.
+/// The output of a running call. Cheap to clone; clones share state.
 #[derive(Debug, Clone, Default)]
 pub struct Live(Arc<Shared>);
 
@@ -18,7 +18,7 @@ struct Shared {
 }
 
 impl Live {
-    /// Says something, at once and whoever listens.
+    /// Appends output, whether anybody follows or not.
     pub fn say(&self, text: &str) {
         if text.is_empty() {
             return;
@@ -37,7 +37,7 @@ impl Live {
         self.0.news.notify_one();
     }
 
-    /// Waits for something to be said and takes all of it that was not taken yet.
+    /// Waits for output and takes all of it.
     pub async fn next(&self) -> String {
         loop {
             let said = std::mem::take(&mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner));

@@ -1,11 +1,13 @@
-//! The tools of MCP servers: programs that speak on their standard streams, or servers at a URL.
+//! The tools of MCP servers: programs that speak on standard input and output, or servers at a URL.
 //!
-//! Nothing starts before [`Servers::join`], which a session calls with its first prompt. From then on one task keeps each
-//! server (`mcp::keep`), and [`Joining`] gives a turn what is there. The tools of a turn are fixed when it begins: what joins
-//! or changes later is there with the next prompt, so the requests of a session change their beginning only then.
+//! Nothing starts before [`Servers::join`], which a session calls with its first prompt.
 //!
-//! A server is trusted with what its tools are called with and nothing more: it inherits no environment, its descriptions
-//! and results are capped (`mcp::listing`, `mcp::call`), its output is bounded, and each call is asked about like a change.
+//! From then on one task runs each server (`mcp::keep`), and [`Joining`] gives a turn the available tools. The tools of
+//! a turn are fixed when it begins: later changes take effect with the next prompt, so the beginning of requests
+//! changes only then.
+//!
+//! A server is trusted only with the arguments of its tools: it inherits no environment, its descriptions and results
+//! are capped (`mcp::listing`, `mcp::call`), its output is bounded, and each call requires approval like a change.
 
 mod bounded;
 mod call;
@@ -34,25 +36,25 @@ use connection::{Broken, Connection, list};
 use keep::{State, Status, keep};
 use listing::{Listing, Names};
 
-/// The most tools of all servers together: some providers take 128 in a request.
+/// The maximum number of tools of all servers: some providers accept 128 per request.
 const MOST_TOOLS: usize = 100;
-/// The most different remarks of a session.
+/// The maximum number of different notices in a session.
 const MOST_REMARKS: usize = 100;
 
-/// A server, and how it is reached.
+/// A server and its transport.
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// What its tools' names begin with.
+    /// The prefix of its tools' names.
     pub name: String,
-    /// How it is reached.
+    /// Its transport.
     pub way: Way,
     /// The folders of the workspace, for servers that ask.
     pub roots: Vec<PathBuf>,
 }
 
 impl Server {
-    /// Tells servers apart by what runs or answers, whatever they are called: with another command or URL it is another
-    /// server, and what was allowed to the one is not allowed to the other.
+    /// Identifies a server by its program or URL, whatever its name: with another command or URL it is a different
+    /// server, and permissions for one do not apply to the other.
     fn fingerprint(&self) -> String {
         let identity = match &self.way {
             Way::Command { words, .. } => serde_json::json!(words),
@@ -64,28 +66,28 @@ impl Server {
     }
 }
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Clone)]
 pub enum Way {
-    /// A program on its standard streams.
+    /// A program that speaks on standard input and output.
     Command {
         /// The program with its arguments.
         words: Vec<String>,
-        /// The whole of its environment.
+        /// Its complete environment.
         environment: BTreeMap<String, String>,
         /// The folder it runs in.
         folder: PathBuf,
     },
     /// Streamable HTTP.
     Url {
-        /// Where.
+        /// The URL.
         url: String,
-        /// What is sent with every request.
+        /// Headers sent with every request.
         headers: BTreeMap<String, String>,
     },
 }
 
-/// Without environment and headers: keys are in them.
+/// Without environment and headers, which may contain keys.
 impl fmt::Debug for Way {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -98,7 +100,7 @@ impl fmt::Debug for Way {
 /// The servers of a session. Dropping them kills their programs.
 pub struct Servers {
     configured: Vec<Arc<Server>>,
-    /// How long a call may go without an answer.
+    /// Timeout for a call without an answer.
     limit: Duration,
     kept: Vec<Kept>,
     remarks: Arc<Remarks>,
@@ -114,7 +116,7 @@ struct Kept {
 }
 
 impl Servers {
-    /// Servers to be started when they are needed, whose calls may take `limit` without an answer or a sign of progress.
+    /// Servers to start when they are needed; a call may take `limit` without an answer or a progress report.
     #[must_use]
     pub fn new(servers: Vec<Server>, limit: Duration) -> Self {
         Self {
@@ -127,7 +129,7 @@ impl Servers {
         }
     }
 
-    /// What a turn joins; the first one starts the servers.
+    /// The tools for a turn; the first call starts the servers.
     pub fn join(&mut self) -> Joining {
         let first = self.kept.is_empty();
         if first {
@@ -140,18 +142,18 @@ impl Servers {
         Joining { kept: self.kept.clone(), limit: self.limit, remarks: Arc::clone(&self.remarks), first }
     }
 
-    /// Ends all of them, and waits until they are gone.
+    /// Stops all servers, and waits until they have ended.
     pub async fn close(mut self) {
         self.end.cancel();
         while let Some(ended) = self.tasks.join_next().await {
             if let Err(error) = ended {
-                tracing::error!("the keeper of an MCP server broke: {error}");
+                tracing::error!("the task of an MCP server panicked: {error}");
             }
         }
     }
 }
 
-/// A turn's way to the tools.
+/// A turn's access to the tools.
 pub struct Joining {
     kept: Vec<Kept>,
     limit: Duration,
@@ -166,7 +168,7 @@ impl Joining {
         self.kept.is_empty()
     }
 
-    /// The servers worth waiting for: those that were started for this turn and neither answered nor failed yet.
+    /// The servers worth waiting for: started for this turn, and neither running nor failed yet.
     #[must_use]
     pub fn starting(&self) -> Vec<&str> {
         let starting = |kept: &&Kept| matches!(kept.status.borrow().state, State::Starting);
@@ -180,8 +182,7 @@ impl Joining {
         }
     }
 
-    /// The tools that are there now, in an order that depends on nothing but them, and what the person should know and
-    /// was not told yet.
+    /// The available tools, in a deterministic order, and new notices for the person.
     #[must_use]
     pub fn offer(&self) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
         let mut names = Names::default();
@@ -209,7 +210,7 @@ impl Joining {
     }
 }
 
-/// What the person should know of servers; each thing is told once in a session.
+/// Notices about servers; each is reported once per session.
 #[derive(Default)]
 struct Remarks(Mutex<Told>);
 
@@ -233,21 +234,21 @@ impl Remarks {
     }
 }
 
-/// What a server said when it was tried.
+/// The result of trying a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
-    /// Who it is, as it says.
+    /// Its name, as reported by itself.
     pub name: Option<String>,
     /// How many tools it offers.
     pub tools: usize,
-    /// What is wrong with them.
+    /// Problems with them.
     pub remarks: Vec<String>,
 }
 
-/// Starts a server, lists its tools and ends it.
+/// Starts a server, lists its tools and stops it.
 ///
 /// # Errors
-/// When it cannot be started or does not answer; what it did, as in `it …`.
+/// It cannot be started or does not answer; the text completes `it …`.
 pub async fn try_out(server: &Server) -> Result<Tried, String> {
     let connection = Connection::open(server).await.map_err(|Broken { why, .. }| why)?;
     let listed = list(&connection.line).await;

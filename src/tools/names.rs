@@ -1,9 +1,9 @@
-//! What other agents call their tools, and which of ours does it. Pure.
+//! Maps other agents' tool names to ours. Pure.
 //!
-//! A model that was trained with another agent's tools uses their names. What is decided (permission, order, display) is
-//! decided on the tool a name resolves to, so that understanding a name never allows more than the tool itself.
+//! A model trained with another agent's tools uses their names. Permission, order and display are decided on the
+//! resolved tool, so that understanding a name never allows more than the tool itself.
 
-/// Names without case, separators and wrapping, and the tool that does what they say.
+/// Names without case, separators and wrapping, and the tool that does the same.
 const ALIASES: &[(&str, &str)] = &[
     ("applypatchtool", "apply_patch"),
     ("patch", "apply_patch"),
@@ -148,7 +148,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("useskill", "skill"),
 ];
 
-/// Editors that are told by an argument what to do.
+/// Editor tools with a command argument.
 const EDITORS: &[&str] =
     &["strreplaceeditor", "strreplacebasededittool", "strreplacebasededit", "texteditor", "fileeditor", "editor"];
 
@@ -156,7 +156,7 @@ const EDITORS: &[&str] =
 const EDITOR_COMMANDS: &[(&str, &str)] =
     &[("view", "read_file"), ("create", "write_file"), ("str_replace", "edit_file"), ("insert", "edit_file")];
 
-/// The one of `ours` that `name` means, where it is none of them.
+/// The one of `ours` that an unknown `name` means.
 pub(super) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
     let name = squash(bare(name));
     if name.is_empty() {
@@ -170,17 +170,17 @@ pub(super) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
     ours.iter().find(|our| *our == alias).copied()
 }
 
-/// Whether `name` is an editor of several commands.
+/// Whether `name` is an editor tool with several commands.
 pub(super) fn is_editor(name: &str) -> bool {
     EDITORS.contains(&squash(bare(name)).as_str())
 }
 
-/// The tool that does what a command of an editor says.
+/// The tool for a command of an editor tool.
 pub(super) fn of_editor(command: &str) -> Option<&'static str> {
     EDITOR_COMMANDS.iter().find(|(name, _)| *name == command).map(|(_, tool)| *tool)
 }
 
-/// A name without the control tokens that leak into it, its namespace and its number: `functions.read_file:0`,
+/// A name without leaked control tokens, namespace and number: `functions.read_file:0`,
 /// `read_file<|channel|>commentary`.
 fn bare(name: &str) -> &str {
     let name = name.split(['<', '(', '{', '[']).next().unwrap_or_default().trim();
@@ -191,7 +191,7 @@ fn bare(name: &str) -> &str {
     name.rsplit(['.', ':', '/', ' ']).next().unwrap_or_default()
 }
 
-/// Without case and separators, and without the suffix some agents give.
+/// Without case and separators, and without a suffix some agents append.
 pub(super) fn squash(name: &str) -> String {
     name.chars().filter(|it| !matches!(it, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }

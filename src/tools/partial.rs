@@ -1,13 +1,14 @@
-//! Reads JSON that has not fully arrived yet, so that an edit can be shown while its arguments stream.
+//! Parses JSON that has not fully arrived, so that an edit can be shown while its arguments stream.
 //!
-//! Invariant: what is read from a prefix is a prefix of what is read from the whole (of strings, arrays and objects);
-//! nothing is shown that would have to be taken back. A cut number, keyword, escape or member name is left out.
-//! Linear in the length of the text.
+//! Invariant: the result for a prefix is a prefix of the result for the whole (of strings, arrays and objects); nothing
+//! is shown that would have to be retracted.
+//!
+//! A truncated number, keyword, escape or member name is left out. Runs in linear time.
 
 use serde_json::Value;
 
-/// The value of a prefix of a JSON object or array, its open strings, arrays and objects closed. `None` while there
-/// is nothing to show, and for text that is not JSON.
+/// The value of a prefix of a JSON object or array, with its open strings, arrays and objects closed. `None` while
+/// there is nothing to show, and for text that is not JSON.
 #[must_use]
 pub fn complete(text: &str) -> Option<Value> {
     let mut scan = Scan { text, ..Scan::default() };
@@ -27,11 +28,11 @@ struct Scan<'a> {
     text: &'a str,
     /// What closes the containers that are open, outermost first.
     open: Vec<char>,
-    /// Up to here (bytes) the text makes a value once it is closed.
+    /// Up to this byte, the text is a value once it is closed.
     safe: usize,
-    /// Whether `safe` lies inside a string.
+    /// Whether `safe` is inside a string.
     in_string: bool,
-    /// Whether what comes next is a value, not a member name.
+    /// Whether a value comes next, rather than a member name.
     value_next: bool,
 }
 
@@ -104,7 +105,7 @@ impl Scan<'_> {
         self.text.len()
     }
 
-    /// A number or keyword; only what follows tells that it is whole.
+    /// A number or keyword; only the next character shows that it is complete.
     fn scalar(&mut self, start: usize) -> usize {
         let rest = self.text.as_bytes().get(start..).unwrap_or_default();
         let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b':' | b'"' | b' ' | b'\t' | b'\n' | b'\r');
@@ -115,7 +116,7 @@ impl Scan<'_> {
     }
 }
 
-/// The bytes of the escape (or pair of surrogates) the text begins with; `None` when it is cut.
+/// The length of the escape (or surrogate pair) at the beginning of the text; `None` if it is truncated.
 fn escape_length(text: &[u8]) -> Option<usize> {
     if *text.get(1)? != b'u' {
         return Some(2);

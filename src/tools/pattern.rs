@@ -1,5 +1,5 @@
-//! Globs as models write them: one without a slash matches file names at any depth, one with a slash the path below
-//! the folder that is searched.
+//! Globs as models write them: without a slash they match file names at any depth, with a slash the path below the
+//! searched folder.
 
 use std::path::Path;
 
@@ -28,13 +28,13 @@ impl PathPattern {
     }
 }
 
-/// A glob taken apart, so that only what can match is walked.
+/// A glob split so that only folders with possible matches are walked.
 pub(super) struct Search {
-    /// The folder below which matches can be; may be empty.
+    /// The folder below which matches are possible; may be empty.
     pub folder: String,
-    /// What matches below that folder.
+    /// The pattern below that folder.
     pub pattern: PathPattern,
-    /// How deep below it.
+    /// How deep below it matches are possible.
     pub depth: usize,
 }
 
@@ -71,7 +71,7 @@ fn compile(pattern: &str) -> Result<GlobSet, ToolError> {
     let glob =
         GlobBuilder::new(&format!("{pattern}{everything}")).literal_separator(true).empty_alternates(true).build();
     let built = glob.and_then(|glob| GlobSetBuilder::new().add(glob).build());
-    built.map_err(|error| ToolError(format!("{pattern} is no valid glob: {}", error.kind())))
+    built.map_err(|error| ToolError(format!("{pattern} is not a valid glob: {}", error.kind())))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Programs the model runs: started in a sandbox, listened to, and ended as a tree.
+//! Programs the model runs: started in a sandbox, with their output read, and ended as a process tree.
 //!
-//! Whatever a command starts ends with it, and all commands end with their session: the server knows a command is over by
-//! its exit, and that its tree is gone because nobody holds the other end of the output's pipe.
+//! Everything a command starts ends with it, and all commands end with their session. A command is over when it exits;
+//! its tree is gone when nothing holds the other end of the output pipe.
 
-#![expect(clippy::disallowed_methods, reason = "this is the room that starts processes")]
+#![expect(clippy::disallowed_methods, reason = "this module starts processes")]
 
 mod changed;
 mod job;
@@ -42,12 +42,12 @@ use super::{CommandLine, Live, ToolError};
 use crate::workspace::guard::with_repositories;
 use crate::workspace::{Guard, Unsaved, Workspace, blocking};
 
-/// The outputs of so many commands can be read again.
+/// How many commands' outputs can be read again.
 const OUTPUTS: usize = 32;
-/// So many commands in the background are known, ended ones among them.
+/// How many background commands are kept, including ended ones.
 const JOBS: usize = 8;
 
-/// What commands are told whatever the person's environment says: there is no terminal, nobody answers, nothing is paged.
+/// Variables that every command gets: there is no terminal, no input and no pager.
 const FIXED: [(&str, &str); 9] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("GCM_INTERACTIVE", "never"),
@@ -60,24 +60,24 @@ const FIXED: [(&str, &str); 9] = [
     ("TERM", "dumb"),
 ];
 
-/// What is around the commands of a session.
+/// The environment of a session's commands.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// The variables commands get; none of them is a secret.
+    /// The variables for commands; none of them is a secret.
     pub variables: BTreeMap<String, String>,
     /// This program, which on Unix starts commands as `supervisor`.
     pub program: Option<PathBuf>,
-    /// The folder for what is kept while a session runs.
+    /// The folder for data that lasts as long as a session.
     pub state: Option<PathBuf>,
     /// The session.
     pub session: Option<String>,
-    /// Our own files and folders: no command sees them.
+    /// tandem's own files and folders, hidden from commands.
     pub hidden: Vec<PathBuf>,
-    /// How long a command may run when the model asks for no other time.
+    /// How long a command may run unless the model requests another timeout.
     pub timeout: Option<Duration>,
 }
 
-/// The commands of a session. Cheap to clone; clones share.
+/// The commands of a session. Cheap to clone; clones share state.
 #[derive(Debug, Clone, Default)]
 pub struct Shell(Arc<Shared>);
 
@@ -100,7 +100,7 @@ struct Running {
 }
 
 impl Shell {
-    /// Commands in these surroundings; nothing runs yet.
+    /// Commands in this environment; nothing runs yet.
     #[must_use]
     pub fn new(surroundings: Surroundings) -> Self {
         Self(Arc::new(Shared { surroundings, ..Shared::default() }))
@@ -112,12 +112,12 @@ impl Shell {
         self.0.surroundings.shell().dialect
     }
 
-    /// How long a command may run when nothing else is said.
+    /// The default timeout.
     pub(super) fn timeout(&self) -> Option<Duration> {
         self.0.surroundings.timeout
     }
 
-    /// Whether a sandbox will hold the commands of this workspace.
+    /// Whether the commands of this workspace run in a sandbox.
     pub(super) async fn holds(&self, workspace: &Workspace) -> bool {
         let sandbox = self.0.sandbox.get_or_init(|| Sandbox::find(&self.0.surroundings)).await;
         sandbox.holds(workspace.roots(), self.0.surroundings.home().as_deref())
@@ -131,7 +131,7 @@ impl Shell {
     /// Starts a command, which reads the `unsaved` texts in the place of their files.
     ///
     /// # Errors
-    /// When it cannot be started as it was shown.
+    /// It cannot be started as shown.
     pub(super) async fn start(
         &self,
         workspace: &Workspace,
@@ -164,9 +164,10 @@ impl Shell {
         Ok(Arc::new(job))
     }
 
-    /// Makes room for another command in the background: the one that ended first is forgotten.
+    /// Makes room for another background command by dropping the one that ended first.
     ///
     /// # Errors
+    /// All of them are running.
     /// When all of them run.
     pub(super) fn make_room(&self) -> Result<(), ToolError> {
         let mut running = self.0.running();
@@ -179,22 +180,22 @@ impl Shell {
         Ok(())
     }
 
-    /// Lets a command run on after its call.
+    /// Lets a command continue after its call.
     pub(super) fn keep(&self, job: &Arc<Job>) {
         self.0.running().background.insert(job.id, Arc::clone(job));
     }
 
-    /// A command that runs in the background, or did.
+    /// A background command, running or ended.
     pub(super) fn job(&self, id: u32) -> Option<Arc<Job>> {
         self.0.running().background.get(&id).cloned()
     }
 
-    /// What the command of that number said.
+    /// The output of the command with this number.
     pub(super) fn output(&self, id: u32) -> Option<Arc<Output>> {
         self.0.running().outputs.iter().find(|(other, _)| *other == id).map(|(_, output)| Arc::clone(output))
     }
 
-    /// Stops all commands and waits until they are gone.
+    /// Stops all commands and waits until they have ended.
     pub async fn end(&self) {
         self.0.end.cancel();
         let mut tasks = std::mem::take(&mut self.0.running().tasks);
@@ -203,17 +204,17 @@ impl Shell {
     }
 }
 
-/// A command that can be started.
+/// A command ready to start.
 struct Prepared {
     invocation: Invocation,
     variables: BTreeMap<String, OsString>,
     cwd: PathBuf,
-    /// What watches over protected files, and whether the sandbox pins them.
+    /// The guard of protected files, and whether the sandbox pins them.
     guard: Option<(Guard, bool)>,
     workspace: Workspace,
     /// The unsaved texts it reads.
     stand_ins: Vec<StandIn>,
-    /// Where its output is kept.
+    /// The folder for its output.
     scratch: Option<PathBuf>,
     /// Keeps the folder as long as the command runs.
     _scratch: Option<Arc<Scratch>>,
@@ -239,7 +240,7 @@ impl Shared {
         Ok(scratch)
     }
 
-    /// Everything that touches the disk before a command starts. Blocks.
+    /// All disk access before a command starts. Blocks.
     fn prepare(&self, workspace: &Workspace, line: &CommandLine, unsaved: Vec<Unsaved>) -> io::Result<Prepared> {
         let surroundings = &self.surroundings;
         let owned = workspace.clone();
@@ -317,7 +318,7 @@ impl Surroundings {
         Path::new(home).canonicalize().ok()
     }
 
-    /// The program of that name in the search path.
+    /// The program with this name in the search path.
     #[cfg(unix)]
     fn which(&self, name: &str) -> Option<PathBuf> {
         let folders = std::env::split_paths(self.path()).filter(|folder| folder.is_absolute());
@@ -364,7 +365,7 @@ impl Surroundings {
     }
 }
 
-/// Where programs are searched.
+/// The search path.
 fn path_of(variables: &BTreeMap<String, String>) -> &str {
     variables.get("PATH").map_or("/usr/local/bin:/usr/bin:/bin", String::as_str)
 }

@@ -1,4 +1,4 @@
-//! `read_file`: a file's lines with their numbers, as the editor has them.
+//! `read_file`: a file's lines with their numbers, as in the editor.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ const MAX_LINES: usize = 2000;
 const MAX_BYTES: usize = 60_000;
 const MAX_LINE: usize = 1000;
 
-/// What the names begin with that commands' outputs have.
+/// The prefix of names for commands' outputs.
 const OUTPUT: &str = "output:";
 
 pub(super) struct ReadFile;
@@ -80,7 +80,7 @@ impl TypedTool for ReadFile {
             Err(FileError::TooLarge { size, .. }) => {
                 let lines = context.workspace.read_lines(&path, (offset, limit), MAX_BYTES as u64);
                 let (text, more) = unless_cancelled(context, lines).await??;
-                let content = format!("[{size} bytes, as on the disk]\n{}", numbered(&text, offset, more));
+                let content = format!("[{size} bytes, from disk]\n{}", numbered(&text, offset, more));
                 let locations = vec![location(path.absolute(), Some(offset))];
                 return Ok(ToolOutput { content, locations, ..ToolOutput::default() });
             }
@@ -89,7 +89,8 @@ impl TypedTool for ReadFile {
         };
         let head = head(&file);
         let page = blocking(context, move |_, _| page(&file.text, offset, limit)).await?;
-        let page = page.map_err(|lines| ToolError(format!("{name} has {lines} lines; there is no line {offset}")))?;
+        let page =
+            page.map_err(|lines| ToolError(format!("{name} has only {lines} lines; {offset} is past the end")))?;
         Ok(ToolOutput {
             content: head + &page,
             locations: vec![location(path.absolute(), Some(offset))],
@@ -98,7 +99,7 @@ impl TypedTool for ReadFile {
     }
 }
 
-/// Images that models take, by what their names end with and what they begin with.
+/// Images that models accept, by file extension and first bytes.
 const PICTURES: &[(&str, &str, &[u8])] = &[
     ("png", "image/png", b"\x89PNG"),
     ("jpg", "image/jpeg", b"\xff\xd8\xff"),
@@ -106,7 +107,7 @@ const PICTURES: &[(&str, &str, &[u8])] = &[
     ("gif", "image/gif", b"GIF8"),
     ("webp", "image/webp", b"RIFF"),
 ];
-/// No provider takes larger ones, in bytes.
+/// Larger images are accepted by no provider, in bytes.
 const LARGEST_PICTURE: usize = 3 << 20;
 
 fn picture(path: &WorkspacePath) -> Option<&'static (&'static str, &'static str, &'static [u8])> {
@@ -114,7 +115,7 @@ fn picture(path: &WorkspacePath) -> Option<&'static (&'static str, &'static str,
     PICTURES.iter().find(|(known, _, _)| *known == extension)
 }
 
-/// An image, for a model that sees.
+/// An image, for a model that accepts images.
 async fn show(context: &ToolContext, path: &WorkspacePath) -> Result<ToolOutput, ToolError> {
     let name = shown(&context.workspace, &path.absolute());
     let bytes = unless_cancelled(context, context.workspace.bytes(path)).await??;
@@ -129,16 +130,16 @@ async fn show(context: &ToolContext, path: &WorkspacePath) -> Result<ToolOutput,
     Ok(ToolOutput { content, images, locations: vec![location(path.absolute(), None)], ..ToolOutput::default() })
 }
 
-/// Numbered lines of what a command said.
+/// Numbered lines of a command's output.
 async fn output(context: &ToolContext, number: &str, offset: usize, limit: usize) -> Result<String, ToolError> {
     let found = number.parse().ok().and_then(|number| context.shell.output(number));
-    let output = found.ok_or_else(|| ToolError(format!("there is no {OUTPUT}{} any more", escape_line(number))))?;
+    let output = found.ok_or_else(|| ToolError(format!("{OUTPUT}{} is no longer available", escape_line(number))))?;
     let read = blocking(context, move |_, _| output.lines(offset, limit, MAX_BYTES as u64)).await?;
     let (text, more) = read.map_err(|error| ToolError(format!("the output cannot be read: {error}")))?;
     Ok(numbered(&text, offset, more))
 }
 
-/// Lines from `offset` on, of what is not read as a whole, and whether there are more.
+/// Lines from `offset` on of a partially read file, and whether there are more.
 fn numbered(text: &str, offset: usize, more: bool) -> String {
     let mut page = String::new();
     for (line, number) in text.lines().zip(offset..) {
@@ -146,12 +147,12 @@ fn numbered(text: &str, offset: usize, more: bool) -> String {
     }
     if more {
         let next = offset + text.lines().count();
-        writeln!(page, "[read on with offset {next}]").expect("writing to a string cannot fail");
+        writeln!(page, "[continue with offset {next}]").expect("writing to a string cannot fail");
     }
     if page.is_empty() { format!("[no line {offset}]\n") } else { page }
 }
 
-/// What is not plain about a file, as a line of its own.
+/// Unusual properties of a file, on one line.
 fn head(file: &FileText) -> String {
     let stored = (file.format != Format::default()).then(|| file.format.to_string());
     let unsaved = matches!(file.source, Source::Buffer { unsaved: true, .. });
@@ -163,8 +164,8 @@ fn head(file: &FileText) -> String {
     if facts.is_empty() { facts } else { format!("[{facts}]\n") }
 }
 
-/// Up to `limit` numbered lines from line `offset`, and what was left out. `Err` with the number of lines when there
-/// is no such line.
+/// Up to `limit` numbered lines from line `offset`, and a note of what was left out. `Err` with the number of lines if
+/// there is no such line.
 fn page(text: &str, offset: usize, limit: usize) -> Result<String, usize> {
     let index = LineIndex::new(text);
     let ends_with_break = index.bytes(text, index.count() - 1).is_empty();
@@ -184,7 +185,7 @@ fn page(text: &str, offset: usize, limit: usize) -> Result<String, usize> {
         next += 1;
     }
     if next <= total || offset > 1 {
-        let more = if next <= total { format!("; read on with offset {next}") } else { String::new() };
+        let more = if next <= total { format!("; continue with offset {next}") } else { String::new() };
         writeln!(page, "[lines {offset}–{} of {total}{more}]", next - 1).expect("writing to a string cannot fail");
     }
     Ok(page)

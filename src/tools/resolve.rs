@@ -1,7 +1,7 @@
-//! Which tool a call is for, and what it passes: as the model meant it, whatever agent it learned its words from. Pure.
+//! Resolves a call to a tool and its arguments, whatever agent the model learned its names from. Pure.
 //!
-//! Invariant: whatever is decided about a call is decided on what this gives. A call that is understood does no more than
-//! the same call in our own words.
+//! Invariant: everything about a call is decided on the result of this. A call that is translated does no more than the
+//! same call with our own names.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use super::edit_file::EditFile;
 use super::run_command::RunCommand;
 use super::{Tool, TypedTool as _, arguments, heredoc, names};
 
-/// A call as it is carried out.
+/// A resolved call.
 #[derive(Clone)]
 pub struct Resolved {
     /// The tool.
     pub tool: Arc<dyn Tool>,
-    /// What it is called with.
+    /// Its arguments.
     pub arguments: Value,
-    /// What the model should know of how it was understood.
+    /// How it was interpreted, for the model.
     pub note: Option<String>,
 }
 
-/// The tool of that name, ours or another agent's.
+/// The tool with this name, ours or another agent's.
 #[must_use]
 pub fn tool(tools: &[Arc<dyn Tool>], name: &str) -> Option<Arc<dyn Tool>> {
     if let Some(tool) = super::find(tools, name) {
@@ -36,10 +36,10 @@ pub fn tool(tools: &[Arc<dyn Tool>], name: &str) -> Option<Arc<dyn Tool>> {
     all.into_iter().find(|tool| tool.name() == name).cloned()
 }
 
-/// The call in our own words.
+/// Resolves a call.
 ///
 /// # Errors
-/// When no tool is meant, in words for the model.
+/// No tool matches; the text is for the model.
 pub fn resolve(tools: &[Arc<dyn Tool>], name: &str, mut arguments: Value) -> Result<Resolved, String> {
     let mut meant = name.to_owned();
     if names::is_editor(name)
@@ -55,22 +55,22 @@ pub fn resolve(tools: &[Arc<dyn Tool>], name: &str, mut arguments: Value) -> Res
     Ok(Resolved { tool, arguments, note })
 }
 
-/// Whether a call that was written as text is one beyond doubt: it names a tool and passes its schema.
+/// Whether a call written as text is beyond doubt: it names a tool and matches its schema.
 ///
 /// # Errors
-/// What is wrong with it, in words for the model.
+/// What is wrong with it, for the model.
 pub fn accept(tools: &[Arc<dyn Tool>], name: &str, arguments: &Map<String, Value>) -> Result<(), String> {
     let Resolved { tool, arguments, .. } = resolve(tools, name, Value::Object(arguments.clone()))?;
     arguments::fit(&arguments, &tool.parameters())
 }
 
-/// A model is told of one way to edit; it may know another.
+/// A model is offered one way to edit, but may know another.
 fn ways_to_edit(tools: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
     let can_edit = tools.iter().any(|tool| [EditFile::NAME, ApplyPatch::NAME].contains(&tool.name()));
     if can_edit { vec![Arc::new(EditFile), Arc::new(ApplyPatch)] } else { Vec::new() }
 }
 
-/// A patch is applied wherever it stands, and replacements are made whatever they are called.
+/// Patches and replacements are each passed to the tool that handles them, whatever tool was named.
 fn edited(tools: &[Arc<dyn Tool>], tool: Arc<dyn Tool>, arguments: Value) -> (Arc<dyn Tool>, Value) {
     let ways = ways_to_edit(tools);
     let way = |name: &str| ways.iter().find(|way| way.name() == name).cloned();
@@ -104,10 +104,10 @@ fn patch_text(value: &Value) -> Option<String> {
 
 fn unknown(tools: &[Arc<dyn Tool>], name: &str) -> String {
     let names: Vec<_> = tools.iter().map(|tool| tool.name()).collect();
-    format!("there is no tool `{}`; the tools are {}", shown(name), names.join(", "))
+    format!("unknown tool `{}`; available tools: {}", shown(name), names.join(", "))
 }
 
-/// A name is what a model wrote, of any length.
+/// The model's name for a tool, which may be very long.
 fn shown(name: &str) -> &str {
     name.split_at(name.floor_char_boundary(80)).0
 }

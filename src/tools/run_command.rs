@@ -1,4 +1,4 @@
-//! `run_command`: a shell command in the sandbox, to its end or in the background.
+//! `run_command`: runs a shell command in the sandbox, to its end or in the background.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use super::{CommandLine, FileDiff, Preview, ToolContext, ToolError, ToolKind, To
 use crate::text::display::escape_line;
 use crate::workspace::{OnDisk, WorkspacePath};
 
-/// How long a job in the background is watched before the model goes on.
+/// How long a background job is watched before the model continues.
 const WATCHED: Duration = Duration::from_secs(1);
-/// How long news of a job are waited for.
+/// How long to wait for new output of a job.
 const WAIT: Duration = Duration::from_secs(10);
 
 pub(super) struct RunCommand {
@@ -55,7 +55,7 @@ pub(super) struct Arguments {
     job: Option<u32>,
 }
 
-/// What is done with a job.
+/// An action on a job.
 #[derive(Clone, Copy)]
 enum Action {
     Read,
@@ -98,9 +98,9 @@ impl TypedTool for RunCommand {
         }
         let unsaved = hidden(context, &arguments).await.join(", ");
         if !unsaved.is_empty() && context.workspace.saves() {
-            title = format!("{title} (saves {unsaved} before)");
+            title = format!("{title} (saves {unsaved} first)");
         } else if !unsaved.is_empty() {
-            title = format!("{title} (without what is unsaved in {unsaved})");
+            title = format!("{title} (ignores unsaved changes in {unsaved})");
         }
         let targets = vec![folder(context, &arguments)?.real()];
         Ok(Preview { title, targets, command: Some(Box::new(line)), note, ..Preview::default() })
@@ -115,7 +115,7 @@ impl TypedTool for RunCommand {
 }
 
 fn job(context: &ToolContext, id: u32) -> Result<Arc<Job>, ToolError> {
-    context.shell.job(id).ok_or_else(|| ToolError(format!("there is no job {id}")))
+    context.shell.job(id).ok_or_else(|| ToolError(format!("unknown job {id}")))
 }
 
 fn action(command: &str) -> Result<Action, ToolError> {
@@ -131,7 +131,7 @@ fn folder(context: &ToolContext, arguments: &Arguments) -> Result<WorkspacePath,
     context.resolve(arguments.cwd.as_deref().unwrap_or("."))
 }
 
-/// The command line, and what to know about undoing what it does.
+/// The command line, and what to know about undoing its changes.
 async fn command_line(
     context: &ToolContext,
     arguments: &Arguments,
@@ -140,11 +140,11 @@ async fn command_line(
         return Err(ToolError("the command is empty".to_owned()));
     }
     if arguments.command.contains('\0') {
-        return Err(ToolError("the command holds a NUL character".to_owned()));
+        return Err(ToolError("the command contains a NUL character".to_owned()));
     }
     let cwd = folder(context, arguments)?;
     if !cwd.real().is_dir() {
-        return Err(ToolError(format!("there is no folder {}", cwd.display())));
+        return Err(ToolError(format!("the folder {} does not exist", cwd.display())));
     }
     let Reach { undo, note } = context.shell.reach(&context.workspace).await;
     let line = CommandLine {
@@ -158,12 +158,12 @@ async fn command_line(
     Ok((line, note))
 }
 
-/// Whether the command reads unsaved text. A job in the background does not: it has to see what is saved later.
+/// Whether the command reads unsaved text. A background job does not: it has to see what is saved later.
 async fn reads_unsaved(context: &ToolContext, arguments: &Arguments) -> bool {
     !arguments.background && context.shell.shows_unsaved(&context.workspace).await
 }
 
-/// The files with unsaved text that the command does not see.
+/// The files with unsaved text that is invisible to the command.
 async fn hidden(context: &ToolContext, arguments: &Arguments) -> Vec<String> {
     if reads_unsaved(context, arguments).await {
         return Vec::new();
@@ -185,7 +185,8 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
     let mut report = String::new();
     if !old.is_empty() {
         let names: Vec<_> = old.iter().map(|unsaved| unsaved.path.display()).collect();
-        report = format!("[unsaved in the editor, so the command sees an older text: {}]\n", names.join(", "));
+        report =
+            format!("[unsaved in the editor, so the command reads the older version on disk: {}]\n", names.join(", "));
     }
     let live = (!arguments.background).then(|| context.live.clone());
     let job = context.shell.start(&context.workspace, &line, live, unsaved).await?;
@@ -221,7 +222,7 @@ fn too_slow(limit: Duration) -> String {
     )
 }
 
-/// What a resolver says that has no network.
+/// Messages of resolvers without network access.
 const NO_NETWORK: &[&str] = &[
     "Could not resolve host",
     "Temporary failure in name resolution",
@@ -239,13 +240,13 @@ const NO_NETWORK: &[&str] = &[
     "unable to resolve host",
 ];
 
-/// How to go on after a command that could not do what it wanted here.
+/// Advice after a command that failed because of the sandbox.
 fn hint(line: &CommandLine, said: &str, is_well: bool) -> &'static str {
     if !is_well && !line.network && NO_NETWORK.iter().any(|words| said.contains(words)) {
-        return "[it has no network; call again with network: true, and the user is asked]\n";
+        return "[no network access; call again with network: true, which requires the user's approval]\n";
     }
     if is_well && leaves_running(&line.command) {
-        return "[what it left running was ended with it; call with background: true to keep a server running]\n";
+        return "[the processes it left running were ended; call with background: true to keep a server running]\n";
     }
     ""
 }
@@ -266,7 +267,7 @@ fn busy(job: &Job, said: &str) -> Option<String> {
     })
 }
 
-/// Whether a command puts something into the background: an `&` that is no `&&`, no redirection, and not quoted.
+/// Whether a command starts something in the background: an unquoted `&` that is neither `&&` nor a redirection.
 fn leaves_running(command: &str) -> bool {
     let mut quote = None;
     let mut before = ' ';
@@ -285,7 +286,7 @@ fn leaves_running(command: &str) -> bool {
     false
 }
 
-/// Reads what is new of a job, or stops it.
+/// Reads a job's new output, or stops it.
 async fn look_after(
     context: &ToolContext,
     job: &Arc<Job>,
@@ -323,7 +324,7 @@ async fn report_changes(context: &ToolContext, job: &Job, ended: Option<&Ended>,
         let Some((path, taken_over)) = stand_in.take_over(&context.workspace).await else { continue };
         match taken_over {
             Ok(change) => diffs.push(FileDiff { path, old_text: change.old_text, new_text: change.new_text }),
-            Err(error) => notes.push(format!("what it wrote to an open document is lost: {error}")),
+            Err(error) => notes.push(format!("what it wrote to an open document was lost: {error}")),
         }
     }
     let put_right = ended.map(|ended| ended.notes.clone()).unwrap_or_default();
@@ -349,7 +350,7 @@ async fn after(limit: Option<Duration>) {
     }
 }
 
-/// How it ended.
+/// How a command ended.
 fn exit(ended: &Ended) -> String {
     let how = ended.code().map_or_else(|| "exit status unknown".to_owned(), |code| format!("exit code {code}"));
     format!("[{how}, {:.1} s]\n", ended.ran.as_secs_f64())

@@ -1,5 +1,7 @@
-//! `skill`: how a kind of task is done, told when it is needed. Offered only where there are skills; their names and
-//! purposes stand in the tool's description, so that a session without skills does not pay for them.
+//! `skill`: loads instructions for a kind of task when they are needed.
+//!
+//! Offered only if there are skills; their names and descriptions are part of the tool's description, so that a session
+//! without skills does not pay for them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,9 +17,9 @@ use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, argumen
 use crate::text::display::{escape_line, marked};
 use crate::workspace::{Skill, Workspace};
 
-/// As much is told of what one skill is for, in bytes.
+/// How much of one skill's description is included, in bytes.
 const PURPOSE: usize = 300;
-/// As much is told of all, in bytes.
+/// How much is included in total, in bytes.
 const LIST: usize = 8 << 10;
 
 const EXAMPLE: &str = r#"{"name": "release"}"#;
@@ -49,11 +51,11 @@ impl LoadSkill {
     fn find(&self, name: &str) -> Result<&Skill, ToolError> {
         let names = || self.skills.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>().join(", ");
         let found = self.skills.iter().find(|skill| skill.name == name);
-        found.ok_or_else(|| ToolError(format!("there is no skill {}; there are {}", escape_line(name), names())))
+        found.ok_or_else(|| ToolError(format!("unknown skill {}; available skills: {}", escape_line(name), names())))
     }
 }
 
-/// A line for each skill, as long as there is room.
+/// One line per skill, as long as there is room.
 fn list(skills: &[Skill]) -> String {
     let mut list = String::new();
     for (index, skill) in skills.iter().enumerate() {
@@ -70,10 +72,10 @@ fn list(skills: &[Skill]) -> String {
     list
 }
 
-/// What a skill says, or another file of its folder, with what cannot be seen in it written out.
+/// The text of a skill, or of another file in its folder, with invisible characters written out.
 ///
 /// # Errors
-/// When it cannot be read, in words for the model.
+/// It cannot be read; the text is for the model.
 pub async fn load_skill(workspace: &Workspace, skill: &Skill, file: Option<&str>) -> Result<String, ToolError> {
     let Skill { name, folder, .. } = skill;
     let what = escape_line(file.unwrap_or("SKILL.md"));

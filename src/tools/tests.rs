@@ -55,7 +55,7 @@ impl Place {
         Self::tool(name).run(&self.context, &arguments).await
     }
 
-    /// What the model reads, be it a result or an error.
+    /// What the model reads, result or error.
     async fn answer(&self, name: &str, arguments: Value) -> String {
         match self.run(name, arguments).await {
             Ok(output) => output.content,
@@ -108,11 +108,11 @@ async fn of_a_file_too_large_for_memory_the_lines_asked_for_are_read() {
     let line = "fifteen letters\n";
     let place = Place::new(&[("big.log", &line.repeat(40_000_000 / line.len()))]);
     let answer = place.answer("read_file", json!({"path": "big.log", "offset": 2_400_000, "limit": 2})).await;
-    let expected = "[40000000 bytes, as on the disk]\n2400000\tfifteen letters\n2400001\tfifteen letters\n\
-        [read on with offset 2400002]\n";
+    let expected = "[40000000 bytes, from disk]\n2400000\tfifteen letters\n2400001\tfifteen letters\n\
+        [continue with offset 2400002]\n";
     assert_eq!(answer, expected);
     let beyond = place.answer("read_file", json!({"path": "big.log", "offset": 2_500_001})).await;
-    assert_eq!(beyond, "[40000000 bytes, as on the disk]\n[no line 2500001]\n");
+    assert_eq!(beyond, "[40000000 bytes, from disk]\n[no line 2500001]\n");
     let edit = json!({"path": "big.log", "edits": [{"old_text": "fifteen", "new_text": "15"}]});
     let refused = place.answer("edit_file", edit).await;
     assert!(refused.contains("too large: 40000000 bytes") && refused.contains("a command can change it"), "{refused}");
@@ -128,7 +128,7 @@ async fn read_file_shows_numbered_lines() {
         .check(
             "read_file",
             json!({"file_path": absolute, "limit": 1}),
-            "1\tfn main() {\n[lines 1–1 of 2; read on with offset 2]\n",
+            "1\tfn main() {\n[lines 1–1 of 2; continue with offset 2]\n",
         )
         .await;
     let preview = place.preview("read_file", json!({"path": "src/main.rs", "offset": 2, "limit": 5})).await.unwrap();
@@ -177,7 +177,7 @@ async fn read_file_explains_what_it_cannot_read() {
     assert!(read("/etc/passwd").await.contains("outside"));
     assert!(read("").await.contains("empty"));
     let beyond = place.answer("read_file", json!({"path": "src/tools.rs", "offset": 7})).await;
-    assert_eq!(beyond, "error: src/tools.rs has 1 lines; there is no line 7");
+    assert_eq!(beyond, "error: src/tools.rs has only 1 lines; 7 is past the end");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! From a tool with typed arguments to the [`Tool`] the agent knows, so that a tool's file holds its own story only.
+//! Adapts a tool with typed arguments to [`Tool`], so that a tool's file contains only the tool itself.
 
 use std::future::Future;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::arguments::Unknown;
 use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
 
-/// A tool whose arguments are a type: their schema is derived from it and they are checked before the tool sees them.
-/// Whoever implements it is a [`Tool`].
+/// A tool whose arguments are a type: their schema is derived from it, and they are validated before the tool runs.
+/// Implementations are [`Tool`]s.
 pub trait TypedTool: Send + Sync + 'static {
-    /// What it is called with. The comments on its fields are what the model reads.
+    /// Its arguments. The model reads the comments on the fields.
     type Arguments: DeserializeOwned + JsonSchema + Send;
     /// See [`Tool::name`].
     const NAME: &'static str;
@@ -22,7 +22,7 @@ pub trait TypedTool: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     /// See [`Tool::kind`].
     const KIND: ToolKind;
-    /// Arguments of a correct call, shown to a model that got them wrong.
+    /// Arguments of a correct call, shown to a model after invalid ones.
     const EXAMPLE: &'static str;
 
     /// [`Self::DESCRIPTION`], or another one where it depends on the system.
@@ -97,7 +97,7 @@ impl<T: TypedTool> Tool for T {
     }
 }
 
-/// What is unknown is ignored where nothing is changed by it.
+/// Unknown arguments are ignored only for calls that change nothing.
 fn unknown(kind: ToolKind) -> Unknown {
     if kind.is_read_only() { Unknown::LeftOut } else { Unknown::Refused }
 }

@@ -1,4 +1,4 @@
-//! `write_file`: a whole file, new or replaced.
+//! `write_file`: writes a whole file, new or replaced.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     content: String,
 }
 
-/// The arguments as far as they have come.
+/// The arguments that have arrived so far.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Partial {
@@ -52,7 +52,7 @@ impl TypedTool for WriteFile {
     }
 }
 
-/// A text that the model never saw is not replaced, in the editor or on the disk.
+/// A text the model has not seen is not replaced, neither in the editor nor on disk.
 async fn refuse_unread(context: &ToolContext, name: &str) -> Result<(), ToolError> {
     let path = context.resolve(name)?;
     if unless_cancelled(context, context.workspace.knows(&path)).await? {

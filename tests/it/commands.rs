@@ -293,11 +293,11 @@ fn a_job_runs_in_the_background_until_it_is_stopped_or_the_session_ends() {
     for level in LEVELS {
         let stage = Stage::new(level, &calls);
         let told = stage.results();
-        assert_eq!(told[0], "[job 1]\nserving\n[job 1 runs]\n", "{level:?}");
+        assert_eq!(told[0], "[job 1]\nserving\n[job 1 is running]\n", "{level:?}");
         assert!(told[1].contains("[exit code 137, ") || told[1].contains("signal: 9"), "{level:?}: {}", told[1]);
         assert!(told[2].starts_with('['), "nothing new: {}", told[2]);
         assert!(told[3].starts_with("[job 2]\none\n[job 2 runs]"), "{}", told[3]);
-        assert_eq!(told[5], "there is no job 4");
+        assert_eq!(told[5], "unknown job 4");
         assert_eq!(sleepers(&length), 0, "{level:?}");
     }
 }
@@ -313,7 +313,7 @@ fn jobs_that_ended_make_room_for_others_and_those_that_run_do_not() {
     assert!(told[8].starts_with("[job 9]\nhere\n"), "{}", told[8]);
     assert!(told[16].starts_with("[job 17]\n"), "{}", told[16]);
     assert_eq!(told[17], "8 jobs run already; stop one of them first");
-    assert_eq!(told[18], "there is no job 1");
+    assert_eq!(told[18], "unknown job 1");
     assert!(told[19].starts_with("[exit code 137, "), "{}", told[19]);
     assert_eq!(sleepers(&length), 0);
 }
@@ -335,7 +335,7 @@ fn the_end_of_a_flood_is_told_and_all_of_it_can_be_read() {
     assert!(told[0].contains("bytes left out; read_file reads it all: `output:1` …]"), "{}", told[0].len());
     assert!(told[0].contains("\nTHE END\n[exit code 0, "), "{}", told[0].len());
     assert!(told[0].len() < 50_000, "{}", told[0].len());
-    assert_eq!(told[1], "1000000\ta line of a hundred megabytes of lines\n[read on with offset 1000001]\n");
+    assert_eq!(told[1], "1000000\ta line of a hundred megabytes of lines\n[continue with offset 1000001]\n");
     assert!(grown < 8 << 20, "it grew by {grown} bytes");
     let updates = client.seen.iter().filter(|message| message["method"] == "session/update").count();
     assert!(updates < 2000, "{updates} updates");
@@ -353,11 +353,14 @@ fn files_that_are_unsaved_are_named() {
     let session = client.session(&stage.world);
     let prompt = client.prompt(&session, "go");
     let question = client.next("session/request_permission");
-    assert_eq!(question["params"]["toolCall"]["title"], "Run `cat a.rs` (without what is unsaved in a.rs)");
+    assert_eq!(question["params"]["toolCall"]["title"], "Run `cat a.rs` (ignores unsaved changes in a.rs)");
     allow(&mut client, &question);
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
     let told = stage.told().remove(0);
-    assert!(told.starts_with("[unsaved in the editor, so the command sees an older text: a.rs]\nsaved\n"), "{told}");
+    assert!(
+        told.starts_with("[unsaved in the editor, so the command reads the older version on disk: a.rs]\nsaved\n"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -415,7 +418,7 @@ fn what_cannot_run_is_not_asked_about() {
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
     let told = stage.told();
     assert_eq!(told[0], "the command is empty");
-    assert_eq!(told[1], "there is no folder gone");
+    assert_eq!(told[1], "the folder gone does not exist");
     assert!(told[2].starts_with("/etc is outside the workspace"), "{}", told[2]);
-    assert_eq!(told[3], "the command holds a NUL character");
+    assert_eq!(told[3], "the command contains a NUL character");
 }

@@ -167,5 +167,5 @@ fn a_path_outside_the_workspace_is_an_answer_to_the_model() {
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     let messages = world.rehearsal().requests()[1]["messages"].to_string();
     assert!(messages.contains("outside"), "{messages}");
-    assert!(messages.contains("there is no tool"), "{messages}");
+    assert!(messages.contains("unknown tool"), "{messages}");
 }

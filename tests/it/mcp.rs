@@ -221,12 +221,12 @@ fn a_server_that_dies_is_started_again_but_not_for_ever() {
     let session = client.session(&world);
     prompt(&mut client, &session);
     let results = results(&world);
-    assert!(results[0].contains("broke while it ran this"), "{results:?}");
+    assert!(results[0].contains("crashed during this call"), "{results:?}");
     assert_eq!(results[1], "\"hi\" said");
     assert!(results[6].contains("ended (exit status: 9): killed by a test"), "{results:?}");
     prompt(&mut client, &session);
     let remarks = remarks(&client).join("\n");
-    assert!(remarks.contains("killed by a test; it is not started again in this session"), "{remarks}");
+    assert!(remarks.contains("killed by a test; it will not be restarted in this session"), "{remarks}");
     let requests = world.rehearsal().requests();
     assert!(requests.iter().all(|request| request["tools"] == requests[0]["tools"]), "the beginning stays as it was");
 }
@@ -289,7 +289,7 @@ fn cancelling_the_turn_cancels_the_call() {
 fn a_flood_ends_the_server_and_nothing_else() {
     let (results, _) = play("good", &["line", "flood", "echo"]);
     for result in &results[..2] {
-        assert!(result.contains("broke while it ran this"), "{results:?}");
+        assert!(result.contains("crashed during this call"), "{results:?}");
     }
     assert_eq!(results[2], "\"hi\" said");
 }
@@ -297,7 +297,7 @@ fn a_flood_ends_the_server_and_nothing_else() {
 #[test]
 fn nonsense_is_no_answer_and_harms_nobody() {
     let (results, _) = play("good", &["nonsense", "echo"]);
-    assert_eq!(results, ["(the tool gave nothing back)", "\"hi\" said"]);
+    assert_eq!(results, ["(the tool returned nothing)", "\"hi\" said"]);
 }
 
 #[test]
@@ -352,7 +352,10 @@ fn a_slow_server_holds_nobody_up_and_joins_later() {
     prompt(&mut client, &session);
     assert_eq!(offered(&world.rehearsal().requests()[0]), Vec::<&str>::new());
     let told = remarks(&client).join("\n");
-    assert!(told.contains("MCP servers that still start: tricks; their tools join with a later prompt"), "{told}");
+    assert!(
+        told.contains("MCP servers still starting: tricks; their tools will be available with a later prompt"),
+        "{told}"
+    );
     let mut gate = gate.accept().unwrap().0;
     gate.write_all(b"!").unwrap();
     gate.read_exact(&mut [0]).unwrap();
@@ -412,7 +415,7 @@ fn a_server_at_a_url_is_asked_with_its_headers_and_greeted_again_when_it_forgot_
     prompt(&mut client, &session);
     let results = results(&world);
     assert_eq!((results[0].as_str(), results[2].as_str()), ("s1", "s3"), "{results:?}");
-    assert!(results[1].contains("broke while it ran this"), "{results:?}");
+    assert!(results[1].contains("crashed during this call"), "{results:?}");
     assert_eq!(client.end(), tandem::server::Ended::Well);
     client.finish();
     let asked = asked.lock().unwrap();

@@ -107,7 +107,7 @@ fn a_skill_reads_nothing_but_its_own_folder() {
     check(file("theirs", "../../../.env"), "only the files of the skill's folder");
     check(file("theirs", "link.md"), "may hold secrets");
     check(file("theirs", "far.md"), "outside the workspace");
-    check(json!({ "name": "nobody" }), "there is no skill nobody; there are own, theirs");
+    check(json!({ "name": "nobody" }), "unknown skill nobody; available skills: own, theirs");
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! What other agents call their arguments, and what they mean in ours. Pure.
+//! Translates other agents' argument names and values to ours. Pure.
 //!
-//! An argument that only comments on the call is left out; one that changes what it does is translated, or stays and is
-//! refused later.
+//! An argument that only comments on the call is dropped. One that changes its effect is translated, or else refused
+//! later.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ pub(super) fn find<'a>(name: &str, mut ours: impl Iterator<Item = &'a str> + Clo
     ours.find(|it| squash(it) == name).or(alias)
 }
 
-/// The word of an enumeration that a word means.
+/// The value of an enumeration that a word means.
 pub(super) fn find_word<'a>(word: &str, mut ours: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let word = squash(word);
     let known = WORDS.iter().find(|(known, _)| *known == word).map(|(_, ours)| *ours);
@@ -33,7 +33,7 @@ pub(super) fn is_comment(name: &str) -> bool {
     COMMENTS.contains(&squash(name).as_str())
 }
 
-/// Whether a value says no more than its absence would.
+/// Whether a value means the same as omitting it.
 pub(super) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -44,7 +44,7 @@ pub(super) fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Takes the call out of what it is wrapped into: an object, or its JSON, beside which there is nothing we know.
+/// Unwraps a call from an envelope: an object or its JSON, with no known argument beside it.
 pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     let is_known = |name: &String| find(name, properties.keys().map(String::as_str)).is_some();
     let wrapper =
@@ -61,7 +61,7 @@ pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, V
     }
 }
 
-/// Gives fields our names and values, where those are not there already.
+/// Renames fields and converts values, unless our own name is present.
 pub(super) fn rename(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     range(fields, properties);
     for (name, value) in std::mem::take(fields) {
@@ -132,7 +132,7 @@ fn range(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     }
 }
 
-/// A command that was given as a list of words, as a line for the shell.
+/// A command given as a list of words, as a shell line.
 pub(super) fn line(words: &[Value]) -> Option<String> {
     let words: Vec<&str> = words.iter().map(Value::as_str).collect::<Option<_>>()?;
     let is_shell = |program: &str| {
@@ -146,7 +146,7 @@ pub(super) fn line(words: &[Value]) -> Option<String> {
     {
         return Some((*line).to_owned());
     }
-    // What stands alone is a line already.
+    // A single item is already a shell line.
     if let [line] = words.as_slice() {
         return Some((*line).to_owned());
     }

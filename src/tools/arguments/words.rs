@@ -1,17 +1,17 @@
-//! The words other agents use for what our tools take, and ours for them. Tables only.
+//! Other agents' words for our tools' arguments and values. Tables only.
 
-/// How a foreign value becomes ours.
+/// How another agent's value is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// As it is.
+    /// Unchanged.
     Same,
-    /// True is false.
+    /// Negated.
     Not,
     /// Whether it is more than one.
     Many,
-    /// Milliseconds, for seconds.
+    /// Milliseconds to seconds.
     Milliseconds,
-    /// Seconds; from a thousand on milliseconds, as some agents count.
+    /// Seconds; from a thousand on milliseconds, as some agents use.
     SomeTime,
     /// The name of a file type, for a glob.
     FileType,
@@ -19,7 +19,7 @@ pub(super) enum Meaning {
 
 use self::Meaning::{FileType, Many, Milliseconds, Not, Same, SomeTime};
 
-/// Names (and words) models know from other tools, without case and separators, and ours for them.
+/// Names (and words) models know from other tools, without case and separators, and our names for them.
 pub(super) const ALIASES: &[(&str, &str, Meaning)] = &[
     ("absolutepath", "path", Same),
     ("dir", "path", Same),
@@ -250,7 +250,7 @@ pub(super) const COMMENTS: &[&str] = &[
     "yieldtimems",
 ];
 
-/// What a call is wrapped into by models that repeat its envelope.
+/// Envelopes added by models that repeat the wire format.
 pub(super) const WRAPPERS: &[&str] =
     &["arguments", "parameters", "args", "params", "input", "kwargs", "properties", "toolinput"];
 
@@ -260,7 +260,7 @@ pub(super) const LAST_LINES: &[&str] =
 /// Ranges of lines, as one argument.
 pub(super) const RANGES: &[&str] = &["viewrange", "linerange", "lines", "range"];
 
-/// File types that are not called like their extension.
+/// File types whose name is not their extension.
 pub(super) const FILE_TYPES: &[(&str, &str)] = &[
     ("python", "py"),
     ("rust", "rs"),

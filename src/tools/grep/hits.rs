@@ -1,4 +1,4 @@
-//! What a search found: the first lines by path, bounded whatever is searched, and how the model reads them.
+//! The results of a search: the first lines by path, bounded whatever is searched, formatted for the model.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,13 +12,13 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 use crate::tools::files::shown;
 use crate::workspace::Workspace;
 
-/// The most of one line that is shown, in bytes.
+/// How much of one line is shown, in bytes.
 const LINE: usize = 300;
-/// As much of a long line is shown before the match.
+/// How much of a long line is shown before the match.
 const BEFORE: usize = 100;
-/// The most that is shown in all, in bytes.
+/// How much is shown in total, in bytes.
 const TOTAL: usize = 50_000;
-/// As many skipped files are named.
+/// How many skipped files are named.
 const NAMED: usize = 5;
 
 /// A line to show.
@@ -28,7 +28,7 @@ struct Line {
     text: String,
 }
 
-/// What one file holds.
+/// The matches in one file.
 #[derive(Default)]
 pub(super) struct FileHits {
     lines: Vec<Line>,
@@ -46,7 +46,7 @@ impl FileHits {
     }
 }
 
-/// Takes what the searcher finds in one file.
+/// Collects the searcher's matches in one file.
 pub(super) struct Collector<'a> {
     matcher: &'a RegexMatcher,
     limit: usize,
@@ -60,7 +60,7 @@ impl<'a> Collector<'a> {
         Self { matcher, limit, kept: 0, found: FileHits::default(), is_binary: false }
     }
 
-    /// Nothing, when the file turned out to be no text.
+    /// The matches; empty if the file turned out not to be text.
     pub(super) fn finish(self) -> FileHits {
         if self.is_binary { FileHits::default() } else { self.found }
     }
@@ -94,7 +94,7 @@ impl Sink for Collector<'_> {
     }
 }
 
-/// A line without its break; of a long one the part around byte `start`.
+/// A line without its line break; of a long one the part around byte `start`.
 fn excerpt(line: &[u8], start: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -104,14 +104,14 @@ fn excerpt(line: &[u8], start: usize) -> String {
     let from = start.saturating_sub(BEFORE).min(line.len() - LINE);
     let shown = line.get(from..from + LINE).unwrap_or_default();
     let shown = String::from_utf8_lossy(shown);
-    // A character cut at either end is left out.
+    // A character cut at either end is dropped.
     let shown = shown.trim_matches(char::REPLACEMENT_CHARACTER);
     let before = if from > 0 { "…" } else { "" };
     let after = if from + LINE < line.len() { "…" } else { "" };
     format!("{before}{shown}{after}")
 }
 
-/// What all files hold. Only the first matches by path are kept, so memory is bounded.
+/// The matches in all files. Only the first ones by path are kept, so that memory is bounded.
 #[derive(Default)]
 pub(super) struct Hits {
     limit: usize,
@@ -141,7 +141,7 @@ impl Hits {
         self.total_files += 1;
         self.kept += found.kept();
         self.files.insert(path, found);
-        // The last file goes once the others alone reach the limit.
+        // The last file is dropped once the others alone reach the limit.
         while let Some(last) = self.files.last_entry().filter(|last| self.kept - last.get().kept() >= self.limit) {
             self.kept -= last.remove().kept();
         }

@@ -1,4 +1,4 @@
-//! Searching the files of a walk, several at a time.
+//! Searches the files of a walk in parallel.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -17,22 +17,22 @@ use crate::workspace::{Document, Workspace, WorkspacePath};
 /// The longest line that is searched, in bytes.
 const MAX_LINE: usize = 16 << 20;
 
-/// What is searched for, where.
+/// A search.
 pub(super) struct Search {
     pub(super) starts: Vec<WorkspacePath>,
     pub(super) matcher: RegexMatcher,
     pub(super) files: Option<PathPattern>,
     /// Lines around each match.
     pub(super) context: usize,
-    /// Matching lines kept.
+    /// How many matching lines are kept.
     pub(super) limit: usize,
 }
 
-/// Open documents by where they are.
+/// Open documents by path.
 type Buffers = HashMap<PathBuf, Arc<Document>>;
 
 impl Search {
-    /// Searches everything. When cancelled, what was found so far; an error comes with the index of its start.
+    /// Searches everything. When cancelled, returns what was found so far; an error comes with the index of its start.
     pub(super) fn run(&self, workspace: &Workspace, cancel: &CancellationToken) -> Result<Hits, (usize, io::Error)> {
         let open = workspace.documents().all();
         let buffers: Buffers = open.into_iter().filter_map(|it| Some((it.path.clone()?, it))).collect();
@@ -72,7 +72,7 @@ impl Search {
             .build()
     }
 
-    /// Searches the buffers of files that are not on disk yet, which no walk meets. Whether there was one.
+    /// Searches the buffers of files that do not exist on disk, which no walk finds. Returns whether there were any.
     fn unsaved_files(&self, workspace: &Workspace, buffers: &Buffers, start: &WorkspacePath, hits: &mut Hits) -> bool {
         let mut searcher = self.searcher();
         let mut is_any = false;
@@ -81,7 +81,7 @@ impl Search {
             let (Some(named), Ok(below)) = (named, path.strip_prefix(start.real())) else { continue };
             if self.wants(if below.as_os_str().is_empty() { path } else { below }) {
                 let mut collector = self.collector();
-                // Searching a text in memory does not fail.
+                // Searching text in memory cannot fail.
                 let _ = searcher.search_slice(&self.matcher, document.text.as_bytes(), &mut collector);
                 is_any = true;
                 hits.searched += 1;
@@ -149,7 +149,7 @@ impl Drop for Thread<'_> {
     }
 }
 
-/// A file whose reading ends with an error when the search is cancelled.
+/// A file whose reading fails once the search is cancelled.
 struct Cancellable<'a> {
     file: std::fs::File,
     cancel: &'a CancellationToken,

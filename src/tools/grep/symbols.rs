@@ -1,7 +1,9 @@
-//! Lines that define something, by the name of what they define, for a person who mentions it.
+//! Finds definitions by name, for mentions.
 //!
-//! No language is parsed: a definition is a line with a word such as `fn` or `class` before a name, and it ends where its
-//! indentation says so. What that gets wrong costs a few lines too many or too few in a mention.
+//! No language is parsed: a definition is a line with a keyword such as `fn` or `class` before a name, and ends where
+//! its indentation suggests.
+//!
+//! A mistake costs a few lines too many or too few in a mention.
 
 use std::path::PathBuf;
 
@@ -13,11 +15,11 @@ use super::search::Search;
 use crate::tools::files::roots;
 use crate::workspace::Workspace;
 
-/// As many lines are taken, the first ones by path.
+/// How many lines are kept, the first ones by path.
 const FOUND: usize = 1000;
-/// Words that may stand before the one that defines.
+/// Words that may precede the keyword.
 const BEFORE: &str = r#"pub(?:\([^)]*\))?|export|default|declare|async|const|unsafe|extern|"[^"]*"|static|abstract|final|public|private|protected|internal|local|inline|virtual|override|sealed|open|data"#;
-/// Words that define what stands behind them.
+/// Keywords of definitions.
 const DEFINING: &str = r"fn|struct|enum|union|trait|type|const|static|class|interface|protocol|extension|object|record|def|defp|defmodule|func|fun|function\*?|sub|module|mod|namespace|macro_rules!";
 
 /// A line that defines something.
@@ -34,8 +36,8 @@ pub struct Symbol {
 }
 
 impl Symbol {
-    /// The last line of the definition in `text`, counted from 1: what is indented deeper than its first line, empty lines
-    /// in between, and the lines that close it (`}`, `)`, `]`, `end`) or go on with it (`{`, `where`, `) -> T {`).
+    /// The last line of the definition in `text`, counted from 1: lines indented deeper than the first one, empty lines
+    /// in between, and lines that close it (`}`, `)`, `]`, `end`) or continue it (`{`, `where`, `) -> T {`).
     #[must_use]
     pub fn end(&self, text: &str) -> usize {
         let mut lines = text.lines().zip(1..).skip(self.line.saturating_sub(1));
@@ -68,8 +70,8 @@ fn indentation(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Definitions whose name holds the characters of `name` in their order, whatever their case: in the open buffers, else in
-/// the files, without what holds secrets. Blocks; when cancelled, what was found so far.
+/// Definitions whose name contains the characters of `name` in order, ignoring case: in open buffers, otherwise in
+/// files, without those that may hold secrets. Blocks; when cancelled, returns what was found so far.
 #[must_use]
 pub fn symbols(workspace: &Workspace, name: &str, cancel: &CancellationToken) -> Vec<Symbol> {
     let Some(pattern) = pattern(name) else { return Vec::new() };
@@ -85,7 +87,7 @@ pub fn symbols(workspace: &Workspace, name: &str, cancel: &CancellationToken) ->
     hits.into_lines().filter_map(symbol).collect()
 }
 
-/// A regular expression for the definitions: the word that defines, and the name. `None` for what is in no name.
+/// A regular expression for definitions: the keyword, and the name. `None` for text that no name contains.
 fn pattern(name: &str) -> Option<String> {
     let is_in_names = |c: char| c.is_alphanumeric() || "_$.".contains(c);
     if name.is_empty() || !name.chars().all(is_in_names) {
@@ -94,7 +96,7 @@ fn pattern(name: &str) -> Option<String> {
     let within = r"[\w$.]*";
     let each: Vec<String> = name.chars().map(|c| super::escaped(c.encode_utf8(&mut [0; 4]))).collect();
     let name = each.join(within);
-    // A method of Go names its receiver in between.
+    // A method in Go has its receiver in between.
     Some(format!(r"^\s*(?:(?:{BEFORE})\s+)*({DEFINING})\s+(?:\([^)]*\)\s*)?((?i:{within}{name}{within}))"))
 }
 

@@ -1,6 +1,7 @@
-//! What a server writes, as long as it keeps within bounds.
+//! Limits on the output of a server.
 //!
-//! A line without end fills the memory and a stream without end the processor: both end the connection, with a reason.
+//! An endless line would fill the memory, an endless stream use up the processor: both end the connection, with a
+//! reason.
 
 use std::io;
 use std::pin::Pin;
@@ -12,13 +13,13 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 /// The longest line, in bytes. A screenshot in base64 fits.
 pub(super) const LONGEST_LINE: usize = 4 << 20;
-/// What is wrong with a longer one, as in `it …`.
+/// The reason for a longer line, to complete `it …`.
 pub(super) const TOO_LONG: &str = "sent a message of more than 4 MiB";
 /// The most that is taken within [`WINDOW`]: bytes, and lines.
 const FLOOD: (usize, usize) = (32 << 20, 20_000);
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// Counts what a server sends.
+/// Measures a server's output.
 pub(super) struct Meter {
     window: Instant,
     /// Bytes and lines of the window.
@@ -31,7 +32,7 @@ impl Meter {
         Self { window: Instant::now(), taken: (0, 0) }
     }
 
-    /// Counts some bytes; what is wrong with them, as in `it …`.
+    /// Counts bytes; the error completes `it …`.
     pub fn count(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
         if self.window.elapsed() > WINDOW {
             *self = Self::new();
@@ -45,10 +46,10 @@ impl Meter {
     }
 }
 
-/// Why a stream was cut, once it was.
+/// Why a stream was cut off, if it was.
 pub(super) type Cut = Arc<OnceLock<&'static str>>;
 
-/// A reader that fails when the other side does not stop.
+/// A reader that fails when the limits are exceeded.
 pub(super) struct Bounded<R> {
     inner: R,
     line: usize,
@@ -57,7 +58,7 @@ pub(super) struct Bounded<R> {
 }
 
 impl<R> Bounded<R> {
-    /// `cut` hears why reading failed.
+    /// `cut` is set to the reason when reading fails.
     pub fn new(inner: R, cut: Cut) -> Self {
         Self { inner, line: 0, meter: Meter::new(), cut }
     }

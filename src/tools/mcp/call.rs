@@ -1,5 +1,5 @@
-//! A tool of a server, as the agent knows it: asked about like everything that may change something (what the server
-//! says about being harmless grants nothing), cut when it says too much, cancelled where it runs.
+//! A server's tool: each call requires approval like a change (the server's own claims grant nothing), long results are
+//! truncated, and a cancel is passed on.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -16,15 +16,15 @@ use super::line::Line;
 use super::listing::Listed;
 use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
-/// The most of a result that a model reads, in bytes.
+/// The maximum size of a result for the model, in bytes.
 const LARGEST: usize = 32 << 10;
-/// The most of the arguments that a question shows, in characters.
+/// The maximum size of the arguments in a permission request, in characters.
 const SHOWN: usize = 2000;
-/// How long a call waits for a server that is being started again.
+/// How long a call waits for a server that is restarting.
 const AGAIN: Duration = Duration::from_secs(10);
-/// How long telling a server that its answer is not wanted may take.
+/// Timeout for telling a server that a call was cancelled.
 const GOODBYE: Duration = Duration::from_millis(500);
-/// A server that only ever reports progress is cut after so many times the limit.
+/// A server that only reports progress times out after this many times the limit.
 const PATIENCE: u32 = 10;
 
 /// A tool of a server.
@@ -33,11 +33,11 @@ pub(super) struct McpTool {
     pub name: String,
     /// The name of the server.
     pub server: String,
-    /// Tells the server from others that may bear its name.
+    /// Identifies the server, whatever its name.
     pub origin: String,
     pub listed: Listed,
     pub status: watch::Receiver<Status>,
-    /// How long a call may go without an answer or a sign of progress.
+    /// How long a call may go without an answer or a progress report.
     pub limit: Duration,
 }
 
@@ -76,7 +76,7 @@ impl Tool for McpTool {
 }
 
 impl McpTool {
-    /// What is going to be called, and with what.
+    /// The preview: the tool and its arguments.
     fn shown(&self, arguments: &Value) -> Preview {
         let arguments = arguments.to_string();
         let arguments = match arguments.char_indices().nth(SHOWN) {
@@ -111,11 +111,11 @@ impl McpTool {
         Err(unanswered)
     }
 
-    /// The way to the server, as soon as it runs.
+    /// The connection to the server, once it runs.
     async fn line(&self) -> Result<Line, ToolError> {
         let mut status = self.status.clone();
         let settled = status.wait_for(|status| match &status.state {
-            // It broke, and its keeper is about to find out why.
+            // It crashed, and its task is about to notice.
             State::Running(line) => !line.is_over(),
             State::GivenUp(_) => true,
             State::Starting | State::Broken => false,
@@ -126,8 +126,8 @@ impl McpTool {
         };
         match state {
             State::Running(line) => Ok(line),
-            State::GivenUp(why) => Err(ToolError(format!("the MCP server `{}` {why}; go another way", self.server))),
-            _ => Err(ToolError(format!("the MCP server `{}` is being started; try again later", self.server))),
+            State::GivenUp(why) => Err(ToolError(format!("the MCP server `{}` {why}; find another way", self.server))),
+            _ => Err(ToolError(format!("the MCP server `{}` is starting; try again later", self.server))),
         }
     }
 
@@ -135,9 +135,9 @@ impl McpTool {
         let server = &self.server;
         ToolError(match fault {
             Fault::Over => format!(
-                "the MCP server `{server}` broke while it ran this; it is started again, and what it did is unknown"
+                "the MCP server `{server}` crashed during this call and is being restarted; what the call did is unknown"
             ),
-            Fault::Refused(why) => format!("the MCP server `{server}` says: {}", capped(why)),
+            Fault::Refused(why) => format!("the MCP server `{server}` answered: {}", capped(why)),
             Fault::Unreachable(why) => format!("the MCP server `{server}` cannot be reached: {}", capped(why)),
         })
     }
@@ -151,20 +151,20 @@ impl McpTool {
     }
 
     fn cancelled(&self) -> ToolError {
-        ToolError(format!("cancelled by the user; `{}` may have done a part of it", self.server))
+        ToolError(format!("cancelled by the user; `{}` may have done part of it", self.server))
     }
 }
 
-/// What a server takes: an object; no arguments are an empty one.
+/// The arguments as an object; none are an empty one.
 fn object(arguments: &Value) -> Result<Map<String, Value>, ToolError> {
     match arguments {
         Value::Object(object) => Ok(object.clone()),
         Value::Null => Ok(Map::new()),
-        _ => Err(ToolError("the arguments have to be an object".to_owned())),
+        _ => Err(ToolError("the arguments must be an object".to_owned())),
     }
 }
 
-/// Resolves when there was no sign of progress for `limit`, or nothing but progress for too long.
+/// Resolves after `limit` without a progress report, or after too long with nothing else.
 async fn silence(mut progress: watch::Receiver<u64>, limit: Duration) {
     let quiet = async {
         while let Ok(heard) = timeout(limit, progress.changed()).await {
@@ -186,14 +186,14 @@ fn understood(answer: &Value) -> Result<ToolOutput, ToolError> {
         },
     });
     match (answer["isError"] == true, text.is_empty()) {
-        (true, true) => Err(ToolError("the tool failed without a word".to_owned())),
+        (true, true) => Err(ToolError("the tool failed without an error message".to_owned())),
         (true, false) => Err(ToolError(text)),
-        (false, true) => Ok(ToolOutput { content: "(the tool gave nothing back)".to_owned(), ..ToolOutput::default() }),
+        (false, true) => Ok(ToolOutput { content: "(the tool returned nothing)".to_owned(), ..ToolOutput::default() }),
         (false, false) => Ok(ToolOutput { content: text, ..ToolOutput::default() }),
     }
 }
 
-/// A piece of a result: text as it is, of everything else what it is.
+/// A content block: text as it is, of anything else a description.
 fn block(block: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let kilobytes = |data: &Value| (data.as_str().map_or(0, str::len) * 3 / 4).div_ceil(1024);
@@ -212,7 +212,7 @@ fn block(block: &Value) -> String {
     }
 }
 
-/// The beginning and the end of a text that is too long.
+/// The beginning and end of a text that is too long.
 fn capped(mut text: String) -> String {
     if text.len() <= LARGEST {
         return text;

@@ -1,4 +1,4 @@
-//! The program of a server: started with nothing but the environment it is given, ended with its whole tree.
+//! The program of a server: started with exactly the given environment, and ended with its whole process tree.
 #![expect(clippy::disallowed_methods, reason = "the one place where programs of MCP servers are started")]
 
 use std::collections::BTreeMap;
@@ -15,12 +15,12 @@ use tokio::time::timeout;
 
 use super::bounded::{Bounded, Cut};
 
-/// How long a program may take to end when its input is closed.
+/// How long a program may take to end after its input is closed.
 const GRACE: Duration = Duration::from_millis(300);
-/// How much of what it wrote to standard error is kept, in bytes.
+/// How much of its standard error is kept, in bytes.
 const LAST_WORDS: usize = 2 << 10;
 
-/// A running program. Dropping it kills it and everything it started.
+/// A running program. Dropping it kills it and all its descendants.
 pub(super) struct Child {
     process: Process,
     /// The process group: the program and its children.
@@ -32,7 +32,7 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts a program; gives its output and its input too.
+    /// Starts a program; also returns its output and input.
     pub fn start(
         words: &[String],
         environment: &BTreeMap<String, String>,
@@ -63,7 +63,7 @@ impl Child {
         ))
     }
 
-    /// Why it talks no longer.
+    /// Why it stopped talking.
     pub async fn why(&mut self) -> String {
         if let Some(cut) = self.cut.get() {
             return format!("was stopped: it {cut}");
@@ -72,7 +72,7 @@ impl Child {
             Ok(Ok(status)) => format!("ended ({status})"),
             _ => "closed its output".to_owned(),
         };
-        // What it wrote is there when the pipe is at its end, unless a child of its own holds it open.
+        // Its last output is complete when the pipe ends, unless a child of its own holds it open.
         let _held_open = timeout(GRACE, &mut self.listening).await;
         let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&words);
@@ -82,7 +82,7 @@ impl Child {
         }
     }
 
-    /// Waits a moment for it to end by itself, its input being closed; then it is killed.
+    /// Closes its input and waits a moment for it to end; then kills it.
     pub async fn stop(mut self) {
         let _still_there = timeout(GRACE, self.process.wait()).await;
     }
@@ -126,7 +126,7 @@ fn streams(process: &mut Process) -> Option<Streams> {
     Some((process.stdin().take()?, process.stdout().take()?, process.stderr().take()?))
 }
 
-/// Keeps the end of what a program writes to its standard error; all of it is in the log.
+/// Keeps the tail of a program's standard error; all of it is logged.
 async fn listen(mut errors: ChildStderr, last_words: Arc<Mutex<Vec<u8>>>) {
     let mut piece = vec![0; LAST_WORDS];
     while let Ok(length @ 1..) = errors.read(&mut piece).await {

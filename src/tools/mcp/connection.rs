@@ -1,6 +1,6 @@
-//! One connection to a server: opened, asked for its tools, closed.
+//! One connection to a server: opened, tools listed, closed.
 //!
-//! Answers are read leniently: a server that gets one tool wrong does not lose the others.
+//! Answers are parsed leniently: if one tool is wrong, the others are still available.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,23 +16,23 @@ use super::line::Line;
 use super::listing::Listed;
 use super::{Server, Way};
 
-/// The version of the protocol that is offered. Tools are the same in all that begin with `initialize`.
+/// The offered protocol version. Tools are the same in all versions with `initialize`.
 const VERSION: &str = "2025-11-25";
-/// How long a server may take to say who it is: one that is fetched first takes its time.
+/// Timeout for `initialize`; a server that has to be downloaded first takes a while.
 const START: Duration = Duration::from_mins(1);
-/// How long it may take to list its tools.
+/// Timeout for listing its tools.
 const LIST: Duration = Duration::from_secs(30);
-/// How long saying goodbye may take.
+/// Timeout for closing.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// The most pages of a list that are asked for.
+/// The maximum number of pages of a list.
 const PAGES: usize = 20;
 
 /// Why there is no connection.
 #[derive(Debug)]
 pub(super) struct Broken {
-    /// What the server did, as in `MCP server x …`.
+    /// The reason, to complete `MCP server x …`.
     pub why: String,
-    /// Whether another try may go better.
+    /// Whether a retry may help.
     pub again: bool,
 }
 
@@ -46,25 +46,25 @@ impl Broken {
     }
 }
 
-/// A server that answered.
+/// A server that answered `initialize`.
 pub(super) struct Connection {
     pub line: Line,
     pub exchange: Arc<Exchange>,
-    /// Who it is, as it says.
+    /// Its name, as reported by itself.
     pub name: Option<String>,
     end: End,
-    /// What reads and writes; aborted with the connection.
+    /// The reading and writing tasks, aborted with the connection.
     tasks: JoinSet<()>,
 }
 
-/// What is at the other end.
+/// The other end.
 enum End {
     Program(Box<Child>),
     Http(Arc<Http>),
 }
 
 impl Connection {
-    /// Starts or reaches a server, and greets it.
+    /// Starts or contacts a server, and initializes the connection.
     pub async fn open(server: &Server) -> Result<Self, Broken> {
         let mut connection = Self::reach(server)?;
         match timeout(START, connection.greet()).await {
@@ -101,7 +101,7 @@ impl Connection {
         let params = json!({ "protocolVersion": VERSION, "capabilities": { "roots": {} }, "clientInfo": tandem });
         let answer = self.line.request(self.line.next_id(), "initialize", params).await?;
         if !answer["capabilities"].is_object() {
-            return Err(Fault::Refused("its answer is no MCP".to_owned()));
+            return Err(Fault::Refused("its answer is not MCP".to_owned()));
         }
         let info = &answer["serverInfo"];
         self.name =
@@ -117,16 +117,16 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits until it talks no longer, and says why.
+    /// Waits until the connection ends, and returns why.
     pub async fn ended(&mut self) -> String {
         self.exchange.over.cancelled().await;
         match &mut self.end {
             End::Program(child) => child.why().await,
-            End::Http(_) => "forgot the session".to_owned(),
+            End::Http(_) => "dropped the session".to_owned(),
         }
     }
 
-    /// Says goodbye; a program that does not end then is killed.
+    /// Closes the connection; a program that does not end is killed.
     pub async fn close(self) {
         self.exchange.close();
         match self.end {
@@ -138,7 +138,7 @@ impl Connection {
     }
 }
 
-/// The tools of a server, as it lists them; `None` for one that cannot be called.
+/// The tools a server lists; `None` for one that cannot be called.
 pub(super) async fn list(line: &Line) -> Result<Vec<Option<Listed>>, String> {
     let mut tools = Vec::new();
     let mut params = json!({});
@@ -161,7 +161,7 @@ pub(super) async fn list(line: &Line) -> Result<Vec<Option<Listed>>, String> {
 /// A fault in a few words.
 fn explain(fault: Fault) -> String {
     match fault {
-        Fault::Over => "the connection is over".to_owned(),
+        Fault::Over => "the connection was closed".to_owned(),
         Fault::Refused(why) | Fault::Unreachable(why) => why,
     }
 }

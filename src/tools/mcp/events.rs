@@ -3,13 +3,13 @@
 
 use std::collections::VecDeque;
 
-/// Cuts a body into messages, however it arrives.
+/// Splits a body into messages, however it arrives.
 pub(super) struct Events {
-    /// Whether the body is a stream of events; else it is one message as a whole.
+    /// Whether the body is a stream of events; otherwise it is a single message.
     stream: bool,
-    /// What arrived and is no whole line yet.
+    /// Bytes of an incomplete line.
     rest: Vec<u8>,
-    /// The data of the event under way.
+    /// The data of the current event.
     data: Vec<u8>,
     complete: VecDeque<Vec<u8>>,
 }
@@ -19,7 +19,7 @@ impl Events {
         Self { stream, rest: Vec::new(), data: Vec::new(), complete: VecDeque::new() }
     }
 
-    /// Takes a piece of the body.
+    /// Adds a piece of the body.
     pub fn feed(&mut self, piece: &[u8]) {
         let mut pieces = piece.split_inclusive(|&byte| byte == b'\n').filter(|_| self.stream).peekable();
         if pieces.peek().is_none() {
@@ -34,7 +34,7 @@ impl Events {
         }
     }
 
-    /// The body is at its end.
+    /// Ends the body.
     pub fn end(&mut self) {
         let rest = std::mem::take(&mut self.rest);
         if !self.stream && !rest.is_empty() {
@@ -42,18 +42,18 @@ impl Events {
         }
     }
 
-    /// The next whole message.
+    /// The next complete message.
     pub fn next(&mut self) -> Option<Vec<u8>> {
         self.complete.pop_front()
     }
 
-    /// The bytes of what is not whole yet.
+    /// The number of bytes of incomplete messages.
     pub fn pending(&self) -> usize {
         self.rest.len() + self.data.len()
     }
 }
 
-/// An empty line ends an event; of the others only data matters here.
+/// An empty line ends an event; of the other lines only data matters here.
 fn read(line: &[u8], data: &mut Vec<u8>, complete: &mut VecDeque<Vec<u8>>) {
     if line.is_empty() && !data.is_empty() {
         complete.push_back(std::mem::take(data));

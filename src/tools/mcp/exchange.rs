@@ -1,7 +1,7 @@
-//! Who waits for which answer, and what else a server says. Knows JSON-RPC and nothing of what carries it.
+//! Matches answers to requests, and handles a server's other messages. Independent of the transport.
 //!
-//! Invariants: an answer reaches who waits for it or nobody; when the connection is over, everybody who waits or comes
-//! later hears that at once.
+//! Invariants: an answer reaches only its request; when the connection ends, current and later waiters are notified at
+//! once.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,17 +12,17 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-/// The method is unknown, as JSON-RPC numbers it.
+/// JSON-RPC's error code for an unknown method.
 const METHOD_NOT_FOUND: i32 = -32601;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The connection is over.
+    /// The connection was closed.
     Over,
-    /// The server answered with an error, in its words.
+    /// The server answered with an error, with its message.
     Refused(String),
-    /// The server cannot be reached, in words such as `connection refused`.
+    /// The server cannot be reached, with a reason such as `connection refused`.
     Unreachable(String),
 }
 
@@ -32,18 +32,18 @@ pub(super) type Answer = Result<Value, Fault>;
 /// One side of a connection.
 pub(super) struct Exchange {
     waiting: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
-    /// The folders of the workspace, as the protocol has them.
+    /// The workspace folders, as the protocol represents them.
     roots: Value,
-    /// Told when the server's tools changed.
+    /// Notified when the server's tools changed.
     pub changes: Notify,
-    /// Changes with every sign of progress.
+    /// Changes with every progress report.
     pub progress: watch::Sender<u64>,
-    /// Cancelled when the connection is over.
+    /// Cancelled when the connection is closed.
     pub over: CancellationToken,
 }
 
 impl Exchange {
-    /// One that nobody said anything on, in a workspace of these folders.
+    /// A new exchange for a workspace with these folders.
     pub fn new(roots: &[PathBuf]) -> Arc<Self> {
         let (progress, _) = watch::channel(0);
         let (changes, over) = (Notify::new(), CancellationToken::new());
@@ -60,7 +60,7 @@ impl Exchange {
         Expected { id, answer, exchange: Arc::clone(self) }
     }
 
-    /// Takes a message of the server; gives what is to be answered. What makes no sense is nothing to talk about.
+    /// Handles a message from the server; returns the answer to send. Invalid messages are ignored.
     pub fn take(&self, message: &Value) -> Option<Value> {
         let id = &message["id"];
         match (message["method"].as_str(), id) {
@@ -89,7 +89,7 @@ impl Exchange {
         }
     }
 
-    /// The connection is over.
+    /// Closes the connection.
     pub fn close(&self) {
         self.over.cancel();
         self.waiting().clear();
@@ -100,7 +100,7 @@ impl Exchange {
     }
 }
 
-/// An answer that is waited for.
+/// A pending answer.
 pub(super) struct Expected {
     id: u64,
     answer: oneshot::Receiver<Answer>,
@@ -108,7 +108,7 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// The answer, if it is there.
+    /// The answer, if it has arrived.
     pub fn come_by_now(&mut self) -> Option<Answer> {
         match self.answer.try_recv() {
             Ok(answer) => Some(answer),
@@ -133,7 +133,7 @@ fn answer(message: &Value) -> Answer {
     match (message.get("result"), &message["error"]["message"]) {
         (Some(result), _) => Ok(result.clone()),
         (None, Value::String(message)) => Err(Fault::Refused(message.clone())),
-        (None, _) => Err(Fault::Refused("an error without words".to_owned())),
+        (None, _) => Err(Fault::Refused("an error without a message".to_owned())),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A server at a URL: [streamable HTTP](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports).
 //!
-//! Invariant: what is configured for one origin is sent to no other, and no secret unencrypted but to this machine.
+//! Invariant: what is configured for one origin is sent to no other, and secrets are sent unencrypted only to this
+//! machine.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,9 +18,9 @@ use super::bounded::{LONGEST_LINE, Meter, TOO_LONG};
 use super::events::Events;
 use super::exchange::{Answer, Exchange, Expected, Fault};
 
-/// How long a connection may take to stand.
+/// Timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
-/// The pause before a stream of events is asked for again.
+/// The pause before a stream of events is requested again.
 const BETWEEN_STREAMS: Duration = Duration::from_secs(5);
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -31,14 +32,14 @@ pub(super) struct Http {
     client: Client,
     url: Url,
     headers: HeaderMap,
-    /// What the server calls this session, if anything.
+    /// The server's session id, if any.
     session: OnceLock<HeaderValue>,
-    /// The version of the protocol that was agreed on.
+    /// The negotiated protocol version.
     version: OnceLock<HeaderValue>,
 }
 
 impl Http {
-    /// A server that was not asked yet; what is wrong with its configuration, as in `MCP server x …`.
+    /// A server that was not contacted yet; the error completes `MCP server x …`.
     pub fn new(url: &str, headers: &BTreeMap<String, String>) -> Result<Self, String> {
         let url = Url::parse(url).map_err(|error| format!("has no valid URL: {error}"))?;
         let loopback = is_loopback(&url);
@@ -48,7 +49,7 @@ impl Http {
         if let Some(name) = headers.keys().find(|name| url.scheme() == "http" && !loopback && is_secret(name)) {
             return Err(format!("would get the header {name} unencrypted: use https"));
         }
-        // Somebody else in this process may have chosen a provider before: theirs is as good.
+        // Somebody else in this process may have installed a provider; theirs works as well.
         _ = rustls::crypto::ring::default_provider().install_default();
         let mut client = Client::builder()
             .user_agent(concat!("tandem/", env!("CARGO_PKG_VERSION")))
@@ -61,7 +62,7 @@ impl Http {
         Ok(Self { client, url, headers: read(headers)?, session: OnceLock::new(), version: OnceLock::new() })
     }
 
-    /// From now on every request says which version was agreed on.
+    /// Sends the negotiated version with every request from now on.
     pub fn agree(&self, version: &str) {
         let _said_before = HeaderValue::try_from(version).map(|version| self.version.set(version));
     }
@@ -82,18 +83,18 @@ impl Http {
             heard = self.hear(response, exchange) => match (heard, expected.come_by_now()) {
                 (_, Some(answer)) => answer,
                 (Err(fault), None) => Err(fault),
-                // It may come on the stream of events.
+                // The answer may arrive on the stream of events.
                 (Ok(()), None) => expected.come().await,
             },
         }
     }
 
-    /// Sends what has no answer.
+    /// Sends a message that has no answer.
     pub async fn tell(&self, message: String) -> Result<(), Fault> {
         self.post(message).await.map(drop)
     }
 
-    /// Hears what the server says unasked, as long as it offers that.
+    /// Receives the server's own messages, as long as it offers that.
     pub async fn listen(&self, exchange: Arc<Exchange>) {
         loop {
             let request = self.request(Method::GET).header(ACCEPT, EVENTS);
@@ -110,7 +111,7 @@ impl Http {
         }
     }
 
-    /// Says goodbye.
+    /// Ends the session.
     pub async fn leave(&self) {
         if self.session.get().is_some() {
             let _goodbye = self.request(Method::DELETE).send().await;
@@ -125,7 +126,7 @@ impl Http {
             status if status.is_success() => Ok(response),
             StatusCode::NOT_FOUND if self.session.get().is_some() => Err(Fault::Over),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Fault::Unreachable(
-                "it wants to know who you are: set `headers = { Authorization = \"Bearer …\" }`".to_owned(),
+                "it requires authentication: set `headers = { Authorization = \"Bearer …\" }`".to_owned(),
             )),
             status => Err(Fault::Unreachable(format!("HTTP status {status}"))),
         }
@@ -141,7 +142,7 @@ impl Http {
         self.client.request(method, self.url.clone()).headers(headers)
     }
 
-    /// Takes all messages of a response.
+    /// Handles all messages of a response.
     async fn hear(&self, response: Response, exchange: &Exchange) -> Result<(), Fault> {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let mut events = Events::new(kind.starts_with(EVENTS));
@@ -182,7 +183,7 @@ fn read(headers: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
     headers.iter().map(pair).collect()
 }
 
-/// Whether the value of a header of this name is probably one to keep.
+/// Whether a header with this name probably holds a secret.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["auth", "key", "token", "secret", "cookie"].iter().any(|word| name.contains(word))
@@ -197,14 +198,14 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Follows what keeps method, body and origin.
+/// Follows redirects that keep method, body and origin.
 fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps = matches!(attempt.status().as_u16(), 307 | 308);
     let same = attempt.previous().last().is_some_and(|last| last.origin() == attempt.url().origin());
     if keeps && same && attempt.previous().len() <= 3 { attempt.follow() } else { attempt.stop() }
 }
 
-/// The innermost cause says most.
+/// The innermost cause is the most specific.
 fn unreachable(error: reqwest::Error) -> Fault {
     let error = error.without_url();
     let causes = std::iter::successors(Some(&error as &dyn Error), |&cause| cause.source());

@@ -1,7 +1,7 @@
-//! Keeping one server: started, listed, listed again when its tools changed, started again when it breaks.
+//! Runs one server: starts it, lists its tools, lists them again when they change, restarts it when it crashes.
 //!
-//! Invariant: a server that breaks again and again is given up after [`TRIES`] starts, with growing pauses between them.
-//! What it listed last stays listed while it is started again, so that the requests of a session begin as before.
+//! Invariant: a server that keeps crashing is given up after [`TRIES`] starts, with growing pauses. Its last list stays
+//! valid while it restarts, so that the beginning of requests does not change.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,27 +16,27 @@ use super::{Remarks, Server};
 
 /// Starts in a row before a server is given up.
 const TRIES: u32 = 5;
-/// The pause after the first; each one is twice as long as the one before.
+/// The first pause; each one is twice as long as the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Who ran this long has not broken "again".
+/// A server that ran this long starts counting anew.
 const STEADY: Duration = Duration::from_mins(1);
-/// The pause between two lists of a server whose tools change all the time.
+/// The pause between two lists of a server whose tools keep changing.
 const BETWEEN_LISTS: Duration = Duration::from_millis(500);
 
-/// How a server is.
+/// The state of a server.
 #[derive(Clone)]
 pub(super) enum State {
-    /// It is started for the first time.
+    /// Starting for the first time.
     Starting,
-    /// It answers.
+    /// Running.
     Running(Line),
-    /// It broke and is started again.
+    /// Crashed and restarting.
     Broken,
-    /// It is not started again, and why.
+    /// Not restarted any more, and why.
     GivenUp(Arc<str>),
 }
 
-/// How a server is and what it offers.
+/// The state of a server and its tools.
 #[derive(Clone)]
 pub(super) struct Status {
     pub state: State,
@@ -49,7 +49,7 @@ impl Status {
     }
 }
 
-/// Keeps a server until `end`.
+/// Runs a server until `end` is cancelled.
 pub(super) async fn keep(
     server: Arc<Server>,
     status: watch::Sender<Status>,
@@ -63,11 +63,11 @@ pub(super) async fn keep(
         starts = if begun.elapsed() >= STEADY { 1 } else { starts + 1 };
         let name = &server.name;
         if !again || starts >= TRIES {
-            remarks.say(format!("MCP server `{name}` {why}; it is not started again in this session"));
+            remarks.say(format!("MCP server `{name}` {why}; it will not be restarted in this session"));
             status.send_modify(|status| status.state = State::GivenUp(why.into()));
             return;
         }
-        remarks.say(format!("MCP server `{name}` {why}; it is started again"));
+        remarks.say(format!("MCP server `{name}` {why}; restarting it"));
         status.send_modify(|status| status.state = State::Broken);
         let pause = FIRST_PAUSE * 2_u32.pow(starts - 1);
         if end.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
@@ -76,7 +76,7 @@ pub(super) async fn keep(
     }
 }
 
-/// One life of a server; `None` when it was ended by us.
+/// One run of a server; `None` if we stopped it.
 async fn live(
     server: &Server,
     status: &watch::Sender<Status>,
@@ -92,7 +92,7 @@ async fn live(
     why.map(Broken::again)
 }
 
-/// Keeps the list of tools true until the server talks no longer; gives why.
+/// Refreshes the tool list until the connection closes; returns the reason.
 async fn serve(
     connection: &mut Connection,
     server: &Server,

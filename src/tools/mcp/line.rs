@@ -1,4 +1,4 @@
-//! Requests to a server and their answers, over either carrier.
+//! Requests to a server and their answers, over either transport.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,10 +11,10 @@ use tokio::sync::{mpsc, watch};
 use super::exchange::{Answer, Exchange, Fault};
 use super::http::Http;
 
-/// Messages that may wait for a server to read them.
+/// How many messages may be queued for a server.
 const OUTBOX: usize = 16;
 
-/// How requests reach a server. Cheap to clone.
+/// Sends requests to a server. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Line {
     exchange: Arc<Exchange>,
@@ -29,12 +29,12 @@ enum Carrier {
     Http(Arc<Http>),
 }
 
-/// The number of a request.
+/// The id of a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestId(u64);
 
 impl Line {
-    /// A line to a program, and the two tasks that carry it.
+    /// A connection to a program, and its reading and writing tasks.
     pub fn to_program<R: AsyncRead + Unpin + Send + 'static>(
         exchange: &Arc<Exchange>,
         output: R,
@@ -45,7 +45,7 @@ impl Line {
         (Self::new(exchange, Carrier::Program(sender)), reading, write(input, outbox, Arc::clone(exchange)))
     }
 
-    /// A line over HTTP.
+    /// A connection over HTTP.
     pub fn over_http(exchange: &Arc<Exchange>, http: Arc<Http>) -> Self {
         Self::new(exchange, Carrier::Http(http))
     }
@@ -54,22 +54,22 @@ impl Line {
         Self { exchange: Arc::clone(exchange), carrier, last_id: Arc::default() }
     }
 
-    /// The number of the next request.
+    /// The next request id.
     pub fn next_id(&self) -> RequestId {
         RequestId(self.last_id.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Whether the connection is over.
+    /// Whether the connection was closed.
     pub fn is_over(&self) -> bool {
         self.exchange.over.is_cancelled()
     }
 
-    /// Changes with every sign of progress.
+    /// Changes with every progress report.
     pub fn progress(&self) -> watch::Receiver<u64> {
         self.exchange.progress.subscribe()
     }
 
-    /// Asks, and waits for the answer however long it takes.
+    /// Sends a request, and waits for the answer however long it takes.
     pub async fn request(&self, RequestId(id): RequestId, method: &str, params: Value) -> Answer {
         let mut expected = self.exchange.expect(id);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
@@ -82,7 +82,7 @@ impl Line {
         }
     }
 
-    /// Tells.
+    /// Sends a notification.
     pub async fn notify(&self, method: &str, params: Value) -> Result<(), Fault> {
         let message = json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string();
         match &self.carrier {
@@ -91,38 +91,38 @@ impl Line {
         }
     }
 
-    /// Tells that nobody waits for an answer any longer.
+    /// Tells the server that a request was cancelled.
     pub async fn give_up(&self, RequestId(id): RequestId) -> Result<(), Fault> {
         self.notify("notifications/cancelled", json!({ "requestId": id })).await
     }
 }
 
 impl RequestId {
-    /// What a request says so that its progress is reported.
+    /// The progress token of a request.
     pub fn progress_token(self) -> Value {
         json!({ "progressToken": self.0 })
     }
 }
 
-/// Reads what a program says until it says no more. Lines that are no JSON are no messages: programs print things.
+/// Reads a program's output to its end. Lines that are not JSON are ignored, because programs print things.
 async fn read<R: AsyncRead + Unpin>(output: R, exchange: Arc<Exchange>, outbox: mpsc::Sender<String>) {
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
     while let Ok(1..) = output.read_until(b'\n', &mut line).await {
         if let Ok(message) = serde_json::from_slice(&line) {
-            // A server that asks and does not read gets no answer.
+            // A server that sends requests without reading gets no answer.
             let _full = exchange.take(&message).map(|answer| outbox.try_send(answer.to_string()));
         } else {
             tracing::debug!("an MCP server prints {}", String::from_utf8_lossy(&line));
         }
         line.clear();
-        // A program that never stops must not keep the thread to itself.
+        // A program that never stops must not block the thread.
         tokio::task::consume_budget().await;
     }
     exchange.close();
 }
 
-/// Writes to a program until the connection is over.
+/// Writes to a program until the connection is closed.
 async fn write(mut input: ChildStdin, mut outbox: mpsc::Receiver<String>, exchange: Arc<Exchange>) {
     let work = async {
         while let Some(mut message) = outbox.recv().await {

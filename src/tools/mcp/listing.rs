@@ -1,8 +1,9 @@
-//! From what a server lists to what a model is told: valid for every provider, and small.
+//! Turns a server's list into tools for a model: valid for every provider, and small.
 //!
-//! Invariants: the same list gives the same tools in the same order, whatever order the server has them in; a schema is
-//! an object with properties; the tools of a server cost at most [`LARGEST`] bytes of every request. What is left out is
-//! said.
+//! Invariants: the same list gives the same tools in the same order, whatever order the server uses; a schema is an
+//! object with properties; the tools of a server take at most [`LARGEST`] bytes of every request.
+//!
+//! Omissions are reported.
 
 use serde_json::{Map, Value, json};
 
@@ -10,22 +11,22 @@ use crate::text::display;
 
 /// The longest description, in characters.
 const DESCRIPTION: usize = 500;
-/// A schema longer than this loses the descriptions inside it, in bytes.
+/// A longer schema, in bytes, loses its inner descriptions.
 const SCHEMA: usize = 3 << 10;
-/// The most that the tools of one server cost, in bytes.
+/// The maximum size of one server's tools, in bytes.
 const LARGEST: usize = 24 << 10;
-/// The longest name of its own that is called, in bytes.
+/// The longest original name, in bytes.
 const NAME: usize = 128;
-/// What describes a schema and restricts nothing.
+/// Keywords that describe a schema without restricting it.
 const DESCRIBING: [&str; 6] = ["description", "title", "examples", "default", "$comment", "$schema"];
-/// What no provider takes at the top of a schema.
+/// Keywords that no provider accepts at the top level of a schema.
 const NOT_AT_THE_TOP: [&str; 8] = ["$schema", "$id", "oneOf", "anyOf", "allOf", "not", "enum", "if"];
 
 /// The tools of a server.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Listing {
     pub tools: Vec<Listed>,
-    /// What was left out, as in `MCP server x …`.
+    /// What was omitted, to complete `MCP server x …`.
     pub remarks: Vec<String>,
 }
 
@@ -39,7 +40,7 @@ pub(super) struct Listed {
 }
 
 impl Listing {
-    /// What is offered of the tools of a server, `None` being one that cannot be called.
+    /// The tools to offer; `None` stands for one that cannot be called.
     pub fn new(listed: Vec<Option<Listed>>) -> Self {
         let offered = listed.len();
         let mut tools: Vec<Listed> = listed.into_iter().flatten().collect();
@@ -51,7 +52,7 @@ impl Listing {
             remarks.push(format!("offers {} without a usable name; left out", count(offered - named)));
         }
         if tools.len() < named {
-            remarks.push("offers several tools of the same name; the first of each counts".to_owned());
+            remarks.push("offers several tools of the same name; only the first of each is used".to_owned());
         }
         let mut size = 0;
         let kept = tools.iter().take_while(|tool| {
@@ -73,7 +74,7 @@ impl Listing {
 }
 
 impl Listed {
-    /// Reads one tool as a server lists it; `None` when it has no name that could be called.
+    /// Parses one listed tool; `None` if it has no usable name.
     pub fn read(mut tool: Value) -> Option<Self> {
         let name = tool["name"].as_str().filter(|name| !name.is_empty() && name.len() <= NAME)?.to_owned();
         let described = [&tool["description"], &tool["title"]].into_iter().find_map(Value::as_str);
@@ -85,7 +86,7 @@ impl Listed {
         Some(Self { name, description, schema })
     }
 
-    /// What it costs in every request, in bytes.
+    /// Its size in every request, in bytes.
     fn size(&self) -> usize {
         self.name.len() + self.description.len() + length(&self.schema)
     }
@@ -95,7 +96,7 @@ fn count(tools: usize) -> String {
     if tools == 1 { "a tool".to_owned() } else { format!("{tools} tools") }
 }
 
-/// The beginning of a description, with what cannot be seen made visible.
+/// The beginning of a description, with invisible characters written out.
 fn brief(text: &str) -> String {
     let text = display::escape(text.trim());
     match text.char_indices().nth(DESCRIPTION) {
@@ -104,7 +105,7 @@ fn brief(text: &str) -> String {
     }
 }
 
-/// A schema that every provider takes; `None` when it is too long even without its descriptions.
+/// A schema that every provider accepts; `None` if it is too long even without its descriptions.
 fn schema(value: Value) -> Option<Value> {
     let mut schema = match value {
         Value::Object(schema) if schema.get("type").is_none_or(|of| of == "object") => schema,
@@ -126,7 +127,7 @@ fn schema(value: Value) -> Option<Value> {
     (length(&schema) <= SCHEMA).then_some(schema)
 }
 
-/// Takes out what describes, here and in every schema inside.
+/// Removes descriptions, here and in every inner schema.
 fn thin(schema: &mut Value) {
     let Value::Object(schema) = schema else { return };
     schema.retain(|key, _| !DESCRIBING.contains(&key.as_str()));
@@ -146,7 +147,7 @@ fn length(schema: &Value) -> usize {
     schema.to_string().len()
 }
 
-/// Names for the model: `SERVER__tool`, of the characters and the length that every provider takes, each only once.
+/// Names for the model: unique, `SERVER__tool`, with characters and a length that every provider accepts.
 #[derive(Debug, Default)]
 pub(super) struct Names(std::collections::HashSet<String>);
 
@@ -154,7 +155,7 @@ impl Names {
     /// The longest name, in bytes.
     const LONGEST: usize = 64;
 
-    /// A name that was not given before.
+    /// A name that was not used before.
     pub fn give(&mut self, server: &str, tool: &str) -> String {
         let name: String = format!("{server}__{tool}").chars().map(allowed).collect();
         let fits = |ending: &str| {
@@ -275,7 +276,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a server says its schema is: the model gets an object with properties.
+        /// Whatever a server claims as its schema, the model gets an object with properties.
         #[test]
         fn any_schema_becomes_a_valid_one(value in any_value()) {
             let schema = schema(value).unwrap();

@@ -1,4 +1,4 @@
-//! What a command changed, as its call reports it.
+//! A command's changes, as its call reports them.
 
 use std::fmt::Write as _;
 use std::io;
@@ -14,13 +14,13 @@ use crate::workspace::snapshot::{Coverage, Snapshots, retain_until};
 use crate::workspace::written::Written;
 use crate::workspace::{ChangeSet, Workspace, blocking, native};
 
-/// No more diffs are shown of one command.
+/// The maximum number of diffs shown for one command.
 const DIFFS: usize = 100;
-/// A text that is larger, in bytes, is not shown as a diff.
+/// Larger texts, in bytes, are not shown as a diff.
 const TEXT: u64 = 1 << 20;
-/// So many files that are gone are worth a word.
+/// From this many removed files on, a note says so.
 const MANY: usize = 100;
-/// As many paths are named.
+/// How many paths are named.
 const NAMED: usize = 5;
 
 /// A session's workspace as it is watched, from when that is first needed.
@@ -56,20 +56,20 @@ impl Watched {
     }
 }
 
-/// What a command changed.
+/// The changes of a command.
 #[derive(Debug, Default)]
 pub struct Changed {
     /// All of it.
     pub changes: Arc<ChangeSet>,
     /// The texts among them, unless there are too many.
     pub diffs: Vec<FileDiff>,
-    /// What the model should know.
+    /// Notes for the model and the person.
     pub notes: Vec<String>,
     /// What the person should know too.
     pub told: Vec<String>,
 }
 
-/// How much of what a command does an undo takes back, and the reason for the rest.
+/// How much of a command's changes undo covers, and why not more.
 #[derive(Debug, Clone)]
 pub(crate) struct Reach {
     pub undo: Undo,
@@ -135,7 +135,7 @@ impl Shared {
         }
     }
 
-    /// Looks at the workspace right before a command runs that was shown with this `undo`. Blocks.
+    /// Looks at the workspace right before a command that was shown with this `undo`. Blocks.
     pub(super) fn look_before(&self, workspace: &Workspace, undo: Undo) -> io::Result<()> {
         let looked = self.with_snapshots(workspace, |watched| {
             watched.look_between(self.has_jobs());
@@ -219,7 +219,7 @@ impl Shared {
             let _was_not_marked = std::fs::remove_file(scratch.running());
         }
         changed.unwrap_or_else(|error| {
-            let notes = vec![format!("what it changed is not known ({error})")];
+            let notes = vec![format!("its changes are unknown ({error})")];
             Changed { notes, ..Changed::default() }
         })
     }
@@ -288,12 +288,12 @@ fn summary(workspace: &Workspace, changes: &ChangeSet, shown: usize) -> Option<S
         let named = names(workspace, gone.iter().map(|change| &change.path));
         write!(note, "it removed {} files: {named}; undo restores them", gone.len()).ok()?;
     } else if files > shown && shown == DIFFS {
-        write!(note, "it changed {files} files, {shown} of them are shown").ok()?;
+        write!(note, "it changed {files} files, of which {shown} are shown").ok()?;
     }
     (!note.is_empty()).then_some(note)
 }
 
-/// The first paths, as people know them.
+/// Names the first paths.
 fn names<'a>(workspace: &Workspace, paths: impl ExactSizeIterator<Item = &'a std::path::PathBuf>) -> String {
     let count = paths.len();
     let name = |path: &Path| workspace.resolve_path(path).map_or_else(|_| native::shown(path), |path| path.display());

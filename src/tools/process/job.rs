@@ -33,16 +33,16 @@ pub(crate) struct Job {
 /// How a command ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Its exit; `None` where that was not to be learned.
+    /// Its exit status; `None` if unknown.
     status: Option<ExitStatus>,
     /// How long it ran.
     pub ran: Duration,
-    /// What was put right after it, for the model.
+    /// What was restored after it, for the model.
     pub notes: Vec<String>,
 }
 
 impl Ended {
-    /// Its exit code, as shells count: 128 and the signal where one ended it.
+    /// Its exit code as shells report it: 128 plus the signal that ended it.
     pub fn code(&self) -> Option<i32> {
         #[cfg(unix)]
         let signal = self.status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
@@ -60,7 +60,7 @@ impl Job {
         end.unwrap_or_else(|| Arc::new(Ended { status: None, ran: Duration::ZERO, notes: Vec::new() }))
     }
 
-    /// Kills it and all it started, and waits until they are gone.
+    /// Kills it and everything it started, and waits until they are gone.
     pub async fn stop(&self) -> Arc<Ended> {
         self.stop.cancel();
         self.ended().await
@@ -80,7 +80,7 @@ impl Job {
     }
 }
 
-/// Starts a command; what it gives besides the job has to be run to its end.
+/// Starts a command; the returned future has to be run to its end.
 pub(super) fn spawn(
     id: u32,
     prepared: Prepared,
@@ -120,12 +120,12 @@ async fn tend(mut tree: Tree, stop: &CancellationToken) -> Option<ExitStatus> {
     }
 }
 
-/// Waits until nobody holds the output any more.
+/// Waits until nothing holds the output any more.
 async fn gone(listening: JoinHandle<()>) {
     match tokio::time::timeout(TIMEOUT, listening).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::error!("listening to a command broke: {error}"),
-        Err(_) => tracing::warn!("something that a command started is still there"),
+        Ok(Err(error)) => tracing::error!("reading a command's output panicked: {error}"),
+        Err(_) => tracing::warn!("a process started by a command is still running"),
     }
 }
 
@@ -134,7 +134,7 @@ async fn restore(guard: Option<(Guard, bool)>, workspace: Workspace) -> Vec<Stri
     let restored =
         tokio::task::spawn_blocking(move || guard.restore(pinned, &|path| workspace.is_approved(path))).await;
     restored.unwrap_or_else(|error| {
-        tracing::error!("looking after protected files broke: {error}");
-        vec!["protected files could not be looked after; tell the user".to_owned()]
+        tracing::error!("checking protected files panicked: {error}");
+        vec!["protected files could not be checked; tell the user".to_owned()]
     })
 }

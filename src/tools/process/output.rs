@@ -1,7 +1,7 @@
-//! What a program says: its beginning and its end in memory, all of it in a file that has no name.
+//! The output of a program: its beginning and end in memory, all of it in an unnamed file.
 //!
-//! Invariant: whatever the program writes, this costs a bounded amount of memory, and the end of it is never lost. The
-//! file is readable by nobody else and goes with the process, however that ends.
+//! Invariant: whatever the program writes, memory is bounded and the end of the output is never lost. The file is
+//! readable by nobody else and goes away with the process.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Write as _};
@@ -14,11 +14,11 @@ use super::plain::Plain;
 use crate::tools::Live;
 use crate::workspace::lines;
 
-/// As much of the beginning is kept in memory, and as much of the end, in bytes.
+/// How much of the beginning and of the end is kept in memory, in bytes.
 const KEPT: usize = 16_000;
-/// As much is kept in the file: what comes after is only in the tail.
+/// How much is kept in the file; later output is only in the tail.
 const SPILLED: u64 = 256 << 20;
-/// Read at once.
+/// How much is read at once.
 const PIECE: usize = 64 << 10;
 
 /// The output of one program.
@@ -32,7 +32,7 @@ pub(crate) struct Output {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What was not taken yet.
+    /// Output that was not taken yet.
     fresh: Kept,
     file: Option<File>,
     /// Bytes in the file.
@@ -40,9 +40,9 @@ struct State {
     /// Bytes in all.
     total: u64,
     invalid: u64,
-    /// Nothing more comes.
+    /// Whether the output has ended.
     ended: bool,
-    /// Why not all is in the file.
+    /// Why the file is incomplete, if it is.
     missing: Option<String>,
 }
 
@@ -51,18 +51,18 @@ struct State {
 struct Kept {
     head: String,
     tail: String,
-    /// Bytes between the two.
+    /// Bytes in between.
     skipped: u64,
 }
 
 impl Output {
-    /// Nothing yet; the file will be in `folder`.
+    /// Empty; the file will be in `folder`.
     pub fn new(name: String, folder: Option<&Path>) -> Self {
         let folder = folder.map(Path::to_owned);
         Self { name, folder, state: Mutex::default(), news: Notify::new() }
     }
 
-    /// Reads the program's end of the pipe until nobody holds the other one any more. Blocks.
+    /// Reads from the pipe until nothing holds its other end. Blocks.
     pub fn listen(&self, mut pipe: impl Read, live: Option<&Live>) {
         let mut plain = Plain::default();
         let mut piece = vec![0; PIECE];
@@ -102,14 +102,14 @@ impl Output {
         self.news.notify_waiters();
     }
 
-    /// What was said since this was asked last: its beginning and its end, with a word on what is between them.
+    /// The output since the last call: its beginning and end, with a note on what is in between.
     pub fn take(&self) -> String {
         let mut state = self.state();
         let Kept { mut head, tail, skipped } = std::mem::take(&mut state.fresh);
         if skipped > 0 {
             let whole = match &state.missing {
                 None => format!("; read_file reads it all: `{}`", self.name),
-                Some(why) => format!("; not all of it is kept: {why}"),
+                Some(why) => format!("; it was not kept in full: {why}"),
             };
             head = format!("{head}\n[… {skipped} bytes left out{whole} …]\n");
         }
@@ -120,7 +120,7 @@ impl Output {
         }
     }
 
-    /// Waits until there is something to take, or nothing more comes.
+    /// Waits for output, or its end.
     pub async fn news(&self) {
         loop {
             let news = self.news.notified();
@@ -133,7 +133,7 @@ impl Output {
         }
     }
 
-    /// Whether nothing more comes.
+    /// Whether the output has ended.
     pub fn has_ended(&self) -> bool {
         self.state().ended
     }
@@ -143,10 +143,10 @@ impl Output {
         state.ended || !state.fresh.head.is_empty()
     }
 
-    /// The lines from `offset` (1-based), at most `limit` of them and `bytes` bytes, and whether there are more.
+    /// The lines from `offset` (1-based), at most `limit` lines and `bytes` bytes, and whether there are more.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// The file cannot be read.
     pub fn lines(&self, offset: usize, limit: usize, bytes: u64) -> io::Result<(String, bool)> {
         let mut state = self.state();
         let Some(file) = &mut state.file else { return Ok((String::new(), false)) };
@@ -179,7 +179,7 @@ impl State {
     }
 }
 
-/// A file that only this process has.
+/// A file that only this process has open.
 fn unnamed(folder: Option<&Path>) -> io::Result<File> {
     match folder {
         Some(folder) => tempfile::tempfile_in(folder),
@@ -194,7 +194,7 @@ impl Kept {
         let (head, rest) = text.split_at(room);
         self.head.push_str(head);
         self.tail.push_str(rest);
-        // Seldom, so that a flood is not copied again and again.
+        // Rarely, so that a flood is not copied again and again.
         if self.tail.len() > 2 * KEPT {
             let cut = self.tail.ceil_char_boundary(self.tail.len() - KEPT);
             self.tail.drain(..cut);

@@ -1,5 +1,5 @@
-//! From the bytes a program writes to text that may be shown and read: no terminal control code gets through, whatever
-//! pieces the bytes come in.
+//! Converts a program's output bytes to displayable text: no terminal control code gets through, however the bytes are
+//! split.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use anstyle_parse::{DefaultCharAccumulator, Parser, Perform};
 
 use crate::text::display;
 
-/// Turns bytes into text, one piece after the other.
+/// Converts bytes to text, piece by piece.
 #[derive(Debug, Default)]
 pub(super) struct Plain {
     terminal: Parser<DefaultCharAccumulator>,
     screen: Screen,
-    /// The beginning of a character whose rest is still to come.
+    /// The beginning of an incomplete character.
     cut: Vec<u8>,
-    /// Bytes that were no UTF-8.
+    /// How many bytes were not UTF-8.
     pub invalid: u64,
 }
 
@@ -44,7 +44,7 @@ impl Plain {
         self.clean(&text)
     }
 
-    /// What is left when no more bytes come.
+    /// The rest when no more bytes come.
     pub fn rest(&mut self) -> &'static str {
         let cut = std::mem::take(&mut self.cut);
         self.invalid += cut.len() as u64;
@@ -63,11 +63,11 @@ impl Plain {
     }
 }
 
-/// What a terminal would print; it takes no other order.
+/// What a terminal would print; all control codes are dropped.
 #[derive(Debug, Default)]
 struct Screen {
     text: String,
-    /// The last character was a carriage return: a line feed after it ends the same line.
+    /// Whether the last character was a carriage return: a following line feed ends the same line.
     after_return: bool,
 }
 
@@ -82,7 +82,7 @@ impl Perform for Screen {
     fn execute(&mut self, byte: u8) {
         match byte {
             b'\n' if self.after_return => {}
-            // A progress bar draws over itself: here every state is a line.
+            // A progress bar overwrites itself; here every state is a line.
             b'\r' | b'\n' => self.text.push('\n'),
             b'\t' => self.text.push('\t'),
             _ => {}
@@ -91,7 +91,7 @@ impl Perform for Screen {
     }
 }
 
-/// Whether these bytes are the beginning of a character that more bytes could complete.
+/// Whether these bytes are the beginning of an incomplete character.
 fn may_go_on(bytes: &[u8]) -> bool {
     let needed = match bytes.first() {
         Some(0xc2..=0xdf) => 2,

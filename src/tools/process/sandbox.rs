@@ -1,18 +1,14 @@
-//! What keeps a command in: the workspace is its to change, the system and toolchains its to read, and nothing else is
-//! there. The boundary is this and not what a command looks like.
+//! The sandbox of commands: the workspace is writable, the system and toolchains are readable, and nothing else is
+//! visible. This is the security boundary, not the look of a command.
 //!
-//! Levels, the first that works: bubblewrap with a system call filter; Landlock with one (no file system of its own, so
-//! protected files are put back afterwards); on macOS `sandbox-exec`. Without any a command is not held, and says so.
+//! Levels, of which the first that works is used: bubblewrap with a system call filter; Landlock with one (it has no
+//! file system of its own, so protected files are restored afterwards); on macOS `sandbox-exec`.
+//!
+//! Without any, commands are not sandboxed, and the permission request says so.
 
 #![cfg_attr(
     windows,
-    allow(
-        dead_code,
-        unused_imports,
-        unused_variables,
-        unreachable_patterns,
-        reason = "there is no sandbox of ours there"
-    )
+    allow(dead_code, unused_imports, unused_variables, unreachable_patterns, reason = "this system has no sandbox")
 )]
 
 #[cfg(target_os = "linux")]
@@ -39,14 +35,14 @@ pub(super) use self::scratch::{Interrupted, Scratch};
 use super::{StandIn, Surroundings, command};
 use crate::workspace::{Pins, Root};
 
-/// What holds commands on this machine, and why nothing better does.
+/// The sandbox of this machine, and why there is no better one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
     level: Level,
     lacking: Vec<String>,
 }
 
-/// The ways to hold a command.
+/// The kinds of sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Level {
     /// The program `bwrap`.
@@ -59,25 +55,25 @@ enum Level {
     None,
 }
 
-/// A command that is to be held.
+/// A command to run in the sandbox.
 pub(super) struct Confined<'a> {
     /// What it may change.
     pub roots: &'a [Arc<Root>],
-    /// What it may not change in there.
+    /// What it may not change inside those.
     pub pins: &'a Pins,
-    /// What it must not see: our own files.
+    /// tandem's own files, which it must not see.
     pub hidden: &'a [PathBuf],
     pub home: Option<&'a Path>,
     pub places: &'a Places,
     pub scratch: &'a Scratch,
-    /// Unsaved texts, in the place of their files.
+    /// Unsaved texts, in place of their files.
     pub stand_ins: &'a [StandIn],
     /// Where it runs, without symlinks.
     pub cwd: &'a Path,
     pub network: bool,
 }
 
-/// What is really started.
+/// The program to start.
 #[derive(Debug)]
 pub(super) struct Invocation {
     pub program: PathBuf,
@@ -116,21 +112,21 @@ impl Invocation {
     }
 }
 
-/// How the supervisor starts what it is given.
+/// How the supervisor starts its command.
 #[derive(Debug)]
 pub(super) enum Start {
-    /// As it is.
+    /// Directly.
     Plainly,
     /// With bubblewrap's system call filter as standard input.
     Filtered,
-    /// From a thread that is held.
+    /// From a restricted thread.
     Restricted(Restriction),
 }
 
 /// The system call filter for [`Start::Filtered`].
 ///
 /// # Errors
-/// When there is none here.
+/// This system has none.
 pub(super) fn filter() -> io::Result<File> {
     #[cfg(target_os = "linux")]
     return bubblewrap::filter();
@@ -138,7 +134,7 @@ pub(super) fn filter() -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// What Landlock is told.
+/// The rules for Landlock.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Restriction {
     read: Vec<PathBuf>,
@@ -147,10 +143,10 @@ pub(super) struct Restriction {
 }
 
 impl Restriction {
-    /// Holds this thread and what it starts.
+    /// Restricts this thread and everything it starts.
     ///
     /// # Errors
-    /// When the system cannot; nothing may be started then.
+    /// The system refuses; nothing may be started then.
     pub fn apply(&self) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         return landlock::restrict(self);
@@ -160,7 +156,7 @@ impl Restriction {
 }
 
 impl Sandbox {
-    /// The best that works here.
+    /// The best level that works here.
     #[cfg(target_os = "linux")]
     pub async fn find(surroundings: &Surroundings) -> Self {
         let mut lacking = Vec::new();
@@ -180,18 +176,18 @@ impl Sandbox {
         }
     }
 
-    /// The best that works here.
+    /// The best level that works here.
     #[cfg(not(target_os = "linux"))]
     pub async fn find(_surroundings: &Surroundings) -> Self {
         #[cfg(target_os = "macos")]
         if Path::new(seatbelt::PROGRAM).exists() {
             return Self { level: Level::Seatbelt, lacking: Vec::new() };
         }
-        let lacking = vec!["this system has no sandbox that tandem knows".to_owned()];
+        let lacking = vec!["tandem has no sandbox for this system".to_owned()];
         std::future::ready(Self { level: Level::None, lacking }).await
     }
 
-    /// Its name; `None` where nothing holds a command.
+    /// Its name; `None` without a sandbox.
     #[must_use]
     pub fn name(&self) -> Option<&'static str> {
         match self.level {
@@ -205,13 +201,13 @@ impl Sandbox {
         }
     }
 
-    /// Why nothing better holds commands.
+    /// Why no better sandbox is used.
     #[must_use]
     pub fn lacking(&self) -> &[String] {
         &self.lacking
     }
 
-    /// Whether protected files cannot be touched at all, rather than being put back.
+    /// Whether protected files are read-only in the sandbox, rather than restored afterwards.
     pub(super) fn pins(&self) -> bool {
         match self.level {
             #[cfg(target_os = "linux")]
@@ -224,7 +220,7 @@ impl Sandbox {
         }
     }
 
-    /// Whether it can show commands the unsaved text of a document in the place of its file.
+    /// Whether commands can read the unsaved text of a document in place of its file.
     #[must_use]
     pub fn shows_unsaved(&self) -> bool {
         #[cfg(target_os = "linux")]
@@ -233,7 +229,7 @@ impl Sandbox {
         false
     }
 
-    /// Whether it can hold a command that may change these folders: what must stay hidden must not be in them.
+    /// Whether a command that may change these folders can be sandboxed: hidden files must not be in them.
     pub(super) fn holds(&self, roots: &[Arc<Root>], home: Option<&Path>) -> bool {
         let within =
             |inner: &Path, root: &Arc<Root>| inner.canonicalize().is_ok_and(|inner| inner.starts_with(root.real()));
@@ -244,15 +240,15 @@ impl Sandbox {
             Level::None => false,
             #[cfg(target_os = "linux")]
             Level::Bubblewrap(_) => !roots.iter().any(too_wide),
-            // Only what is allowed can be said, so nothing inside can be excepted.
+            // Only allowed paths can be listed, so nothing inside them can be excluded.
             _ => !roots.iter().any(|root| too_wide(root) || home.is_some_and(|home| within(home, root))),
         }
     }
 
-    /// What starts `argv` so that it is held.
+    /// The invocation that starts `argv` in the sandbox.
     ///
     /// # Errors
-    /// When that cannot be prepared; the command must not run then.
+    /// It cannot be prepared; the command must not run then.
     pub(super) fn invocation(
         &self,
         confined: &Confined<'_>,
@@ -268,11 +264,13 @@ impl Sandbox {
             Level::Landlock => surroundings.supervised(&Start::Restricted(restriction(confined)?), argv),
             #[cfg(target_os = "macos")]
             Level::Seatbelt => surroundings.supervised(&Start::Plainly, seatbelt::held(confined, argv)),
-            Level::None => Err(io::Error::other(format!("nothing holds a command in {}", confined.cwd.display()))),
+            Level::None => {
+                Err(io::Error::other(format!("there is no sandbox for a command in {}", confined.cwd.display())))
+            }
         }
     }
 
-    /// Variables that a command needs because of how it is held.
+    /// Variables that the sandbox requires.
     pub(super) fn variables(&self, scratch: &Scratch) -> Vec<(&'static str, PathBuf)> {
         match self.level {
             #[cfg(target_os = "linux")]
@@ -284,7 +282,7 @@ impl Sandbox {
     }
 }
 
-/// The places of Landlock: it cannot except anything from what it allows.
+/// The paths for Landlock, which cannot exclude anything from what it allows.
 #[cfg(target_os = "linux")]
 fn restriction(confined: &Confined<'_>) -> io::Result<Restriction> {
     const DEVICES: [&str; 8] =

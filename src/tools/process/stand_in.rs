@@ -1,7 +1,9 @@
-//! Unsaved text that a command reads in the place of the file on the disk.
+//! Unsaved text that a command reads in place of the file on disk.
 //!
-//! The text is a file of its own in the session's scratch folder, mounted over the real one. What the command writes there
-//! becomes an edit of the open document; the real file keeps its bytes and its time until the person saves.
+//! The text is in a file of its own in the session's scratch folder, mounted over the real one.
+//!
+//! What the command writes there becomes an edit of the open document; the real file keeps its content and time until
+//! the person saves.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -18,7 +20,7 @@ pub(crate) struct StandIn {
 }
 
 impl StandIn {
-    /// The text of `unsaved` in a new file in `folder`.
+    /// Writes the text of `unsaved` to a new file in `folder`.
     pub fn new(unsaved: Unsaved, folder: &Path) -> io::Result<Self> {
         let mut file = NamedTempFile::new_in(folder)?;
         file.write_all(&unsaved.bytes)?;
@@ -27,13 +29,14 @@ impl StandIn {
         Ok(Self { unsaved, file })
     }
 
-    /// Where the text is.
+    /// The file with the text.
     pub fn source(&self) -> &Path {
         self.file.path()
     }
 
     /// The file it stands in for, without symlinks.
     #[cfg(target_os = "linux")]
+    /// The file it is mounted over, without symlinks.
     pub fn target(&self) -> PathBuf {
         self.unsaved.path.real()
     }
@@ -48,10 +51,10 @@ impl StandIn {
         self.unsaved.path.is_protected()
     }
 
-    /// Makes what the command wrote an edit of the document; `None` when it wrote nothing.
+    /// Applies the command's changes as an edit of the document; `None` if there are none.
     ///
     /// # Errors
-    /// When that is no text, or conflicts with what was typed meanwhile. The document is then as it was.
+    /// The result is not text, or conflicts with what was typed meanwhile. The document is unchanged then.
     pub async fn take_over(&self, workspace: &Workspace) -> Option<(PathBuf, Result<FileChange, FileError>)> {
         let path = self.source().to_owned();
         let bytes = blocking(move || std::fs::read(path)).await.ok()?;

@@ -1,8 +1,10 @@
-//! `tandem sandbox-exec`: starts a command and outlives it, so that nothing of it outlives the server.
+//! `tandem sandbox-exec`: starts a command and outlives it, so that none of its processes outlive the server.
 //!
-//! Its standard input is a lifeline. When that is closed (a cancel, a time-out, or the server died, however), or when the
-//! command itself ends, everything the command started is killed, daemons too: on Linux they become this process's
-//! children when their parents leave them. The supervisor itself is not held by the sandbox and cannot be reached from it.
+//! Its standard input is a lifeline.
+//!
+//! When that is closed (by a cancel, a timeout or the death of the server) or the command ends, everything the command
+//! started is killed, daemons included: on Linux they become children of this process when their parents exit. The
+//! supervisor itself is outside the sandbox and cannot be reached from it.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
@@ -36,14 +38,15 @@ const TICK: Duration = Duration::from_millis(20);
 /// What a shell calls the end by `SIGKILL`.
 const KILLED: u8 = 137;
 
-/// Runs the command to its end and gives its exit code; 128 and the signal where one ended it.
+/// Runs the command to its end and returns its exit code: 128 plus the signal that ended it.
 ///
 /// # Errors
+/// It cannot be started, or cannot be sandboxed; then it was not started.
 /// When it cannot be started, or not be held: then it was not started.
 pub fn run(args: Args) -> io::Result<u8> {
     use rustix::process::{WaitOptions, setsid, wait};
 
-    // Away from any terminal. A process that leads its group already has none.
+    // Detaches from any terminal. The leader of a process group has none.
     let _leads = setsid();
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -94,7 +97,7 @@ fn start(args: Args) -> io::Result<Child> {
         serde_json::from_str::<Restriction>(&restriction)?.apply()?;
         spawn(&args.argv, args.filtered)
     };
-    std::thread::spawn(held).join().map_err(|_panic| io::Error::other("starting the command broke"))?
+    std::thread::spawn(held).join().map_err(|_panic| io::Error::other("starting the command panicked"))?
 }
 
 fn spawn(argv: &[OsString], filtered: bool) -> io::Result<Child> {
@@ -112,7 +115,7 @@ mod tree {
 
     use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
-    /// What does not die is stuck in the kernel.
+    /// A process that does not die is stuck in the kernel.
     const PATIENCE: Duration = Duration::from_secs(5);
 
     /// Kills everything this process started, until nothing is left.
@@ -124,7 +127,7 @@ mod tree {
                 return;
             }
             for pid in left {
-                // It may have ended by itself in this moment.
+                // It may have ended at this moment.
                 let _gone = kill_process(pid, Signal::KILL);
             }
             while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
@@ -132,7 +135,7 @@ mod tree {
         }
     }
 
-    /// All that live, by the table of processes.
+    /// All running descendants, from the process table.
     fn descendants(of: Pid) -> Vec<Pid> {
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -154,7 +157,7 @@ mod tree {
         found
     }
 
-    /// State and parent; the name before them may hold anything, also parentheses.
+    /// State and parent; the name before them may contain anything, even parentheses.
     fn stat(line: &str) -> Option<(&str, i32)> {
         let (_, rest) = line.rsplit_once(')')?;
         let mut fields = rest.split_whitespace();
@@ -166,7 +169,7 @@ mod tree {
 mod tree {
     use rustix::process::{Pid, Signal, kill_process_group};
 
-    /// Kills what is still in the command's group.
+    /// Kills the rest of the command's process group.
     pub(super) fn end(first: Pid) {
         let _gone = kill_process_group(first, Signal::KILL);
     }

@@ -1,7 +1,7 @@
-//! bubblewrap: a file system, a network and process numbers of the command's own.
+//! bubblewrap: gives a command its own file system, network and process ids.
 //!
-//! The file system is built from nothing: what is not mounted is not there. Mounts are made parents first, so that what is
-//! deeper decides.
+//! The file system is built from nothing: what is not mounted does not exist. Parents are mounted first, so that deeper
+//! mounts take precedence.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,7 +14,7 @@ use super::Confined;
 use super::places::Places;
 use super::seccomp::{self, Sockets};
 
-/// The namespaces, and no way back: no capabilities, no terminal, no life after the server's.
+/// Namespaces, no capabilities, no terminal, and no life after the server's.
 const ALONE: [&str; 9] = [
     "--die-with-parent",
     "--new-session",
@@ -26,13 +26,13 @@ const ALONE: [&str; 9] = [
     "--cap-drop",
     "ALL",
 ];
-/// bubblewrap reads its filter from a descriptor, and the only one that a process can be given safely is standard input.
+/// bubblewrap reads its filter from a descriptor, and only standard input can be passed safely.
 const WITH_FILTER: &str = "exec 3<&0 </dev/null; exec \"$@\"";
 
 /// Whether bubblewrap works here.
 ///
 /// # Errors
-/// When it does not, in its own words.
+/// It does not, with its own message.
 pub(super) async fn probe(program: &Path) -> Result<(), String> {
     let mut command = super::command(program);
     command.args(ALONE).args(["--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
@@ -44,7 +44,7 @@ pub(super) async fn probe(program: &Path) -> Result<(), String> {
     }
 }
 
-/// One place in the new file system.
+/// One mount.
 #[derive(Debug)]
 struct Mount {
     how: &'static str,
@@ -52,7 +52,7 @@ struct Mount {
     to: PathBuf,
 }
 
-/// `argv` in a file system of its own. It has to be started with the [`filter`] as standard input.
+/// `argv` in its own file system. It has to be started with the [`filter`] as standard input.
 pub(super) fn held(program: &Path, confined: &Confined<'_>, argv: &[OsString]) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ["/bin/sh", "-c", WITH_FILTER, "sh"].map(OsString::from).to_vec();
     arguments.push(program.into());
@@ -74,7 +74,7 @@ pub(super) fn held(program: &Path, confined: &Confined<'_>, argv: &[OsString]) -
 /// The system call filter, in memory.
 ///
 /// # Errors
-/// When the system has no room for it.
+/// The system cannot create it.
 pub(super) fn filter() -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("filter", MemfdFlags::CLOEXEC)?);
     file.write_all(&seccomp::bytes(&seccomp::whole(Sockets::Own)?))?;
@@ -99,7 +99,7 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
     if let Some(folder) = confined.home {
         add("--bind", Some(&confined.scratch.home()), folder);
         for place in home {
-            // What a link in the home folder leads to is shown in its place.
+            // The target of a link in the home directory is mounted in place of the link.
             if let Ok(real) = folder.join(place).canonicalize() {
                 add("--ro-bind", Some(&real), &folder.join(place));
             }
@@ -118,7 +118,7 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
         let how = if stand_in.is_protected() { "--ro-bind" } else { "--bind" };
         add(how, Some(stand_in.source()), &stand_in.target());
     }
-    // A link cannot be mounted on, and is looked after when the command is done.
+    // A link cannot be a mount point; it is checked after the command.
     let is_shown = |place: &PathBuf| confined.stand_ins.iter().any(|stand_in| stand_in.target() == *place);
     for place in confined.pins.read_only.iter().filter(|place| !place.is_symlink() && !is_shown(place)) {
         add("--ro-bind", Some(place), place);

@@ -1,5 +1,5 @@
-//! Landlock: the kernel's own sandbox, for where namespaces cannot be had. It only knows what is allowed, and holds the
-//! thread that asks for it and all its children.
+//! Landlock: the kernel's own sandbox, where namespaces are not available. It only knows what is allowed, and applies
+//! to the calling thread and its children.
 
 use std::io;
 
@@ -11,15 +11,15 @@ use landlock::{
 use super::Restriction;
 use super::seccomp::{self, Sockets};
 
-/// The newest rights that are known of; older kernels have some of them.
+/// The newest supported version; older kernels have a subset.
 const NEWEST: ABI = ABI::V9;
-/// Before this, files could be cut to nothing unseen.
+/// Before this version, truncating files was not restricted.
 const OLDEST: ABI = ABI::V3;
 
-/// Whether this kernel has what is needed.
+/// Whether this kernel supports it.
 ///
 /// # Errors
-/// When it has not, with the reason.
+/// It does not, with the reason.
 pub(super) fn probe() -> io::Result<()> {
     let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let rules = rules.handle_access(AccessFs::from_all(OLDEST)).map_err(io::Error::other)?;
@@ -30,7 +30,7 @@ pub(super) fn probe() -> io::Result<()> {
 /// Restricts this thread and what it starts from now on.
 ///
 /// # Errors
-/// When the kernel would not; then nothing may be started.
+/// The kernel refuses; nothing may be started then.
 pub(super) fn restrict(to: &Restriction) -> io::Result<()> {
     probe()?;
     rules(to).and_then(RulesetCreated::restrict_self).map_err(io::Error::other)?;
@@ -46,7 +46,7 @@ fn rules(to: &Restriction) -> Result<RulesetCreated, landlock::RulesetError> {
     if !to.network {
         rules = rules.handle_access(AccessNet::from_all(NEWEST))?;
     }
-    // Devices are not made, not even by root.
+    // Devices cannot be created, not even by root.
     let write = AccessFs::from_all(NEWEST) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
     rules
         .create()?

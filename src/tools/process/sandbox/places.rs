@@ -1,4 +1,4 @@
-//! Where programs and what they need are, as far as a command has to see them. What is not named here is not there for it.
+//! The paths of programs and their dependencies that a command may see. All others are invisible to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ const SYSTEM: [&str; 14] = [
     "/sys",
     "/run/current-system",
 ];
-/// How names are resolved, where `/etc/resolv.conf` leads elsewhere.
+/// Resolver files, if `/etc/resolv.conf` links elsewhere.
 const RESOLVERS: [&str; 3] = ["/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"];
-/// Secrets of the system, for who may read them (root in a container).
+/// The system's secrets, which a command running as root (in a container) could read.
 const SYSTEM_SECRETS: [&str; 6] =
     ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/ssl/private"];
 
-/// Toolchains in the home folder. Nothing beside them and [`FETCHED`] is visible: no key, no token, no history.
+/// Toolchains in the home directory. Besides these and [`FETCHED`] nothing is visible: no key, no token, no history.
 const TOOLS: [&str; 36] = [
     ".asdf",
     ".bun/bin",
@@ -66,8 +66,8 @@ const TOOLS: [&str; 36] = [
     ".volta",
 ];
 
-/// What toolchains have fetched. A command with a network may fetch more, and does that into a folder of its own: what
-/// later builds take from here, no command can change.
+/// Caches of toolchains. A command with network access downloads into a folder of its own: no command can change what
+/// later builds use from here.
 const FETCHED: [&str; 10] = [
     ".bun/install/cache",
     ".cabal/packages",
@@ -81,7 +81,7 @@ const FETCHED: [&str; 10] = [
     "go",
 ];
 
-/// Variables that name the folder of a toolchain, and what of it is shown; nothing: all of it.
+/// Variables that name a toolchain's folder, and which parts of it are shown; none means all of it.
 const NAMED: [(&str, &[&str]); 12] = [
     ("CARGO_HOME", &["bin", "config", "config.toml", "env", "git", "registry"]),
     ("CONDA_PREFIX", &[]),
@@ -97,19 +97,19 @@ const NAMED: [(&str, &[&str]); 12] = [
     ("VIRTUAL_ENV", &[]),
 ];
 
-/// What is there to be read, without symlinks.
+/// Readable paths, without symlinks.
 #[derive(Debug, Default)]
 pub(in crate::tools::process) struct Places {
-    /// The system and what the search path names elsewhere.
+    /// The system, and other folders in the search path.
     pub system: BTreeSet<PathBuf>,
     /// Parts of the home folder, relative to it.
     pub home: BTreeSet<PathBuf>,
-    /// What is in the former and not to be read.
+    /// Paths in the above that must not be read.
     pub secrets: Vec<PathBuf>,
 }
 
 impl Places {
-    /// The places of this machine for a command with these `variables` that may change the folders `write`.
+    /// The paths on this machine for a command with these `variables` that may change the folders `write`.
     pub fn find(variables: &BTreeMap<String, String>, home: Option<&Path>, write: &[PathBuf], network: bool) -> Self {
         let resolvers = RESOLVERS.iter().filter(|_| network);
         let system = SYSTEM.iter().chain(resolvers).map(PathBuf::from).filter(|place| place.exists());
@@ -141,8 +141,8 @@ impl Places {
         places
     }
 
-    /// The folder of a toolchain that a variable names. One that holds more than a toolchain (the home folder, the
-    /// workspace) is not shown.
+    /// The folder of a toolchain that a variable names. A folder that contains more than a toolchain (the home
+    /// directory, the workspace) is not shown.
     fn add_named(&mut self, place: &Path, home: Option<&Path>, write: &[PathBuf]) {
         let Ok(real) = place.canonicalize() else { return };
         let holds_more =
@@ -151,7 +151,7 @@ impl Places {
         if holds_more || is_written || real.components().count() <= 2 || self.has(&real) {
             return;
         }
-        // Secrets of the person are no toolchain, whatever a variable says.
+        // The person's secrets are not a toolchain, whatever a variable says.
         if crate::workspace::protect::is_secret(&real.join("any")) {
             return;
         }
@@ -162,7 +162,7 @@ impl Places {
         }
     }
 
-    /// A folder of the search path; where it is the `bin` of an installation, the whole of that.
+    /// A folder in the search path; if it is the `bin` of an installation, all of that.
     fn add_tools(&mut self, folder: &Path, home: Option<&Path>, write: &[PathBuf]) {
         let Ok(folder) = folder.canonicalize() else { return };
         if write.iter().any(|root| folder.starts_with(root)) || self.has(&folder) {

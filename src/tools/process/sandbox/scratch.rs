@@ -1,5 +1,5 @@
-//! A folder for what the commands of a session leave between them: their `/tmp` and their home. It goes with the session;
-//! one that a killed server left goes when the next session starts.
+//! A folder shared by the commands of a session: their `/tmp` and home directory. It is removed with the session, or by
+//! the next one if the server was killed.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -27,9 +27,10 @@ pub(in crate::tools::process) struct Scratch {
 }
 
 impl Scratch {
-    /// A new one in `parent`.
+    /// A new folder in `parent`.
     ///
     /// # Errors
+    /// It cannot be created.
     /// When it cannot be made.
     pub fn new(parent: Option<&Path>) -> io::Result<Self> {
         let parent = match parent {
@@ -41,11 +42,11 @@ impl Scratch {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
         folders.create(&parent)?;
-        // Not through a link that somebody else made.
+        // Not through a link that somebody else created.
         let parent = parent.canonicalize()?;
         sweep(&parent);
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent)?;
-        // It gets its name when it is held: a sweep that found it free would take the folder.
+        // It gets its name only once it is locked: otherwise a sweep could remove it.
         let nameless = folder.path().join("unlocked");
         let lock = File::create(&nameless)?;
         lock.lock()?;
@@ -56,7 +57,7 @@ impl Scratch {
         Ok(Self { folder, _lock: lock })
     }
 
-    /// The folder itself, which no command sees.
+    /// The folder itself, which is hidden from commands.
     pub fn folder(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
@@ -69,7 +70,7 @@ impl Scratch {
         self.folder.path().join("home")
     }
 
-    /// Where copies of the workspace's files are.
+    /// The folder for copies of the workspace's files.
     pub fn images(&self) -> PathBuf {
         self.folder.path().join("images")
     }
@@ -89,13 +90,13 @@ impl Scratch {
         self.folder.path().join(ENDED)
     }
 
-    /// Where the unsaved texts are that commands read.
+    /// The folder for unsaved texts.
     pub fn unsaved(&self) -> PathBuf {
         self.folder.path().join("unsaved")
     }
 
-    /// Shows `places` of the `real` home in this one, as links. A command may have put a link of its own or a file in the
-    /// way of one: nothing is made through that.
+    /// Links `places` of the `real` home directory into this one. A command may have created a link or file in the way:
+    /// nothing is created through that.
     #[cfg(unix)]
     pub fn link(&self, real: &Path, places: &BTreeSet<PathBuf>) -> io::Result<()> {
         let home = Dir::open_ambient_dir(self.home(), ambient_authority())?;
@@ -158,7 +159,7 @@ fn is_wanted(folder: &Path) -> bool {
     began.is_ok_and(|began| began.elapsed().is_ok_and(|age| age < INTERRUPTED))
 }
 
-/// Removes folders that nobody uses any more.
+/// Removes folders that are no longer in use.
 fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));

@@ -1,4 +1,4 @@
-//! `sandbox-exec` of macOS. Its profile is text, written after Chromium's and Apple's own profiles; we have not run it.
+//! `sandbox-exec` of macOS, with a textual profile. Implemented from Apple's documentation, not yet tested on a Mac.
 
 #[cfg(target_os = "macos")]
 use std::ffi::OsString;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use super::Confined;
 
-/// Hosts, and names: programs outside that listen on local sockets are none.
+/// Hosts and name resolution, but not other programs' local sockets.
 const NETWORK: &str = "(allow network*)(deny network-outbound (remote unix-socket))\
     (allow network-outbound (literal \"/private/var/run/mDNSResponder\"))";
-/// This machine. Where a connection leads to is its remote end; its local one is not known before it stands.
+/// This machine. A connection's destination is its remote end; its local end is unknown before it is established.
 const LOCAL: &str = "(allow network-bind network-inbound (local ip \"localhost:*\"))\
     (allow network-outbound (remote ip \"localhost:*\"))";
 
@@ -47,14 +47,14 @@ const BASE: &str = "(version 1)(deny default)(allow process-exec)(allow process-
     (subpath \"/private/var/select\") (subpath \"/private/var/db\") (subpath \"/Applications/Xcode.app\") (subpath \"/dev\"))\
     (allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\"))";
 
-/// `argv` in the hands of `sandbox-exec`.
+/// `argv` run by `sandbox-exec`.
 #[cfg(target_os = "macos")]
 pub(super) fn held(confined: &Confined<'_>, argv: Vec<OsString>) -> Vec<OsString> {
     let head = [OsString::from(PROGRAM), "-p".into(), profile(confined).into()];
     head.into_iter().chain(argv).collect()
 }
 
-/// The rules; of several that speak of a place the last one counts.
+/// The rules; for a path with several rules the last one applies.
 pub(super) fn profile(confined: &Confined<'_>) -> String {
     let mut profile = BASE.to_owned();
     let mut rule = |what: &str, place: &Path| {

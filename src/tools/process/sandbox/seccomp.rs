@@ -1,4 +1,5 @@
-//! The system calls a command in a sandbox has no use for: those that leave it, and those that open what it closes.
+//! The system calls that sandboxed commands must not use: those that leave the sandbox, and those that reopen what it
+//! closes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,9 +9,9 @@ use seccompiler::{
     sock_filter,
 };
 
-/// Calls that no build, test or version control makes: mounts and namespaces, kernel keyrings, tracing of the kernel,
-/// what only root may do to the machine (who is root in a container may be it here), and `io_uring`, which would go past
-/// this filter. `clone3` cannot be looked into; C libraries use `clone` instead.
+/// Calls that no build, test or version control needs: mounts and namespaces, kernel keyrings, kernel tracing, machine
+/// administration (root in a container may be allowed that here), and `io_uring`, which would bypass this filter.
+/// `clone3` cannot be inspected; C libraries fall back to `clone`.
 const CALLS: &[libc::c_long] = &[
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -60,27 +61,27 @@ const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUTS,
 ];
 
-/// Requests of `ioctl` that type into a terminal.
+/// `ioctl` requests that type into a terminal.
 const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */];
 
-/// Pairs of local sockets that can be sent elsewhere from what they are connected to.
+/// Socket pairs that can send to other addresses than their peer.
 const ADDRESSABLE: [libc::c_int; 2] = [libc::SOCK_DGRAM, libc::SOCK_RAW];
-/// The bits of a socket's type that are no flags.
+/// The bits of a socket type that are not flags.
 const SOCKET_TYPE: u64 = 0xf;
 
-/// The bit of the calls of x32, the second set that x86-64 has under the same architecture. No other has calls there.
+/// The bit of x32 calls, the second call table of x86-64. No other architecture has one.
 const SECOND_SET: u32 = 0x4000_0000;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// The kinds of sockets a command may make.
+/// Which sockets a command may create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sockets {
-    /// Any to talk to programs: the network and the file system are its own.
+    /// Any: network and file system are its own.
     Own,
-    /// To hosts: programs outside listen on local ones.
+    /// Internet sockets: programs outside listen on local ones.
     Network,
-    /// None at all, but for asking the kernel about its interfaces.
+    /// None, except to query the kernel about its interfaces.
     None,
 }
 
@@ -94,20 +95,20 @@ impl Sockets {
     }
 }
 
-/// One filter for everything: what is refused seems not to exist.
+/// One filter for everything: refused calls seem not to exist.
 ///
 /// # Errors
-/// On a processor that the filter cannot be made for.
+/// The processor is not supported.
 pub(super) fn whole(sockets: Sockets) -> io::Result<BpfProgram> {
     let mut rules = calls()?;
     rules.extend(other_sockets(sockets)?);
     compile(rules, libc::ENOSYS)
 }
 
-/// The same as two filters, so that a socket is refused with words about permission.
+/// The same as two filters, so that refused sockets report a permission error.
 ///
 /// # Errors
-/// On a processor that the filter cannot be made for.
+/// The processor is not supported.
 pub(super) fn parts(sockets: Sockets) -> io::Result<[BpfProgram; 2]> {
     Ok([compile(calls()?, libc::ENOSYS)?, compile(other_sockets(sockets)?, libc::EACCES)?])
 }
@@ -118,7 +119,7 @@ fn compile(rules: Rules, refusal: libc::c_int) -> io::Result<BpfProgram> {
     let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, arch).map_err(io::Error::other)?;
     let filter: BpfProgram = filter.try_into().map_err(io::Error::other)?;
-    // Which call it is, is the first word.
+    // The first word is the call number.
     let head = [
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
         step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, SECOND_SET, 1),
@@ -127,7 +128,7 @@ fn compile(rules: Rules, refusal: libc::c_int) -> io::Result<BpfProgram> {
     Ok(head.into_iter().chain(filter).collect())
 }
 
-/// A step of a filter; where its comparison fails, `skip` steps are left out.
+/// An instruction of a filter; if its comparison fails, `skip` instructions are skipped.
 fn step(code: u32, k: u32, skip: u8) -> sock_filter {
     sock_filter { code: u16::try_from(code).expect("codes are small"), jt: 0, jf: skip, k }
 }
@@ -156,7 +157,7 @@ fn other_sockets(sockets: Sockets) -> io::Result<Rules> {
     Ok(rules)
 }
 
-/// A rule that holds where all of `(argument, comparison, value)` do.
+/// A rule that matches if all of `(argument, comparison, value)` do.
 fn rule(conditions: Vec<(u8, SeccompCmpOp, u64)>) -> io::Result<SeccompRule> {
     let conditions = conditions
         .into_iter()
@@ -189,7 +190,7 @@ mod tests {
         libc::SECCOMP_RET_ERRNO | errno.unsigned_abs()
     }
 
-    /// What the kernel would make of a call: the steps that filters are made of, and no others.
+    /// The kernel's decision about a call, for the instructions that filters use.
     fn verdict(program: &BpfProgram, call: i64, arguments: &[i64]) -> u32 {
         let mut data = vec![u32::try_from(call).unwrap(), ARCH, 0, 0];
         let both = |argument: &i64| [argument & 0xffff_ffff, argument >> 32].map(|half| u32::try_from(half).unwrap());
@@ -246,7 +247,7 @@ mod tests {
         check(libc::SYS_clone, &[i64::from(libc::CLONE_NEWUSER | libc::SIGCHLD)], no);
         check(libc::SYS_ioctl, &[0, 0x5401], ALLOWED);
         check(libc::SYS_ioctl, &[0, 0x5412], no);
-        // The kernel looks at the lower half of what is an `int`.
+        // The kernel compares the lower half of an `int`.
         check(libc::SYS_ioctl, &[0, 0x1_0000_5412], no);
         check(libc::SYS_socket, &[i64::from(libc::AF_UNIX)], ALLOWED);
         for family in [libc::AF_VSOCK, libc::AF_ALG, libc::AF_PACKET, libc::AF_BLUETOOTH] {
@@ -267,7 +268,7 @@ mod tests {
             for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET] {
                 check(sockets, libc::SYS_socketpair, [libc::AF_UNIX, kind | flags], ALLOWED);
             }
-            // A pair of these can be connected to a third.
+            // Such a pair can be connected to a third socket.
             for kind in ADDRESSABLE {
                 check(sockets, libc::SYS_socketpair, [libc::AF_UNIX, kind], no);
                 check(sockets, libc::SYS_socketpair, [libc::AF_UNIX, kind | flags], no);
