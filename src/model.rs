@@ -1,12 +1,13 @@
-//! The seam to the model: a neutral conversation in, a stream of neutral events out.
+//! The interface to models: a neutral conversation in, a stream of neutral events out.
 //!
-//! Dialects (chat, responses, messages) are pure encoders and decoders; `http` sends, waits and retries;
-//! `sse` cuts bytes into events; `collect` folds events into a finished message. Nothing here knows a tool, a
-//! workspace or an editor. One [`Provider`] is shared by many conversations at once.
+//! Dialects (chat, responses, messages) are pure encoders and decoders; `http` sends, waits and retries; `sse` splits
+//! bytes into events; `collect` folds events into a finished message.
 //!
-//! Invariants: a message is serialised once ([`Provider::encode`]) and never changed afterwards, so every request
-//! of a session starts with the bytes of the one before; dropping a [`ModelStream`] closes its socket; a key is
-//! never printed.
+//! Nothing here knows tools, workspaces or editors. One [`Provider`] can serve many conversations at once.
+//!
+//! Invariants: a message is serialized once ([`Provider::encode`]) and never changed afterwards, so every request of a
+//! session starts with the bytes of the one before; dropping a [`ModelStream`] closes its socket; a key is never
+//! printed.
 
 mod batch;
 mod body;
@@ -62,7 +63,7 @@ pub use endpoint::{Endpoint, Key, Prices, Proxy, TimeLimits};
 pub use family::Known;
 pub use provider::Provider;
 
-/// One entry of a conversation, in no provider's dialect.
+/// An entry of a conversation, independent of providers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
@@ -89,12 +90,12 @@ pub enum Part {
         /// The text.
         text: String,
     },
-    /// What tandem says to the model, in nobody's name: encoded like text, and not shown as the person's words.
+    /// Text from tandem to the model: encoded like the person's text, but not displayed as such.
     Note {
         /// The text.
         text: String,
     },
-    /// An image, for models that take them.
+    /// An image, for models that accept images.
     Image {
         /// Such as `image/png`.
         mime_type: String,
@@ -109,7 +110,7 @@ pub enum Part {
 pub struct AssistantMessage {
     /// All text of the answer.
     pub text: String,
-    /// What goes back verbatim to the provider that made it, in its order.
+    /// Items to send back verbatim to the provider that made them, in order.
     pub reasoning: Vec<ReasoningItem>,
     /// The words of a refusal; empty when there is none.
     pub refusal: String,
@@ -117,8 +118,8 @@ pub struct AssistantMessage {
     pub calls: Vec<ToolCall>,
 }
 
-/// A piece of an answer in the words of the dialect that made it: reasoning, or all items of an answer in their order where
-/// the order counts. Foreign ones are left out of a request.
+/// A piece of an answer in its own dialect: reasoning, or all items of an answer if their order matters. Items of other
+/// models are not sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReasoningItem {
     /// The dialect the item belongs to.
@@ -136,12 +137,12 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name as the model wrote it.
     pub name: String,
-    /// What it wants to pass.
+    /// Its arguments.
     pub arguments: Arguments,
 }
 
 impl ToolCall {
-    /// Whether it may run: it names a tool, and its arguments are whole.
+    /// Whether it may run: it names a tool, and its arguments are complete.
     #[must_use]
     pub fn runnable(&self) -> bool {
         !self.name.is_empty() && matches!(self.arguments, Arguments::Object(_))
@@ -154,7 +155,7 @@ impl ToolCall {
 pub enum Arguments {
     /// A JSON object, ready to be used.
     Object(Map<String, Value>),
-    /// Text that is no JSON object (or was cut): never run.
+    /// Text that is not a JSON object (or was truncated): never run.
     Unparsable(String),
 }
 
@@ -163,12 +164,12 @@ pub enum Arguments {
 pub struct ToolResult {
     /// The [`ToolCall::id`] it answers.
     pub call_id: String,
-    /// What the model gets to read.
+    /// The result for the model.
     pub content: String,
     /// Whether the tool failed.
     #[serde(default)]
     pub is_error: bool,
-    /// What it shows, for models that see.
+    /// Its images, for models that accept images.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
 }
@@ -182,7 +183,7 @@ pub struct Image {
     pub data: String,
 }
 
-/// A tool as the model is told of it.
+/// A tool's description for the model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolSpec {
     /// Its name.
@@ -191,7 +192,7 @@ pub struct ToolSpec {
     pub description: String,
     /// JSON Schema of its arguments.
     pub parameters: Value,
-    /// Whether its arguments hold long texts, which are shown while they are still being written.
+    /// Whether its arguments contain long texts, which are shown while they stream.
     #[serde(skip)]
     pub streams: bool,
 }
@@ -219,20 +220,20 @@ impl std::fmt::Display for Api {
     }
 }
 
-/// What stays the same in every request of a session; made once by [`Provider::preamble`].
+/// The part shared by all requests of a session; made once by [`Provider::preamble`].
 #[derive(Debug, Clone)]
 pub struct Preamble {
     /// The dialect's opening bytes: tools and system prompt, in a fixed order.
     pub bytes: Bytes,
     /// The names of the tools.
     pub tools: Arc<[String]>,
-    /// What it was made of, to be made again in another dialect.
+    /// Its source, to make it again in another dialect.
     pub instructions: Arc<Instructions>,
-    /// What the server wants between results and a person's words.
+    /// What the server requires between results and a person's message.
     pub(super) gap: Bytes,
 }
 
-/// One request: shared bytes put side by side.
+/// One request, assembled from shared bytes.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
     /// Tools and system prompt.
@@ -254,7 +255,7 @@ pub enum ModelEvent {
     ReasoningItem(ReasoningItem),
     /// Words of a refusal.
     Refusal(String),
-    /// A call begins. `id` and `name` may be empty until the provider sends them (then it comes again).
+    /// A call begins. `id` and `name` may be empty until the provider sends them (then the event is repeated).
     CallStart {
         /// Our own slot, counted from 0 in order of appearance; never the provider's index.
         slot: usize,
@@ -270,7 +271,7 @@ pub enum ModelEvent {
         /// The fragment.
         json: String,
     },
-    /// The call's arguments are complete: its code may start while the rest streams. May come again.
+    /// The call's arguments are complete: it may start while the rest streams. May be repeated.
     CallEnd {
         /// The call's slot.
         slot: usize,
@@ -279,7 +280,7 @@ pub enum ModelEvent {
     Usage(Usage),
     /// Why the model stopped.
     Finish(Finish),
-    /// A try failed and another follows after `wait`.
+    /// An attempt failed; another follows after `wait`.
     Retry {
         /// Counted from 1.
         attempt: u32,
@@ -288,7 +289,7 @@ pub enum ModelEvent {
         /// What went wrong.
         reason: String,
     },
-    /// Something the person should know.
+    /// A notice for the person.
     Notice(String),
 }
 
@@ -302,11 +303,11 @@ pub struct Usage {
     pub output: u64,
     /// Tokens of `input` that came from the provider's cache.
     pub cached: u64,
-    /// Tokens of `input` that were written into it, where the provider says.
+    /// Tokens of `input` that were written into the cache, if the provider reports it.
     pub written: u64,
     /// Tokens of `output` that were reasoning.
     pub reasoning: u64,
-    /// US dollars, where the provider says or the configuration has prices.
+    /// US dollars, if the provider reports them or prices are known.
     pub cost: Option<f64>,
 }
 
@@ -314,25 +315,25 @@ pub struct Usage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
-    /// It had nothing more to say.
+    /// It finished.
     Stop,
     /// It wants its calls answered.
     ToolCalls,
-    /// The token limit cut it.
+    /// The token limit cut the answer off.
     Length,
-    /// A filter cut it.
+    /// A content filter cut the answer off.
     ContentFilter,
     /// It refused.
     Refusal,
-    /// It pauses: the same request, with this answer at its end, lets it go on.
+    /// It pauses: the same request with this answer appended continues it.
     Pause,
-    /// It made a call that the provider could not read.
+    /// It made a call that the provider could not parse.
     Malformed,
-    /// Anything else, in the provider's word.
+    /// Anything else, as the provider calls it.
     Other(String),
 }
 
-/// What a request ended with when it did not end well.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
@@ -340,13 +341,13 @@ pub struct ModelError {
     pub code: ErrorCode,
     /// The provider's words, then what to do about it.
     pub message: String,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
     /// Whether the same request may work later.
     pub retryable: bool,
 }
 
-/// The words of `error.code`.
+/// The values of `error.code`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
@@ -364,11 +365,11 @@ pub enum ErrorCode {
     Network,
     /// It did not answer in time.
     Timeout,
-    /// The stream ended without an end.
+    /// The stream ended without its terminator.
     Truncated,
     /// The provider did not accept the request.
     InvalidRequest,
-    /// A fault of ours.
+    /// A bug in tandem.
     Internal,
 }
 
@@ -382,6 +383,6 @@ pub struct Instructions {
     pub system: String,
     /// The tools, in a fixed order.
     pub tools: Arc<[ToolSpec]>,
-    /// The name of the conversation: the key of its cache, the same in every process.
+    /// The conversation's id: the key of its cache, the same in every process.
     pub conversation: Arc<str>,
 }

@@ -1,4 +1,4 @@
-//! Events on their way out: adjacent deltas of one kind leave as one.
+//! A buffer of events: adjacent deltas of the same kind are merged.
 
 use std::collections::VecDeque;
 

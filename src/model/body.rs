@@ -1,4 +1,4 @@
-//! What the bodies of all dialects have in common: an opening, messages put side by side, a tail.
+//! Shared by the bodies of all dialects: the opening, the messages, the end.
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -12,8 +12,8 @@ pub(super) const TAIL: &[u8] = b"]}";
 const USER: &[u8] = br#"{"role":"user""#;
 const RESULT: &[u8] = br#"{"role":"tool""#;
 
-/// Our fields, those of the effort, and the configured ones over them. A configured `null` removes a field; so does `false`,
-/// which TOML can say, where ours is no flag: not every server takes `stream_options`.
+/// Our fields and those of the effort, overridden by the configured ones. A configured `null` removes a field; so does
+/// `false` (TOML has no null) for a field that is not a flag: not every server accepts `stream_options`.
 pub(super) fn fields(ours: Value, effort: &Map<String, Value>, endpoint: &Endpoint) -> Map<String, Value> {
     let Value::Object(mut fields) = ours else { unreachable!("a body is an object") };
     if let Some(tokens) = endpoint.max_tokens {
@@ -35,7 +35,7 @@ pub(super) fn fields(ours: Value, effort: &Map<String, Value>, endpoint: &Endpoi
     fields
 }
 
-/// The body with these fields, open at its end: [`TAIL`], which would close it, is taken away.
+/// The body with these fields, left open: without [`TAIL`], which would close it.
 pub(super) fn open(fields: &Map<String, Value>) -> Vec<u8> {
     let mut bytes = serde_json::to_vec(fields).expect("a JSON value always serializes");
     debug_assert!(bytes.ends_with(TAIL), "the list of messages is the last field");
@@ -78,8 +78,8 @@ pub(super) fn close(preamble: &Preamble, messages: &[Bytes], tail: &[u8]) -> Vec
     body
 }
 
-/// Closes the body of a request that is to be answered in words. It stands behind the messages, so that what comes before
-/// stays the beginning of the other requests.
+/// The end of a request that must be answered in words. It comes after the messages, so that the beginning is the same
+/// as in other requests.
 pub(super) fn tail(api: Api, preamble: &Preamble, may_call: bool) -> &'static [u8] {
     match api {
         _ if may_call || preamble.tools.is_empty() => TAIL,
@@ -116,15 +116,15 @@ pub(super) fn arguments(arguments: &Arguments) -> Value {
     }
 }
 
-/// A name as every server accepts it. One that a model made up would else spoil all requests that follow.
+/// A name that every server accepts. An invalid name made up by a model would break all following requests.
 pub(super) fn word(name: &str) -> String {
     let accepted = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
     let word: String = name.chars().map(accepted).take(64).collect();
     if word.is_empty() { "unknown".to_owned() } else { word }
 }
 
-/// An id as Mistral's templates want it: nine letters or digits. Another one becomes a hash of itself, so that it is the same
-/// in every request.
+/// An id in the form Mistral's templates require: nine letters or digits. Any other id is replaced by its hash, so that
+/// it is the same in every request.
 pub(super) fn nine(id: &str) -> String {
     const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {

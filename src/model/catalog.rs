@@ -14,30 +14,30 @@ use super::{Api, Endpoint, ModelError, Prices};
 pub struct ModelInfo {
     /// Its name on the wire.
     pub id: String,
-    /// The window in tokens that a request gets, where the endpoint tells: on a local server that of the loaded model,
-    /// not what the model could have.
+    /// The window of a request in tokens, if the endpoint reports it: on a local server that of the loaded model, not
+    /// the model's maximum.
     pub context_window: Option<u64>,
     /// The most tokens of an answer.
     pub output: Option<u64>,
     /// What its tokens cost.
     pub prices: Option<Prices>,
-    /// Whether it takes images, where that is known.
+    /// Whether it accepts images, if known.
     pub images: Option<bool>,
-    /// It answers something else than prompts: vectors, pictures, sounds.
+    /// Whether it is not a chat model: embeddings, images, audio.
     pub is_other: bool,
-    /// Its server says that it calls tools.
+    /// Whether its server reports that it supports tool calls.
     pub calls: bool,
 }
 
 impl ModelInfo {
-    /// A model of which nothing but the name is known.
+    /// A model of which only the name is known.
     #[must_use]
     pub fn named(id: &str) -> Self {
         Self { id: id.to_owned(), is_other: is_other(id), ..Self::default() }
     }
 }
 
-/// What the names of models contain that do not chat.
+/// Substrings in names of models that are not chat models.
 const OTHERS: [&str; 15] = [
     "embed",
     "bge-",
@@ -61,18 +61,18 @@ fn is_other(id: &str) -> bool {
     OTHERS.iter().any(|part| id.contains(part))
 }
 
-/// A model server that answers on loopback.
+/// A model server on this machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalServer {
     /// `ollama`, `lmstudio` or `llamacpp`: the provider's name.
     pub name: &'static str,
     /// The base URL of its chat dialect.
     pub base_url: String,
-    /// What it has: models that chat first, and of those the loaded ones, which have a known window.
+    /// Its models: chat models first, and of those the loaded ones, whose window is known.
     pub models: Vec<ModelInfo>,
 }
 
-/// Where the well-known servers listen.
+/// The ports of well-known servers.
 const SERVERS: [(&str, u16); 3] = [("ollama", 11434), ("lmstudio", 1234), ("llamacpp", 8080)];
 /// Who runs answers at once; who does not run refuses at once.
 const TIMEOUT: Duration = Duration::from_millis(400);

@@ -1,4 +1,4 @@
-//! Where a model is and how it is reached.
+//! The location of a model and how to reach it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use url::{Host, Url};
 use super::effort::{self, Effort};
 use super::{Api, Usage};
 
-/// Where and how to reach a model; built from the settings by `session`.
+/// An endpoint; built from the settings by `session`.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     /// The provider's name, for messages.
@@ -23,11 +23,12 @@ pub struct Endpoint {
     pub key: Key,
     /// The model's name on the wire.
     pub model: String,
-    /// More headers, such as `HTTP-Referer`.
+    /// Additional headers, such as `HTTP-Referer`.
     pub headers: Vec<(String, String)>,
-    /// How hard the model thinks, in the provider's word or one of [`Effort`]; `None`: as is best for the model.
+    /// The reasoning effort, as the provider's own value or one of [`Effort`]; `None` for the best choice for the
+    /// model.
     pub effort: Option<String>,
-    /// The most tokens of one answer, where that is configured.
+    /// The most tokens of one answer, if configured.
     pub max_tokens: Option<u64>,
     /// Fields merged into every request body (provider switches, temperature).
     pub body: Map<String, Value>,
@@ -35,16 +36,16 @@ pub struct Endpoint {
     pub ca_file: Option<PathBuf>,
     /// The proxy; `None` takes the platform's, if it has one.
     pub proxy: Option<Proxy>,
-    /// The model's window in tokens, where it is configured.
+    /// The context window in tokens, if configured.
     pub context_window: Option<u64>,
-    /// What its tokens cost, where that is configured.
+    /// Its prices, if configured.
     pub prices: Option<Prices>,
     /// The separate time limits.
     pub limits: TimeLimits,
 }
 
 impl Endpoint {
-    /// An endpoint that needs no key, with the usual time limits and nothing added to its requests.
+    /// An endpoint without a key, with the default timeouts.
     #[must_use]
     pub fn new(provider: &str, api: Api, base_url: &str, model: &str) -> Self {
         Self {
@@ -96,16 +97,16 @@ pub(super) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// A proxy between here and an endpoint.
+/// A proxy for an endpoint.
 #[derive(Debug, Clone)]
 pub struct Proxy {
-    /// Where it is.
+    /// Its URL.
     pub url: String,
-    /// The hosts that are reached without it, as in `NO_PROXY`.
+    /// The hosts reached directly, as in `NO_PROXY`.
     pub except: String,
 }
 
-/// US dollars for a million tokens.
+/// US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prices {
     /// Tokens read.
@@ -119,7 +120,7 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// What these tokens cost. Those of the cache are among those read.
+    /// The cost of these tokens. Cached ones are part of those read.
     pub(super) fn cost(&self, usage: &Usage) -> f64 {
         let cached = usage.cached.min(usage.input);
         let written = usage.written.min(usage.input - cached);
@@ -135,10 +136,10 @@ fn millions(tokens: u64) -> f64 {
     tokens as f64 / 1e6
 }
 
-/// Where a key comes from.
+/// The source of a key.
 #[derive(Debug, Clone)]
 pub enum Key {
-    /// The endpoint needs none.
+    /// The endpoint needs no key.
     None,
     /// The key itself (already read from its variable by `config`).
     Value(SecretString),
@@ -146,12 +147,12 @@ pub enum Key {
     Command(Vec<String>),
 }
 
-/// Time limits of one request.
+/// Timeouts of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeLimits {
     /// Until the connection stands.
     pub connect: Duration,
-    /// Until the first byte of the answer; `None` waits for ever (local models prefill for minutes).
+    /// For the first byte of the answer; `None` for no limit (local models prefill for minutes).
     pub first_byte: Option<Duration>,
     /// Between two reads.
     pub between: Duration,

@@ -1,4 +1,4 @@
-//! What went wrong, in the provider's words, and what to do about it.
+//! Errors: the provider's message, and what to do about it.
 
 mod kind;
 mod remedy;
@@ -14,7 +14,7 @@ use super::{Endpoint, ErrorCode, ModelError};
 pub(super) use remedy::Remedy;
 use words::Words;
 
-/// What stands between a cause and what to do about it.
+/// Separates a cause from what to do about it.
 const WAY: &str = " — ";
 
 /// An error of an HTTP status.
@@ -26,7 +26,7 @@ pub(super) fn of_status(endpoint: &Endpoint, status: u16, body: &str) -> ModelEr
     ModelError { code, message, status: Some(status), retryable: kind::is_transient(Some(status), &words) }
 }
 
-/// Whether a model is not there, or not any more.
+/// Whether the model does not exist, or no longer.
 pub(super) fn is_unknown_model(status: u16, said: &str) -> bool {
     kind::is_unknown_model(status, &words::read(said))
 }
@@ -40,7 +40,7 @@ pub(super) fn remedy(endpoint: &Endpoint, status: u16, said: &str, body: &[u8]) 
     remedy::find(endpoint.api, status, &words, body)
 }
 
-/// An error inside a stream that began with status 200, in the provider's words alone.
+/// An error inside a stream that began with status 200, with only the provider's message.
 pub(super) fn in_stream(data: &str) -> ModelError {
     let words = words::read(data);
     let status = words.status;
@@ -48,7 +48,7 @@ pub(super) fn in_stream(data: &str) -> ModelError {
     ModelError { code, message: words.message, status, retryable }
 }
 
-/// The same for the person: whose words they are, and what to do.
+/// The same for the person: names the provider and says what to do.
 pub(super) fn explained(endpoint: &Endpoint, error: ModelError) -> ModelError {
     if error.code == ErrorCode::Truncated {
         return error;
@@ -58,7 +58,7 @@ pub(super) fn explained(endpoint: &Endpoint, error: ModelError) -> ModelError {
     ModelError { message, ..error }
 }
 
-/// A stream that ended without an end.
+/// A stream that ended without its terminator.
 pub(super) fn truncated() -> ModelError {
     ModelError {
         code: ErrorCode::Truncated,
@@ -68,7 +68,7 @@ pub(super) fn truncated() -> ModelError {
     }
 }
 
-/// A connection that broke under an answer.
+/// A connection that broke during an answer.
 pub(super) fn cut_off(why: &str) -> ModelError {
     ModelError { message: format!("the answer was cut off: {why}"), ..truncated() }
 }
@@ -83,22 +83,22 @@ pub(super) fn window_full() -> ModelError {
     }
 }
 
-/// An answer that its provider broke off without a word.
+/// An answer that its provider ended with an unexplained error.
 pub(super) fn unexplained() -> ModelError {
     ModelError {
         code: ErrorCode::Network,
-        message: "the answer ended with an error the provider does not explain".to_owned(),
+        message: "the answer ended with an error that the provider did not explain".to_owned(),
         status: None,
         retryable: true,
     }
 }
 
-/// A setting that cannot work, or an answer that cannot be read.
+/// An invalid setting, or an unreadable answer.
 pub(super) fn invalid(what: &impl Display) -> ModelError {
     ModelError { code: ErrorCode::InvalidRequest, message: what.to_string(), status: None, retryable: false }
 }
 
-/// A document where a stream was expected: often an error that came with status 200.
+/// A document instead of a stream: often an error with status 200.
 pub(super) fn no_stream(endpoint: &Endpoint, body: &str) -> ModelError {
     let value = serde_json::from_str::<Value>(body).unwrap_or_default();
     if value.get("error").is_some_and(|error| !error.is_null()) {
@@ -110,7 +110,7 @@ pub(super) fn no_stream(endpoint: &Endpoint, body: &str) -> ModelError {
     invalid(&format!("{provider} answered with {what} instead of a stream: {said} — check base-url ({base_url})"))
 }
 
-/// The same without the key, which some providers quote.
+/// Removes the key, which some providers quote.
 pub(super) fn without_key(key: Option<&SecretString>, mut error: ModelError) -> ModelError {
     let key = key.map(ExposeSecret::expose_secret).unwrap_or_default();
     // A shorter one is a placeholder for a server that wants none.
@@ -145,21 +145,23 @@ fn way_out(endpoint: &Endpoint, status: Option<u16>, words: &Words) -> String {
         (401, _) => format!("the API key for {provider} is missing or wrong: check api-key-env or TANDEM_API_KEY"),
         (402, _) => format!("add credit at {provider}, or choose another model"),
         (403, _) => {
-            format!("the API key for {provider} may not use {model}: check its rights, or choose another model")
+            format!(
+                "the API key for {provider} has no access to {model}: check its permissions, or choose another model"
+            )
         }
         (404, _) => format!(
-            "check the model's name ({model}) and the base URL ({base_url}); `tandem models` lists what is there"
+            "check the model's name ({model}) and the base URL ({base_url}); `tandem models` lists the available models"
         ),
         (413, _) => "the request is too large: start a new session or leave out large files".to_owned(),
-        (300..=399, _) => "set base-url to where the endpoint really is".to_owned(),
+        (300..=399, _) => "set base-url to the endpoint's actual location".to_owned(),
         (429, _) => "too many requests: wait a little, or choose another model".to_owned(),
-        (500..=599, _) => "the fault is the server's: try again later, or choose another model".to_owned(),
+        (500..=599, _) => "the server failed: try again later, or choose another model".to_owned(),
         _ => return String::new(),
     };
     format!("{WAY}{way}")
 }
 
-/// What went wrong, without the way out: enough for somebody who only has to wait.
+/// The cause without the advice, for somebody who only has to wait.
 pub(super) fn cause(message: &str) -> &str {
     message.split_once(WAY).map_or(message, |(cause, _)| cause)
 }

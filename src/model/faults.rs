@@ -125,7 +125,7 @@ async fn lasting_refusals_are_not_tried_again_and_say_what_to_do() {
         (400, "bad field", ErrorCode::InvalidRequest, "bad field"),
         (401, "no such key", ErrorCode::Auth, "TANDEM_API_KEY"),
         (402, "no credit", ErrorCode::RateLimit, "add credit"),
-        (403, "not yours", ErrorCode::Auth, "rights"),
+        (403, "not yours", ErrorCode::Auth, "permissions"),
         (404, "no such model", ErrorCode::InvalidRequest, "tandem models"),
         (413, "too big", ErrorCode::InvalidRequest, "new session"),
         (422, "bad value", ErrorCode::InvalidRequest, "bad value"),

@@ -25,11 +25,11 @@ use super::{Api, Endpoint, ErrorCode, Key, ModelError, Proxy, date, fault, key};
 #[derive(Debug, Default)]
 pub(super) struct Http {
     client: OnceLock<Client>,
-    /// What the key program printed; forgotten when it is refused, because such keys expire.
+    /// The output of the key program; dropped when the key is refused, because such keys expire.
     printed: Mutex<Option<SecretString>>,
 }
 
-/// Documents are small: who takes longer is not there.
+/// Documents are small: a server that takes longer is not available.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Connections are kept this long: people think between prompts.
@@ -64,7 +64,7 @@ impl Http {
         self.document(endpoint, path, None).await
     }
 
-    /// Sends a JSON document and reads the one that answers.
+    /// Sends a JSON document and returns the response document.
     pub(super) async fn post(&self, endpoint: &Endpoint, path: &str, body: &Value) -> Result<Value, ModelError> {
         self.document(endpoint, path, Some(body)).await
     }
@@ -94,7 +94,7 @@ impl Http {
         serde_json::from_str(&body).map_err(|_| fault::no_stream(endpoint, &body))
     }
 
-    /// A request without key for the root of the host: harmless, and it leaves an open connection behind.
+    /// A request without a key to the host's root: harmless, and it leaves an open connection.
     pub(super) async fn warm(&self, endpoint: &Endpoint) {
         let Ok(mut url) = url(endpoint, []) else {
             return;
@@ -206,7 +206,7 @@ fn headers(endpoint: &Endpoint, url: &Url, key: Option<&SecretString>) -> Result
     if let Some(key) = key {
         if url.scheme() == "http" && !is_loopback(url) {
             return Err(fault::invalid(&format!(
-                "the key for {} would travel unencrypted to {}: use https, or configure no key",
+                "the key for {} would be sent unencrypted to {}: use https, or remove the key",
                 endpoint.provider, endpoint.base_url
             )));
         }
@@ -215,7 +215,7 @@ fn headers(endpoint: &Endpoint, url: &Url, key: Option<&SecretString>) -> Result
             Api::Chat | Api::Responses => (AUTHORIZATION, format!("Bearer {}", key.expose_secret())),
         };
         let mut value = HeaderValue::try_from(value)
-            .map_err(|_| fault::invalid(&format!("the key for {} has characters no key has", endpoint.provider)))?;
+            .map_err(|_| fault::invalid(&format!("the key for {} contains invalid characters", endpoint.provider)))?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
@@ -276,7 +276,7 @@ fn unknown_authority(error: &reqwest::Error) -> bool {
     })
 }
 
-/// The innermost cause says most: `connection refused`, `invalid peer certificate`.
+/// The innermost cause is the most specific: `connection refused`, `invalid peer certificate`.
 fn innermost(error: &reqwest::Error) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
-//! What is known of models without asking anybody: windows and prices, in a table that travels in the binary.
+//! Built-in knowledge about models: context windows and prices, in a table that is part of the binary.
 //!
-//! It is the last resort: what an endpoint says of its model beats it, and the configuration beats both.
+//! It has the lowest precedence: the endpoint's information overrides it, and the configuration overrides both.
 
 use super::catalog::ModelInfo;
 use super::endpoint::Prices;
@@ -8,7 +8,7 @@ use super::endpoint::Prices;
 /// The facts, dated; `known/update` makes it.
 const TABLE: &str = include_str!("known/table.tsv");
 
-/// What the table says of a model, by its name on the wire.
+/// The table's entry for a model, by its name at the endpoint.
 #[must_use]
 pub fn find(name: &str) -> Option<ModelInfo> {
     let plain = plain(name);
@@ -19,7 +19,7 @@ pub fn find(name: &str) -> Option<ModelInfo> {
 }
 
 impl ModelInfo {
-    /// The same with what is generally known of it where its endpoint says nothing.
+    /// Adds built-in values where the endpoint reports nothing.
     #[must_use]
     pub fn with_known(self) -> Self {
         let Some(known) = find(&self.id) else { return self };

@@ -1,5 +1,4 @@
-//! What a server taught in this session: the dialect it wants, the fields it refuses,
-//! the window it really gives.
+//! What a server revealed in this session: the dialect it wants, the fields it refuses, the window it really has.
 //!
 //! Shared by the clones of a [`super::Provider`], so that nothing is learned twice in one session.
 
@@ -7,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Api, ModelInfo};
 
-/// What was learned so far.
+/// What is known so far.
 #[derive(Debug, Default)]
 pub(super) struct Learned(Mutex<Lessons>);
 
@@ -15,11 +14,11 @@ pub(super) struct Learned(Mutex<Lessons>);
 struct Lessons {
     api: Option<Api>,
     refused: Vec<String>,
-    /// What the endpoint says of its model.
+    /// The endpoint's information about its model.
     info: Option<ModelInfo>,
-    /// The window that a silently cut request gave away.
+    /// The window inferred from a silently truncated request.
     cut: Option<u64>,
-    /// The person was told that the window is small.
+    /// Whether the person was warned about a small window.
     warned: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Values as servers really send them: a field of the wrong type is an absent field, not a failed stream.
+//! Values as servers really send them: a field of the wrong type counts as absent instead of failing the stream.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A model to talk to: what the other modules use.
+//! A model, as other modules use it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{
     catalog, chat, known, messages, request, responses, silence,
 };
 
-/// A model behind an endpoint. Clones share one client and its connections.
+/// A model at an endpoint. Clones share one client and its connections.
 #[derive(Debug, Clone)]
 pub struct Provider(Arc<Inner>);
 
@@ -47,13 +47,13 @@ impl Provider {
         Self::new(endpoint, Wire::Http(Http::default()))
     }
 
-    /// A model that plays a script in this process, through the real decoder, retries included.
+    /// A model that plays a script in this process, through the real decoder and with retries.
     #[must_use]
     pub fn scripted(script: impl Into<Rehearsal>) -> Self {
         Self::new(Endpoint::new("rehearsal", Api::Chat, "rehearsal:", "script"), Wire::Rehearsal(script.into()))
     }
 
-    /// The same model in the dialect its server has asked for; `None` while that is the one spoken.
+    /// The same model in the dialect its server asked for; `None` if that is the current one.
     #[must_use]
     pub fn switched(&self) -> Option<Self> {
         let Inner { endpoint, wire, learned } = &*self.0;
@@ -149,8 +149,8 @@ impl Provider {
         }
     }
 
-    /// How many tokens the model reads at once: what the server was seen to read, then what is configured, what the
-    /// endpoint says, what is generally known.
+    /// The context window in tokens: what the server was seen to read, else the configured, the endpoint's or the
+    /// built-in value.
     #[must_use]
     pub fn window(&self) -> Option<u64> {
         let Inner { endpoint, learned, .. } = &*self.0;
@@ -168,7 +168,7 @@ impl Provider {
         self.0.learned.info()?.context_window
     }
 
-    /// What models of its family have to be told besides.
+    /// Additional instructions for models of this family.
     #[must_use]
     pub fn habit(&self) -> Option<&'static str> {
         self.0.endpoint.known().habit()
@@ -180,13 +180,13 @@ impl Provider {
         self.0.prices()
     }
 
-    /// What is generally known of the model. A local server serves it with another window and for nothing.
+    /// Built-in values for the model. A local server uses another window, and is free.
     fn known(&self) -> Option<ModelInfo> {
         self.0.known()
     }
 
-    /// Whether the endpoint is to be asked about its model before the first answer is shown: it is on this machine, or
-    /// nobody else knows the model.
+    /// Whether to ask the endpoint about its model before the first answer is shown: it is local, or the model is
+    /// unknown.
     #[must_use]
     pub fn is_to_learn(&self) -> bool {
         let Inner { endpoint, learned, wire } = &*self.0;
@@ -200,7 +200,7 @@ impl Provider {
         self.0.endpoint.is_local()
     }
 
-    /// Asks the endpoint what it says of its model. What it does not say stays unknown.
+    /// Asks the endpoint about its model. What it does not report stays unknown.
     pub async fn learn(&self) {
         let Inner { endpoint, learned, wire } = &*self.0;
         if let Wire::Http(http) = &**wire {

@@ -1,4 +1,4 @@
-//! A model that plays a script: the same answers, byte for byte, every time.
+//! A scripted model: the same answers, byte for byte, every time.
 //!
 //! In this process behind [`super::Provider::scripted`], or behind a socket as [`Server`]. Both speak the real
 //! dialects, so that decoding, retries and cancelling are rehearsed too. Gates hold an answer until it is let go on, and

@@ -1,8 +1,9 @@
-//! The arguments of a call as a model wrote them, where they are not quite JSON. Pure.
+//! Repairs tool call arguments that are not quite JSON. Pure.
 //!
-//! Only what has one meaning is repaired: text encoded twice, a fence around it, line breaks inside strings, commas at
-//! the end, escapes that JSON does not know, the words of Python. What is not whole stays unreadable: it was cut, and
-//! what is missing is not invented.
+//! Only unambiguous mistakes are repaired: text encoded twice, a surrounding fence, line breaks in strings, trailing
+//! commas, unknown escapes, Python's keywords.
+//!
+//! Truncated arguments stay invalid: nothing is invented.
 
 use std::iter::Peekable;
 use std::str::Chars;

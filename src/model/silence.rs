@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{ModelError, ModelEvent, ModelStream};
 
-/// After so much silence comes the first word; each further one after twice the time.
+/// The first notice comes after this long; the pauses before further ones double.
 const FIRST: Duration = Duration::from_secs(15);
 
 /// The same stream with a notice wherever it is silent for long. Pings and comments are silence.

@@ -1,11 +1,13 @@
-//! Thoughts that a server leaves in the text of an answer (`<think>…</think>` at its beginning): told as what they are.
+//! Reasoning that a server leaves in the text of an answer (`<think>…</think>` at its beginning) is reported as
+//! reasoning.
 //!
-//! Text is held back only while it can still turn out to be a mark; what comes after the thoughts is text, marks in it too.
+//! Text is held back only while it may still turn out to be a marker; after the reasoning everything is text, even
+//! markers.
 
 use super::ModelEvent;
 use super::batch::Batch;
 
-/// What thoughts begin and end with.
+/// Markers at the beginning and end of reasoning.
 const MARKS: &[(&str, &str)] = &[
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),

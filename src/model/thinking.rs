@@ -1,6 +1,6 @@
-//! How hard a model thinks, in the words of its dialect, host and family.
+//! The reasoning effort in the terms of a dialect, host and model family.
 //!
-//! Invariant: this is the only place that turns an effort into fields, whether it was configured or chosen in a menu, so
+//! Invariant: only this module turns an effort into request fields, whether it was configured or chosen in a menu, so
 //! that a request never has two.
 
 use serde_json::{Map, Value, json};

@@ -1,14 +1,14 @@
-//! The window a server really gives, seen from what it says it has read.
+//! Detects the server's real context window from the token count it reports.
 //!
-//! Ollama and others cut the beginning of a prompt that is too long without a word: the system prompt and the question are
-//! gone, and the answer looks fine. Only the count of tokens gives it away.
+//! Ollama and others silently drop the beginning of a prompt that is too long: the system prompt and the question are
+//! gone, and the answer looks fine. Only the token count reveals it.
 
 use super::Provider;
 use super::host::Host;
 
-/// Requests below this are too short to tell, in tokens.
+/// Shorter requests prove nothing, in tokens.
 const SHORT: u64 = 3_000;
-/// A window below this holds the instructions and little else.
+/// A smaller window holds little more than the instructions, in tokens.
 const SMALL: u64 = 16_384;
 
 impl Provider {
@@ -42,7 +42,11 @@ fn check(provider: &Provider, sent: u64, read: u64) -> Option<String> {
     let window = provider.window().filter(|window| *window < SMALL)?;
     let own = inner.endpoint.context_window.is_none();
     (own && inner.learned.warn()).then(|| {
-        format!("{} reads only {window} tokens at once, too few for a project; {}", provider.name(), remedy(provider))
+        format!(
+            "{} has a context window of only {window} tokens, too small for a project; {}",
+            provider.name(),
+            remedy(provider)
+        )
     })
 }
 

@@ -1,4 +1,4 @@
-//! What carries a request: HTTP, or a rehearsal that plays without a network.
+//! The transport of requests: HTTP, or a rehearsal without a network.
 
 use std::time::Duration;
 
