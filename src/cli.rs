@@ -1,5 +1,5 @@
-//! The command line: one file a subcommand. Everything a command prints goes through a `Write`, so that a closed pipe is
-//! an error like any other and not a panic.
+//! The command line: one file per subcommand. All output goes through a `Write`, so that a closed pipe is an ordinary
+//! error rather than a panic.
 
 mod completions;
 mod config;
@@ -44,21 +44,21 @@ enum Command {
     Lsp(serve::LspArgs),
     /// Serve an editor as an agent of the Agent Client Protocol on standard input and output
     Acp,
-    /// See the main job done, with no key and no network
+    /// Fix a failing test in a throw-away project, without a key or network
     Demo(demo::Args),
-    /// Find what keeps tandem from working
+    /// Check the configuration, the model and the sandbox, and say what to fix
     Doctor(doctor::Args),
     /// Answer one prompt in the terminal
     Run(run::Args),
-    /// List the models that can be used
+    /// List the models you can use
     Models(models::Args),
-    /// List the permission rules of a workspace, and take back what was allowed
+    /// List the permission rules of a workspace, and remove rules
     Permissions(permissions::Args),
-    /// List, show, export and remove the conversations that were kept
+    /// List, show, export and remove saved conversations
     Sessions(sessions::Args),
-    /// Show what tandem logged
+    /// Show the log
     Logs(logs::Args),
-    /// Play recorded model streams through the decoder and print the events
+    /// Decode recorded model streams and print their events
     Replay(replay::Args),
     /// Print or write an editor's configuration
     Init(init::Args),
@@ -70,11 +70,12 @@ enum Command {
     Man(man::Args),
     /// Start a command for the server (it calls itself)
     #[cfg(unix)]
+    /// Start a command for the server (internal)
     #[command(hide = true)]
     SandboxExec(supervisor::Args),
 }
 
-/// Why a command failed, and the exit code that says so.
+/// Why a command failed, and its exit code.
 #[derive(Debug)]
 pub struct Failure {
     code: u8,
@@ -82,7 +83,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A mistake in how the command was called.
+    /// A usage error.
     fn usage(message: impl fmt::Display) -> Self {
         Self { code: 2, error: anyhow::anyhow!("{message}") }
     }
@@ -96,7 +97,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // It may quote a server or a file of a repository.
+        // The message may quote a server or a file of a repository.
         formatter.write_str(&display::escape(&format!("{:#}", self.error)))
     }
 }
@@ -107,14 +108,14 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// What a command ends with.
+/// The result of a command.
 type Outcome = Result<ExitCode, Failure>;
 
 impl Cli {
     /// Runs the command.
     ///
     /// # Errors
-    /// When it fails, with words for the person.
+    /// The command failed; the message is for the person.
     pub async fn run(self, environment: Environment) -> Outcome {
         match self.command {
             Command::Lsp(_) => serve::serve(Carrier::Lsp, environment).await,
@@ -137,12 +138,12 @@ impl Cli {
     }
 }
 
-/// The end of a command that either works or fails.
+/// The outcome of a command that works or fails.
 fn done(result: anyhow::Result<()>) -> Outcome {
     shown(result.map(|()| ExitCode::SUCCESS).map_err(Failure::from))
 }
 
-/// The end of a command that prints. Who stops reading has seen enough.
+/// The outcome of a command that prints. A closed pipe is not an error.
 fn shown(outcome: Outcome) -> Outcome {
     let enough = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     match outcome {
@@ -151,7 +152,7 @@ fn shown(outcome: Outcome) -> Outcome {
     }
 }
 
-/// The settings of a process with this environment, for every connection and workspace anew.
+/// Loads the settings of a process with this environment, separately for every connection and workspace.
 #[must_use]
 pub fn settings_loader(environment: Environment) -> LoadSettings {
     Box::new(move |options, workspaces| {

@@ -1,4 +1,4 @@
-//! `tandem completions SHELL`: the script that lets a shell complete tandem's commands.
+//! `tandem completions SHELL`: prints a completion script.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, command: &mut clap::Command, out: &mut dyn Write) -> anyhow::Result<()> {
-    // The generator panics when a write fails: it gets one that cannot.
+    // The generator panics when a write fails, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "tandem", &mut script);
     Ok(out.write_all(&script)?)

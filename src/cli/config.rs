@@ -1,4 +1,4 @@
-//! `tandem config path|show|schema`: where the configuration is, what it says, what it could say.
+//! `tandem config path|show|schema`: where the configuration is, what it contains, and what it can contain.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Print where the user's configuration file is or would be
+    /// Print the path of your configuration file, whether it exists or not
     Path,
     /// Print every setting with its origin; keys are not shown
     Show {
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -
     Ok(())
 }
 
-/// The settings as TOML, with what is not a setting in comments.
+/// The settings as TOML, with everything else in comments.
 fn show(settings: &Settings, out: &mut dyn Write) -> anyhow::Result<()> {
     if let Some(file) = settings.config_file() {
         let there = if file.exists() { "" } else { " (does not exist)" };

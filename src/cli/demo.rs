@@ -1,8 +1,8 @@
-//! `tandem demo`: the main job with no key and no network.
+//! `tandem demo`: the whole job without a key or network.
 //!
-//! A small real project with a failing test, a rehearsed model on a loopback port, and this process in the place of the
-//! editor: it starts the real `tandem lsp`, speaks the real protocol with it, has unsaved text in its buffer, is asked
-//! for permission, takes the edit into the buffer, saves it, and runs the test again.
+//! A small real project with a failing test, a scripted model on a loopback port, and this process as the editor: it
+//! starts the real `tandem lsp`, speaks the real protocol with it, has unsaved text in its buffer, is asked for
+//! permission, applies the edit to the buffer, saves it, and runs the test again.
 
 mod editor;
 mod project;
@@ -22,7 +22,7 @@ use project::project;
 /// Arguments of `tandem demo`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Keep the project's folder and say where it is
+    /// Keep the project folder and print its path
     #[arg(long)]
     keep: bool,
 }
@@ -74,7 +74,7 @@ async fn play(stage: &Stage) -> anyhow::Result<()> {
     )
 }
 
-/// Where the demo happens: a folder and a terminal.
+/// The demo's folder and terminal.
 struct Stage {
     folder: PathBuf,
     colors: bool,
@@ -128,7 +128,7 @@ impl Stage {
         std::fs::read_to_string(path).with_context(|| path.display().to_string())
     }
 
-    /// Runs the project's test, shows what it prints, and tells whether it passed.
+    /// Runs the project's test, shows its output, and returns whether it passed.
     #[expect(clippy::disallowed_methods, reason = "the demo plays the person, who runs the test")]
     async fn test(&self, run: &[&str], project: &Path) -> anyhow::Result<bool> {
         Self::say(&format!("$ {}", run.join(" ")))?;

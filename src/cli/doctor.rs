@@ -57,7 +57,7 @@ struct Report {
 }
 
 impl Report {
-    /// Shows a finding as soon as it is there: probes of a slow model take their time.
+    /// Shows a finding at once, because probes of a slow model take a while.
     fn add(&mut self, finding: Finding) -> io::Result<()> {
         if !self.json {
             let mut out = io::stdout().lock();
@@ -107,7 +107,7 @@ fn configuration(settings: &Settings) -> Vec<Finding> {
     if findings.is_empty() {
         let found = match settings.config_file() {
             Some(file) if file.exists() => file.display().to_string(),
-            Some(file) => format!("environment and defaults; there is no {}", file.display()),
+            Some(file) => format!("environment and defaults; {} does not exist", file.display()),
             None => "environment and defaults".to_owned(),
         };
         findings.push(Finding::good("configuration", found));
@@ -115,22 +115,22 @@ fn configuration(settings: &Settings) -> Vec<Finding> {
     findings
 }
 
-/// What a mistake means until it is corrected.
+/// The consequence of a mistake until it is corrected.
 fn meanwhile(problem: &Problem) -> &'static str {
     match problem.key.as_str() {
-        "permissions.ask" | "permissions.deny" => "correct it; until then everything is asked about",
+        "permissions.ask" | "permissions.deny" => "correct it; until then every call requires approval",
         _ => "correct it; until then it is ignored",
     }
 }
 
 fn state_folder(folder: Option<&Path>) -> Finding {
-    let advice = "sessions and chat files cannot be kept; set TANDEM_STATE_DIR to a folder you can write to";
+    let advice = "sessions and chat files cannot be saved; set TANDEM_STATE_DIR to a writable folder";
     let Some(folder) = folder else {
-        return Finding::warning("state folder", "there is none: no home folder", advice);
+        return Finding::warning("state folder", "there is none, because there is no home directory", advice);
     };
     let tried = std::fs::create_dir_all(folder)
         .and_then(|()| tempfile::tempfile_in(folder))
-        // A full disk takes an empty file.
+        // Creating an empty file succeeds even on a full disk.
         .and_then(|mut file| file.write_all(&[0; 4096]));
     match tried {
         Ok(()) => Finding::good("state folder", folder.display().to_string()),
@@ -138,7 +138,7 @@ fn state_folder(folder: Option<&Path>) -> Finding {
     }
 }
 
-/// Starts an MCP server, as the first prompt of a session does.
+/// Starts an MCP server, like the first prompt of a session.
 async fn mcp_server(server: &mcp::Server) -> Finding {
     let name = &server.name;
     match mcp::try_out(server).await {
@@ -151,18 +151,18 @@ async fn mcp_server(server: &mcp::Server) -> Finding {
             Finding::warning(
                 "mcp",
                 format!("{found}; it {}", remarks.join("; it ")),
-                "have the server offer less, if you can",
+                "reduce the server's tools, if you can",
             )
         }
         Err(why) => Finding::warning(
             "mcp",
             format!("`{name}` {why}"),
-            format!("check [mcp.{name}] in config.toml; a program gets no environment but `env` and such as PATH"),
+            format!("check [mcp.{name}] in config.toml; a program inherits only `env` and variables such as PATH"),
         ),
     }
 }
 
-/// What holds commands.
+/// The sandbox for commands.
 fn sandbox(sandbox: &Sandbox) -> Finding {
     let lacking = sandbox.lacking().join("; ");
     match sandbox.name() {
@@ -176,17 +176,17 @@ fn sandbox(sandbox: &Sandbox) -> Finding {
         None => Finding::warning(
             "sandbox",
             format!("none: {lacking}"),
-            "every command is asked about, in every mode; on Linux install bubblewrap and allow user namespaces",
+            "each command requires approval in every mode; on Linux, install bubblewrap and allow user namespaces",
         ),
     }
 }
 
-/// How what commands do is undone, and whether they read unsaved text.
+/// How commands are undone, and whether they read unsaved text.
 fn undo(sandbox: &Sandbox) -> Finding {
     let unsaved = if sandbox.shows_unsaved() {
         "commands read the unsaved text of open documents"
     } else {
-        "commands read files as they are on disk, so the editor is asked to save them first"
+        "commands read files from disk, so the editor is asked to save them first"
     };
     Finding::good("undo of commands", format!("snapshot (git-ignored folders left out); {unsaved}"))
 }
@@ -218,30 +218,30 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
     problem
 }
 
-/// How hard the model thinks, and what it costs.
+/// The model's reasoning effort and prices.
 fn thinking(provider: &Provider) -> String {
-    let effort = provider.endpoint().effort.as_deref().unwrap_or("the usual one for the model");
+    let effort = provider.endpoint().effort.as_deref().unwrap_or("default");
     let price = provider.prices().map_or_else(
-        || "no price is known".to_owned(),
+        || "price unknown".to_owned(),
         |prices| format!("${} read and ${} written per million tokens", prices.input, prices.output),
     );
     format!("effort: {effort}; {price}")
 }
 
-/// How requests get to the model.
+/// The proxy for requests to the model.
 fn way(model: &ModelSettings) -> String {
     match &model.proxy {
-        Some(_) if model.is_plain_loopback() => "none: plain http on this machine never uses one".to_owned(),
+        Some(_) if model.is_plain_loopback() => "none (not used for http on this machine)".to_owned(),
         Some(proxy) => proxy.to_string(),
         None => "none in the environment".to_owned(),
     }
 }
 
-/// Who may vouch for the model's server.
+/// The certificate authorities for the model's server.
 fn authorities(model: &ModelSettings) -> String {
     match &model.ca_file {
-        _ if model.is_plain_loopback() => "none needed: plain http on this machine".to_owned(),
-        Some(file) => format!("this machine's, and those in {}", file.display()),
-        None => "this machine's".to_owned(),
+        _ if model.is_plain_loopback() => "none needed (http on this machine)".to_owned(),
+        Some(file) => format!("the system's, and those in {}", file.display()),
+        None => "the system's".to_owned(),
     }
 }

@@ -1,8 +1,8 @@
-//! `tandem init --editor …`: an editor's configuration, printed or written, and the plugin for Neovim, installed or removed.
-//! Without a name it says which editors are there.
+//! `tandem init --editor …`: prints or writes an editor's configuration, and installs or removes the Neovim plugin.
+//! Without a name it lists the editors found.
 //!
-//! Nothing that a person wrote is ever changed: what is missing is appended, the file as it was is kept beside it, and
-//! what cannot be added without touching something is printed, to be added by hand.
+//! Existing text is never changed: missing parts are appended, a backup is kept beside the file, and what cannot be
+//! appended is printed for the person to add.
 
 #![expect(clippy::disallowed_methods, reason = "writes the configuration of editors, which is in no workspace")]
 
@@ -23,10 +23,10 @@ use crate::config::Environment;
 /// Arguments of `tandem init`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The editor; without it, say which ones are there
+    /// The editor; by default, list the editors found on PATH
     #[arg(long)]
     editor: Option<Editor>,
-    /// Add it to the editor's configuration files, or install the plugin, instead of printing it
+    /// Write the configuration files, or install the plugin, instead of printing
     #[arg(long, requires = "editor")]
     write: bool,
     /// Remove the plugin or extension that `--write` installed
@@ -46,7 +46,7 @@ enum Editor {
     Emacs,
 }
 
-/// The programs of the editors, and what `tandem init` does for each.
+/// The editors' programs, and the arguments of `tandem init` for each.
 const PROGRAMS: [(Editor, &[&str], &str); 6] = [
     (Editor::VsCode, &["code", "codium", "code-insiders", "code-server"], "--editor vscode --write"),
     (Editor::Neovim, &["nvim"], "--editor neovim --write"),
@@ -58,7 +58,7 @@ const PROGRAMS: [(Editor, &[&str], &str); 6] = [
 
 /// A piece of configuration.
 struct Template {
-    /// What is to be done with it, in words and as a comment of its language.
+    /// What to do with it, as a comment in its language.
     title: &'static str,
     text: &'static str,
     target: Target,
@@ -66,7 +66,7 @@ struct Template {
 
 /// Where a piece of configuration belongs.
 enum Target {
-    /// A TOML file below the platform's configuration folder, to which can be added.
+    /// A TOML file below the platform's configuration folder that can be appended to.
     Toml(&'static str),
     /// A file that only the person can change, and why.
     ByHand(&'static str),
@@ -100,12 +100,12 @@ impl Editor {
             Self::Zed => &[Template {
                 title: "// Zed: add to settings.json (command palette: zed: open settings file)",
                 text: include_str!("init/zed.json"),
-                target: Target::ByHand("settings.json has comments of yours that would be lost"),
+                target: Target::ByHand("your comments in settings.json would be lost"),
             }],
             Self::JetBrains => &[Template {
                 title: "// JetBrains: add to ~/.jetbrains/acp.json (AI Chat: Add Custom Agent), with the absolute path of tandem",
                 text: include_str!("init/jetbrains.json"),
-                target: Target::ByHand("acp.json may have agents of yours"),
+                target: Target::ByHand("acp.json may contain other agents"),
             }],
             Self::Emacs => &[Template {
                 title: ";; Emacs: add to your init file; needs the package agent-shell",
@@ -131,7 +131,7 @@ pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -
     }
 }
 
-/// Says which editors are there and what to run for each.
+/// Lists the editors found and the command for each.
 fn list_editors(environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut found = 0;
     for (editor, programs, arguments) in PROGRAMS {
@@ -182,7 +182,7 @@ pub(super) fn places(environment: &Environment) -> Vec<(&'static str, PathBuf)> 
 }
 
 fn install_plugin(environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
-    let folder = plugin::folder(environment).context("there is no home folder to install to")?;
+    let folder = plugin::folder(environment).context("there is no home directory to install to")?;
     let done = match plugin::install(&folder)? {
         plugin::Installed::New => "installed",
         plugin::Installed::Replaced => "replaced",
@@ -190,7 +190,7 @@ fn install_plugin(environment: &Environment, out: &mut dyn Write) -> anyhow::Res
     };
     writeln!(
         out,
-        "{}: {done} ({}); Neovim loads it by itself, `:Tandem` opens the chat",
+        "{}: {done} ({}); Neovim loads it automatically, `:Tandem` opens the chat",
         folder.display(),
         env!("CARGO_PKG_VERSION")
     )?;
@@ -198,7 +198,7 @@ fn install_plugin(environment: &Environment, out: &mut dyn Write) -> anyhow::Res
 }
 
 fn remove_plugin(environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
-    let folder = plugin::folder(environment).context("there is no home folder to remove it from")?;
+    let folder = plugin::folder(environment).context("there is no home directory to remove it from")?;
     let done = if plugin::remove(&folder)? { "removed" } else { "nothing is installed there" };
     writeln!(out, "{}: {done}", folder.display())?;
     Ok(())
@@ -209,7 +209,7 @@ fn configure(editor: Editor, write: bool, environment: &Environment, out: &mut d
     for template in editor.templates() {
         match template.target {
             Target::Toml(file) if write => {
-                let folder = environment.config_home().context("there is no home folder to write to")?;
+                let folder = environment.config_home().context("there is no home directory to write to")?;
                 by_hand.extend(add(&folder.join(file), template.text, out)?);
             }
             _ => writeln!(out, "{}\n\n{}", template.title, template.text)?,
@@ -221,12 +221,12 @@ fn configure(editor: Editor, write: bool, environment: &Environment, out: &mut d
         }
     }
     if !by_hand.is_empty() {
-        bail!("the rest is for you to add: {}", by_hand.join("; "));
+        bail!("add the rest by hand: {}", by_hand.join("; "));
     }
     Ok(())
 }
 
-/// Adds what is missing to a file; what is left for the person is printed and named.
+/// Appends what is missing to a file; the rest is printed for the person.
 fn add(file: &Path, template: &str, out: &mut dyn Write) -> anyhow::Result<Option<String>> {
     let before = match fs::read_to_string(file) {
         Ok(text) => text,
@@ -244,14 +244,14 @@ fn add(file: &Path, template: &str, out: &mut dyn Write) -> anyhow::Result<Optio
     } else {
         let kept = backup(file)?;
         fs::write(file, text).with_context(|| format!("writing {}", file.display()))?;
-        writeln!(out, "added to {} (as it was: {})", file.display(), kept.display())?;
+        writeln!(out, "added to {} (backup: {})", file.display(), kept.display())?;
     }
     if by_hand.is_empty() {
         return Ok(None);
     }
     let file = file.display();
-    writeln!(out, "\n# {file} has tables of its own for these; bring the two together:\n\n{}", by_hand.join("\n\n"))?;
-    Ok(Some(format!("{file} has tables of its own")))
+    writeln!(out, "\n# {file} already has these tables; merge the following by hand:\n\n{}", by_hand.join("\n\n"))?;
+    Ok(Some(format!("{file} already has these tables")))
 }
 
 fn create(file: &Path, text: &str) -> anyhow::Result<()> {

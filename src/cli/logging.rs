@@ -1,5 +1,5 @@
-//! Where log lines go: standard error, which editors keep in a log of their own, and the log file. No line holds a key, nothing in it
-//! steers a terminal, and a panic is a line like any other.
+//! Logging to standard error, which editors show in a log of their own, and to the log file. No line contains a key or
+//! terminal control codes, and a panic is logged like any other line.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use super::logs::LogFile;
 use crate::config::Environment;
 use crate::text::{Redactor, display};
 
-/// Starts logging. `TANDEM_LOG` (or nothing: warnings) says how much; what it cannot say is told on the log itself.
+/// Starts logging. `TANDEM_LOG` sets the level (default: warnings); invalid values are reported in the log itself.
 pub fn log(_cli: &Cli, environment: &Environment) {
     let wanted = environment.get("TANDEM_LOG");
     let level = wanted.map_or(Ok(LevelFilter::WARN), str::parse::<LevelFilter>);
@@ -26,14 +26,14 @@ pub fn log(_cli: &Cli, environment: &Environment) {
         .with_target(false)
         .init();
     std::panic::set_hook(Box::new(move |panic| {
-        // Also where the log is off: it is the last thing a broken process says.
+        // Even if logging is off: it is the last message of a crashing process.
         let mut out = Clean { secrets: secrets.clone(), to: Both(io::stderr(), file.clone()) };
-        let _nobody_reads = out.write_all(format!("tandem broke: {panic}\n").as_bytes());
+        let _nobody_reads = out.write_all(format!("tandem panicked: {panic}\n").as_bytes());
     }));
     if !known {
         tracing::event!(
             Level::WARN,
-            "TANDEM_LOG: `{}` is none of off, error, warn, info, debug, trace",
+            "TANDEM_LOG: unknown level `{}`; expected off, error, warn, info, debug or trace",
             wanted.unwrap_or_default()
         );
     }
@@ -54,7 +54,7 @@ impl Write for Both {
     }
 }
 
-/// Writes whole lines, as they may be shown. The log hands over a line at a time.
+/// Writes complete, escaped lines. The logger writes one line at a time.
 struct Clean<W> {
     secrets: Redactor,
     to: W,

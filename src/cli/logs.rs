@@ -1,5 +1,5 @@
-//! The log file: what the servers would say on standard error, which most editors hide, kept in the state folder as well.
-//! And `tandem logs`, which shows it.
+//! The log file, with everything that servers write to standard error, which most editors hide; and `tandem logs`,
+//! which shows it.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
@@ -11,18 +11,18 @@ use anyhow::Context as _;
 use crate::config::Environment;
 use crate::text::display;
 
-/// A file of this size becomes the old one, in place of the old one before.
+/// A log file of this size replaces the old one, in bytes.
 const FULL: u64 = 2 << 20;
-/// More than the lines that are shown.
+/// More than enough for the lines shown, in bytes.
 const TAIL: u64 = 256 << 10;
 
 /// Arguments of `tandem logs`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Print where the file is, and nothing else
+    /// Print only the path of the log file
     #[arg(long)]
     path: bool,
-    /// How many lines
+    /// The number of lines
     #[arg(short = 'n', long, value_name = "LINES", default_value_t = 200)]
     lines: usize,
 }
@@ -53,16 +53,16 @@ fn tail(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    // The first line of a cut text is half a line.
+    // The first line of a truncated text is incomplete.
     Ok(if begin == 0 { text } else { text.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default() })
 }
 
-/// Where the log is.
+/// The path of the log.
 fn file(environment: &Environment) -> Option<PathBuf> {
     Some(environment.state_folder()?.join("logs").join("tandem.log"))
 }
 
-/// The log file, opened with its first line. One that cannot be written is left alone: standard error has it all.
+/// The log file, opened with its first line. If it cannot be written, standard error has everything.
 #[derive(Debug, Clone)]
 pub(super) struct LogFile(Arc<Mutex<State>>);
 
@@ -74,15 +74,15 @@ enum State {
 }
 
 impl LogFile {
-    /// The log of this environment.
+    /// The log for this environment.
     pub fn of(environment: &Environment) -> Self {
         Self(Arc::new(Mutex::new(file(environment).map_or(State::Absent, State::Closed))))
     }
 
-    /// Adds a line.
+    /// Appends a line.
     pub fn add(&self, line: &[u8]) {
         let Ok(mut state) = self.0.lock() else { return };
-        // Another process may have filled it, or given it the old one's name.
+        // Another process may have filled or rotated it.
         let path = match &*state {
             State::Closed(path) => Some(path.clone()),
             State::Open(path, file) => is_full(file.metadata()).then(|| path.clone()),

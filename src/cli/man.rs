@@ -8,18 +8,18 @@ use clap_mangen::Man;
 /// Arguments of `tandem man`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The command whose page is printed; left out, the page of tandem itself
+    /// The command whose page to print; by default, tandem's own
     command: Option<String>,
 }
 
 pub(super) fn run(args: &Args, mut command: clap::Command, out: &mut dyn Write) -> anyhow::Result<()> {
-    // Gives the subcommands their full names.
+    // Sets the subcommands' full names.
     command.build();
     let page = match &args.command {
         None => command,
         Some(name) => {
             let found = command.find_subcommand(name).cloned();
-            found.with_context(|| format!("there is no command `{name}`; `tandem help` lists them"))?
+            found.with_context(|| format!("unknown command `{name}`; `tandem help` lists all commands"))?
         }
     };
     let source = concat!("tandem ", env!("CARGO_PKG_VERSION"));

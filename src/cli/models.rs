@@ -1,4 +1,4 @@
-//! `tandem models`: what the configured endpoint and the model servers of this machine offer.
+//! `tandem models`: lists the models of the configured endpoint and of local servers.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -75,7 +75,7 @@ fn as_json(provider: &str, model: &ModelInfo, is_chosen: impl Fn(&str) -> bool) 
     fields
 }
 
-/// What is known of a model, in words.
+/// The known facts about a model.
 fn facts(model: &ModelInfo) -> String {
     let window = model.context_window.map(|window| format!("{window} tokens"));
     let price = model.prices.map(|prices| format!("${} in, ${} out", prices.input, prices.output));

@@ -1,4 +1,4 @@
-//! `tandem permissions`: the rules that hold in a workspace, where each comes from, and taking back what was allowed.
+//! `tandem permissions`: lists the rules of a workspace with their origins, and removes rules allowed for the project.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -23,14 +23,14 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// List the rules that hold here and where they come from
+    /// List the rules of this workspace and where they come from
     List,
-    /// Take back what was allowed for this project
+    /// Remove rules you allowed for this project
     Rm {
         /// The rule as `list` shows it, such as `run_command(cargo test)`
         #[arg(value_name = "RULE", required_unless_present = "all")]
         rule: Option<String>,
-        /// Take back all
+        /// Remove all of them
         #[arg(long, conflicts_with = "rule")]
         all: bool,
     },
@@ -42,7 +42,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result
     let settings = Settings::load(environment, &Sources { workspaces: &workspaces, ..Sources::default() });
     let state = settings.state_dir.clone().context("there is no state folder; set TANDEM_STATE_DIR")?;
     let remembered = Remembered::of(&state, root.real());
-    let rules = remembered.rules().await.context("what was allowed for this project")?;
+    let rules = remembered.rules().await.context("the rules allowed for this project")?;
     let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
     let mut out = io::stdout().lock();
     match args.action {
@@ -62,7 +62,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result
     Ok(())
 }
 
-/// One rule a line: what it does, the rule, and in a comment where it was written.
+/// One rule per line: its effect, the rule, and its origin in a comment.
 fn list(settings: &Settings, remembered: &[String], out: &mut dyn Write) -> io::Result<()> {
     let permissions = &settings.permissions;
     for (word, rules) in [("deny", &permissions.deny), ("ask", &permissions.ask), ("allow", &permissions.allow)] {

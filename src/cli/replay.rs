@@ -1,5 +1,5 @@
-//! `tandem replay`: plays recorded streams through the real decoder and prints the events, one a line, as `run --json`
-//! does. The tool for bug reports: a recording says more than a description.
+//! `tandem replay`: decodes recorded streams with the real decoder and prints the events, one per line, like `run
+//! --json`. For bug reports: a recording says more than a description.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -16,13 +16,13 @@ use crate::model::{
 /// Arguments of `tandem replay`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The dialect: chat, responses or messages; guessed from the stream when left out
+    /// The dialect: chat, responses or messages; detected by default
     #[arg(long, value_name = "API", value_parser = api)]
     api: Option<Api>,
-    /// Feed so many bytes at a time, as a network might
+    /// Feed this many bytes at a time, as a network might
     #[arg(long, value_name = "BYTES")]
     chunk: Option<std::num::NonZeroUsize>,
-    /// Recordings: the bytes of a response body
+    /// Recorded response bodies
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// Each dialect names its events in a way the others do not.
+/// Each dialect names its events differently.
 fn guess(bytes: &[u8]) -> Api {
     let has = |needle: &str| memchr::memmem::find(bytes, needle.as_bytes()).is_some();
     if has("\"message_start\"") || has("\"content_block_delta\"") {
@@ -101,7 +101,7 @@ fn replay<'a>(
     print(out, &AgentEvent::Done { final_text: collected.message.text, termination_reason, iterations: 1, usage })
 }
 
-/// Prints what has come; `told` counts the calls that were complete among it.
+/// Prints the events; `told` counts the complete calls among them.
 fn drain(
     batch: &mut Batch,
     collector: &mut Collector<'_>,

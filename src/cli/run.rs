@@ -1,5 +1,5 @@
 //! `tandem run`: one prompt from the terminal. The answer goes to standard output, everything else to standard error;
-//! with `--json` every event is a line of standard output.
+//! with `--json`, every event is a line on standard output.
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal as _, Read as _, Write};
@@ -20,16 +20,16 @@ use crate::session::{Change, Prompt, Session, SessionId, Setup, Start, new_id, r
 use crate::text::{Encoding, display, unified};
 use crate::workspace::{Documents, NoEditor, Root, Workspace};
 
-/// Events that may wait for the terminal.
+/// How many events may be queued for the terminal.
 const EVENTS: usize = 256;
 
 /// Arguments of `tandem run`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Print one event a line, as JSON
+    /// Print events as JSON, one per line
     #[arg(long)]
     json: bool,
-    /// What may be done without asking: plan, ask, edit or auto
+    /// The permission mode: plan, ask, edit or auto
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
     /// The model, as provider/model
@@ -38,13 +38,13 @@ pub(super) struct Args {
     /// The workspace folder
     #[arg(short = 'C', long = "directory", value_name = "DIR", default_value = ".")]
     directory: PathBuf,
-    /// Go on with the last conversation of this folder
+    /// Continue the last conversation in this folder
     #[arg(long = "continue", conflicts_with = "session")]
     last: bool,
-    /// Go on with this conversation (`tandem sessions list`)
+    /// Continue this conversation (see `tandem sessions list`)
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// What you want; standard input where `-` stands, or when left out
+    /// The prompt; `-` stands for standard input, which is also the default
     #[arg(value_name = "PROMPT", trailing_var_arg = true)]
     prompt: Vec<String>,
 }
@@ -63,7 +63,8 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let workspace = Workspace::new(vec![Arc::new(root)], Documents::new(Encoding::Utf8), Arc::new(NoEditor));
     let (sender, events) = mpsc::channel(EVENTS);
     let setup = setup(id, start, &settings, workspace);
-    // What was allowed in an editor is not allowed here, where nobody may look on: the mode is the one configured or named now.
+    // Permissions given in an editor do not apply here, where nobody may be watching: the mode is the configured one or
+    // the flag's.
     let setup = Setup { keeps_mode: false, models: setup.models.filter(|_| args.model.is_none()), ..setup };
     let session = Session::start(setup, sender, &CancellationToken::new());
     if let (Start::New, Some(mode)) = (start, args.mode) {
@@ -79,14 +80,14 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     })
 }
 
-/// The conversation the prompt belongs to.
+/// The conversation for the prompt.
 async fn conversation(args: &Args, settings: &Settings, folder: &Path) -> anyhow::Result<(SessionId, Start)> {
     let id = match &args.session {
         Some(id) => sessions::kept(settings)?.find(id).await?,
         None if args.last => {
             let (page, _) = sessions::kept(settings)?.page(Some(folder), None, 1).await?;
             let last = page.into_iter().next();
-            let missing = || format!("no conversation of {} is kept; leave out --continue", folder.display());
+            let missing = || format!("there is no saved conversation for {}; omit --continue", folder.display());
             last.with_context(missing)?.id
         }
         None => return Ok((new_id(), Start::New)),
@@ -105,20 +106,18 @@ fn words(args: &Args) -> Result<String, Failure> {
     }
     let prompt = words.iter().map(|&word| if word == "-" { &input } else { word }).collect::<Vec<_>>().join(" ");
     if prompt.trim().is_empty() {
-        return Err(Failure::usage(
-            "the prompt is empty: say what you want, as in `tandem run \"explain src/main.rs\"`",
-        ));
+        return Err(Failure::usage("the prompt is empty; write one, as in `tandem run \"explain src/main.rs\"`"));
     }
     Ok(prompt)
 }
 
-/// Shows events until the last one, and lets Ctrl-C cancel.
+/// Shows events until the last one; Ctrl-C cancels.
 async fn follow(
     session: &Session,
     mut events: mpsc::Receiver<(SessionId, SessionEvent)>,
     terminal: &mut Terminal,
 ) -> anyhow::Result<Termination> {
-    // One listener from the first to the last: an interrupt may come while an event is being shown.
+    // One listener for the whole time: an interrupt may arrive while an event is being shown.
     let mut interrupt = pin!(tokio::signal::ctrl_c());
     loop {
         tokio::select! {
@@ -147,19 +146,19 @@ async fn follow(
     }
 }
 
-/// Who stops reading ends a turn that may have begun to change things: that is no success, but nothing is broken either.
+/// A closed output ends a turn that may have changed something: this is neither a success nor an internal error.
 fn unread(error: anyhow::Error) -> anyhow::Error {
     let is_gone = error.downcast_ref().is_some_and(|error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe);
-    if is_gone { anyhow::anyhow!("nobody reads the answer any more: the turn was stopped") } else { error }
+    if is_gone { anyhow::anyhow!("the output was closed, so the turn was stopped") } else { error }
 }
 
 struct Terminal {
     json: bool,
     stdout: io::Stdout,
     stderr: io::Stderr,
-    /// The answer's last line has no end yet.
+    /// Whether the answer's last line is incomplete.
     mid_line: bool,
-    /// What the calls that have not ended do, by their id.
+    /// Descriptions of running calls, by id.
     calls: HashMap<String, (ToolKind, String)>,
 }
 
@@ -196,7 +195,7 @@ impl Terminal {
                 self.calls.insert(call_id, (kind, preview.title));
                 Ok(())
             }
-            // Only commands take long enough for anybody to wonder.
+            // Only commands run long enough to need this.
             AgentEvent::ToolExecutionStart { call_id, name, .. } => match self.calls.get(&call_id) {
                 Some((ToolKind::Execute, title)) => {
                     let words = display::escape_line(&format!("{name}: {title}")).into_owned();
@@ -217,11 +216,7 @@ impl Terminal {
             AgentEvent::Resumed { title, mode, model, effort, .. } => {
                 let effort = effort.map(|effort| format!(", effort {}", effort.name()));
                 let how = format!("mode {mode}, {}{}", model.unwrap_or_default(), effort.unwrap_or_default());
-                self.line(&format!(
-                    "… going on with: {} ({})",
-                    display::escape_line(&title),
-                    display::escape_line(&how)
-                ))
+                self.line(&format!("… continuing: {} ({})", display::escape_line(&title), display::escape_line(&how)))
             }
             AgentEvent::Notice { message } | AgentEvent::Compaction { summary: message, .. } => {
                 self.line(&format!("! {message}"))
@@ -247,7 +242,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Asks on the terminal; where there is none the answer is no.
+    /// Asks on the terminal; without a terminal the answer is no.
     fn ask(&mut self, preview: &Preview, rule: Option<String>, reply: oneshot::Sender<Permission>) -> io::Result<()> {
         self.line(&format!("? {}", display::escape_line(&preview.title)))?;
         for line in preview.description() {
@@ -259,7 +254,7 @@ impl Terminal {
         }
         if !io::stdin().is_terminal() {
             let hint = if preview.diffs.is_empty() { "" } else { " (--mode edit allows edits)" };
-            self.line(&format!("  no terminal to ask on, so the answer is no{hint}"))?;
+            self.line(&format!("  refused, because there is no terminal to ask on{hint}"))?;
             let _turn_gone = reply.send(Permission::Reject);
             return Ok(());
         }

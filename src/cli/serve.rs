@@ -10,7 +10,7 @@ use crate::server::{self, Carrier, Ended};
 /// Arguments of `tandem lsp`.
 #[derive(Debug, clap::Args)]
 pub(super) struct LspArgs {
-    /// Accepted because clients add it; there is no other way
+    /// Accepted because clients add it; standard input and output are the only transport
     #[arg(long)]
     stdio: bool,
 }
@@ -20,6 +20,6 @@ pub(super) async fn serve(carrier: Carrier, environment: Environment) -> Outcome
     match server::serve(carrier, input, output, settings_loader(environment)).await? {
         Ended::Well => Ok(ExitCode::SUCCESS),
         Ended::Abruptly => Ok(ExitCode::FAILURE),
-        Ended::Fatally(reason) => Err(Failure::from(anyhow::anyhow!("the input cannot be followed: {reason}"))),
+        Ended::Fatally(reason) => Err(Failure::from(anyhow::anyhow!("cannot read the input any further: {reason}"))),
     }
 }

@@ -1,4 +1,4 @@
-//! `tandem sessions`: the conversations that were kept.
+//! `tandem sessions`: saved conversations.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
@@ -13,7 +13,7 @@ use crate::config::{Environment, Settings, Sources};
 use crate::session::{Listed, Sessions};
 use crate::text::display;
 
-/// So many are listed unless all are wanted.
+/// How many are listed by default.
 const SHORT: usize = 20;
 
 /// Arguments of `tandem sessions`.
@@ -25,37 +25,37 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// List conversations, the last used first
+    /// List conversations, last used first
     List {
         /// Only those of this folder
         #[arg(short = 'C', long = "directory", value_name = "DIR")]
         directory: Option<PathBuf>,
-        /// All of them, not the last 20
+        /// All of them, rather than the last 20
         #[arg(long)]
         all: bool,
-        /// One JSON object a line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
     /// Show a conversation
     Show {
-        /// Its id, or the beginning of it
+        /// Its id or a prefix of it
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Write a conversation to a file or to standard output
     Export {
-        /// Its id, or the beginning of it
+        /// Its id or a prefix of it
         #[arg(value_name = "ID")]
         id: String,
-        /// md (to be read) or json (its events)
+        /// md (Markdown) or json (its events)
         #[arg(long, value_enum, default_value_t)]
         format: Format,
-        /// Where to; standard output when left out
+        /// The file to write; standard output by default
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Remove conversations for good
+    /// Remove conversations permanently
     Rm {
         /// Their ids
         #[arg(value_name = "ID", required = true)]
@@ -80,7 +80,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result
             let mut out = io::BufWriter::new(io::stdout().lock());
             list(&page, json, &mut out)?;
             if more && !json {
-                writeln!(out, "… and more: `tandem sessions list --all`")?;
+                writeln!(out, "… `tandem sessions list --all` shows more")?;
             }
             out.flush()?;
         }
@@ -108,12 +108,12 @@ pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result
     Ok(())
 }
 
-/// A terminal would do what a model wrote; a file or a program is to get just that.
+/// A terminal would interpret control codes from a model; a file or program gets the text unchanged.
 fn printed(text: &str, to_terminal: bool) -> Cow<'_, str> {
     if to_terminal { display::escape(text) } else { text.into() }
 }
 
-/// Where the conversations of these settings are kept.
+/// Where the conversations of these settings are saved.
 pub(super) fn kept(settings: &Settings) -> anyhow::Result<Sessions> {
     let state = settings.state_dir.as_deref().context("there is no state folder; set TANDEM_STATE_DIR")?;
     Ok(Sessions::new(state))
@@ -143,12 +143,12 @@ fn list(page: &[Listed], json: bool, out: &mut dyn Write) -> anyhow::Result<()> 
         writeln!(out, "{id}  {age:>4}  {}  {title}", display::escape_line(&folder))?;
     }
     if page.is_empty() && !json {
-        writeln!(out, "no conversation is kept yet")?;
+        writeln!(out, "no saved conversations yet")?;
     }
     Ok(())
 }
 
-/// The largest unit says enough.
+/// The largest unit is precise enough.
 fn age(age: Duration) -> String {
     let seconds = age.as_secs();
     let (count, unit) = match seconds {

@@ -1,11 +1,11 @@
-//! A conversation as Markdown, to be read.
+//! A conversation as Markdown.
 
 use std::fmt::Write as _;
 
 use crate::agent::event::{AgentEvent, ExecutionResult, PlanEntry, PlanStatus};
 use crate::text::{fence, unified};
 
-/// Who speaks in the part that is being written.
+/// The speaker of the current part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Voice {
     Nobody,
@@ -16,11 +16,11 @@ enum Voice {
 struct Transcript {
     text: String,
     voice: Voice,
-    /// What the running call is called.
+    /// The title of the running call.
     title: Option<String>,
 }
 
-/// The events of a conversation in words.
+/// The events of a conversation as Markdown.
 pub(super) fn markdown(events: &[AgentEvent]) -> String {
     let mut transcript = Transcript { text: String::new(), voice: Voice::Nobody, title: None };
     for event in events {

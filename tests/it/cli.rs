@@ -475,9 +475,9 @@ fn a_conversation_is_kept_listed_shown_continued_and_removed() {
     assert_eq!(world.run(&["sessions", "rm", id]).code, Some(0));
     let gone = world.run(&["run", "--session", id, "hello?"]);
     assert_eq!(gone.code, Some(1));
-    assert!(gone.stderr.contains("there is no session"), "{}", gone.stderr);
+    assert!(gone.stderr.contains("unknown session"), "{}", gone.stderr);
     let none = world.run(&["run", "--continue", "hello?"]);
-    assert!(none.stderr.contains("no conversation of"), "{}", none.stderr);
+    assert!(none.stderr.contains("no saved conversation for"), "{}", none.stderr);
     assert_eq!(world.rehearsal().requests().len(), 3, "no model was asked in a conversation that is not there");
 }
 
@@ -518,7 +518,7 @@ fn a_turn_whose_reader_is_gone_is_stopped_in_words() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = world.command(&["run", "hi"]).stdout(writer).output().unwrap();
-    let words = "tandem: nobody reads the answer any more: the turn was stopped\n";
+    let words = "tandem: the output was closed, so the turn was stopped\n";
     assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(1), words));
 }
 
@@ -531,7 +531,7 @@ fn a_call_is_told_by_what_it_does() {
     let Output { stderr, .. } = world.run(&["run", "write a file"]);
     for line in [
         "✓ glob: Find *.x (",
-        "✗ no_such_tool: there is no tool",
+        "✗ no_such_tool: unknown tool",
         "✗ write_file: Create new.txt: the user said no to this call; nothing was changed. (",
     ] {
         assert!(stderr.lines().any(|found| found.starts_with(line)), "{line}\nin\n{stderr}");
@@ -558,7 +558,7 @@ fn no_rules_and_mistaken_ones_are_told() {
         assert!(output.contains("# mistake: ") && output.contains("config.toml:1:21"), "{arguments:?}: {output}");
     }
     let doctor = world.run(&["doctor"]).stdout;
-    assert!(doctor.contains("→ correct it; until then everything is asked about\n"), "{doctor}");
+    assert!(doctor.contains("→ correct it; until then every call requires approval\n"), "{doctor}");
 }
 
 #[test]
@@ -580,7 +580,7 @@ fn a_conversation_does_not_go_on_in_a_wider_mode_unasked() {
     world.run(&["run", "--mode", "auto", "write a file"]);
     std::fs::remove_file(world.path().join("new.txt")).unwrap();
     let Output { stderr, .. } = world.run(&["run", "--continue", "once more"]);
-    assert!(stderr.contains("going on with: write a file (mode ask, custom/scripted)"), "{stderr}");
+    assert!(stderr.contains("continuing: write a file (mode ask, custom/scripted)"), "{stderr}");
     assert!(stderr.contains("the answer is no") && !world.path().join("new.txt").exists(), "{stderr}");
     let wider = world.run(&["run", "--continue", "--mode", "edit", "really"]);
     assert!(wider.stderr.contains("(mode edit, custom/scripted)"), "{}", wider.stderr);

@@ -1,4 +1,4 @@
-//! The editor of the demo: a small but honest language client.
+//! The demo's editor: a small but faithful language client.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,12 +21,12 @@ pub(super) struct Editor<'a> {
     version: i32,
     buffer: String,
     mid_line: bool,
-    /// What each call is called, as far as it is known.
+    /// Titles of calls, as far as they are known.
     calls: HashMap<String, String>,
 }
 
 impl<'a> Editor<'a> {
-    /// Starts the real server and shakes hands with it.
+    /// Starts the real server and initializes the connection.
     #[expect(clippy::disallowed_methods, reason = "an editor starts its language server")]
     pub(super) async fn start(stage: &'a Stage, project: &Path, base_url: &str) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("finding the tandem program")?;
@@ -74,7 +74,7 @@ impl<'a> Editor<'a> {
         Ok(editor)
     }
 
-    /// Opens a file whose buffer holds `text`.
+    /// Opens a file with `text` in its buffer.
     pub(super) fn open(&mut self, name: &str, text: &str) {
         self.uri = uri(&self.project.join(name)).unwrap_or_default();
         text.clone_into(&mut self.buffer);
@@ -82,7 +82,7 @@ impl<'a> Editor<'a> {
         self.peer.notify("textDocument/didOpen", &json!({ "textDocument": document }));
     }
 
-    /// Asks, shows what comes, allows what is asked, and waits for the end.
+    /// Sends a prompt, shows the events, allows every request, and waits for the end.
     pub(super) async fn ask(&mut self, question: &str) -> anyhow::Result<()> {
         let session = self.call("session/new", &json!({ "cwd": self.project, "mcpServers": [] })).await?;
         let prompt = json!({ "sessionId": session["sessionId"], "prompt": [{ "type": "text", "text": question }] });
@@ -91,7 +91,7 @@ impl<'a> Editor<'a> {
         self.end_line()
     }
 
-    /// Ends the server as the protocol says and gives the buffer.
+    /// Shuts the server down and returns the buffer.
     pub(super) async fn close(mut self) -> anyhow::Result<String> {
         self.call("shutdown", &Value::Null).await?;
         self.peer.notify("exit", &Value::Null);
@@ -101,12 +101,12 @@ impl<'a> Editor<'a> {
         Ok(self.buffer)
     }
 
-    /// Sends a request and serves the server until the answer is there.
+    /// Sends a request and serves the server until the answer arrives.
     async fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
         let mut answer = self.peer.request(method, params);
         loop {
             tokio::select! {
-                // What came before the answer is shown before it.
+                // Messages that arrived before the answer are shown first.
                 biased;
                 incoming = self.inbox.recv() => match incoming {
                     Incoming::Request(request, responder) => self.serve(&request, responder)?,
@@ -143,7 +143,7 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    /// Takes an edit into the buffer and tells the server of the new version, as every editor does.
+    /// Applies an edit to the buffer and reports the new version, as every editor does.
     fn apply(&mut self, changes: &Value) -> anyhow::Result<()> {
         let change = &changes[0];
         ensure!(change["textDocument"]["uri"] == self.uri.as_str(), "an edit of a file that is not open");
@@ -154,7 +154,7 @@ impl<'a> Editor<'a> {
             .flatten()
             .map(|edit| (range(&edit["range"]), edit["newText"].as_str().unwrap_or_default()))
             .collect();
-        // From the end to the start, so that every range still fits.
+        // From end to start, so that every range stays valid.
         edits.sort_by_key(|(range, _)| std::cmp::Reverse((range.start.line, range.start.character)));
         for (range, text) in edits {
             self.buffer = apply_change(&self.buffer, Some(range), text, Encoding::Utf8);

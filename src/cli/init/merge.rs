@@ -1,20 +1,20 @@
-//! Adds to a TOML file without touching what is in it.
+//! Appends to a TOML file without changing its contents.
 
 use toml::{Table, Value};
 
-/// What came of it.
+/// The result of merging.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Merged<'t> {
-    /// The file with what could be appended.
+    /// The file with everything that could be appended.
     pub(super) text: String,
-    /// Paragraphs that collide with what is in the file.
+    /// Paragraphs that conflict with the file.
     pub(super) by_hand: Vec<&'t str>,
 }
 
-/// Appends the paragraphs of `template` that `existing` does not have. Each paragraph is TOML of its own.
+/// Appends the paragraphs of `template` that `existing` lacks. Each paragraph is valid TOML by itself.
 ///
 /// # Errors
-/// When `existing` is no TOML.
+/// `existing` is not TOML.
 pub(super) fn merge<'t>(existing: &str, template: &'t str) -> Result<Merged<'t>, toml::de::Error> {
     let mut table: Table = existing.parse()?;
     let mut merged = Merged { text: existing.to_owned(), by_hand: Vec::new() };
@@ -39,7 +39,7 @@ fn with_line_end(text: &str) -> String {
     if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }
 
-/// Whether everything in `part` is in `table` already.
+/// Whether `table` already contains everything in `part`.
 fn has(table: &Table, part: &Table) -> bool {
     part.iter().all(|(key, wanted)| match (table.get(key), wanted) {
         (Some(Value::Table(table)), Value::Table(part)) => has(table, part),
@@ -53,7 +53,7 @@ fn has(table: &Table, part: &Table) -> bool {
     })
 }
 
-/// Whether a `[[table]]` of `part` has the name of one that is there: TOML allows it, editors do not expect it.
+/// Whether a `[[table]]` of `part` has the name of an existing one: TOML allows that, editors do not expect it.
 fn names_twice(table: &Table, part: &Table) -> bool {
     let names = |value: &Value| -> Vec<String> {
         let items = value.as_array().into_iter().flatten();

@@ -1,4 +1,5 @@
-//! The Neovim plugin of this version, which is part of the program: installed as a package that Neovim loads by itself.
+//! The Neovim plugin of this version, embedded in the program and installed as a package that Neovim loads
+//! automatically.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,19 +20,19 @@ static PARTS: [(&str, Dir<'static>); 4] = [
     ("plugin", include_dir!("$CARGO_MANIFEST_DIR/editors/neovim/plugin")),
 ];
 
-/// Says that the folder is ours to replace and to remove, and what was written to it.
+/// Marks the folder as ours to replace and remove, with a checksum of its contents.
 const MARK: &str = ".installed-by-tandem";
 
-/// What came of an installation.
+/// The result of an installation.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Installed {
     New,
     Replaced,
-    /// It is there as it should be.
+    /// It was already installed.
     Same,
 }
 
-/// Where the plugin goes: a package below Neovim's data folder.
+/// The folder for the plugin: a package below Neovim's data folder.
 pub fn folder(environment: &Environment) -> Option<PathBuf> {
     let data = if cfg!(windows) {
         PathBuf::from(environment.get("LOCALAPPDATA")?).join("nvim-data")
@@ -42,10 +43,10 @@ pub fn folder(environment: &Environment) -> Option<PathBuf> {
     Some(data.join("site/pack/tandem/start/tandem"))
 }
 
-/// Installs the plugin. The folder is whole at every moment.
+/// Installs the plugin. The folder is complete at every moment.
 ///
 /// # Errors
-/// When the folder was not made by an installation or was changed since, or cannot be written.
+/// The folder was not created by an installation, was changed since, or cannot be written.
 pub fn install(folder: &Path) -> anyhow::Result<Installed> {
     let files = files();
     let seal = seal(&files);
@@ -55,7 +56,7 @@ pub fn install(folder: &Path) -> anyhow::Result<Installed> {
     }
     let parent = folder.parent().context("the folder has a parent")?;
     fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
-    // Below another folder, so that Neovim never takes it for a package.
+    // Below another folder, so that Neovim never loads it as a package.
     let shelf = parent.parent().unwrap_or(parent);
     let fresh = tempfile::Builder::new().prefix(".tandem-").tempdir_in(shelf)?;
     for (name, bytes) in &files {
@@ -71,10 +72,10 @@ pub fn install(folder: &Path) -> anyhow::Result<Installed> {
     Ok(if before.is_some() { Installed::Replaced } else { Installed::New })
 }
 
-/// Removes the plugin; whether there was one.
+/// Removes the plugin; returns whether there was one.
 ///
 /// # Errors
-/// When the folder was not made by an installation or was changed since, or cannot be removed.
+/// The folder was not created by an installation, was changed since, or cannot be removed.
 pub fn remove(folder: &Path) -> anyhow::Result<bool> {
     if installed(folder)?.is_none() {
         return Ok(false);
@@ -83,7 +84,7 @@ pub fn remove(folder: &Path) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// The seal of what is installed; `None` where there is nothing.
+/// The checksum of what is installed; `None` if nothing is.
 fn installed(folder: &Path) -> anyhow::Result<Option<String>> {
     match fs::symlink_metadata(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -91,17 +92,17 @@ fn installed(folder: &Path) -> anyhow::Result<Option<String>> {
         Ok(_) => {}
     }
     let Ok(mark) = fs::read_to_string(folder.join(MARK)) else {
-        bail!("{} was not installed by `tandem init`; move it away first", folder.display());
+        bail!("{} was not installed by `tandem init`; move it elsewhere first", folder.display());
     };
     let mut found = Vec::new();
     read(folder, Path::new(""), &mut found)?;
     if seal(&found) != mark {
-        bail!("{} was changed since `tandem init` installed it; move it away first", folder.display());
+        bail!("{} was changed since `tandem init` installed it; move it elsewhere first", folder.display());
     }
     Ok(Some(mark))
 }
 
-/// All files of a folder but the mark, by their names in it.
+/// All files of a folder except the mark, by relative path.
 fn read(top: &Path, below: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Result<()> {
     for entry in fs::read_dir(top.join(below))? {
         let entry = entry?;
@@ -115,7 +116,7 @@ fn read(top: &Path, below: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Re
     Ok(())
 }
 
-/// The files of the plugin, with the help's tags.
+/// The files of the plugin, with help tags.
 fn files() -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
     for (part, folder) in &PARTS {
@@ -138,7 +139,7 @@ fn collect(part: &Path, folder: &Dir<'_>, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     folder.dirs().for_each(|below| collect(part, below, files));
 }
 
-/// What `:helptags` writes for a help file.
+/// The output of `:helptags` for a help file.
 fn tags(help: &str, file: &str) -> String {
     let words = help.split_whitespace();
     let names = words.filter_map(|word| word.strip_prefix('*')?.strip_suffix('*'));
@@ -152,7 +153,7 @@ fn tags(help: &str, file: &str) -> String {
     })
 }
 
-/// A digest of names and contents.
+/// A checksum of names and contents.
 fn seal(files: &[(PathBuf, Vec<u8>)]) -> String {
     let mut sorted: Vec<_> = files.iter().collect();
     sorted.sort();

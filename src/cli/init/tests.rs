@@ -58,7 +58,7 @@ fn a_persons_own_file_keeps_every_byte_and_a_copy() {
     let mine = "# mine\n[[language]]\nname = \"rust\"\nlanguage-servers = [\"rust-analyzer\"]\n";
     create(&home.file("languages.toml"), mine).unwrap();
     let (result, text) = home.init(Editor::Helix, true);
-    assert!(result.unwrap_err().to_string().contains("languages.toml has tables of its own"));
+    assert!(result.unwrap_err().to_string().contains("languages.toml already has these tables"));
     assert!(text.contains("language-servers = [\"rust-analyzer\", \"tandem\"]"), "{text}");
     assert!(home.read("languages.toml").starts_with(mine));
     assert_eq!(home.read("languages.toml.bak"), mine);
@@ -79,7 +79,7 @@ fn what_cannot_be_written_is_printed_and_refused_in_words() {
     let home = Home::new();
     for editor in [Editor::Zed, Editor::JetBrains, Editor::Emacs] {
         let (result, text) = home.init(editor, true);
-        assert!(result.unwrap_err().to_string().starts_with("the rest is for you to add: "));
+        assert!(result.unwrap_err().to_string().starts_with("add the rest by hand: "));
         assert!(text.contains("tandem"));
     }
 }
