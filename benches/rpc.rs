@@ -1,4 +1,4 @@
-//! The carrier's hot paths: bytes → frames, and text deltas → a slow or a fast client.
+//! The transport's hot paths: bytes → frames, and text deltas → a slow or a fast client.
 
 use std::hint::black_box;
 use std::io::{self, Write};

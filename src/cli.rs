@@ -23,7 +23,7 @@ use std::{fmt, io};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::{Environment, Flags, Settings, Sources};
-use crate::server::{Carrier, LoadSettings};
+use crate::server::{LoadSettings, Transport};
 use crate::text::display;
 #[cfg(unix)]
 use crate::tools::process::supervisor;
@@ -118,8 +118,8 @@ impl Cli {
     /// The command failed; the message is for the person.
     pub async fn run(self, environment: Environment) -> Outcome {
         match self.command {
-            Command::Lsp(_) => serve::serve(Carrier::Lsp, environment).await,
-            Command::Acp => serve::serve(Carrier::Acp, environment).await,
+            Command::Lsp(_) => serve::serve(Transport::Lsp, environment).await,
+            Command::Acp => serve::serve(Transport::Acp, environment).await,
             Command::Demo(args) => demo::run(args).await,
             Command::Doctor(args) => shown(doctor::run(args, &environment).await),
             Command::Run(args) => run::run(args, &environment).await,

@@ -53,7 +53,7 @@ const WATCH: Duration = Duration::from_secs(3);
 
 /// The protocol on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carrier {
+pub enum Transport {
     /// Language Server Protocol: `Content-Length` frames, documents in sync.
     Lsp,
     /// Agent Client Protocol: one message per line.
@@ -79,18 +79,18 @@ pub type LoadSettings = Box<dyn Fn(&serde_json::Value, &[PathBuf]) -> Settings +
 /// # Errors
 /// A thread cannot be started, or the last responses could not be written.
 pub async fn serve(
-    carrier: Carrier,
+    transport: Transport,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
     load: LoadSettings,
 ) -> std::io::Result<Ended> {
-    let framing = match carrier {
-        Carrier::Lsp => Framing::Header,
-        Carrier::Acp => Framing::Line,
+    let framing = match transport {
+        Transport::Lsp => Framing::Header,
+        Transport::Acp => Framing::Line,
     };
     let (peer, inbox, writer) = rpc::connect(framing, input, output)?;
     let (sender, events) = mpsc::channel(EVENTS);
-    let mut server = Server::new(carrier, peer, sender, load);
+    let mut server = Server::new(transport, peer, sender, load);
     let ended = server.run(inbox, events).await;
     server.close().await;
     match writer.finish().await {
@@ -113,7 +113,7 @@ enum Phase {
 
 /// The state of a connection.
 struct Server {
-    carrier: Carrier,
+    transport: Transport,
     peer: Peer,
     phase: Phase,
     client: Client,
@@ -139,9 +139,14 @@ struct Server {
 }
 
 impl Server {
-    fn new(carrier: Carrier, peer: Peer, events: mpsc::Sender<(SessionId, SessionEvent)>, load: LoadSettings) -> Self {
+    fn new(
+        transport: Transport,
+        peer: Peer,
+        events: mpsc::Sender<(SessionId, SessionEvent)>,
+        load: LoadSettings,
+    ) -> Self {
         Self {
-            carrier,
+            transport,
             requests: Requests::default(),
             chats: lsp::Chats::default(),
             peer,
@@ -198,9 +203,9 @@ impl Server {
 
     /// The front end for a new conversation of this client.
     fn front_end(&self, id: &SessionId) -> Box<dyn FrontEnd> {
-        match self.carrier {
-            Carrier::Lsp => Box::new(PluginClient::new(self.peer.clone(), id)),
-            Carrier::Acp => Box::new(AcpClient::new(self.peer.clone(), id)),
+        match self.transport {
+            Transport::Lsp => Box::new(PluginClient::new(self.peer.clone(), id)),
+            Transport::Acp => Box::new(AcpClient::new(self.peer.clone(), id)),
         }
     }
 

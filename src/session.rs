@@ -127,7 +127,7 @@ struct Actor {
     tools: Arc<[Arc<dyn Tool>]>,
     skills: Arc<[Skill]>,
     servers: mcp::Servers,
-    patience: Duration,
+    server_timeout: Duration,
     shell: Shell,
     mode: Mode,
     policy: Policy,
@@ -160,7 +160,7 @@ struct Actor {
     choices: Arc<[String]>,
     commands: Commands,
     /// Notes for the model about what the person did since the last message.
-    remarks: Vec<String>,
+    notes: Vec<String>,
     running: Option<Running>,
     /// Queued prompts.
     queue: VecDeque<queue::Queued>,
@@ -224,7 +224,7 @@ impl Actor {
             settings: setup.settings,
             choices: Arc::clone(&state.models),
             commands,
-            remarks: Vec::new(),
+            notes: Vec::new(),
             running: None,
             queue: VecDeque::new(),
             others: 0,

@@ -69,14 +69,14 @@ pub(super) async fn listen(
                 continue;
             }
         };
-        let mut hearing = pin!(listener.hear(event, schedule));
+        let mut handling = pin!(listener.on_event(event, schedule));
         tokio::select! {
             biased;
-            () = &mut hearing => {}
+            () = &mut handling => {}
             () = cancel.cancelled() => {
                 // Events may block while nobody reads them; the socket does not wait for that.
                 stream = None;
-                hearing.await;
+                handling.await;
             }
         }
     };
@@ -120,7 +120,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    async fn hear(&mut self, event: ModelEvent, schedule: &mut Schedule) {
+    async fn on_event(&mut self, event: ModelEvent, schedule: &mut Schedule) {
         if let ModelEvent::Text(text) = event {
             let shown = self.text_calls.push(&text);
             return self.say(shown).await;

@@ -9,7 +9,7 @@ use super::schedule::Outcome;
 use crate::model::ToolCall;
 
 /// How often the same round (or pair of rounds, or words) may occur before the person is asked.
-const PATIENCE: u32 = 4;
+const MAX_REPEATS: u32 = 4;
 
 /// Watches the rounds of a turn.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(super) struct Guard {
 
 /// The kind of loop, and how often it occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Circles {
+pub(super) struct Loop {
     kind: Kind,
     pub rounds: u32,
 }
@@ -34,7 +34,7 @@ enum Kind {
     Words,
 }
 
-impl fmt::Display for Circles {
+impl fmt::Display for Loop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
             Kind::Round => "the model made the same call with the same result",
@@ -47,7 +47,7 @@ impl fmt::Display for Circles {
 
 impl Guard {
     /// Records an answer with its results; returns the loop once it has occurred too often.
-    pub fn note(&mut self, words: &str, calls: &[ToolCall], outcomes: &[Outcome]) -> Option<Circles> {
+    pub fn note(&mut self, words: &str, calls: &[ToolCall], outcomes: &[Outcome]) -> Option<Loop> {
         let round = (!outcomes.is_empty()).then(|| {
             let mut hasher = DefaultHasher::new();
             for (call, outcome) in calls.iter().zip(outcomes) {
@@ -66,7 +66,7 @@ impl Guard {
         let (same, pairs) = self.rounds.note(round);
         let (said, _) = self.words.note(words);
         let found = [(Kind::Round, same), (Kind::Pair, pairs), (Kind::Words, said)];
-        found.into_iter().find(|(_, rounds)| *rounds >= PATIENCE).map(|(kind, rounds)| Circles { kind, rounds })
+        found.into_iter().find(|(_, rounds)| *rounds >= MAX_REPEATS).map(|(kind, rounds)| Loop { kind, rounds })
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
                 wait: Duration::ZERO,
                 ran: Duration::ZERO,
             };
-            guard.note(text, &[call], &[outcome]).map(|circles| (index, circles.kind))
+            guard.note(text, &[call], &[outcome]).map(|found| (index, found.kind))
         })
     }
 

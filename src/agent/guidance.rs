@@ -88,7 +88,7 @@ impl Guidance {
     }
 
     /// Resets the seen files to those in these messages.
-    pub fn recall(&self, messages: impl Iterator<Item = impl Borrow<Message>>) {
+    pub fn reset_to(&self, messages: impl Iterator<Item = impl Borrow<Message>>) {
         let mut known = HashSet::new();
         for message in messages {
             match message.borrow() {
@@ -158,7 +158,7 @@ mod tests {
         let result = ToolResult { call_id: String::new(), content, is_error: false, ..ToolResult::default() };
         let text = format!("see\n\n{}\n\n{}", rules("/w/c/AGENTS.md"), rules("/w/c/d/AGENTS.md"));
         let messages = [Message::Results { results: vec![result] }, Message::User { parts: vec![Part::Text { text }] }];
-        guidance.recall(messages.iter());
+        guidance.reset_to(messages.iter());
         let mut known: Vec<_> = guidance.lock().iter().cloned().collect();
         known.sort();
         assert_eq!(known, ["/w/a b/AGENTS.md", "/w/c/AGENTS.md", "/w/c/d/AGENTS.md"]);

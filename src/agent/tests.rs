@@ -19,7 +19,7 @@ use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 use crate::workspace::{Documents, NoEditor, Workspace};
 
 /// How long anything may take before a test fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A tool whose calls run until the test lets them end.
 struct Held {
@@ -75,7 +75,7 @@ struct Play {
     notices: Vec<String>,
     /// The requests to continue the turn, and how often the answer is yes.
     pauses: Vec<String>,
-    patience: usize,
+    yeses: usize,
     cancel_at_pause: bool,
     done: Option<Termination>,
     /// The announced calls.
@@ -122,7 +122,7 @@ impl Play {
             entries: Vec::new(),
             notices: Vec::new(),
             pauses: Vec::new(),
-            patience: 0,
+            yeses: 0,
             cancel_at_pause: false,
             done: None,
             announced: Vec::new(),
@@ -152,7 +152,7 @@ impl Play {
     }
 
     async fn take(&mut self) -> bool {
-        let step = tokio::time::timeout(PATIENCE, self.steps.recv()).await.expect("the turn stands still");
+        let step = tokio::time::timeout(TIMEOUT, self.steps.recv()).await.expect("the turn stands still");
         assert!(step.is_none() || self.done.is_none(), "something follows the end: {step:?}");
         match step {
             None => return false,
@@ -179,7 +179,7 @@ impl Play {
                 if self.cancel_at_pause {
                     self.cancel.cancel();
                 }
-                let yes = self.pauses.len() <= self.patience;
+                let yes = self.pauses.len() <= self.yeses;
                 let answer = if yes { Permission::AllowOnce } else { Permission::Reject };
                 assert!(reply.send(answer).is_ok() || self.cancel_at_pause);
             }
@@ -269,7 +269,7 @@ async fn a_panic_fails_the_call_alone() {
     let panics = call_with("a", "look", &json!({ "panic": true }));
     let mut play = Play::free(json!([[panics, call("b", "look")], [{ "text": "done" }]]), Limits::default());
     assert_eq!(play.end().await, Termination::EndTurn);
-    assert!(play.result("a").starts_with("look broke"), "{}", play.result("a"));
+    assert!(play.result("a").starts_with("internal error: look panicked"), "{}", play.result("a"));
     assert_eq!(play.result("b"), "fine");
 }
 
@@ -302,7 +302,7 @@ async fn a_call_whose_id_comes_again_is_announced_by_its_own_also_when_the_answe
 }
 
 #[tokio::test]
-async fn the_wait_and_the_run_of_a_call_are_measured_apart() {
+async fn the_wait_and_the_run_of_a_call_are_measured_separately() {
     let calls = json!([call("a", "look"), call("b", "look")]);
     let limits = Limits { parallel: 1, ..Limits::default() };
     let mut play = Play::new(json!([calls, [{ "text": "done" }]]), limits);
@@ -368,14 +368,14 @@ async fn a_cost_limit_without_prices_is_no_silent_promise() {
     assert_eq!(play.notices.len(), 1, "once a turn is enough");
 }
 
-fn circles(rounds: u32) -> Value {
+fn repeats(rounds: u32) -> Value {
     (0..rounds).map(|n| json!([call_with(&format!("c{n}"), "look", &json!({ "n": 1 }))])).collect()
 }
 
 #[tokio::test]
-async fn a_model_that_goes_in_circles_is_stopped_unless_the_person_lets_it_go_on() {
-    let mut play = Play::free(circles(20), Limits::default());
-    play.patience = 2;
+async fn a_model_in_a_loop_is_stopped_unless_the_person_lets_it_go_on() {
+    let mut play = Play::free(repeats(20), Limits::default());
+    play.yeses = 2;
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
     let loops = play.log.iter().filter(|line| *line == "loop 4").count();
     assert_eq!((play.model.requests().len(), loops), (12, 3), "counted anew after each yes: {:?}", play.log);
@@ -388,7 +388,7 @@ async fn a_limit_counts_anew_once_the_person_said_yes() {
     let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n })), usage()]);
     let limits = a_turn(Allowance { tokens: Some(240), ..Allowance::default() });
     let mut play = Play::free((0..9).map(round).collect(), limits);
-    play.patience = 1;
+    play.yeses = 1;
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
     assert_eq!(play.model.requests().len(), 4);
     assert_eq!(play.pauses, ["Continue? The turn paused after 240 tokens (limits.tokens)"; 2]);
@@ -396,7 +396,7 @@ async fn a_limit_counts_anew_once_the_person_said_yes() {
 
 #[tokio::test]
 async fn a_question_that_is_cancelled_with_its_turn_ends_as_cancelled() {
-    let mut play = Play::free(circles(9), Limits::default());
+    let mut play = Play::free(repeats(9), Limits::default());
     play.cancel_at_pause = true;
     assert_eq!(play.end().await, Termination::Cancelled);
     assert_eq!(play.model.requests().len(), 4);

@@ -240,8 +240,8 @@ impl TextCalls {
         let mut found = free.filter_map(|at| {
             let (before, rest) = text.split_at(at);
             let before = before.trim_end();
-            let is_apart = before.is_empty() || before.ends_with(['.', '!', '?', '…']);
-            let marks = || TOKENS.iter().chain(TAGS.iter().filter(|_| is_apart));
+            let is_separate = before.is_empty() || before.ends_with(['.', '!', '?', '…']);
+            let marks = || TOKENS.iter().chain(TAGS.iter().filter(|_| is_separate));
             if marks().any(|mark| rest.starts_with(mark)) || before.is_empty() && self.is_tag(rest) {
                 return Some((line.start + at, true));
             }

@@ -246,7 +246,7 @@ impl State {
         self.answer = if is_empty { None } else { Some(self.push(Message::Assistant(message)).await) };
         let outcomes = schedule.finish().await;
         self.nudges.note(&outcomes);
-        let circles = self.guard.note(words(self.answer.as_deref()), &calls, &outcomes);
+        let repeated = self.guard.note(words(self.answer.as_deref()), &calls, &outcomes);
         let tool_calls = outcomes.len();
         let tool_name = outcomes.last().map(|outcome| outcome.name.clone()).unwrap_or_default();
         self.record(&calls, outcomes).await;
@@ -260,9 +260,9 @@ impl State {
             Some(Termination::EndTurn) => None,
             next => next,
         };
-        if let Some(circles) = circles.filter(|_| next.is_none()) {
-            let action = format!("{circles}; the turn waits for your decision whether to continue");
-            let (consecutive_count, why) = (circles.rounds, format!("because {circles}"));
+        if let Some(repeated) = repeated.filter(|_| next.is_none()) {
+            let action = format!("{repeated}; the turn waits for your decision whether to continue");
+            let (consecutive_count, why) = (repeated.rounds, format!("because {repeated}"));
             self.steps.event(AgentEvent::LoopDetected { tool_name, consecutive_count, action }).await;
             return Ok(self.pause(why).await);
         }

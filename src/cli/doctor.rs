@@ -142,15 +142,15 @@ fn state_folder(folder: Option<&Path>) -> Finding {
 async fn mcp_server(server: &mcp::Server) -> Finding {
     let name = &server.name;
     match mcp::try_out(server).await {
-        Ok(mcp::Tried { name: title, tools, remarks }) => {
+        Ok(mcp::Tried { name: title, tools, notices }) => {
             let title = title.map(|title| format!(" ({title})")).unwrap_or_default();
             let found = format!("`{name}`{title} offers {tools} tools");
-            if remarks.is_empty() {
+            if notices.is_empty() {
                 return Finding::good("mcp", found);
             }
             Finding::warning(
                 "mcp",
-                format!("{found}; it {}", remarks.join("; it ")),
+                format!("{found}; it {}", notices.join("; it ")),
                 "reduce the server's tools, if you can",
             )
         }

@@ -129,7 +129,7 @@ async fn follow(
             event = events.recv() => {
                 let event = match event {
                     Some((_, SessionEvent::Agent(event))) => event,
-                    Some((_, SessionEvent::Broke(failure))) => anyhow::bail!(failure.message),
+                    Some((_, SessionEvent::Panicked(failure))) => anyhow::bail!(failure.message),
                     Some(_) => continue,
                     None => anyhow::bail!("internal error: the session ended without reporting a cause"),
                 };

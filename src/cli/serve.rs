@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::{Failure, Outcome, settings_loader};
 use crate::config::Environment;
 use crate::rpc;
-use crate::server::{self, Carrier, Ended};
+use crate::server::{self, Ended, Transport};
 
 /// Arguments of `tandem lsp`.
 #[derive(Debug, clap::Args)]
@@ -15,9 +15,9 @@ pub(super) struct LspArgs {
     stdio: bool,
 }
 
-pub(super) async fn serve(carrier: Carrier, environment: Environment) -> Outcome {
+pub(super) async fn serve(transport: Transport, environment: Environment) -> Outcome {
     let (input, output) = rpc::stdio()?;
-    match server::serve(carrier, input, output, settings_loader(environment)).await? {
+    match server::serve(transport, input, output, settings_loader(environment)).await? {
         Ended::Well => Ok(ExitCode::SUCCESS),
         Ended::Abruptly => Ok(ExitCode::FAILURE),
         Ended::Fatally(reason) => Err(Failure::from(anyhow::anyhow!("cannot read the input any further: {reason}"))),

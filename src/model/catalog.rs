@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_chat_is_told_apart() {
+    fn models_that_do_not_chat_are_recognized() {
         let listed = json!({ "data": [
             { "id": "nomic-embed-text" }, { "id": "bge-m3" }, { "id": "x", "type": "embeddings" }, { "id": "qwen3-coder" },
         ] });

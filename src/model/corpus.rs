@@ -151,9 +151,9 @@ fn usage(got: &Collected, expected: &Value, same: &mut impl FnMut(&str, Value, &
         return same("usage", Value::Null, expected);
     };
     let number = |field: &str| expected[field].as_u64().unwrap_or_default();
-    // The corpus keeps Anthropic's numbers apart; ours has what came from the cache in the input, as everywhere else.
-    let apart = if expected.get("cache_write").is_some() { number("cached") + number("cache_write") } else { 0 };
-    same("input", usage.input.into(), &(number("input") + apart).into());
+    // The corpus keeps Anthropic's numbers separate; ours has what came from the cache in the input, as everywhere else.
+    let separate = if expected.get("cache_write").is_some() { number("cached") + number("cache_write") } else { 0 };
+    same("input", usage.input.into(), &(number("input") + separate).into());
     same("output", usage.output.into(), &expected["output"]);
     same("cached", usage.cached.into(), &number("cached").into());
     if expected["reasoning"].is_u64() {

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_apart() {
+    fn messages_are_distinguished() {
         check(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[]}}"#, r#"request 1 m {"a":[]}"#);
         check(r#"{"params":null,"method":"m","id":"x","jsonrpc":"2.0","more":1}"#, r#"request "x" m null"#);
         check(r#"{"jsonrpc":"2.0","id":-3,"method":"m"}"#, "request -3 m null");

@@ -10,7 +10,7 @@ use super::documents::path_of;
 use super::front_end::FrontEnd;
 use super::prompts::Prompts;
 use super::wire::{config_options, mcp_server, modes};
-use super::{Carrier, Server};
+use super::{Server, Transport};
 use crate::agent::event::Termination;
 use crate::config::McpServer;
 use crate::protocol::acp;
@@ -123,7 +123,7 @@ impl Server {
     }
 
     pub(super) fn require_acp(&self) -> Answer<()> {
-        if self.client.speaks_acp || self.carrier == Carrier::Acp {
+        if self.client.speaks_acp || self.transport == Transport::Acp {
             return Ok(());
         }
         let message =
@@ -134,7 +134,7 @@ impl Server {
 
 impl Server {
     /// A session panicked: waiting requests are answered.
-    pub(super) fn session_broke(&mut self, id: &SessionId, failure: &Failure) {
+    pub(super) fn session_panicked(&mut self, id: &SessionId, failure: &Failure) {
         self.requests.forget(id);
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         if conversation.opening.is_some() {

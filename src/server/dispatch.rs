@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Carrier, Ended, Phase, Server};
+use super::{Ended, Phase, Server, Transport};
 use crate::rpc::{ErrorCode, Notification, Params, Request, Responder, ResponseError};
 use crate::session::Start;
 
@@ -18,10 +18,10 @@ impl Server {
         if let Err(error) = self.may_call(&method) {
             return responder.respond(Err(error));
         }
-        match (method.as_str(), self.carrier) {
-            ("initialize", Carrier::Lsp) => reply(responder, &params, |params| Ok(self.initialize_lsp(params))),
-            ("initialize", Carrier::Acp) => reply(responder, &params, |params| self.initialize_acp(&params)),
-            ("shutdown", Carrier::Lsp) => self.shutdown(responder),
+        match (method.as_str(), self.transport) {
+            ("initialize", Transport::Lsp) => reply(responder, &params, |params| Ok(self.initialize_lsp(params))),
+            ("initialize", Transport::Acp) => reply(responder, &params, |params| self.initialize_acp(&params)),
+            ("shutdown", Transport::Lsp) => self.shutdown(responder),
             ("authenticate", _) => self.authenticate(responder, &params),
             ("session/new", _) => self.new_session(responder, &params),
             ("session/prompt", _) => self.prompt(responder, &params),
@@ -40,9 +40,9 @@ impl Server {
             ("_tandem/models", _) => self.models(responder, &params),
             ("_tandem/check", _) => self.check(responder, &params),
             ("_tandem/inline", _) => self.inline(responder, &params),
-            ("textDocument/codeAction", Carrier::Lsp) => self.code_actions(responder, &params),
-            ("textDocument/completion", Carrier::Lsp) => self.chat_completion(responder, &params),
-            ("workspace/executeCommand", Carrier::Lsp) => reply(responder, &params, |params| self.execute(params)),
+            ("textDocument/codeAction", Transport::Lsp) => self.code_actions(responder, &params),
+            ("textDocument/completion", Transport::Lsp) => self.chat_completion(responder, &params),
+            ("workspace/executeCommand", Transport::Lsp) => reply(responder, &params, |params| self.execute(params)),
             _ => responder.error(ErrorCode::MethodNotFound, format!("unknown method `{method}`")),
         }
     }
@@ -54,30 +54,32 @@ impl Server {
             tracing::debug!(method, "notification before initialize or after shutdown");
             return;
         }
-        match (method.as_str(), self.carrier) {
-            ("exit", Carrier::Lsp) => self.exit(),
-            ("initialized", Carrier::Lsp) => self.announce(),
+        match (method.as_str(), self.transport) {
+            ("exit", Transport::Lsp) => self.exit(),
+            ("initialized", Transport::Lsp) => self.announce(),
             ("session/cancel", _) => on_notification(&method, &params, |params| self.cancel(&params)),
             ("$/cancelRequest" | "$/cancel_request", _) => {
                 on_notification(&method, &params, |params| self.cancel_request(&params));
             }
-            ("textDocument/didOpen", Carrier::Lsp) => on_notification(&method, &params, |params| self.did_open(params)),
-            ("textDocument/didChange", Carrier::Lsp) => {
+            ("textDocument/didOpen", Transport::Lsp) => {
+                on_notification(&method, &params, |params| self.did_open(params))
+            }
+            ("textDocument/didChange", Transport::Lsp) => {
                 on_notification(&method, &params, |params| self.did_change(params));
             }
-            ("textDocument/didSave", Carrier::Lsp) => {
+            ("textDocument/didSave", Transport::Lsp) => {
                 on_notification(&method, &params, |params| self.did_save(&params));
             }
-            ("textDocument/didClose", Carrier::Lsp) => {
+            ("textDocument/didClose", Transport::Lsp) => {
                 on_notification(&method, &params, |params| self.did_close(&params));
             }
-            ("workspace/didChangeConfiguration", Carrier::Lsp) => {
+            ("workspace/didChangeConfiguration", Transport::Lsp) => {
                 on_notification(&method, &params, |params| self.did_change_configuration(&params));
             }
-            ("workspace/didChangeWorkspaceFolders", Carrier::Lsp) => {
+            ("workspace/didChangeWorkspaceFolders", Transport::Lsp) => {
                 on_notification(&method, &params, |params| self.did_change_folders(params));
             }
-            ("window/workDoneProgress/cancel", Carrier::Lsp) => {
+            ("window/workDoneProgress/cancel", Transport::Lsp) => {
                 on_notification(&method, &params, |params| self.progress_cancelled(&params));
             }
             ("_tandem/didFocus", _) => on_notification(&method, &params, |params| self.did_focus(&params)),

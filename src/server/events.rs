@@ -15,7 +15,7 @@ impl Server {
                     conversation.front.state(&state);
                 }
             }
-            SessionEvent::Broke(failure) => self.session_broke(id, &failure),
+            SessionEvent::Panicked(failure) => self.session_panicked(id, &failure),
         }
     }
 

@@ -14,7 +14,7 @@ impl Server {
         for problem in settings.problems.iter().chain(&crate::session::rule_problems(settings)) {
             let text = problem.to_string();
             tracing::warn!("{text}");
-            if self.carrier == super::Carrier::Lsp && !self.told.contains(&text) {
+            if self.transport == super::Transport::Lsp && !self.told.contains(&text) {
                 show_message(&self.peer, MessageType::Warning, &text);
                 self.told.insert(text);
             }

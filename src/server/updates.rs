@@ -27,7 +27,7 @@ pub(crate) enum Projected {
     /// An update.
     Update(Box<acp::SessionUpdate>),
     /// Text for people that is not part of the conversation.
-    Remark(String),
+    Notice(String),
 }
 
 /// The two streams of an answer.
@@ -70,11 +70,11 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
         }
         AgentEvent::Retry { wait_ms, reason, .. } => {
             let seconds = wait_ms.div_ceil(1000);
-            return Some(remark(&format!("{reason}; next try in {seconds} s")));
+            return Some(notice(&format!("{reason}; next try in {seconds} s")));
         }
-        AgentEvent::LoopDetected { action, .. } => return Some(remark(&action)),
-        AgentEvent::Notice { message } => return Some(remark(&message)),
-        AgentEvent::Compaction { summary, .. } => return Some(remark(&summary)),
+        AgentEvent::LoopDetected { action, .. } => return Some(notice(&action)),
+        AgentEvent::Notice { message } => return Some(notice(&message)),
+        AgentEvent::Compaction { summary, .. } => return Some(notice(&summary)),
         _ => return None,
     };
     Some(Projected::Update(Box::new(update)))
@@ -112,8 +112,8 @@ fn text(chunk: Chunk, content: String) -> Projected {
     Projected::Text { chunk, text: escaped.unwrap_or(content) }
 }
 
-fn remark(text: &str) -> Projected {
-    Projected::Remark(display::escape(text).into_owned())
+fn notice(text: &str) -> Projected {
+    Projected::Notice(display::escape(text).into_owned())
 }
 
 /// The content of a permission request: the call as it will run.

@@ -64,7 +64,7 @@ impl Finding {
 pub async fn check(provider: &Provider, mut report: impl FnMut(Finding)) {
     let text = probe(provider, "Answer with the single word: ready", Arc::new([])).await;
     report(match text {
-        Ok(Heard { text, first, .. }) if !text.trim().is_empty() => {
+        Ok(Probe { text, first, .. }) if !text.trim().is_empty() => {
             Finding::good("streaming", format!("first words after {} ms", first.as_millis()))
         }
         Ok(_) => Finding::warning("streaming", "an answer without text", "try another model"),
@@ -79,7 +79,7 @@ pub async fn check(provider: &Provider, mut report: impl FnMut(Finding)) {
     provider.learn().await;
     report(window(provider));
     report(match called {
-        Ok(Heard { called: true, .. }) => Finding::good("tool calls", "the model calls tools"),
+        Ok(Probe { called: true, .. }) => Finding::good("tool calls", "the model calls tools"),
         Ok(_) => Finding::warning(
             "tool calls",
             "the model did not call the tool it was asked to",
@@ -143,13 +143,13 @@ pub fn unreachable(error: &ModelError) -> Finding {
 
 /// The result of a probe.
 #[derive(Debug, Default)]
-struct Heard {
+struct Probe {
     text: String,
     called: bool,
     first: Duration,
 }
 
-async fn probe(provider: &Provider, question: &str, tools: Arc<[ToolSpec]>) -> Result<Heard, ModelError> {
+async fn probe(provider: &Provider, question: &str, tools: Arc<[ToolSpec]>) -> Result<Probe, ModelError> {
     let instructions = Instructions {
         system: "You are being checked by `tandem doctor`.".to_owned(),
         tools,
@@ -163,24 +163,24 @@ async fn probe(provider: &Provider, question: &str, tools: Arc<[ToolSpec]>) -> R
     };
     let begun = Instant::now();
     let mut stream = provider.stream(request);
-    let mut heard = Heard::default();
+    let mut result = Probe::default();
     let deadline = tokio::time::sleep(TIMEOUT);
     tokio::pin!(deadline);
     loop {
         let event = tokio::select! {
             event = stream.next() => event.transpose()?,
-            () = &mut deadline => return Ok(heard),
+            () = &mut deadline => return Ok(result),
         };
         match event {
             Some(ModelEvent::Text(text) | ModelEvent::Reasoning(text)) => {
-                if heard.text.is_empty() {
-                    heard.first = begun.elapsed();
+                if result.text.is_empty() {
+                    result.first = begun.elapsed();
                 }
-                heard.text.push_str(&text);
+                result.text.push_str(&text);
             }
-            Some(ModelEvent::CallEnd { .. }) => heard.called = true,
+            Some(ModelEvent::CallEnd { .. }) => result.called = true,
             Some(_) => {}
-            None => return Ok(heard),
+            None => return Ok(result),
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct Setup {
     /// The source of further tools.
     pub servers: mcp::Servers,
     /// How long the first prompt waits for them.
-    pub patience: Duration,
+    pub server_timeout: Duration,
     /// The mode it starts in.
     pub mode: Mode,
     /// The rules of the configuration.
@@ -111,7 +111,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         skills,
         workspace,
         servers: mcp::Servers::new(mcp_servers(settings, &roots), settings.limits.command_timeout),
-        patience: settings.limits.connect_timeout,
+        server_timeout: settings.limits.connect_timeout,
         mode: settings.mode,
         policy: Policy::new(&rules.allow, &rules.ask, &rules.deny),
         remembered,

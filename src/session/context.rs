@@ -36,13 +36,13 @@ const MENTIONS: usize = 20;
 /// The maximum number of changed files that are listed.
 const NEWS: usize = 20;
 /// How long a prompt waits for its mentions, because an editor may not answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Actor {
     /// Adds the context to a prompt.
     pub(super) async fn attach(&self, prompt: &mut Prompt) {
-        let until = Instant::now() + PATIENCE;
-        let (mut parts, mentioned) = apart(std::mem::take(&mut prompt.parts));
+        let until = Instant::now() + TIMEOUT;
+        let (mut parts, mentioned) = split(std::mem::take(&mut prompt.parts));
         for part in &mut parts {
             if let Attachment::Skill(skill) = part
                 && let Ok(Ok(text)) = timeout_at(until, tools::load_skill(&self.workspace, skill, None)).await
@@ -83,7 +83,7 @@ impl Actor {
             all if all > NEWS => names.push(format!("{} more", all - NEWS)),
             _ => {}
         }
-        Some(remark(&format!("changed since you read them: {}", names.join(", "))))
+        Some(note(&format!("changed since you read them: {}", names.join(", "))))
     }
 
     /// The workspace's and the person's instructions, unless the model has them.
@@ -109,13 +109,13 @@ impl Actor {
         match (mention, focus) {
             (Mention::Place { name, lines }, _) => self.place(name, *lines).await,
             (Mention::Selection, Some(Focus { path, lines })) => self.place(path.to_str()?, Some(*lines)).await,
-            (Mention::Selection, None) => Some(remark("the editor does not report the selection")),
+            (Mention::Selection, None) => Some(note("the editor does not report the selection")),
             (Mention::Diagnostics, _) => Some(match tools::problems(&self.workspace).await {
                 Some(text) => {
                     let heading = "Diagnostics, as the editor shows them".to_owned();
                     Attachment::Shown { heading, text: cut(&text, MENTIONED, "fix these first") }
                 }
-                None => remark("the editor does not report diagnostics"),
+                None => note("the editor does not report diagnostics"),
             }),
         }
     }
@@ -124,12 +124,12 @@ impl Actor {
         let path = match self.workspace.resolve(name) {
             Ok(path) => path,
             Err(PathError::Outside { .. }) if Path::new(name).is_absolute() || name.contains("..") => {
-                return Some(remark(&format!("{name} is outside the workspace and was not included")));
+                return Some(note(&format!("{name} is outside the workspace and was not included")));
             }
             Err(_) => return None,
         };
         if path.is_secret() {
-            return Some(remark(&format!("{name} may hold secrets and was not included; read_file asks")));
+            return Some(note(&format!("{name} may hold secrets and was not included; read_file asks")));
         }
         let text = match self.workspace.read(&path).await {
             Ok(file) => file.text,
@@ -141,7 +141,7 @@ impl Actor {
             None => (cut(&text, MENTIONED, "read_file shows the rest"), None),
             Some(lines) => match excerpt(&text, lines) {
                 Ok((text, lines)) => (cut(&text, MENTIONED, "read_file shows the rest"), Some(lines)),
-                Err(count) => return Some(remark(&format!("{name} has only {count} lines, not {}", lines.0))),
+                Err(count) => return Some(note(&format!("{name} has only {count} lines, not {}", lines.0))),
             },
         };
         Some(Attachment::Excerpt { name: complete::shown(&self.workspace, &path), lines, text })
@@ -151,11 +151,11 @@ impl Actor {
     async fn image(&self, path: WorkspacePath, name: &str) -> Option<Attachment> {
         let bytes = self.workspace.bytes(&path).await.ok()?;
         Some(match image_type(&bytes) {
-            Some(_) if bytes.len() > IMAGE => remark(&format!("{name} is too large for an image and was not included")),
+            Some(_) if bytes.len() > IMAGE => note(&format!("{name} is too large for an image and was not included")),
             Some(mime_type) => {
                 Attachment::Image { mime_type: mime_type.to_owned(), data: BASE64_STANDARD.encode(bytes) }
             }
-            None => remark(&format!("{name} is not text and was not included")),
+            None => note(&format!("{name} is not text and was not included")),
         })
     }
 
@@ -169,7 +169,7 @@ impl Actor {
 
 /// Splits a prompt into fixed parts and mentions: written ones, or attached by the editor, whose part stays if nothing
 /// is found.
-fn apart(all: Vec<Attachment>) -> (Vec<Attachment>, Vec<(Mention, Option<Attachment>)>) {
+fn split(all: Vec<Attachment>) -> (Vec<Attachment>, Vec<(Mention, Option<Attachment>)>) {
     let (mut parts, mut mentioned) = (Vec::new(), Vec::new());
     for part in all {
         match &part {
@@ -196,7 +196,7 @@ fn image_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-fn remark(words: &str) -> Attachment {
+fn note(words: &str) -> Attachment {
     Attachment::Text(format!("({words})"))
 }
 

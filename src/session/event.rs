@@ -21,7 +21,7 @@ pub enum SessionEvent {
     /// The state changed.
     State(State),
     /// The session ended with a panic.
-    Broke(Failure),
+    Panicked(Failure),
 }
 
 impl From<AgentEvent> for SessionEvent {

@@ -192,7 +192,7 @@ async fn on_panic(id: SessionId, events: &mpsc::Sender<(SessionId, SessionEvent)
     tracing::error!("session {id} panicked");
     let message = "internal error: the session ended (its log has the cause); start or load a session".to_owned();
     let failure = Failure { message, code: ErrorCode::Internal, status: None, retryable: false };
-    let _nobody_listens = events.send((id, SessionEvent::Broke(failure))).await;
+    let _nobody_listens = events.send((id, SessionEvent::Panicked(failure))).await;
 }
 
 /// The session is gone or overloaded.

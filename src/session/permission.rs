@@ -324,7 +324,7 @@ impl Policy {
     }
 
     /// Adds rules from earlier sessions.
-    pub fn recall(&mut self, rules: Vec<Rule>) {
+    pub fn add_stored(&mut self, rules: Vec<Rule>) {
         self.allow.extend(rules);
     }
 }

@@ -24,7 +24,7 @@ impl Actor {
         let history = std::mem::take(&mut self.history);
         let kept = std::mem::replace(&mut self.kept, messages.clone());
         self.restored.push(Restored { turn, history, kept, undone });
-        self.guidance.recall(messages.iter());
+        self.guidance.reset_to(messages.iter());
         self.journal.restored(turn, messages);
         self.write().await;
         Ok(reviewed)
@@ -37,7 +37,7 @@ impl Actor {
         (self.history, self.kept) = (history, kept);
         let messages: Vec<Message> = self.history.iter().map(|entry| entry.message().into_owned()).collect();
         let messages: Vec<Message> = messages.into_iter().chain(self.kept.iter().cloned()).collect();
-        self.guidance.recall(messages.iter());
+        self.guidance.reset_to(messages.iter());
         self.journal.unrestored(messages);
         self.write().await;
         Some(reviewed)

@@ -27,7 +27,7 @@ impl Actor {
         let another_model = kept.held.and_then(|held| self.held_with(held).err());
         self.turns = kept.turns;
         self.spent = kept.spent;
-        self.guidance.recall(kept.messages.iter());
+        self.guidance.reset_to(kept.messages.iter());
         self.kept = kept.messages;
         let texts = self.checkpoints.texts().await;
         self.checkpoints.restore(store::changes(&kept.records, &texts).await, &texts).await;

@@ -217,7 +217,7 @@ impl Actor {
             None => self.checkpoints.review(&self.workspace, review).await?,
         };
         reviewed.cut_from = self.restored.iter().map(|restored| restored.turn).min();
-        self.remarks.extend(reviewed.remark.take());
+        self.notes.extend(reviewed.note.take());
         Ok(reviewed)
     }
 
@@ -301,7 +301,7 @@ impl Actor {
     async fn load_rules(&mut self) {
         let Some(remembered) = &self.remembered else { return };
         match remembered.rules().await {
-            Ok(rules) => self.policy.recall(rules),
+            Ok(rules) => self.policy.add_stored(rules),
             Err(error) => tracing::warn!("what was allowed in this project cannot be read: {error}"),
         }
     }

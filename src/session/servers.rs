@@ -17,14 +17,19 @@ use crate::tools::mcp::Joining;
 /// A shorter wait is not reported.
 const SILENT: Duration = Duration::from_secs(1);
 
-/// Runs a turn with the servers' tools, too. Waits up to `patience` for servers that were started for it, and says so.
-pub(super) async fn run_turn(mut turn: Turn, mut joining: Joining, patience: Duration, steps: mpsc::Sender<Step>) {
+/// Runs a turn with the servers' tools, too. Waits up to `server_timeout` for servers that were started for it, and says so.
+pub(super) async fn run_turn(
+    mut turn: Turn,
+    mut joining: Joining,
+    server_timeout: Duration,
+    steps: mpsc::Sender<Step>,
+) {
     if !joining.is_empty() {
         let cancel = turn.context.cancel.clone();
-        let _cancelled = cancel.run_until_cancelled(wait(&mut joining, patience, &steps)).await;
-        let (more, remarks) = joining.offer();
-        for remark in remarks {
-            notice(&steps, remark).await;
+        let _cancelled = cancel.run_until_cancelled(wait(&mut joining, server_timeout, &steps)).await;
+        let (more, notices) = joining.offer();
+        for text in notices {
+            notice(&steps, text).await;
         }
         if !more.is_empty() {
             turn.tools = turn.tools.iter().cloned().chain(more).collect();
@@ -35,12 +40,12 @@ pub(super) async fn run_turn(mut turn: Turn, mut joining: Joining, patience: Dur
     agent::run_turn(turn, steps).await;
 }
 
-async fn wait(joining: &mut Joining, patience: Duration, steps: &mpsc::Sender<Step>) {
-    if timeout(SILENT.min(patience), joining.settled()).await.is_ok() {
+async fn wait(joining: &mut Joining, server_timeout: Duration, steps: &mpsc::Sender<Step>) {
+    if timeout(SILENT.min(server_timeout), joining.settled()).await.is_ok() {
         return;
     }
     notice(steps, format!("waiting for MCP servers to start: {}", joining.starting().join(", "))).await;
-    if timeout(patience.saturating_sub(SILENT), joining.settled()).await.is_err() {
+    if timeout(server_timeout.saturating_sub(SILENT), joining.settled()).await.is_err() {
         let late = joining.starting().join(", ");
         notice(steps, format!("MCP servers still starting: {late}; their tools will be available with a later prompt"))
             .await;

@@ -52,7 +52,7 @@ impl Actor {
         if !self.attached(&mut prompt, &cancel).await {
             prompt = said;
         }
-        prompt.parts.extend(self.remarks.drain(..).map(Attachment::Text));
+        prompt.parts.extend(self.notes.drain(..).map(Attachment::Text));
         let message = Message::User { parts: prompt::render(prompt, self.stage()) };
         self.turns += 1;
         self.others = 0;
@@ -132,7 +132,7 @@ impl Actor {
         self.write().await;
         self.report(&prompt, PromptState::Running { turn: name.clone(), waited });
         let (sender, steps) = mpsc::channel(STEPS);
-        let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.patience, sender));
+        let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.server_timeout, sender));
         self.running = Some(Running {
             prompt,
             name,
@@ -153,7 +153,7 @@ impl Actor {
         let attached = cancel.run_until_cancelled(self.attach(prompt)).await.is_some();
         if !attached {
             // The news was not used, so it is reported again.
-            self.guidance.recall(self.history.iter().map(|entry| entry.message()));
+            self.guidance.reset_to(self.history.iter().map(|entry| entry.message()));
         }
         attached
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use similar::{ChangeTag, DiffOp, TextDiff};
 
 /// Past this the comparison gets coarser, never wrong.
-const PATIENCE: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A replacement of some bytes of a text. It never begins or ends inside a character; those [`hunks`] makes never split
 /// a CRLF either.
@@ -60,7 +60,7 @@ pub fn common(old: &str, new: &str) -> Vec<Range<usize>> {
     for Hunk { range, new_text } in hunks(old, new) {
         common.push(at..range.start);
         let before = old.get(range.clone()).unwrap_or_default();
-        let diff = TextDiff::configure().timeout(PATIENCE).diff_chars(before, &new_text);
+        let diff = TextDiff::configure().timeout(TIMEOUT).diff_chars(before, &new_text);
         let mut start = range.start;
         for change in diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Insert) {
             let end = start + change.value().len();
@@ -203,7 +203,7 @@ impl<'a> Middle<'a> {
     fn diff(&self) -> TextDiff<'a, 'a, str> {
         let old = self.old.get(self.start..self.old_end).unwrap_or_default();
         let new = self.new.get(self.start..self.new_end).unwrap_or_default();
-        TextDiff::configure().timeout(PATIENCE).diff_lines(old, new)
+        TextDiff::configure().timeout(TIMEOUT).diff_lines(old, new)
     }
 }
 

@@ -289,7 +289,7 @@ mod tests {
         }
 
         #[test]
-        fn pieces_are_apart_and_in_order(
+        fn pieces_do_not_overlap_and_are_in_order(
             before in "[ab\n]{0,20}", after in "[ab\n]{0,20}", now in "[ab\n]{0,20}",
         ) {
             let Standing { pieces, .. } = standing(&before, &after, &now);

@@ -17,7 +17,7 @@ const SHOWN_AFTER_EDIT: usize = 10;
 /// How much of a message is reported, in bytes.
 const MESSAGE: usize = 400;
 /// How long an edit's result waits for new diagnostics.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) struct Diagnostics;
 
@@ -85,7 +85,7 @@ pub(super) async fn with_new_ones(
     let uris: Vec<String> = open.map(|document| document.uri.clone()).collect();
     let look = async |settled| {
         let scope = Scope { uris: uris.clone(), settled };
-        let asked = tokio::time::timeout(PATIENCE, workspace.diagnostics(&scope));
+        let asked = tokio::time::timeout(TIMEOUT, workspace.diagnostics(&scope));
         context.cancel.run_until_cancelled(asked).await?.ok()?
     };
     let before = if uris.is_empty() { None } else { look(false).await };

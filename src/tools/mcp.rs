@@ -39,7 +39,7 @@ use listing::{Listing, Names};
 /// The maximum number of tools of all servers: some providers accept 128 per request.
 const MOST_TOOLS: usize = 100;
 /// The maximum number of different notices in a session.
-const MOST_REMARKS: usize = 100;
+const MOST_NOTICES: usize = 100;
 
 /// A server and its transport.
 #[derive(Debug, Clone)]
@@ -103,7 +103,7 @@ pub struct Servers {
     /// Timeout for a call without an answer.
     limit: Duration,
     kept: Vec<Kept>,
-    remarks: Arc<Remarks>,
+    notices: Arc<Notices>,
     tasks: JoinSet<()>,
     end: CancellationToken,
 }
@@ -123,7 +123,7 @@ impl Servers {
             configured: servers.into_iter().map(Arc::new).collect(),
             limit,
             kept: Vec::new(),
-            remarks: Arc::default(),
+            notices: Arc::default(),
             tasks: JoinSet::new(),
             end: CancellationToken::new(),
         }
@@ -135,11 +135,11 @@ impl Servers {
         if first {
             for server in &self.configured {
                 let (sender, status) = watch::channel(Status::new());
-                self.tasks.spawn(keep(Arc::clone(server), sender, Arc::clone(&self.remarks), self.end.clone()));
+                self.tasks.spawn(keep(Arc::clone(server), sender, Arc::clone(&self.notices), self.end.clone()));
                 self.kept.push(Kept { server: Arc::clone(server), status });
             }
         }
-        Joining { kept: self.kept.clone(), limit: self.limit, remarks: Arc::clone(&self.remarks), first }
+        Joining { kept: self.kept.clone(), limit: self.limit, notices: Arc::clone(&self.notices), first }
     }
 
     /// Stops all servers, and waits until they have ended.
@@ -157,7 +157,7 @@ impl Servers {
 pub struct Joining {
     kept: Vec<Kept>,
     limit: Duration,
-    remarks: Arc<Remarks>,
+    notices: Arc<Notices>,
     first: bool,
 }
 
@@ -192,7 +192,7 @@ impl Joining {
             let room = MOST_TOOLS - tools.len();
             if let Some(more) = listing.tools.len().checked_sub(room).filter(|more| *more > 0) {
                 let name = &server.name;
-                self.remarks
+                self.notices
                     .say(format!("MCP servers offer more than {MOST_TOOLS} tools: {more} of `{name}` left out"));
             }
             tools.extend(listing.tools.iter().take(room).map(|listed| -> Arc<dyn Tool> {
@@ -206,13 +206,13 @@ impl Joining {
                 })
             }));
         }
-        (tools, self.remarks.take())
+        (tools, self.notices.take())
     }
 }
 
 /// Notices about servers; each is reported once per session.
 #[derive(Default)]
-struct Remarks(Mutex<Told>);
+struct Notices(Mutex<Told>);
 
 #[derive(Default)]
 struct Told {
@@ -220,12 +220,12 @@ struct Told {
     fresh: Vec<String>,
 }
 
-impl Remarks {
-    fn say(&self, remark: String) {
-        tracing::warn!("{remark}");
+impl Notices {
+    fn say(&self, notice: String) {
+        tracing::warn!("{notice}");
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.all.len() < MOST_REMARKS && told.all.insert(remark.clone()) {
-            told.fresh.push(remark);
+        if told.all.len() < MOST_NOTICES && told.all.insert(notice.clone()) {
+            told.fresh.push(notice);
         }
     }
 
@@ -242,7 +242,7 @@ pub struct Tried {
     /// How many tools it offers.
     pub tools: usize,
     /// Problems with them.
-    pub remarks: Vec<String>,
+    pub notices: Vec<String>,
 }
 
 /// Starts a server, lists its tools and stops it.
@@ -254,6 +254,6 @@ pub async fn try_out(server: &Server) -> Result<Tried, String> {
     let listed = list(&connection.line).await;
     let name = connection.name.clone();
     connection.close().await;
-    let Listing { tools, remarks } = Listing::new(listed?);
-    Ok(Tried { name, tools: tools.len(), remarks })
+    let Listing { tools, notices } = Listing::new(listed?);
+    Ok(Tried { name, tools: tools.len(), notices })
 }

@@ -1,9 +1,9 @@
-//! The Agent Client Protocol's own carrier: one message a line, the same sessions behind it.
+//! The Agent Client Protocol's own transport: one message a line, the same sessions behind it.
 
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tandem::server::{Carrier, Ended};
+use tandem::server::{Ended, Transport};
 
 use crate::driver::World;
 
@@ -118,7 +118,7 @@ fn logging_in_tells_whether_there_is_a_model_and_a_key() {
     let world = World::new(json!([]));
     let keyless = [("TANDEM_MODEL", "openai/gpt-5.1")];
     for (environment, problem) in [(None, None), (Some(&keyless[..]), Some("OPENAI_API_KEY"))] {
-        let mut client = environment.map_or_else(|| world.acp(), |named| world.stranger_on(Carrier::Acp, named));
+        let mut client = environment.map_or_else(|| world.acp(), |named| world.stranger_on(Transport::Acp, named));
         let hello = client.call("initialize", json!({ "protocolVersion": 1 }));
         let method = hello["result"]["authMethods"][0]["id"].clone();
         let answer = client.call("authenticate", json!({ "methodId": method }));

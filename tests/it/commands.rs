@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tandem::config::Environment;
-use tandem::server::Carrier;
+use tandem::server::Transport;
 
 use crate::driver::{Client, World, until};
 
@@ -68,7 +68,7 @@ impl Stage {
     }
 
     fn client_with(&self, capabilities: Value) -> Client {
-        let mut client = self.world.stranger_in(Carrier::Lsp, self.environment());
+        let mut client = self.world.stranger_in(Transport::Lsp, self.environment());
         client.shake_hands(self.world.handshake(capabilities));
         client
     }
@@ -388,7 +388,7 @@ fn a_killed_server_leaves_nothing_behind() {
         let length = unique();
         let stage = Stage::new(Level::Best, &[run(&format!("(setsid sleep {length} &); echo up; sleep {length}"))]);
         let path = if path.is_empty() { without_bubblewrap(&stage.home.path().join("programs")) } else { path };
-        let (mut program, mut client) = stage.world.serve_with(Carrier::Lsp, |command| {
+        let (mut program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
             command
                 .env("PATH", &path)
                 .env("HOME", stage.home.path())

@@ -32,7 +32,7 @@ fn client(world: &World, models: &[(&str, &str)], more: Value) -> Client {
         entry["models"][*model] = more.clone();
     }
     let (provider, model) = models[0];
-    let mut client = world.stranger_on(tandem::server::Carrier::Lsp, &[]);
+    let mut client = world.stranger_on(tandem::server::Transport::Lsp, &[]);
     let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
     params["initializationOptions"] = json!({ "model": format!("{provider}/{model}"), "providers": providers });
     client.shake_hands(params);

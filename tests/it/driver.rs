@@ -12,7 +12,7 @@ use crate::schema;
 use serde_json::{Value, json};
 use tandem::config::Environment;
 use tandem::model::rehearsal;
-use tandem::server::{Carrier, Ended};
+use tandem::server::{Ended, Transport};
 
 /// How long anything may take before the test fails.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -90,37 +90,37 @@ impl World {
 
     /// A client that has said nothing yet.
     pub fn stranger(&self) -> Client {
-        self.stranger_on(Carrier::Lsp, &self.environment())
+        self.stranger_on(Transport::Lsp, &self.environment())
     }
 
     /// A client of the line protocol that has said nothing yet.
     pub fn acp(&self) -> Client {
-        self.stranger_on(Carrier::Acp, &self.environment())
+        self.stranger_on(Transport::Acp, &self.environment())
     }
 
     fn environment(&self) -> [(&str, &str); 2] {
         [("TANDEM_MODEL", "scripted"), ("TANDEM_BASE_URL", self.model.base_url())]
     }
 
-    pub fn stranger_on(&self, carrier: Carrier, environment: &[(&str, &str)]) -> Client {
+    pub fn stranger_on(&self, transport: Transport, environment: &[(&str, &str)]) -> Client {
         let home = self.folder.path().join(".home");
-        self.stranger_in(carrier, Environment::made_up(&home, environment))
+        self.stranger_in(transport, Environment::made_up(&home, environment))
     }
 
     /// A client of a server with this environment.
-    pub fn stranger_in(&self, carrier: Carrier, environment: Environment) -> Client {
+    pub fn stranger_in(&self, transport: Transport, environment: Environment) -> Client {
         let (input, to_server) = std::io::pipe().unwrap();
         let (from_server, output) = std::io::pipe().unwrap();
         let load = tandem::cli::settings_loader(environment);
-        let server = self.runtime.spawn(tandem::server::serve(carrier, input, output, load));
-        let mut client = Client::new(carrier, to_server, from_server);
+        let server = self.runtime.spawn(tandem::server::serve(transport, input, output, load));
+        let mut client = Client::new(transport, to_server, from_server);
         client.server = Some((server, self.runtime.handle().clone()));
         client
     }
 }
 
 pub struct Client {
-    carrier: Carrier,
+    transport: Transport,
     writer: Option<PipeWriter>,
     frames: Receiver<Value>,
     /// What was read and not asked for yet.
@@ -138,13 +138,13 @@ pub struct Client {
 
 impl Client {
     /// A client at the ends of two pipes.
-    pub fn new(carrier: Carrier, writer: PipeWriter, reader: PipeReader) -> Self {
+    pub fn new(transport: Transport, writer: PipeWriter, reader: PipeReader) -> Self {
         let (sender, frames) = sync_channel(10_000);
         let reading = Arc::new(Mutex::new(()));
         let may_read = Arc::clone(&reading);
         let reader = std::thread::spawn(move || {
             let mut reader = BufReader::new(reader);
-            while let Some(frame) = read_frame(carrier, &mut reader) {
+            while let Some(frame) = read_frame(transport, &mut reader) {
                 if sender.send(frame).is_err() {
                     break;
                 }
@@ -152,7 +152,7 @@ impl Client {
             }
         });
         Self {
-            carrier,
+            transport,
             writer: Some(writer),
             frames,
             seen: VecDeque::new(),
@@ -184,9 +184,9 @@ impl Client {
 
     pub fn send(&mut self, message: &Value) {
         let body = message.to_string();
-        match self.carrier {
-            Carrier::Lsp => self.raw(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()),
-            Carrier::Acp => self.raw(format!("{body}\n").as_bytes()),
+        match self.transport {
+            Transport::Lsp => self.raw(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()),
+            Transport::Acp => self.raw(format!("{body}\n").as_bytes()),
         }
     }
 
@@ -325,9 +325,9 @@ impl Drop for Client {
     }
 }
 
-fn read_frame(carrier: Carrier, reader: &mut impl BufRead) -> Option<Value> {
+fn read_frame(transport: Transport, reader: &mut impl BufRead) -> Option<Value> {
     let mut line = String::new();
-    if carrier == Carrier::Acp {
+    if transport == Transport::Acp {
         return (reader.read_line(&mut line).ok()? > 0).then(|| serde_json::from_str(&line).unwrap());
     }
     let mut length = 0;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tandem::server::Carrier;
+use tandem::server::Transport;
 
 use crate::driver::{Client, World};
 
@@ -56,7 +56,7 @@ fn an_endpoint_that_is_down_is_tried_again_visibly_and_named_with_the_way_out() 
     let world = World::new(json!([]));
     let address = dead_address();
     let environment = [("TANDEM_MODEL", "scripted"), ("TANDEM_BASE_URL", address.as_str())];
-    let mut client = world.stranger_on(Carrier::Lsp, &environment);
+    let mut client = world.stranger_on(Transport::Lsp, &environment);
     client.shake_hands(world.handshake(json!({ "experimental": { "tandem": {} } })));
     let session = client.session(&world);
     let error = fails(&mut client, &session);

@@ -1,7 +1,7 @@
 //! Handshake, bad messages, and the ways to end.
 
 use serde_json::{Value, json};
-use tandem::server::{Carrier, Ended};
+use tandem::server::{Ended, Transport};
 
 use crate::driver::World;
 
@@ -51,8 +51,8 @@ fn a_client_that_shuffles_changes_is_asked_for_whole_texts() {
 #[test]
 fn nothing_is_answered_before_initialize() {
     let world = World::new(json!([]));
-    for carrier in [Carrier::Lsp, Carrier::Acp] {
-        let mut client = world.stranger_on(carrier, &[]);
+    for transport in [Transport::Lsp, Transport::Acp] {
+        let mut client = world.stranger_on(transport, &[]);
         let answer = client.call("session/new", json!({ "cwd": "/", "mcpServers": [] }));
         assert_eq!(answer["error"]["code"], -32002);
     }

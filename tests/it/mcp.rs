@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use serde_json::{Value, json};
-use tandem::server::Carrier;
+use tandem::server::Transport;
 
 use crate::driver::{Client, World, until};
 
@@ -73,12 +73,12 @@ fn offered(request: &Value) -> Vec<&str> {
 }
 
 /// What the person was told besides the answer.
-fn remarks(client: &Client) -> Vec<String> {
+fn notices(client: &Client) -> Vec<String> {
     let statuses = client.seen.iter().filter(|message| message["method"] == "_tandem/status");
     statuses.filter_map(|status| status["params"]["message"].as_str().map(str::to_owned)).collect()
 }
 
-/// Plays a role through one prompt in which the model calls these tools; gives their results and the remarks.
+/// Plays a role through one prompt in which the model calls these tools; gives their results and the notices.
 fn play(role: &str, names: &[&str]) -> (Vec<String>, Vec<String>) {
     let world = World::new(calls(names));
     configure(&world, role);
@@ -86,7 +86,7 @@ fn play(role: &str, names: &[&str]) -> (Vec<String>, Vec<String>) {
     let session = client.session(&world);
     let answer = prompt(&mut client, &session);
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
-    (results(&world), remarks(&client))
+    (results(&world), notices(&client))
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_program_inherits_no_keys_and_runs_at_home() {
         ("HOME", home.to_str().unwrap()),
         ("LC_ALL", "C.UTF-8"),
     ];
-    let mut client = world.stranger_on(Carrier::Lsp, &environment);
+    let mut client = world.stranger_on(Transport::Lsp, &environment);
     client.shake_hands(world.handshake(json!({ "experimental": { "tandem": {} } })));
     let session = client.session(&world);
     prompt(&mut client, &session);
@@ -193,8 +193,8 @@ fn what_a_server_lists_becomes_valid_for_every_provider() {
         assert_eq!(tool["function"]["parameters"]["type"], "object", "{tool}");
         assert!(tool["function"]["parameters"]["properties"].is_object(), "{tool}");
     }
-    let remarks = remarks(&client).join("\n");
-    assert!(remarks.contains("2 tools without a usable name") && remarks.contains("the first of each"), "{remarks}");
+    let notices = notices(&client).join("\n");
+    assert!(notices.contains("2 tools without a usable name") && notices.contains("the first of each"), "{notices}");
 }
 
 #[test]
@@ -207,8 +207,8 @@ fn a_chatty_server_does_not_eat_the_context() {
     let request = &world.rehearsal().requests()[0];
     let (size, offered) = (request.to_string().len(), offered(request).len());
     assert!(size < 48 << 10 && offered > 20, "{size} bytes for {offered} tools");
-    let remarks = remarks(&client).join("\n");
-    assert!(remarks.contains("MCP server `tricks` offers more than 24 kB") && remarks.contains("t59"), "{remarks}");
+    let notices = notices(&client).join("\n");
+    assert!(notices.contains("MCP server `tricks` offers more than 24 kB") && notices.contains("t59"), "{notices}");
 }
 
 #[test]
@@ -225,24 +225,24 @@ fn a_server_that_dies_is_started_again_but_not_for_ever() {
     assert_eq!(results[1], "\"hi\" said");
     assert!(results[6].contains("ended (exit status: 9): killed by a test"), "{results:?}");
     prompt(&mut client, &session);
-    let remarks = remarks(&client).join("\n");
-    assert!(remarks.contains("killed by a test; it will not be restarted in this session"), "{remarks}");
+    let notices = notices(&client).join("\n");
+    assert!(notices.contains("killed by a test; it will not be restarted in this session"), "{notices}");
     let requests = world.rehearsal().requests();
     assert!(requests.iter().all(|request| request["tools"] == requests[0]["tools"]), "the beginning stays as it was");
 }
 
 #[test]
 fn a_server_that_cannot_start_is_named_with_its_own_words() {
-    let (_, remarks) = play("dumb", &[]);
-    let remarks = remarks.join("\n");
-    assert!(remarks.contains("MCP server `tricks` ended (exit status: 7): no license found"), "{remarks}");
+    let (_, notices) = play("dumb", &[]);
+    let notices = notices.join("\n");
+    assert!(notices.contains("MCP server `tricks` ended (exit status: 7): no license found"), "{notices}");
 }
 
 #[test]
 fn a_server_whose_list_is_none_is_named() {
-    let (_, remarks) = play("listless", &[]);
-    let remarks = remarks.join("\n");
-    assert!(remarks.contains("MCP server `tricks` does not list its tools: the answer has none"), "{remarks}");
+    let (_, notices) = play("listless", &[]);
+    let notices = notices.join("\n");
+    assert!(notices.contains("MCP server `tricks` does not list its tools: the answer has none"), "{notices}");
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn a_slow_server_holds_nobody_up_and_joins_later() {
     let session = client.session(&world);
     prompt(&mut client, &session);
     assert_eq!(offered(&world.rehearsal().requests()[0]), Vec::<&str>::new());
-    let told = remarks(&client).join("\n");
+    let told = notices(&client).join("\n");
     assert!(
         told.contains("MCP servers still starting: tricks; their tools will be available with a later prompt"),
         "{told}"

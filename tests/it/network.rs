@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
 use tandem::model::{Api, Endpoint, Provider};
-use tandem::server::Carrier;
+use tandem::server::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -105,7 +105,7 @@ fn proxy(world: &World, to: SocketAddr) -> (String, Arc<Mutex<Vec<String>>>) {
 /// Asks the model of this configuration one question and gives the answer.
 fn ask(world: &World, config: &str, environment: &[(&str, &str)]) -> String {
     world.write(".home/config/config.toml", config);
-    let mut client = world.stranger_on(Carrier::Acp, environment);
+    let mut client = world.stranger_on(Transport::Acp, environment);
     client.call("initialize", json!({ "protocolVersion": 1 }));
     let session = client.session(world);
     let id = client.prompt(&session, "hi");

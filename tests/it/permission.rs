@@ -11,7 +11,7 @@ use tandem::agent::event::{AgentEvent, Grant, Permission, Scope};
 use tandem::config::{Environment, Mode, Settings, Sources};
 use tandem::model::Provider;
 use tandem::model::rehearsal::{Rehearsal, Script};
-use tandem::server::Carrier;
+use tandem::server::Transport;
 use tandem::session::event::SessionEvent;
 use tandem::session::permission::Policy;
 use tandem::session::{Prompt, Session, Setup, Start};
@@ -187,14 +187,14 @@ fn nonsense_is_no_and_a_second_answer_is_nothing() {
         json!({ "outcome": { "outcome": "selected" } }),
         json!(null),
     ];
-    for carrier in [Carrier::Lsp, Carrier::Acp] {
+    for transport in [Transport::Lsp, Transport::Acp] {
         let calls = (0..nonsense.len()).map(|i| json!([write(&format!("c{i}"), &format!("{i}.txt"), "x")]));
         let world = World::new(calls.chain([json!([{ "text": "ok" }])]).collect());
-        let mut client = match carrier {
-            Carrier::Lsp => world.client(),
-            Carrier::Acp => world.acp(),
+        let mut client = match transport {
+            Transport::Lsp => world.client(),
+            Transport::Acp => world.acp(),
         };
-        if carrier == Carrier::Acp {
+        if transport == Transport::Acp {
             client.call("initialize", json!({ "protocolVersion": 1 }));
         }
         let session = client.session(&world);

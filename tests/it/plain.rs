@@ -352,7 +352,7 @@ fn a_slash_command_is_answered_in_the_chat_file() {
 #[test]
 fn without_a_model_the_chat_file_says_how_to_get_one() {
     let world = World::new(json!([]));
-    let mut client = world.stranger_on(tandem::server::Carrier::Lsp, &[]);
+    let mut client = world.stranger_on(tandem::server::Transport::Lsp, &[]);
     client.call("initialize", json!({ "capabilities": {}, "rootUri": world.uri("") }));
     let uri = world.uri("notes.tandem.md");
     let mut text = "Hello?\n".to_owned();

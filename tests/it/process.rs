@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tandem::server::Carrier;
+use tandem::server::Transport;
 
 use crate::driver::World;
 use crate::program::Program;
@@ -18,11 +18,11 @@ fn frame(message: &Value) -> Vec<u8> {
 #[test]
 fn closing_the_input_ends_the_process() {
     let world = World::new(json!([]));
-    for carrier in [Carrier::Lsp, Carrier::Acp] {
-        let (mut program, mut client) = world.serve(carrier);
+    for transport in [Transport::Lsp, Transport::Acp] {
+        let (mut program, mut client) = world.serve(transport);
         client.call("initialize", json!({ "protocolVersion": 1, "capabilities": {} }));
         client.hang_up();
-        assert_eq!(program.ends().code(), Some(0), "{carrier:?}");
+        assert_eq!(program.ends().code(), Some(0), "{transport:?}");
         client.finish();
     }
 }
@@ -31,7 +31,7 @@ fn closing_the_input_ends_the_process() {
 fn a_client_that_owes_an_answer_does_not_hold_up_the_end() {
     let world = World::new(json!([]));
     world.write("a.txt", "hi\n");
-    let (mut program, mut client) = world.serve(Carrier::Acp);
+    let (mut program, mut client) = world.serve(Transport::Acp);
     let reads = json!({ "fs": { "readTextFile": true } });
     client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": reads }));
     let session = client.session(&world);
@@ -108,7 +108,7 @@ fn closing_the_input_in_the_middle_of_a_turn_answers_the_prompt() {
 #[test]
 fn a_client_that_reads_no_more_ends_the_process() {
     let world = World::new(json!([]));
-    let (mut program, mut writer, mut reader) = world.serve_raw(Carrier::Lsp);
+    let (mut program, mut writer, mut reader) = world.serve_raw(Transport::Lsp);
     handshake(&world, &mut writer, &mut reader);
     drop(reader);
     ask_until_the_end(writer, frame(&json!({ "jsonrpc": "2.0", "id": 2, "method": "no/such" })));
@@ -124,7 +124,7 @@ fn ask_until_the_end(mut writer: PipeWriter, question: Vec<u8>) {
 #[test]
 fn a_client_that_reads_no_more_in_the_middle_of_a_turn_ends_the_turn_too() {
     let world = World::new(json!([[{ "text": "half" }, { "gate": "on" }, { "text": "more" }, { "gate": "never" }]]));
-    let (mut program, mut writer, mut reader) = world.serve_raw(Carrier::Acp);
+    let (mut program, mut writer, mut reader) = world.serve_raw(Transport::Acp);
     let mut ask = |method: &str, params: Value| {
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         writer.write_all(format!("{message}\n").as_bytes()).unwrap();
@@ -170,7 +170,7 @@ fn read_until(reader: &mut PipeReader, word: &str) -> String {
 fn the_death_of_the_editors_process_ends_ours() {
     let world = World::new(json!([]));
     let mut editor = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let (mut program, mut client) = world.serve(Carrier::Lsp);
+    let (mut program, mut client) = world.serve(Transport::Lsp);
     client.shake_hands(json!({ "processId": editor.id(), "capabilities": {} }));
     editor.kill().unwrap();
     editor.wait().unwrap();

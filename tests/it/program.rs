@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tandem::server::Carrier;
+use tandem::server::Transport;
 
 use crate::driver::{Client, PATIENCE, World, until};
 
@@ -59,32 +59,36 @@ impl World {
     }
 
     /// A server process and a client that has said nothing yet.
-    pub fn serve(&self, carrier: Carrier) -> (Program, Client) {
-        self.serve_with(carrier, |_| ())
+    pub fn serve(&self, transport: Transport) -> (Program, Client) {
+        self.serve_with(transport, |_| ())
     }
 
     /// The same with the command as `change` makes it.
-    pub fn serve_with(&self, carrier: Carrier, change: impl FnOnce(&mut Command)) -> (Program, Client) {
-        let (program, to_server, from_server) = self.serve_changed(carrier, change);
-        (program, Client::new(carrier, to_server, from_server))
+    pub fn serve_with(&self, transport: Transport, change: impl FnOnce(&mut Command)) -> (Program, Client) {
+        let (program, to_server, from_server) = self.serve_changed(transport, change);
+        (program, Client::new(transport, to_server, from_server))
     }
 
     /// A server process and a client that has shaken hands and speaks ACP.
     pub fn serve_editor(&self) -> (Program, Client) {
-        let (program, mut client) = self.serve(Carrier::Lsp);
+        let (program, mut client) = self.serve(Transport::Lsp);
         client.shake_hands(self.handshake(serde_json::json!({ "experimental": { "tandem": {} } })));
         (program, client)
     }
 
     /// A server process and the bare ends of its pipes.
-    pub fn serve_raw(&self, carrier: Carrier) -> (Program, PipeWriter, PipeReader) {
-        self.serve_changed(carrier, |_| ())
+    pub fn serve_raw(&self, transport: Transport) -> (Program, PipeWriter, PipeReader) {
+        self.serve_changed(transport, |_| ())
     }
 
-    fn serve_changed(&self, carrier: Carrier, change: impl FnOnce(&mut Command)) -> (Program, PipeWriter, PipeReader) {
+    fn serve_changed(
+        &self,
+        transport: Transport,
+        change: impl FnOnce(&mut Command),
+    ) -> (Program, PipeWriter, PipeReader) {
         let (input, to_server) = std::io::pipe().unwrap();
         let (from_server, output) = std::io::pipe().unwrap();
-        let name = if carrier == Carrier::Lsp { "lsp" } else { "acp" };
+        let name = if transport == Transport::Lsp { "lsp" } else { "acp" };
         let mut command = self.command(&[name]);
         command.stdin(input).stdout(output).env("TANDEM_LOG", "debug");
         change(&mut command);

@@ -1,7 +1,7 @@
 //! A question and its answer, and everything that keeps a model from answering.
 
 use serde_json::{Value, json};
-use tandem::server::Carrier;
+use tandem::server::Transport;
 
 use crate::driver::World;
 
@@ -82,8 +82,8 @@ fn a_refused_key_is_an_error_with_the_way_out_and_the_next_prompt_works() {
 #[test]
 fn without_a_model_a_prompt_names_the_three_ways_to_one() {
     let world = World::new(json!([]));
-    for carrier in [Carrier::Lsp, Carrier::Acp] {
-        let mut client = world.stranger_on(carrier, &[]);
+    for transport in [Transport::Lsp, Transport::Acp] {
+        let mut client = world.stranger_on(transport, &[]);
         client
             .call("initialize", json!({ "protocolVersion": 1, "capabilities": { "experimental": { "tandem": {} } } }));
         let session = client.session(&world);

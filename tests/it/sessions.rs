@@ -1,4 +1,4 @@
-//! Conversations that last: taken up again by another process, on the other carrier, listed, deleted.
+//! Conversations that last: taken up again by another process, on the other transport, listed, deleted.
 
 use crate::driver::{Client, World};
 use serde_json::{Value, json};

@@ -386,7 +386,7 @@ fn a_patch_of_several_files_is_undone_in_one_go() {
         world.write(name, text);
     }
     let environment = [("TANDEM_MODEL", "gpt-5.2"), ("TANDEM_BASE_URL", world.model.base_url())];
-    let mut client = world.stranger_on(tandem::server::Carrier::Lsp, &environment);
+    let mut client = world.stranger_on(tandem::server::Transport::Lsp, &environment);
     let capabilities = json!({ "experimental": { "tandem": {} } });
     client.call("initialize", json!({ "capabilities": capabilities, "rootUri": world.uri("") }));
     let session = session(&mut client, &world);

@@ -6,7 +6,7 @@ use crate::driver::{Client, World};
 
 /// A client with these variables and options.
 fn client(world: &World, variables: &[(&str, &str)], options: Value) -> Client {
-    let mut client = world.stranger_on(tandem::server::Carrier::Lsp, variables);
+    let mut client = world.stranger_on(tandem::server::Transport::Lsp, variables);
     let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
     params["initializationOptions"] = options;
     client.shake_hands(params);

@@ -136,7 +136,7 @@ impl State {
             messages.push(Entry::new(Message::User { parts: vec![Part::Text { text }] }, &provider));
         }
         self.messages.clone_from(&messages);
-        self.turn.guidance.recall(messages.iter().map(|entry| entry.message()));
+        self.turn.guidance.reset_to(messages.iter().map(|entry| entry.message()));
         self.counted = None;
         self.steps.history(messages).await;
         let after = self.size();

@@ -78,7 +78,7 @@ impl Updates {
                         self.peer.text(source, &text);
                     }
                     Projected::Update(update) => self.send(*update),
-                    Projected::Remark(notice) => return Some(notice),
+                    Projected::Notice(notice) => return Some(notice),
                 }
             }
         }

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn different_things_are_set_apart_and_pieces_are_not() {
+    fn different_parts_are_separated_and_pieces_are_not() {
         let mut pending = Pending { breaks: 1, ..Pending::default() };
         for (part, text) in [
             (Part::Block, TANDEM),

@@ -114,7 +114,7 @@ impl Checkpoints {
                 let paths = named(workspace, &undone.paths);
                 Reviewed {
                     message: Some(format!("rejected: {paths}{}", stayed(workspace, &left))),
-                    remark: Some(format!("(the user rejected these changes of yours: {paths})")),
+                    note: Some(format!("(the user rejected these changes of yours: {paths})")),
                     left,
                     ..Reviewed::default()
                 }
@@ -160,7 +160,7 @@ impl Entry {
         let diff = hunk.diff.get(..hunk.diff.floor_char_boundary(TOLD)).unwrap_or_default();
         Ok(Reviewed {
             message: Some(format!("rejected in {path}")),
-            remark: Some(format!("(the user rejected this change of yours in {path}:\n{diff})")),
+            note: Some(format!("(the user rejected this change of yours in {path}:\n{diff})")),
             ..Reviewed::default()
         })
     }

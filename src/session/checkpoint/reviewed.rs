@@ -21,7 +21,7 @@ pub struct Reviewed {
     /// The first turn cut from the conversation: undo restores it until the next prompt.
     pub cut_from: Option<u64>,
     /// A note for the model.
-    pub(in crate::session) remark: Option<String>,
+    pub(in crate::session) note: Option<String>,
 }
 
 /// What was left alone.

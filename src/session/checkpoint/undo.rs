@@ -56,7 +56,7 @@ impl Checkpoints {
                 self.undone.push(undone);
                 return Ok(Reviewed {
                     message: Some(format!("undid turn {turn}: {paths}{}", stayed(workspace, &left))),
-                    remark: Some(format!("(the user undid these changes of yours: {paths})")),
+                    note: Some(format!("(the user undid these changes of yours: {paths})")),
                     left,
                     ..Reviewed::default()
                 });
@@ -148,7 +148,7 @@ impl Checkpoints {
         let paths = named(workspace, &paths);
         Ok(Reviewed {
             message: Some(format!("redid turn {turn}: {paths}{}", stayed(workspace, &left))),
-            remark: Some(format!("(the user redid these changes of yours: {paths})")),
+            note: Some(format!("(the user redid these changes of yours: {paths})")),
             left,
             ..Reviewed::default()
         })

@@ -29,7 +29,7 @@ const KNOWN: usize = 100_000;
 /// How long the list of names is reused.
 const FRESH: Duration = Duration::from_secs(10);
 /// How long a query waits for a listing in progress.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 /// How long a query for definitions may read files, because nothing is cached.
 const READING: Duration = Duration::from_millis(500);
 /// How many names are ranked between checks for a newer query.
@@ -95,7 +95,7 @@ impl Completer {
         let query = query.trim_start_matches('"').to_owned();
         let mut offered = self.of_the_editor(&query, focus);
         let names = self.names();
-        let _known_in_part = timeout(PATIENCE, names.complete.cancelled()).await;
+        let _known_in_part = timeout(TIMEOUT, names.complete.cancelled()).await;
         let workspace = self.0.workspace.clone();
         let ranked = blocking(move || names.ranked(&workspace, &query, &cancel)).await;
         offered.extend(ranked);
@@ -165,7 +165,7 @@ impl Completer {
         let path = self.0.workspace.resolve_path(&symbol.path).ok()?;
         let name = shown(&self.0.workspace, &path);
         // If the text does not arrive in time, only the first line is mentioned.
-        let text = timeout(PATIENCE, self.0.workspace.peek(&path)).await.ok().and_then(Result::ok);
+        let text = timeout(TIMEOUT, self.0.workspace.peek(&path)).await.ok().and_then(Result::ok);
         let (first, last) = (symbol.line, text.map_or(symbol.line, |file| symbol.end(&file.text)));
         Some(Completion {
             insert: format!("{}#L{first}-L{last}", written(&name)?),
@@ -231,15 +231,15 @@ impl Names {
     fn ranked(&self, workspace: &Workspace, query: &str, cancel: &CancellationToken) -> Vec<Completion> {
         let found = self.lock();
         let mut likeness = Likeness::new(query);
-        let mut liked = Vec::new();
+        let mut matching = Vec::new();
         for names in found.chunks(CHUNK) {
             if cancel.is_cancelled() {
                 return Vec::new();
             }
-            liked.extend(names.iter().filter_map(|name| Some((likeness.of(name)?, name))));
+            matching.extend(names.iter().filter_map(|name| Some((likeness.of(name)?, name))));
         }
-        liked.sort_unstable_by_key(|(score, name)| (Reverse(*score), depth(name), name.len(), *name));
-        let best = liked.into_iter().take(TRIED);
+        matching.sort_unstable_by_key(|(score, name)| (Reverse(*score), depth(name), name.len(), *name));
+        let best = matching.into_iter().take(TRIED);
         best.filter_map(|(_, name)| offered(workspace, name)).take(OFFERED).collect()
     }
 

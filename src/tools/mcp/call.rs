@@ -25,7 +25,7 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// Timeout for telling a server that a call was cancelled.
 const GOODBYE: Duration = Duration::from_millis(500);
 /// A server that only reports progress times out after this many times the limit.
-const PATIENCE: u32 = 10;
+const MAX_PROGRESS: u32 = 10;
 
 /// A tool of a server.
 pub(super) struct McpTool {
@@ -167,13 +167,13 @@ fn object(arguments: &Value) -> Result<Map<String, Value>, ToolError> {
 /// Resolves after `limit` without a progress report, or after too long with nothing else.
 async fn silence(mut progress: watch::Receiver<u64>, limit: Duration) {
     let quiet = async {
-        while let Ok(heard) = timeout(limit, progress.changed()).await {
-            if heard.is_err() {
+        while let Ok(changed) = timeout(limit, progress.changed()).await {
+            if changed.is_err() {
                 return sleep(limit).await;
             }
         }
     };
-    let _only_progress = timeout(limit.saturating_mul(PATIENCE), quiet).await;
+    let _only_progress = timeout(limit.saturating_mul(MAX_PROGRESS), quiet).await;
 }
 
 /// The result as text.
@@ -265,20 +265,20 @@ mod tests {
 
         let limit = Duration::from_secs(10);
         let begun = Instant::now();
-        let (heard, progress) = watch::channel(0);
+        let (reports, progress) = watch::channel(0);
         silence(progress, limit).await;
         assert_eq!(begun.elapsed(), limit, "without progress");
         let begun = Instant::now();
         let reporting = async {
             loop {
                 tokio::time::sleep(limit / 2).await;
-                heard.send_modify(|count| *count += 1);
+                reports.send_modify(|count| *count += 1);
             }
         };
         tokio::select! {
-            () = silence(heard.subscribe(), limit) => {}
+            () = silence(reports.subscribe(), limit) => {}
             () = reporting => {}
         }
-        assert_eq!(begun.elapsed(), limit * PATIENCE, "with nothing but progress");
+        assert_eq!(begun.elapsed(), limit * MAX_PROGRESS, "with nothing but progress");
     }
 }

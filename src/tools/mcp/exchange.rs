@@ -64,7 +64,7 @@ impl Exchange {
     pub fn take(&self, message: &Value) -> Option<Value> {
         let id = &message["id"];
         match (message["method"].as_str(), id) {
-            (Some(method), Value::Null) => self.hear(method),
+            (Some(method), Value::Null) => self.on_notification(method),
             (Some("ping"), id) => return Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
             (Some("roots/list"), id) => {
                 return Some(json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": self.roots } }));
@@ -81,7 +81,7 @@ impl Exchange {
         None
     }
 
-    fn hear(&self, notification: &str) {
+    fn on_notification(&self, notification: &str) {
         match notification {
             "notifications/tools/list_changed" => self.changes.notify_one(),
             "notifications/progress" => self.progress.send_modify(|count| *count += 1),

@@ -80,7 +80,7 @@ impl Http {
         tokio::select! {
             biased;
             answer = expected.come() => answer,
-            heard = self.hear(response, exchange) => match (heard, expected.come_by_now()) {
+            received = self.receive(response, exchange) => match (received, expected.come_by_now()) {
                 (_, Some(answer)) => answer,
                 (Err(fault), None) => Err(fault),
                 // The answer may arrive on the stream of events.
@@ -100,7 +100,7 @@ impl Http {
             let request = self.request(Method::GET).header(ACCEPT, EVENTS);
             match request.send().await {
                 Ok(response) if response.status().is_success() => {
-                    if let Err(fault) = self.hear(response, &exchange).await {
+                    if let Err(fault) = self.receive(response, &exchange).await {
                         tracing::debug!("an MCP server's events broke off: {fault:?}");
                     }
                 }
@@ -143,7 +143,7 @@ impl Http {
     }
 
     /// Handles all messages of a response.
-    async fn hear(&self, response: Response, exchange: &Exchange) -> Result<(), Fault> {
+    async fn receive(&self, response: Response, exchange: &Exchange) -> Result<(), Fault> {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let mut events = Events::new(kind.starts_with(EVENTS));
         let objection = |why: &str| Fault::Unreachable(format!("it {why}"));

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{Broken, Connection, list};
 use super::line::Line;
 use super::listing::Listing;
-use super::{Remarks, Server};
+use super::{Notices, Server};
 
 /// Starts in a row before a server is given up.
 const TRIES: u32 = 5;
@@ -53,21 +53,21 @@ impl Status {
 pub(super) async fn keep(
     server: Arc<Server>,
     status: watch::Sender<Status>,
-    remarks: Arc<Remarks>,
+    notices: Arc<Notices>,
     end: CancellationToken,
 ) {
     let mut starts = 0;
     loop {
         let begun = Instant::now();
-        let Some(Broken { why, again }) = live(&server, &status, &remarks, &end).await else { return };
+        let Some(Broken { why, again }) = live(&server, &status, &notices, &end).await else { return };
         starts = if begun.elapsed() >= STEADY { 1 } else { starts + 1 };
         let name = &server.name;
         if !again || starts >= TRIES {
-            remarks.say(format!("MCP server `{name}` {why}; it will not be restarted in this session"));
+            notices.say(format!("MCP server `{name}` {why}; it will not be restarted in this session"));
             status.send_modify(|status| status.state = State::GivenUp(why.into()));
             return;
         }
-        remarks.say(format!("MCP server `{name}` {why}; restarting it"));
+        notices.say(format!("MCP server `{name}` {why}; restarting it"));
         status.send_modify(|status| status.state = State::Broken);
         let pause = FIRST_PAUSE * 2_u32.pow(starts - 1);
         if end.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
@@ -80,14 +80,14 @@ pub(super) async fn keep(
 async fn live(
     server: &Server,
     status: &watch::Sender<Status>,
-    remarks: &Remarks,
+    notices: &Notices,
     end: &CancellationToken,
 ) -> Option<Broken> {
     let mut connection = match end.run_until_cancelled(Connection::open(server)).await? {
         Ok(connection) => connection,
         Err(broken) => return Some(broken),
     };
-    let why = end.run_until_cancelled(serve(&mut connection, server, status, remarks)).await;
+    let why = end.run_until_cancelled(serve(&mut connection, server, status, notices)).await;
     connection.close().await;
     why.map(Broken::again)
 }
@@ -97,7 +97,7 @@ async fn serve(
     connection: &mut Connection,
     server: &Server,
     status: &watch::Sender<Status>,
-    remarks: &Remarks,
+    notices: &Notices,
 ) -> String {
     loop {
         let line = connection.line.clone();
@@ -107,8 +107,8 @@ async fn serve(
             Err(why) => return why,
         };
         let listing = Listing::new(listed);
-        for remark in &listing.remarks {
-            remarks.say(format!("MCP server `{}` {remark}", server.name));
+        for notice in &listing.notices {
+            notices.say(format!("MCP server `{}` {notice}", server.name));
         }
         status.send_replace(Status { state: State::Running(line), listing: Arc::new(listing) });
         let exchange = Arc::clone(&connection.exchange);

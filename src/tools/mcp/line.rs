@@ -18,12 +18,12 @@ const OUTBOX: usize = 16;
 #[derive(Clone)]
 pub(super) struct Line {
     exchange: Arc<Exchange>,
-    carrier: Carrier,
+    transport: Transport,
     last_id: Arc<AtomicU64>,
 }
 
 #[derive(Clone)]
-enum Carrier {
+enum Transport {
     /// To the task that writes to a program.
     Program(mpsc::Sender<String>),
     Http(Arc<Http>),
@@ -42,16 +42,16 @@ impl Line {
     ) -> (Self, impl Future<Output = ()> + Send + use<R>, impl Future<Output = ()> + Send + use<R>) {
         let (sender, outbox) = mpsc::channel(OUTBOX);
         let reading = read(output, Arc::clone(exchange), sender.clone());
-        (Self::new(exchange, Carrier::Program(sender)), reading, write(input, outbox, Arc::clone(exchange)))
+        (Self::new(exchange, Transport::Program(sender)), reading, write(input, outbox, Arc::clone(exchange)))
     }
 
     /// A connection over HTTP.
     pub fn over_http(exchange: &Arc<Exchange>, http: Arc<Http>) -> Self {
-        Self::new(exchange, Carrier::Http(http))
+        Self::new(exchange, Transport::Http(http))
     }
 
-    fn new(exchange: &Arc<Exchange>, carrier: Carrier) -> Self {
-        Self { exchange: Arc::clone(exchange), carrier, last_id: Arc::default() }
+    fn new(exchange: &Arc<Exchange>, transport: Transport) -> Self {
+        Self { exchange: Arc::clone(exchange), transport, last_id: Arc::default() }
     }
 
     /// The next request id.
@@ -73,21 +73,21 @@ impl Line {
     pub async fn request(&self, RequestId(id): RequestId, method: &str, params: Value) -> Answer {
         let mut expected = self.exchange.expect(id);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
-        match &self.carrier {
-            Carrier::Program(outbox) => {
+        match &self.transport {
+            Transport::Program(outbox) => {
                 outbox.send(message).await.map_err(|_gone| Fault::Over)?;
                 expected.come().await
             }
-            Carrier::Http(http) => http.ask(message, &self.exchange, &mut expected).await,
+            Transport::Http(http) => http.ask(message, &self.exchange, &mut expected).await,
         }
     }
 
     /// Sends a notification.
     pub async fn notify(&self, method: &str, params: Value) -> Result<(), Fault> {
         let message = json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string();
-        match &self.carrier {
-            Carrier::Program(outbox) => outbox.send(message).await.map_err(|_gone| Fault::Over),
-            Carrier::Http(http) => http.tell(message).await,
+        match &self.transport {
+            Transport::Program(outbox) => outbox.send(message).await.map_err(|_gone| Fault::Over),
+            Transport::Http(http) => http.tell(message).await,
         }
     }
 

@@ -27,7 +27,7 @@ const NOT_AT_THE_TOP: [&str; 8] = ["$schema", "$id", "oneOf", "anyOf", "allOf", 
 pub(super) struct Listing {
     pub tools: Vec<Listed>,
     /// What was omitted, to complete `MCP server x …`.
-    pub remarks: Vec<String>,
+    pub notices: Vec<String>,
 }
 
 /// A tool of a server.
@@ -47,12 +47,12 @@ impl Listing {
         tools.sort_by(|one, other| one.name.cmp(&other.name));
         let named = tools.len();
         tools.dedup_by(|one, other| one.name == other.name);
-        let mut remarks = Vec::new();
+        let mut notices = Vec::new();
         if named < offered {
-            remarks.push(format!("offers {} without a usable name; left out", count(offered - named)));
+            notices.push(format!("offers {} without a usable name; left out", count(offered - named)));
         }
         if tools.len() < named {
-            remarks.push("offers several tools of the same name; only the first of each is used".to_owned());
+            notices.push("offers several tools of the same name; only the first of each is used".to_owned());
         }
         let mut size = 0;
         let kept = tools.iter().take_while(|tool| {
@@ -65,11 +65,11 @@ impl Listing {
             let names = names.join(", ");
             let tools = count(left_out.len());
             let limit = LARGEST >> 10;
-            remarks.push(format!(
+            notices.push(format!(
                 "offers more than {limit} kB of tools, which every request would carry; {tools} left out: {names}"
             ));
         }
-        Self { tools, remarks }
+        Self { tools, notices }
     }
 }
 
@@ -235,7 +235,7 @@ mod tests {
             listing.tools.iter().map(|tool| (tool.name.as_str(), tool.description.chars().count())).collect();
         assert_eq!(described, [("a", 501), ("b", 1)]);
         assert_eq!(
-            listing.remarks,
+            listing.notices,
             [
                 "offers 2 tools without a usable name; left out",
                 "offers several tools of the same name; the first of each counts",
@@ -244,9 +244,9 @@ mod tests {
         let many = (0..60).map(|number| tool(&format!("t{number:02}"), 500)).collect();
         let listing = list(many);
         assert_eq!(listing.tools.len(), 45);
-        assert_eq!(listing.remarks.len(), 1);
+        assert_eq!(listing.notices.len(), 1);
         assert!(
-            listing.remarks[0].ends_with(
+            listing.notices[0].ends_with(
                 "15 tools left out: t45, t46, t47, t48, t49, t50, t51, t52, t53, t54, t55, t56, t57, t58, t59"
             ),
             "{listing:?}"

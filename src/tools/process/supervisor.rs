@@ -116,12 +116,12 @@ mod tree {
     use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
     /// A process that does not die is stuck in the kernel.
-    const PATIENCE: Duration = Duration::from_secs(5);
+    const TIMEOUT: Duration = Duration::from_secs(5);
 
     /// Kills everything this process started, until nothing is left.
     pub(super) fn end(_first: Pid) {
         let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < TIMEOUT {
             let left = descendants(getpid());
             if left.is_empty() {
                 return;

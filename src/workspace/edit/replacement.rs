@@ -13,7 +13,7 @@ use super::{Replacement, Strategy};
 use crate::text::Hunk;
 use crate::workspace::content::LineEnding;
 
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The search for an edit.
 pub(super) struct Search<'a> {
@@ -56,7 +56,7 @@ impl<'a> Search<'a> {
         let levels = self.levels(place, &old, &found, &new);
         let around = self.ending_around(place, line_ending);
         let mut text = String::with_capacity(self.edit.new_text.len() + new.len());
-        for op in TextDiff::configure().timeout(PATIENCE).diff_slices(&old, &new).ops() {
+        for op in TextDiff::configure().timeout(TIMEOUT).diff_slices(&old, &new).ops() {
             for (nth, index) in op.new_range().enumerate() {
                 let replaced = op.old_range().nth(nth).or_else(|| op.old_range().end.checked_sub(1));
                 let theirs = replaced.and_then(|replaced| found.get(replaced));

@@ -122,14 +122,14 @@ impl Scene {
     }
 
     /// The server's command line in this scene.
-    pub fn command(&self, carrier: &str, model: u16, wire: &str) -> Command {
+    pub fn command(&self, transport: &str, model: u16, wire: &str) -> Command {
         let state = self.state();
         let place = |name: &str| PathBuf::from(&state.vars.0[name]);
         let config = place("CONF").join("config.toml");
         std::fs::write(&config, &state.config).unwrap();
         let mut command = self.wrapped(&state);
         command
-            .arg(carrier)
+            .arg(transport)
             .current_dir(self.base())
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")

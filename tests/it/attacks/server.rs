@@ -98,14 +98,14 @@ pub struct Turn {
 }
 
 impl Server {
-    pub fn start(scene: &Arc<Scene>, carrier: &str, model: u16, case: &Case) -> Done<Self> {
+    pub fn start(scene: &Arc<Scene>, transport: &str, model: u16, case: &Case) -> Done<Self> {
         let wire = case.input["wire"].as_str().unwrap_or("openai-chat");
         if !["openai-chat", "anthropic"].contains(&wire) {
             return unknown("wire", wire);
         }
         let policy = Policy::of(case)?;
         let log = std::fs::File::options().create(true).append(true).open(scene.stderr()).unwrap();
-        let mut command = scene.command(if carrier == "ndjson" { "acp" } else { carrier }, model, wire);
+        let mut command = scene.command(if transport == "ndjson" { "acp" } else { transport }, model, wire);
         super::faults::preload(&mut command, scene, case)?;
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let pid = Pid::from_child(&child);
@@ -113,7 +113,7 @@ impl Server {
         let ear = Arc::new(Ear {
             state: Mutex::default(),
             changed: Condvar::new(),
-            framed: carrier == "lsp",
+            framed: transport == "lsp",
             policy,
             on_ask: case.input["on_ask"].clone(),
             scene: Arc::clone(scene),
@@ -260,7 +260,7 @@ impl Server {
         self.ear.say(bytes);
     }
 
-    /// Sends a body in a frame of the carrier.
+    /// Sends a body in a frame of the transport.
     pub fn body(&mut self, body: &str) {
         if self.ear.framed {
             let length: usize = pieces(body).iter().map(super::case::Piece::len).sum();

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tandem::server::Carrier;
+use tandem::server::Transport;
 
 use super::endpoint::Endpoint;
 use crate::driver::Client;
@@ -161,7 +161,7 @@ impl Stage<'_> {
         let mut command = self.command(&seen.workspace, &["lsp"]);
         let _program = Program::start(command.stdin(input).stdout(output));
         drop(command);
-        let mut client = Client::new(Carrier::Lsp, to_server, from_server);
+        let mut client = Client::new(Transport::Lsp, to_server, from_server);
         let root = format!("file://{}", show(&seen.workspace));
         client.shake_hands(json!({ "processId": null, "rootUri": root,
             "capabilities": { "experimental": { "tandem": {} }, "workspace": { "applyEdit": true } },

@@ -92,12 +92,12 @@ pub fn ask(notes: &Notes, kind: &str, oracle: &Value) -> Found {
             must(seen.iter().any(fits), || short(&format!("{seen:?}")))
         }
         "user_error_mentions" => {
-            let told = (answers(notes) + &remarks(notes)).to_lowercase();
+            let told = (answers(notes) + &notices(notes)).to_lowercase();
             let words = oracle["any"].as_array().into_iter().flatten().filter_map(Value::as_str);
             must(words.into_iter().any(|word| told.contains(&word.to_lowercase())), || short(&told))
         }
         _ => {
-            let told = (answers(notes) + &remarks(notes)).to_lowercase();
+            let told = (answers(notes) + &notices(notes)).to_lowercase();
             let explained = ["context", "too long", "compact"].iter().any(|word| told.contains(word));
             must(explained || answer_text(notes) == "FINAL_OK", || short(&told))
         }
@@ -124,7 +124,7 @@ fn answers(notes: &Notes) -> String {
 }
 
 /// What a person was told besides the answer.
-fn remarks(notes: &Notes) -> String {
+fn notices(notes: &Notes) -> String {
     told(&notes.heard.iter().collect::<Vec<_>>())
 }
 
