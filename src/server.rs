@@ -135,7 +135,7 @@ struct Server {
     end: CancellationToken,
     ended: Option<Ended>,
     /// Configuration problems already shown.
-    told: HashSet<String>,
+    reported: HashSet<String>,
 }
 
 impl Server {
@@ -164,7 +164,7 @@ impl Server {
             closing: JoinSet::new(),
             end: CancellationToken::new(),
             ended: None,
-            told: HashSet::new(),
+            reported: HashSet::new(),
         }
     }
 
@@ -190,8 +190,8 @@ impl Server {
                     // A code action may have answered first.
                     let _answered = self.requests.answer(Some(&request), permission);
                 }
-                Some(ended) = self.tasks.join_next() => told(ended),
-                Some(ended) = self.closing.join_next() => told(ended),
+                Some(ended) = self.tasks.join_next() => log_panic(ended),
+                Some(ended) = self.closing.join_next() => log_panic(ended),
                 _ = watch.tick() => if !self.client.is_alive() {
                     tracing::info!("the editor's process is gone");
                     return Ended::Well;
@@ -227,14 +227,14 @@ impl Server {
             self.closing.spawn(conversation.close());
         }
         while let Some(ended) = self.closing.join_next().await {
-            told(ended);
+            log_panic(ended);
         }
         self.tasks.shutdown().await;
     }
 }
 
 /// A task that panicked is at least logged.
-fn told(ended: Result<(), JoinError>) {
+fn log_panic(ended: Result<(), JoinError>) {
     if let Err(error) = ended
         && !error.is_cancelled()
     {

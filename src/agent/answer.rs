@@ -306,7 +306,7 @@ impl<'a> Listener<'a> {
     /// A call of an answer that failed midway: it gets a result, but never runs.
     async fn refuse(&mut self, slot: usize, call: &ToolCall, schedule: &mut Schedule) {
         self.announce(slot, call).await;
-        let work = Err("not run: the answer broke off before it was complete".to_owned());
+        let work = Err("not run: the answer ended before the call was complete".to_owned());
         schedule.add(Call { slot, id: call.id.clone(), name: call.name.clone(), work });
     }
 

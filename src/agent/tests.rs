@@ -298,7 +298,7 @@ async fn a_call_whose_id_comes_again_is_announced_by_its_own_also_when_the_answe
     assert_eq!(play.end().await, Termination::Error);
     let [first, second] = play.announced.as_slice() else { panic!("two calls: {:?}", play.announced) };
     assert_ne!(first, second);
-    assert!(play.result(second).starts_with("not run: the answer broke off"));
+    assert!(play.result(second).starts_with("not run: the answer ended"));
 }
 
 #[tokio::test]
@@ -384,7 +384,7 @@ async fn a_model_in_a_loop_is_stopped_unless_the_person_lets_it_go_on() {
 }
 
 #[tokio::test]
-async fn a_limit_counts_anew_once_the_person_said_yes() {
+async fn a_limit_counts_from_zero_after_the_person_said_yes() {
     let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n })), usage()]);
     let limits = a_turn(Allowance { tokens: Some(240), ..Allowance::default() });
     let mut play = Play::free((0..9).map(round).collect(), limits);

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_long_is_cut_and_told() {
+    fn what_is_too_long_is_cut_and_reported() {
         assert_eq!(cut("short", 9, "why"), "short");
         assert_eq!(cut("ééé", 3, "why"), "é\n… (4 bytes left out: why)");
     }

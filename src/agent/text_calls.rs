@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_call_and_is_none_is_told() {
+    fn what_looks_like_a_call_and_is_none_is_reported() {
         is_text("<tool_call>{\"name\": \"send_mail\", \"arguments\": {}}</tool_call>", true);
         is_text("<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>", true);
         is_text("<tool_call>{\"name\": \"read_file\"</tool_call>", true);

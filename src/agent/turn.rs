@@ -198,7 +198,7 @@ impl State {
         any
     }
 
-    /// Asks the person whether to continue; `None` if so, and usage is counted anew.
+    /// Asks the person whether to continue; `None` if so, and usage is counted from zero.
     async fn pause(&mut self, why: String) -> Option<Termination> {
         let id = format!("{}-{}-{}", GO_ON, self.turn.id, self.iteration);
         if ask::go_on(id, &why, &self.turn.context.cancel, &self.steps).await {

@@ -67,22 +67,22 @@ fn replay<'a>(
     let mut collector = Collector::new(&taken);
     let mut decoder = StreamDecoder::new(api, &file.display().to_string());
     let mut batch = Batch::default();
-    let mut told = 0;
+    let mut printed = 0;
     let mut end = Ok(());
     for chunk in chunks {
         end = decoder.feed(chunk, &mut batch);
-        drain(&mut batch, &mut collector, &mut told, out)?;
+        drain(&mut batch, &mut collector, &mut printed, out)?;
         if end.is_err() || decoder.done() {
             break;
         }
     }
     if end.is_ok() {
         end = decoder.end(&mut batch);
-        drain(&mut batch, &mut collector, &mut told, out)?;
+        drain(&mut batch, &mut collector, &mut printed, out)?;
     }
     let problem = end.as_ref().err().cloned();
     let collected = collector.finish(end);
-    for call in collected.message.calls.iter().skip(told) {
+    for call in collected.message.calls.iter().skip(printed) {
         print(out, &complete(call))?;
     }
     if let Some(usage) = collected.usage {
@@ -101,11 +101,11 @@ fn replay<'a>(
     print(out, &AgentEvent::Done { final_text: collected.message.text, termination_reason, iterations: 1, usage })
 }
 
-/// Prints the events; `told` counts the complete calls among them.
+/// Prints the events; `printed` counts the complete calls among them.
 fn drain(
     batch: &mut Batch,
     collector: &mut Collector<'_>,
-    told: &mut usize,
+    printed: &mut usize,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     while let Some(event) = batch.pop() {
@@ -121,7 +121,7 @@ fn drain(
             }
             ModelEvent::CallEnd { .. } => {
                 let Some(call) = call else { continue };
-                *told += 1;
+                *printed += 1;
                 complete(&call)
             }
             ModelEvent::Notice(message) => AgentEvent::Notice { message },

@@ -42,9 +42,9 @@ pub struct Collected {
     pub message: AssistantMessage,
     /// The reasoning that was shown.
     pub reasoning: String,
-    /// The tokens, where the provider told.
+    /// The tokens, if the provider reported them.
     pub usage: Option<Usage>,
-    /// Why the model stopped, where it told.
+    /// Why the model stopped, if it was reported.
     pub finish: Option<Finish>,
     /// Whether it ended well.
     pub outcome: Outcome,

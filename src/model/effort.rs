@@ -1,10 +1,10 @@
-//! How hard a model thinks before it answers, and which of the efforts it knows.
+//! The reasoning effort of a model, and the efforts it supports.
 
 use serde::{Deserialize, Serialize};
 
 use super::family::{Family, Known};
 
-/// How hard a model thinks before it answers.
+/// A reasoning effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {

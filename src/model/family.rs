@@ -73,7 +73,7 @@ impl Known {
         self.version.is_none_or(|version| version >= (major, minor))
     }
 
-    /// What models of this family have to be told besides.
+    /// Additional instructions for models of this family.
     pub(super) fn habit(self) -> Option<&'static str> {
         match self.family {
             Family::Gemini => {

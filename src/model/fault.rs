@@ -68,7 +68,7 @@ pub(super) fn truncated() -> ModelError {
     }
 }
 
-/// A connection that broke during an answer.
+/// A connection that was lost during an answer.
 pub(super) fn cut_off(why: &str) -> ModelError {
     ModelError { message: format!("the answer was cut off: {why}"), ..truncated() }
 }

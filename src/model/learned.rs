@@ -57,7 +57,7 @@ impl Learned {
     }
 
     /// The endpoint said this of its model.
-    pub(super) fn told(&self, info: ModelInfo) {
+    pub(super) fn set_info(&self, info: ModelInfo) {
         self.lock().info = Some(info);
     }
 
@@ -66,7 +66,7 @@ impl Learned {
         self.lock().cut
     }
 
-    /// The server read no more than so many tokens of a request.
+    /// The server read only this many tokens of a request.
     pub(super) fn cut_at(&self, tokens: u64) {
         self.lock().cut = Some(tokens);
     }

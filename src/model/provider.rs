@@ -27,8 +27,8 @@ pub(super) struct Inner {
 impl Inner {
     /// What the model's tokens cost: as configured, as the endpoint says, as is generally known.
     pub(super) fn prices(&self) -> Option<Prices> {
-        let told = || self.learned.info().and_then(|info| info.prices);
-        self.endpoint.prices.or_else(told).or_else(|| self.known()?.prices)
+        let reported = || self.learned.info().and_then(|info| info.prices);
+        self.endpoint.prices.or_else(reported).or_else(|| self.known()?.prices)
     }
 
     pub(super) fn known(&self) -> Option<ModelInfo> {
@@ -154,8 +154,8 @@ impl Provider {
     #[must_use]
     pub fn window(&self) -> Option<u64> {
         let Inner { endpoint, learned, .. } = &*self.0;
-        let told = || learned.info().and_then(|info| info.context_window);
-        let window = endpoint.context_window.or_else(told).or_else(|| self.known()?.context_window);
+        let reported = || learned.info().and_then(|info| info.context_window);
+        let window = endpoint.context_window.or_else(reported).or_else(|| self.known()?.context_window);
         match (learned.cut(), window) {
             (Some(cut), Some(window)) => Some(cut.min(window)),
             (cut, window) => cut.or(window),
@@ -164,7 +164,7 @@ impl Provider {
 
     /// What the endpoint itself says of the window, once it was asked.
     #[must_use]
-    pub fn told_window(&self) -> Option<u64> {
+    pub fn reported_window(&self) -> Option<u64> {
         self.0.learned.info()?.context_window
     }
 
@@ -204,8 +204,8 @@ impl Provider {
     pub async fn learn(&self) {
         let Inner { endpoint, learned, wire } = &*self.0;
         if let Wire::Http(http) = &**wire {
-            let told = catalog::model(http, endpoint).await;
-            learned.told(told.unwrap_or_else(|| ModelInfo::named(&endpoint.model)));
+            let info = catalog::model(http, endpoint).await;
+            learned.set_info(info.unwrap_or_else(|| ModelInfo::named(&endpoint.model)));
         }
     }
 

@@ -142,7 +142,7 @@ impl Request {
         Ok(ModelEvent::Retry { attempt: self.tries, wait, reason: fault::cause(&error.message).to_owned() })
     }
 
-    /// Goes on by one wait, answer or read; `false` when there is nothing left.
+    /// Advances by one wait, answer or read; `false` when nothing is left.
     async fn step(&mut self) -> bool {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Send => self.send().await,

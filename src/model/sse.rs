@@ -47,7 +47,7 @@ pub enum SseError {
 /// The decoder; one for each stream.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
-    /// Where the search for a line end goes on.
+    /// Where the search for a line end continues.
     scanned: usize,
     /// Whether the place of a byte order mark is behind us.
     begun: bool,

@@ -15,7 +15,7 @@ const ROOM: u32 = 32_000;
 /// The most tokens asked for at once: a limit, not a price.
 const LONGEST: u32 = 64_000;
 
-/// The fields that say how hard the model thinks.
+/// The request fields for the effort.
 pub(super) fn fields(endpoint: &Endpoint) -> Map<String, Value> {
     let fields = match endpoint.api {
         Api::Chat => chat(endpoint),

@@ -34,7 +34,7 @@ fn check(provider: &Provider, sent: u64, read: u64) -> Option<String> {
         inner.learned.cut_at(read);
         let warning = format!(
             "{} read {read} of about {sent} tokens: the beginning of the conversation was cut off, the instructions with it. \
-             tandem goes on with a window of {read} tokens",
+             tandem continues with a window of {read} tokens",
             provider.name()
         );
         return inner.learned.warn().then(|| format!("{warning}; {}", remedy(provider)));

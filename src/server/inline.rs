@@ -34,7 +34,7 @@ impl Server {
         let (id, cancel) = (responder.id().clone(), self.end.child_token());
         self.inlines.retain(|inline| !inline.cancel.is_cancelled());
         self.inlines.push(Inline { id: id.clone(), cancel: cancel.clone() });
-        let mut updates = Updates { peer: self.peer.clone(), id, told: None };
+        let mut updates = Updates { peer: self.peer.clone(), id, reported: None };
         self.tasks.spawn(async move {
             let _over = cancel.clone().drop_guard();
             let answer = tokio::select! {
@@ -79,15 +79,15 @@ impl Server {
 struct Updates {
     peer: Peer,
     id: RequestId,
-    told: Option<Instant>,
+    reported: Option<Instant>,
 }
 
 impl Updates {
     fn tell(&mut self, text: &str) {
-        if self.told.is_some_and(|told| told.elapsed() < PACE) {
+        if self.reported.is_some_and(|reported| reported.elapsed() < PACE) {
             return;
         }
-        self.told = Some(Instant::now());
+        self.reported = Some(Instant::now());
         let id = serde_json::to_value(&self.id).unwrap_or_default();
         self.peer.notify("_tandem/inline/update", &ext::InlineUpdate { id, text: text.to_owned() });
     }

@@ -14,9 +14,9 @@ impl Server {
         for problem in settings.problems.iter().chain(&crate::session::rule_problems(settings)) {
             let text = problem.to_string();
             tracing::warn!("{text}");
-            if self.transport == super::Transport::Lsp && !self.told.contains(&text) {
+            if self.transport == super::Transport::Lsp && !self.reported.contains(&text) {
                 show_message(&self.peer, MessageType::Warning, &text);
-                self.told.insert(text);
+                self.reported.insert(text);
             }
         }
     }

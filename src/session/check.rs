@@ -101,18 +101,18 @@ fn ready_tool() -> ToolSpec {
 /// The context window, and where the figure comes from.
 fn window(provider: &Provider) -> Finding {
     let configured = provider.endpoint().context_window;
-    match (provider.told_window(), configured) {
-        (Some(told), Some(configured)) if configured > told => Finding::warning(
+    match (provider.reported_window(), configured) {
+        (Some(reported), Some(configured)) if configured > reported => Finding::warning(
             "window",
-            format!("the endpoint offers {told} tokens, but the configuration says {configured}"),
+            format!("the endpoint offers {reported} tokens, but the configuration says {configured}"),
             "lower context-window, or start the local server with a larger context",
         ),
-        (Some(told), _) if told < SMALL_WINDOW => Finding::warning(
+        (Some(reported), _) if reported < SMALL_WINDOW => Finding::warning(
             "window",
-            format!("{told} tokens, reported by the endpoint"),
+            format!("{reported} tokens, reported by the endpoint"),
             format!("too small for a project: {}", provider.larger_window()),
         ),
-        (Some(told), _) => Finding::good("window", format!("{told} tokens, reported by the endpoint")),
+        (Some(reported), _) => Finding::good("window", format!("{reported} tokens, reported by the endpoint")),
         (None, Some(configured)) => Finding::good("window", format!("{configured} tokens, configured")),
         (None, None) => match provider.window() {
             Some(known) => Finding::good("window", format!("{known} tokens, built-in value for this model")),

@@ -255,13 +255,13 @@ fn unfinished(context: &ToolContext, done: &Changed, error: ToolError) -> Result
 }
 
 fn output(context: &ToolContext, done: &Changed, more: &str) -> ToolOutput {
-    let told = |(path, change): &(WorkspacePath, FileChange)| {
+    let line = |(path, change): &(WorkspacePath, FileChange)| {
         let name = shown(&context.workspace, &path.absolute());
         let is_removed = change.new_text.is_empty() && change.strategy.is_none() && change.old_text.is_some();
         if is_removed { format!("Deleted {name}.\n") } else { report(&name, change) }
     };
     ToolOutput {
-        content: done.iter().map(told).collect::<String>() + more,
+        content: done.iter().map(line).collect::<String>() + more,
         locations: done.iter().map(|(path, change)| location(path.absolute(), first_line(change))).collect(),
         diffs: done.iter().map(|(path, change)| file_diff(path, change)).collect(),
         ..ToolOutput::default()

@@ -9,7 +9,7 @@ use crate::text::around;
 impl FileDiff {
     /// Longer texts, in bytes, are shown only around the change.
     pub(super) const LARGE: usize = 256 << 10;
-    /// So many lines around it.
+    /// Lines of context around the change.
     pub(super) const CONTEXT: usize = 50;
 
     /// Both texts for display. Of large texts only the lines around the change are kept, because otherwise each edit

@@ -212,10 +212,10 @@ impl Joining {
 
 /// Notices about servers; each is reported once per session.
 #[derive(Default)]
-struct Notices(Mutex<Told>);
+struct Notices(Mutex<Reported>);
 
 #[derive(Default)]
-struct Told {
+struct Reported {
     all: HashSet<String>,
     fresh: Vec<String>,
 }
@@ -223,9 +223,9 @@ struct Told {
 impl Notices {
     fn say(&self, notice: String) {
         tracing::warn!("{notice}");
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.all.len() < MOST_NOTICES && told.all.insert(notice.clone()) {
-            told.fresh.push(notice);
+        let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.all.len() < MOST_NOTICES && reported.all.insert(notice.clone()) {
+            reported.fresh.push(notice);
         }
     }
 

@@ -131,9 +131,9 @@ mod tests {
         check("bash", json!({ "command": "ls" }), "run_command", json!({ "command": "ls" }));
         check("read_file", json!({ "path": "a" }), "read_file", json!({ "path": "a" }));
         let edit = json!({ "path": "a", "old_str": "x", "new_str": "y" });
-        let mut told = edit.clone();
-        told["command"] = "str_replace".into();
-        check("str_replace_editor", told, "edit_file", edit.clone());
+        let mut sent = edit.clone();
+        sent["command"] = "str_replace".into();
+        check("str_replace_editor", sent, "edit_file", edit.clone());
         check(
             "str_replace_based_edit_tool",
             json!({ "command": "view", "path": "a" }),

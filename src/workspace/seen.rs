@@ -35,7 +35,7 @@ struct Reading {
     hash: u64,
     at: SystemTime,
     /// The state last reported to the model.
-    told: Option<u64>,
+    reported: Option<u64>,
 }
 
 /// How a text compares with what the session knows.
@@ -54,7 +54,7 @@ pub(super) enum Known {
 impl Seen {
     /// The model has read `text`.
     pub(super) fn read(&self, path: &WorkspacePath, text: &str) {
-        let reading = Reading { hash: self.hash(Some(text)), at: SystemTime::now(), told: None };
+        let reading = Reading { hash: self.hash(Some(text)), at: SystemTime::now(), reported: None };
         self.files().entry(path.real()).or_default().read = Some(reading);
     }
 
@@ -109,7 +109,7 @@ impl Seen {
         let now = self.hash(text);
         let mut files = self.files();
         let Some(read) = files.get_mut(&path.real()).and_then(|file| file.read.as_mut()) else { return false };
-        read.told.replace(now) != Some(now) && read.hash != now
+        read.reported.replace(now) != Some(now) && read.hash != now
     }
 
     fn hash(&self, text: Option<&str>) -> u64 {

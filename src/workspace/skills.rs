@@ -178,7 +178,7 @@ mod tests {
         check("---\r\nname: \"fix\"\r\ndescription: 'It''s'\r\n---\r\n", Some(("fix", "It's")));
         check("---\ndescription: >-\n  Two\n  lines\nname: fix\n---\n", Some(("fix", "Two lines")));
         check(
-            "---\nname: fix\n# a remark\ndescription: one\n  and two\nmeta:\n  name: x\n---\n",
+            "---\nname: fix\n# a comment\ndescription: one\n  and two\nmeta:\n  name: x\n---\n",
             Some(("fix", "one and two")),
         );
         check("---\nname: fix\nallowed-tools: Bash(rm:*)\n---\n", None);

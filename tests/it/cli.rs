@@ -574,7 +574,7 @@ fn a_folder_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn a_conversation_does_not_go_on_in_a_wider_mode_unasked() {
+fn a_conversation_does_not_resume_in_a_wider_mode_unasked() {
     let again = || json!([write_call()]);
     let world = World::new(json!([[write_call()], [{ "text": "Written." }], again(), [{ "text": "No." }]]));
     world.run(&["run", "--mode", "auto", "write a file"]);

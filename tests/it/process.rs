@@ -217,7 +217,7 @@ fn a_client_that_does_not_read_for_a_while_loses_nothing_and_costs_little() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_cancel_is_heard_while_nobody_reads_and_the_queue_is_full() {
+fn a_cancel_works_while_nobody_reads_and_the_queue_is_full() {
     let line = "all work and no play makes an editor a dull boy ".repeat(20);
     let words = vec![line.trim_end().replace(' ', "_"); 30_000].join(" ");
     let flood = json!([{ "words": words }, { "gate": "never" }]);

@@ -195,8 +195,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "detach":
         this.attachments = this.attachments.filter((_, index) => index !== message.index);
         return this.stateChanged();
-      case "takeBack":
-        return this.session.takeBack(message.index);
+      case "returnToInput":
+        return this.session.returnToInput(message.index);
       case "open":
         return openLocation(message.location);
       case "showDiff":

@@ -35,7 +35,7 @@ async function insert(text: string): Promise<void> {
   await window.showTextDocument(editor.document, editor.viewColumn);
 }
 
-/** The model puts it where it belongs, as an edit that is asked about and reviewed like any other. */
+/** The model puts it where it belongs, as an edit that requires approval and is reviewed like any other. */
 async function apply(text: string, language: string, session: Session): Promise<void> {
   const editor = currentEditor();
   if (editor === undefined) {

@@ -13,7 +13,7 @@ import type { Ids } from "./transcript";
 
 const OPEN = "tandem.conversations";
 const NAMES = "tandem.names";
-/** So many stay open; the one not used the longest is closed then, and stays saved. */
+/** At most this many stay open; then the least recently used one is closed, and stays saved. */
 const MAX_OPEN = 8;
 
 interface Remembered {
@@ -212,7 +212,7 @@ export class Conversations implements Disposable {
 
   private begin(): Session {
     const session = new Session(this.server, this.ids);
-    session.onEvent((event) => this.hear(session, event));
+    session.onEvent((event) => this.receive(session, event));
     return session;
   }
 

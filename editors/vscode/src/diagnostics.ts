@@ -8,7 +8,7 @@ import type { DiagnosticsParams, DiagnosticsResult } from "./protocol";
 
 const REST_MS = 250;
 const SILENCE_MS = 1000;
-const PATIENCE_MS = 1500;
+const TIMEOUT_MS = 1500;
 
 export async function diagnostics(
   client: LanguageClient,
@@ -28,7 +28,7 @@ export async function diagnostics(
 
 function settle(uris: readonly Uri[], token: CancellationToken): Promise<void> {
   const wanted = new Set(uris.map(String));
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + TIMEOUT_MS;
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined;
     const wait = (ms: number) => {

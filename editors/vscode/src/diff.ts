@@ -40,7 +40,7 @@ export function diffView({ path, oldText, newText }: DiffContent): DiffView {
   };
 }
 
-/** `\ No newline at end of file` is a remark, not a line. */
+/** `\ No newline at end of file` is a note, not a line. */
 function diffLine(line: string): DiffLine[] {
   const sign = line.charAt(0);
   return sign === " " || sign === "+" || sign === "-" ? [{ sign, text: line.slice(1) }] : [];

@@ -1,4 +1,4 @@
-/** Links and file names from the chat. A model wrote them, so an address is shown whole and asked about before anything opens. */
+/** Links and file names from the chat. A model wrote them, so an address is shown in full and requires confirmation before anything opens. */
 import { isAbsolute, join } from "node:path";
 import { l10n, env, Position, Range, Uri, window, workspace } from "vscode";
 import type { Location } from "./messages";

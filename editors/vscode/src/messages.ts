@@ -97,7 +97,7 @@ export type Phase = "starting" | "ready" | "running" | "waiting" | "no_model" | 
 
 export interface ChatState {
   readonly phase: Phase;
-  /** A passing remark of the server, such as "retrying in 4 s". */
+  /** A transient notice from the server, such as "retrying in 4 s". */
   readonly message: string;
   /** What helps when the phase is "stopped". */
   readonly remedies: readonly Remedy[];
@@ -175,7 +175,7 @@ export type FromView =
   /** Files that were dropped. */
   | { readonly type: "attachFiles"; readonly uris: readonly string[] }
   | { readonly type: "detach"; readonly index: number }
-  | { readonly type: "takeBack"; readonly index: number }
+  | { readonly type: "returnToInput"; readonly index: number }
   | { readonly type: "open"; readonly location: Location }
   | { readonly type: "showDiff"; readonly id: number; readonly index: number }
   | { readonly type: "link"; readonly href: string }

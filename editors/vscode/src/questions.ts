@@ -12,7 +12,7 @@ interface Question {
 export class Questions {
   private readonly open = new Map<number, Question>();
 
-  /** `closed` hears of every question that is open no more. */
+  /** `closed` is called for every permission request that is no longer open. */
   constructor(private readonly closed: (id: number) => void) {}
 
   get areOpen(): boolean {

@@ -103,7 +103,7 @@ export class Review implements Disposable {
     await this.decide({ action: "undo" });
   }
 
-  /** Brings back what the last undo took. */
+  /** Reapplies what the last undo reverted. */
   async redo(): Promise<void> {
     await this.decide({ action: "redo" });
   }

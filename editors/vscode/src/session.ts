@@ -150,8 +150,8 @@ export class Session implements Disposable {
   }
 
   /** Takes a message back that waits for its turn. */
-  takeBack(index: number): void {
-    this.turns.takeBack(index);
+  returnToInput(index: number): void {
+    this.turns.returnToInput(index);
   }
 
   async stop(): Promise<void> {
@@ -371,7 +371,7 @@ export class Session implements Disposable {
   }
 
   /** Only what is said of this session concerns it; one that begins may be told of before its id is known. */
-  private heard(sessionId: string | undefined, take: () => void): void {
+  private receive(sessionId: string | undefined, take: () => void): void {
     if (sessionId === undefined || sessionId === this.current) {
       take();
     } else {

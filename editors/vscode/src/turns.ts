@@ -15,7 +15,7 @@ export interface Message {
 
 /** How messages reach the server. */
 export interface Wire {
-  /** Resolves when the message's turn has ended. Aborting takes back a message that waits; one that runs goes on. */
+  /** Resolves when the message's turn has ended. Aborting withdraws a queued message; a running one goes on. */
   prompt(message: Message, id: string, signal: AbortSignal): Promise<StopReason>;
   /** Resolves to whether the running turn took the message. Aborting takes it back before that. */
   steer(message: Message, id: string, signal: AbortSignal): Promise<boolean>;
@@ -23,7 +23,7 @@ export interface Wire {
   cancel(): Promise<void>;
 }
 
-/** Who hears what became of the messages. */
+/** Receives the states of the messages. */
 export interface Listener {
   /** The message's turn begins. */
   began(message: Message): void;
@@ -51,7 +51,7 @@ interface Said extends Waiting {
   readonly abort: AbortController;
   /** It has begun, or joined. */
   isTold: boolean;
-  /** Stopped or taken back: it is not sent in another way. */
+  /** Stopped or withdrawn: it is not sent in another way. */
   withdrawn: boolean;
 }
 
@@ -127,7 +127,7 @@ export class Turns {
   }
 
   /** The server says what became of a message. That it ended or is not sent on is also the answer to the request that sent it. */
-  heard({ promptId, state }: Pick<Turn, "promptId" | "state">): void {
+  receive({ promptId, state }: Pick<Turn, "promptId" | "state">): void {
     const said = [...this.joining, ...this.prompts].find(({ id }) => id === promptId);
     if (said === undefined) {
       return;
@@ -141,7 +141,7 @@ export class Turns {
   }
 
   /** Takes a message back that waits for its turn. */
-  takeBack(index: number): void {
+  returnToInput(index: number): void {
     const said = this.unsent()[index];
     if (said !== undefined) {
       said.withdrawn = true;

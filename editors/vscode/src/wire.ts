@@ -9,7 +9,7 @@ export function wire(server: Server, sessionId: () => Promise<string>): Wire {
     async prompt(message, id, signal) {
       const params = { sessionId: await sessionId(), ...named(message, id) };
       if (signal.aborted) {
-        return "cancelled"; // taken back before there was a session
+        return "cancelled"; // withdrawn before there was a session
       }
       signal.addEventListener("abort", () => withdraw(server, params.sessionId, id));
       const { stopReason } = await server.request(protocol.prompt, params);
@@ -40,7 +40,7 @@ export function wire(server: Server, sessionId: () => Promise<string>): Wire {
   };
 }
 
-/** What can no longer be taken back goes on, and its own request says so. */
+/** A prompt that can no longer be withdrawn continues, and its own request says so. */
 function withdraw(server: Server, sessionId: string, promptId: string): void {
   server.request(protocol.withdraw, { sessionId, promptId }).catch(() => undefined);
 }

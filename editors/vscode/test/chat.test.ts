@@ -28,7 +28,7 @@ class Stage {
 class Pane {
   visible = true;
   badge: { value: number } | undefined;
-  readonly heard: ToView[] = [];
+  readonly received: ToView[] = [];
   private readonly received = new EventEmitter<FromView>();
   private readonly visibility = new EventEmitter<void>();
   private readonly disposed = new EventEmitter<void>();
@@ -37,14 +37,14 @@ class Pane {
   readonly webview = {
     onDidReceiveMessage: this.received.event,
     asWebviewUri: (uri: Uri) => uri,
-    postMessage: async (message: ToView) => this.visible && this.heard.push(message),
+    postMessage: async (message: ToView) => this.visible && this.received.push(message),
   };
 
   /** The page runs, again whenever the view is shown. */
   show() {
     this.visible = true;
     this.visibility.fire();
-    this.heard.length = 0;
+    this.received.length = 0;
     return () => this.received.fire({ type: "ready" });
   }
 
@@ -62,7 +62,7 @@ class Pane {
   }
 
   types() {
-    return this.heard.map(({ type }) => type);
+    return this.received.map(({ type }) => type);
   }
 }
 
@@ -133,7 +133,7 @@ const says = (session: Stage, text: string) => {
 test("text waits until the view has drawn what was sent before, and is merged; the state overtakes it", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const { session, chat, pane } = opened();
-  pane.heard.length = 0;
+  pane.received.length = 0;
   says(session, "one");
   context.mock.timers.tick(20);
   assert.deepEqual(pane.types(), ["changes"]);
@@ -145,13 +145,13 @@ test("text waits until the view has drawn what was sent before, and is merged; t
   context.mock.timers.tick(20);
   assert.deepEqual(pane.types(), ["changes", "state"]);
   pane.drawn();
-  const [last] = pane.heard.slice(-1);
+  const [last] = pane.received.slice(-1);
   assert.deepEqual(last?.type === "changes" && last.changes, [{ op: "append", id: 1, text: " two three four" }]);
   pane.drawn();
-  assert.equal(pane.heard.length, 3, "nothing new, nothing sent");
+  assert.equal(pane.received.length, 3, "nothing new, nothing sent");
   says(session, " five");
   context.mock.timers.tick(20);
-  assert.equal(pane.heard.length, 4);
+  assert.equal(pane.received.length, 4);
   chat.dispose();
 });
 

@@ -240,7 +240,7 @@ test("the state of another session is not shown", async () => {
   assert.equal(conversations.current.state.message, "retrying in 4 s");
 });
 
-test("a message that is taken back before there is a session is not sent", async () => {
+test("a message that is withdrawn before there is a session is not sent", async () => {
   const { stage, conversations } = open(new Stage());
   const { current } = conversations;
   const returned: string[] = [];
@@ -249,7 +249,7 @@ test("a message that is taken back before there is a session is not sent", async
   const opening = await stage.take("session/new");
   const second = current.prompt({ text: "second", attachments: [] });
   await Promise.resolve();
-  current.takeBack(0);
+  current.returnToInput(0);
   opening.resolve({ sessionId: "new" });
   await second;
   assert.deepEqual(returned, ["second"]);

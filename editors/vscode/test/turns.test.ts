@@ -66,10 +66,10 @@ class Stage implements Wire, Listener {
   }
 
   /** The server says what became of the message that was sent last with this text. */
-  hears(text: string, state: Turn["state"]): void {
+  receives(text: string, state: Turn["state"]): void {
     const promptId = this.ids.get(text);
     assert.ok(promptId, `${text} was sent`);
-    this.turns.heard({ promptId, state });
+    this.turns.receive({ promptId, state });
   }
 
   get waiting(): string[] {
@@ -89,11 +89,11 @@ test("a message begins when the server says that it runs", async () => {
   assert.deepEqual(stage.waiting, ["two", "three"]);
   await stage.answer("one", "end_turn");
   assert.deepEqual(stage.waiting, ["two", "three"]);
-  stage.hears("two", "running");
+  stage.receives("two", "running");
   assert.deepEqual(stage.waiting, ["three"]);
-  stage.hears("two", "ended");
+  stage.receives("two", "ended");
   await stage.answer("two", "end_turn");
-  stage.hears("three", "running");
+  stage.receives("three", "running");
   await stage.answer("three", "max_tokens");
   assert.deepEqual(stage.told, [
     "began one",
@@ -127,25 +127,25 @@ test("a message joins the turn where the server says so", async () => {
   stage.now("this");
   stage.now("that");
   assert.deepEqual(stage.waiting, ["this (joins)", "that (joins)"]);
-  stage.hears("this", "joined");
+  stage.receives("this", "joined");
   await stage.take("this", true);
-  stage.hears("that", "joined");
+  stage.receives("that", "joined");
   await stage.take("that", true);
   await stage.answer("one", "end_turn");
   assert.deepEqual(stage.told, ["began one", "joined this", "joined that", "ended one: end_turn"]);
   assert.deepEqual(stage.waiting, []);
 });
 
-test("messages of the same words are told apart", async () => {
+test("messages with the same text are distinguished", async () => {
   const stage = new Stage();
   stage.say("one");
-  stage.hears("one", "running");
+  stage.receives("one", "running");
   stage.say("two");
   stage.now("two");
-  stage.hears("two", "joined");
+  stage.receives("two", "joined");
   assert.deepEqual(stage.waiting, ["two"]);
   await stage.take("two", true);
-  stage.turns.heard({ promptId: "of another client", state: "running" });
+  stage.turns.receive({ promptId: "of another client", state: "running" });
   await stage.answer("one", "end_turn");
   assert.deepEqual(stage.told, ["began one", "joined two", "ended one: end_turn"]);
   assert.deepEqual(stage.waiting, ["two"]);
@@ -156,30 +156,30 @@ test("a message that fails before it runs has begun and ended", async () => {
   stage.say("one");
   stage.say("two");
   await stage.answer("one", "end_turn");
-  stage.hears("two", "ended");
+  stage.receives("two", "ended");
   await stage.answer("two", new Error("no model"));
   assert.deepEqual(stage.told, ["began one", "ended one: end_turn", "began two", "ended two: failed"]);
 });
 
-test("a message that was to join is taken back", async () => {
+test("a message that was to join is withdrawn", async () => {
   const stage = new Stage();
   stage.say("one");
   stage.now("now");
-  stage.turns.takeBack(0);
-  stage.hears("now", "returned");
+  stage.turns.returnToInput(0);
+  stage.receives("now", "returned");
   await stage.take("now", false);
   assert.deepEqual(stage.told, ["began one", "take out now", "returned now"]);
   assert.equal(stage.turns.isRunning, true);
 });
 
-test("a message that is taken back too late begins all the same", async () => {
+test("a message that is withdrawn too late begins all the same", async () => {
   const stage = new Stage();
   stage.say("one");
   stage.say("two");
-  stage.turns.takeBack(0);
+  stage.turns.returnToInput(0);
   await stage.answer("one", "end_turn");
   assert.deepEqual(stage.waiting, ["two"]);
-  stage.hears("two", "running");
+  stage.receives("two", "running");
   await stage.answer("two", "cancelled");
   assert.deepEqual(stage.told, ["began one", "take out two", "ended one: end_turn", "began two", "ended two: cancelled"]);
 });
@@ -194,12 +194,12 @@ test("what no turn takes is a turn of its own", async () => {
   assert.deepEqual(stage.told, ["began alone", "ended alone: end_turn", "began late", "ended late: end_turn"]);
 });
 
-test("a message that is taken back or refused is given back, the turn goes on", async () => {
+test("a message that is withdrawn or refused is returned, the turn goes on", async () => {
   const stage = new Stage();
   stage.say("one");
   stage.say("two");
   stage.say("three");
-  stage.turns.takeBack(0);
+  stage.turns.returnToInput(0);
   await stage.answer("two", "cancelled");
   await stage.answer("three", new Error("8 wait already"));
   assert.deepEqual(stage.told, ["began one", "take out two", "returned two", "returned three: 8 wait already"]);
@@ -211,7 +211,7 @@ test("a turn that fails ends, and the next one begins", async () => {
   stage.say("one");
   stage.say("two");
   await stage.answer("one", new Error("401"));
-  stage.hears("two", "running");
+  stage.receives("two", "running");
   assert.deepEqual(stage.told, ["began one", "ended one: failed", "began two"]);
 });
 

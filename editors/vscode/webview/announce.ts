@@ -1,4 +1,4 @@
-/** Tells those who hear the screen what is new, once a message: an answer when it is complete, what failed, and what is asked, at once. */
+/** Tells screen reader users what is new, once a message: an answer when it is complete, what failed, and what is asked, at once. */
 import type { Item } from "../src/messages";
 import { visible } from "../src/safe";
 import { h } from "./dom";

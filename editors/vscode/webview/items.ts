@@ -97,10 +97,10 @@ class UserView implements ItemView {
   append(): void {}
 }
 
-/** A message that the model has not got yet. It can be taken back into the input. */
+/** A message the model has not seen yet. It can be moved back to the input. */
 export function waitingMessage(message: WaitingMessage, index: number, send: Send): HTMLElement {
   const says = message.joins ? t("Will be read after the current step") : t("Queued");
-  const back = iconButton("edit", t("Edit"), () => send({ type: "takeBack", index }));
+  const back = iconButton("edit", t("Edit"), () => send({ type: "returnToInput", index }));
   return userMessage(message, h("div", { class: "waits" }, h("span", {}, says), back));
 }
 
@@ -184,7 +184,7 @@ class ToolView implements ItemView {
     return this.item.diffs.length > 0 || this.item.output !== "";
   }
 
-  /** Diffs, what is asked about and what a command says while it runs are shown; other output is folded until the person opens it. */
+  /** Diffs, permission requests and the output of a running command are shown; other output is folded until the person opens it. */
   private isOpen(): boolean {
     const { diffs, question } = this.item;
     return this.hasBody() && !(this.folded ?? (diffs.length === 0 && question === undefined && !this.isLive()));

@@ -8,7 +8,7 @@ import { h } from "./dom";
 import { type ItemView, type Send, viewOf } from "./items";
 import { t } from "./words";
 
-/** A group is closed at the first message of the person behind so many items, or at so many at the latest. */
+/** A group ends at the first message of the person after the first number of items, or after the second at the latest. */
 const GROUP = 12;
 const GROUP_MAX = 40;
 /** What one undrawn item is taken to be high. */

@@ -31,7 +31,7 @@ const ID = "suggestions";
 
 export class Suggestions {
   readonly element = h("div", { class: "suggestions", role: "listbox", id: ID, "aria-label": t("Suggestions"), hidden: true });
-  /** Tells those who hear the screen that there are some. */
+  /** Tells screen reader users that there are some. */
   readonly status = h("span", { class: "hidden-text", role: "status" });
   commands: readonly Command[] = [];
   private suggestions: readonly Suggestion[] = [];

@@ -132,7 +132,7 @@ impl State {
             return false;
         }
         if cause == Cause::Overflow && ends_with_half_an_answer(&messages) {
-            let text = "(Your last answer filled the context window and broke off. Go on.)".to_owned();
+            let text = "(Your last answer filled the context window and was cut off. Continue.)".to_owned();
             messages.push(Entry::new(Message::User { parts: vec![Part::Text { text }] }, &provider));
         }
         self.messages.clone_from(&messages);
@@ -262,7 +262,7 @@ impl State {
     }
 }
 
-/// No model continues an answer it broke off itself.
+/// No model continues an answer that it ended itself.
 fn ends_with_half_an_answer(messages: &[Arc<Entry>]) -> bool {
     matches!(messages.last().map(|entry| entry.outline()), Some(Message::Assistant(answer)) if answer.calls.is_empty())
 }

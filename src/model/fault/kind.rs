@@ -37,7 +37,7 @@ pub(super) fn is_quota(words: &Words) -> bool {
     has(&words.kind, QUOTA) || has(&words.message, QUOTA)
 }
 
-/// A limit of tokens a minute is no window, although it is told in much the same words.
+/// A limit on tokens per minute is not a context window, although the messages are similar.
 fn is_overflow(status: Option<u16>, words: &Words) -> bool {
     let possible = matches!(status, None | Some(400 | 413 | 422 | 500));
     let said = has(&words.kind, OVERFLOW) || has(&words.message, OVERFLOW);

@@ -137,7 +137,7 @@ pub(super) fn exhausted() -> Reply {
     vec![Step::Status { status: 500, body, headers: BTreeMap::new() }]
 }
 
-/// Makes the bytes of a reply to a request of so many bytes.
+/// The bytes of a reply to a request of this size, in bytes.
 pub(super) fn play(reply: Reply, api: Api, request: usize) -> Played {
     let mut stage = Stage {
         voice: Voice::new(api, request),

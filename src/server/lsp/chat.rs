@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_before_the_question_is_told_with_its_answers() {
+    fn the_conversation_before_the_question_is_sent_with_its_answers() {
         let check = |text: &str, expected: Option<&str>| assert_eq!(earlier(text), expected, "{text:?}");
         check("## You\n\none\n\n## tandem\n\ntwo\n\n## You\n\nthree\n", Some("## You\n\none\n\n## tandem\n\ntwo"));
         check("# Notes\n\n## You\n\none\n", None);

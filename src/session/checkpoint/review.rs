@@ -9,7 +9,7 @@ use crate::workspace::review::{PendingHunk, pending};
 use crate::workspace::{Workspace, blocking};
 
 /// How much of a rejected hunk the model sees, in bytes.
-const TOLD: usize = 2000;
+const SHOWN: usize = 2000;
 
 /// A person's action on the changes of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl Entry {
         file.give(workspace, target).await.map_err(|left| ReviewError(left.reason))?;
         change.settle(hunk.settled);
         let path = display(workspace, path);
-        let diff = hunk.diff.get(..hunk.diff.floor_char_boundary(TOLD)).unwrap_or_default();
+        let diff = hunk.diff.get(..hunk.diff.floor_char_boundary(SHOWN)).unwrap_or_default();
         Ok(Reviewed {
             message: Some(format!("rejected in {path}")),
             note: Some(format!("(the user rejected this change of yours in {path}:\n{diff})")),

@@ -178,7 +178,7 @@ fn what_runs_others_is_allowed_word_by_word_and_alone() {
 }
 
 #[test]
-fn a_command_is_denied_when_any_simple_command_is_and_asked_about_when_nobody_can_tell() {
+fn a_command_is_denied_when_any_simple_command_is_and_requires_approval_when_unclear() {
     let rules = policy(&["run_command(git *)"], &[], &["run_command(git push *)", "run_command(rm *)"]);
     for line in ["git push", "git push -f origin", "git status && git push", "/bin/rm -rf x", "ls; rm x"] {
         check(&rules, Auto, &run(line), "forbid");

@@ -73,7 +73,7 @@ async fn keep(home: &std::path::Path, id: &str) {
 }
 
 #[tokio::test]
-async fn a_conversation_goes_on_where_it_ended() {
+async fn a_conversation_continues_where_it_ended() {
     let home = tempfile::tempdir().unwrap();
     keep(home.path(), "s1").await;
     let mut again = journal(home.path(), "s1");
@@ -207,7 +207,7 @@ fn what_was_made_shorter_stays_so_and_what_was_said_is_shown() {
 }
 
 #[test]
-fn a_call_that_ended_is_told_from_one_that_may_not_have() {
+fn a_call_that_ended_is_distinguished_from_one_that_may_not_have() {
     let call = |id: &str| Call {
         id: id.to_owned(),
         title: String::new(),
@@ -238,7 +238,7 @@ fn damaged_lines_cost_only_themselves_and_newer_formats_are_refused() {
 }
 
 #[tokio::test]
-async fn half_a_line_is_cut_off_and_told() {
+async fn half_a_line_is_cut_off_and_reported() {
     let home = tempfile::tempdir().unwrap();
     keep(home.path(), "s").await;
     let path = folder(home.path()).join("s.jsonl");

@@ -239,7 +239,7 @@ mod tests {
         let text = |text: &str| json!({ "type": "text", "text": text });
         check(&json!({ "content": [text("a"), text("b")] }), Ok("a\nb"));
         check(&json!({ "content": [text("no")], "isError": true }), Err("no"));
-        check(&json!({ "content": [], "isError": true }), Err("the tool failed without a word"));
+        check(&json!({ "content": [], "isError": true }), Err("the tool failed without an error message"));
         check(&json!({ "content": [] }), Ok("(the tool gave nothing back)"));
         check(&json!({ "content": [], "structuredContent": { "a": 1 } }), Ok(r#"{"a":1}"#));
         check(&json!({ "content": [text("a"), { "type": "hologram" }] }), Ok("a\n[{\"type\":\"hologram\"}]"));

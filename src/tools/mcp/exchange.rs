@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_is_heard_by_all() {
+    async fn every_waiter_learns_of_the_end() {
         let exchange = Exchange::new(&[]);
         let mut before = exchange.expect(1);
         exchange.close();

@@ -101,7 +101,7 @@ impl Http {
             match request.send().await {
                 Ok(response) if response.status().is_success() => {
                     if let Err(fault) = self.receive(response, &exchange).await {
-                        tracing::debug!("an MCP server's events broke off: {fault:?}");
+                        tracing::debug!("an MCP server's events ended early: {fault:?}");
                     }
                 }
                 Ok(_no_events) => return,

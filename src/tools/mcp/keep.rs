@@ -18,7 +18,7 @@ use super::{Notices, Server};
 const TRIES: u32 = 5;
 /// The first pause; each one is twice as long as the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// A server that ran this long starts counting anew.
+/// After running this long, the count starts over.
 const STEADY: Duration = Duration::from_mins(1);
 /// The pause between two lists of a server whose tools keep changing.
 const BETWEEN_LISTS: Duration = Duration::from_millis(500);

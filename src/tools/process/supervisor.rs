@@ -19,7 +19,7 @@ use super::sandbox::{self, Restriction};
 /// Arguments of `tandem sandbox-exec`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What the kernel is told to keep the command from, as JSON
+    /// The Landlock rules, as JSON
     #[arg(long)]
     restrict: Option<String>,
     /// Give the command the filter of system calls as its standard input

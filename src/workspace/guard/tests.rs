@@ -43,7 +43,7 @@ const GIT: [&str; 5] = [".git/HEAD", ".git/config", ".git/objects/a", ".git/refs
 #[test]
 fn what_a_command_makes_is_moved_aside() {
     let place = Place::new(&["src/main.rs"]);
-    place.write("AGENTS.md", "obey");
+    place.write("AGENTS.md", "follow");
     place.write("sub/.vscode/tasks.json", "{}");
     place.write("src/lib.rs", "fine");
     let notes = place.restore(false);
@@ -53,7 +53,7 @@ fn what_a_command_makes_is_moved_aside() {
     );
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert_eq!(place.read("AGENTS.md"), None);
-    assert_eq!(place.read("AGENTS.md.held").as_deref(), Some("obey"));
+    assert_eq!(place.read("AGENTS.md.held").as_deref(), Some("follow"));
     assert_eq!(place.read("sub/.vscode.held/tasks.json").as_deref(), Some("{}"));
     assert_eq!(place.read("src/lib.rs").as_deref(), Some("fine"));
     assert_eq!(place.restore(false), Vec::<String>::new());

@@ -302,7 +302,7 @@ async fn share(fixture: &Fixture, manner: Manner, steps: Vec<Step>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_editor_that_never_does_it_is_told_of() {
+async fn an_editor_that_never_applies_an_edit_is_reported() {
     struct Liar;
     impl Editor for Liar {
         fn apply(&self, _: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {

@@ -220,7 +220,7 @@ async fn temporary_files_of_another_container_are_neither_taken_nor_removed() {
 }
 
 #[tokio::test]
-async fn undo_takes_back_what_was_done_and_nothing_else() {
+async fn undo_reverts_the_change_and_nothing_else() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
     let workspace = fixture.workspace();
@@ -240,7 +240,7 @@ async fn undo_takes_back_what_was_done_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn undo_removes_what_was_made_and_brings_back_what_was_removed() {
+async fn undo_removes_created_files_and_restores_removed_ones() {
     let fixture = Fixture::new();
     let workspace = fixture.workspace();
     let path = workspace.resolve("new/a.txt").unwrap();

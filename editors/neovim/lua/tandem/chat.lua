@@ -43,7 +43,7 @@ local user_heading, agent_heading = '## You', '## tandem'
 ---@field private clear_preview fun() takes what the question would change out of the buffers
 ---@field private recalled? { at: integer, written: table<integer, string> } the place in the history of questions
 ---@field private after_tool boolean
----@field private last_line? string the last remark, not to be repeated
+---@field private last_line? string the last notice, not to be repeated
 local Chat = {}
 Chat.__index = Chat
 
@@ -267,7 +267,7 @@ function Chat:end_turn(failure, stop_reason)
   end
 end
 
---- A remark that is not part of the answer: a retry, a limit, a mistake in the configuration.
+--- A notice that is not part of the answer: a retry, a limit, a mistake in the configuration.
 ---@param message string
 function Chat:notice(message)
   self:line(message, 'TandemNotice')

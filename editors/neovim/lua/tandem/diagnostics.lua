@@ -5,7 +5,7 @@ local position = require('tandem.position')
 local api = vim.api
 local M = {}
 
-local rest_ms, silence_ms, patience_ms = 250, 1000, 1500
+local rest_ms, silence_ms, timeout_ms = 250, 1000, 1500
 
 ---@param found vim.Diagnostic
 ---@param encoding string
@@ -70,7 +70,7 @@ local function settle(buffers)
     end
   end
   local function wait(ms)
-    timer:start(math.max(0, math.min(ms, began + patience_ms - vim.uv.now())), 0, vim.schedule_wrap(finish))
+    timer:start(math.max(0, math.min(ms, began + timeout_ms - vim.uv.now())), 0, vim.schedule_wrap(finish))
   end
   watch = api.nvim_create_autocmd('DiagnosticChanged', {
     desc = 'tandem: the problems after an edit',

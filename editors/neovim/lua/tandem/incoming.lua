@@ -7,12 +7,12 @@ local M = {}
 
 --- Keeps what is told of a conversation that is still being loaded.
 ---@param id? string
----@param hear fun()
+---@param callback fun()
 ---@return boolean kept
-local function hold(id, hear)
+local function hold(id, callback)
   for _, session in ipairs(chats.all()) do
     if session.coming and session.coming.id == id then
-      table.insert(session.coming.heard, hear)
+      table.insert(session.coming.callbacks, callback)
       return true
     end
   end

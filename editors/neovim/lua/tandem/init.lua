@@ -50,7 +50,7 @@ function M.ask(question, selection)
   end)
 end
 
---- Says something to the running turn, which hears it after its current step; without one, asks.
+--- Adds a message to the running turn, which reads it after its current step; without a turn, asks.
 ---@param text? string asked for when absent
 ---@param selection? tandem.Selection default: the visual selection
 function M.steer(text, selection)
@@ -190,13 +190,13 @@ local function set_option(id, value)
   end)
 end
 
---- Goes on with another model. Without one, asks for it.
+--- Switches to another model. Without one, asks for it.
 ---@param model? string
 function M.model(model)
   set_option('model', model)
 end
 
---- How hard the model thinks: default, low, medium or high. Without one, asks for it.
+--- Sets the reasoning effort: default, low, medium or high. Without one, asks for it.
 ---@param effort? string
 function M.effort(effort)
   set_option('effort', effort)

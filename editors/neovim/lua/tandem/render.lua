@@ -128,7 +128,7 @@ end
 ---@param content tandem.ToolContent[]
 ---@param status? tandem.ToolStatus
 ---@param live boolean whether more output is to come: its last lines are shown
----@param asked boolean whether it is what is asked about: read with care
+---@param asked boolean whether it is part of a permission request
 ---@return tandem.Rendered body
 ---@return { [1]: string, [2]?: string }[] summary what stands behind the title
 local function tool_body(content, status, live, asked)

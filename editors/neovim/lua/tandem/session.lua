@@ -141,7 +141,7 @@ function Session:load(id)
   if self:is_busy() then
     return
   end
-  self.coming = { id = id, heard = {} }
+  self.coming = { id = id, callbacks = {} }
   self.opening = {
     function(problem)
       self.coming = nil
@@ -175,8 +175,8 @@ function Session:replace(connection, result)
   self:leave()
   self.coming, self.connection, self.id = nil, connection, coming.id
   self.began, self.loading = true, true
-  for _, hear in ipairs(coming.heard) do
-    hear()
+  for _, callback in ipairs(coming.callbacks) do
+    callback()
   end
   self.loading = false
   self:adopt(result)
@@ -253,7 +253,7 @@ function Session:not_sent(message, err)
     self:begin(message)
     self:finish(err)
   else
-    self:take_back(message, err)
+    self:return_message(message, err)
   end
   self:rest()
 end
@@ -285,7 +285,7 @@ local on_state = {
     if late and message.joins and not message.withdrawn then
       return session:prompt(message.text, message.selection) -- it is a turn of its own
     end
-    session:take_back(message)
+    session:return_message(message)
   end,
   ended = function(session, message, turn)
     session.turns:remove(message)
@@ -300,7 +300,7 @@ function Session:on_turn(turn)
   if not message then
     local text = vim.tbl_get(turn, 'prompt', 1, 'text')
     if turn.state == 'returned' and text then -- it was queued when the server before ended
-      self:take_back({ text = text })
+      self:return_message({ text = text })
     end
     return
   end
@@ -321,7 +321,7 @@ end
 --- Puts a message that was not sent on back into the input.
 ---@param message tandem.Message
 ---@param err? { message: string }
-function Session:take_back(message, err)
+function Session:return_message(message, err)
   local why = err and (' (%s)'):format(err.message) or ''
   self.chat:line(('Not sent; moved back to the input%s: %s'):format(why, message.text), 'TandemNotice')
   self.chat:give_back(message.text, message.selection)
@@ -462,7 +462,7 @@ function Session:on_server_exit(why, failed)
   local running = self.turns:running()
   for _, message in ipairs(self.turns:drain()) do
     if message ~= running then
-      self:take_back(message)
+      self:return_message(message)
     end
   end
   if running then

@@ -83,7 +83,7 @@
 
 ---@class tandem.Coming a conversation that is being loaded
 ---@field id string
----@field heard fun()[] what was told of it so far
+---@field callbacks fun()[] what arrived for it so far
 
 ---@class tandem.StatusParams
 ---@field sessionId? string
