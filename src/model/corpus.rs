@@ -212,7 +212,7 @@ fn a_stream_that_gives_something_else_is_found() {
 }
 
 /// The corpus leaves thoughts where a server that does not know them left them: in the text.
-fn tell_thoughts_apart(expected: &mut Value) {
+fn separate_thoughts(expected: &mut Value) {
     let text = expected["text"].as_str().unwrap_or_default();
     let Some((thoughts, answer)) = text.strip_prefix("<think>").and_then(|text| text.split_once("</think>")) else {
         return;
@@ -233,7 +233,7 @@ fn recorded_streams_give_what_their_provider_meant() {
             let bytes = std::fs::read(folder.join(&row.file)).unwrap();
             let expected = std::fs::read(folder.join(&row.expected)).unwrap();
             let mut expected = serde_json::from_slice(&expected).unwrap();
-            tell_thoughts_apart(&mut expected);
+            separate_thoughts(&mut expected);
             let wrong = check(&row.api, &bytes, &expected);
             counted += 1;
             if !wrong.is_empty() {

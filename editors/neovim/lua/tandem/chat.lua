@@ -168,7 +168,7 @@ function Chat:begin_turn(question, selection, number)
   self:forget()
 end
 
---- Shows that from this turn on nothing is part of the conversation any more: it was taken back to before it.
+--- Marks everything from this turn on as no longer part of the conversation, which was restored to before it.
 ---@param from? integer the number of a turn
 function Chat:show_cut(from)
   if not (self.buf and api.nvim_buf_is_loaded(self.buf)) then

@@ -56,7 +56,7 @@ function M.select(session)
   by_root[session.root].current = session
 end
 
---- The conversation that comes so many places behind another one; after the last one comes the first.
+--- The conversation this many places after another one, wrapping around at the end.
 ---@param session tandem.Session
 ---@param step integer
 ---@return tandem.Session

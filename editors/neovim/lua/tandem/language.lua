@@ -6,7 +6,7 @@ local api = vim.api
 local M = {}
 
 --- The server gives up a second later.
-local PATIENCE_MS = 9000
+local TIMEOUT_MS = 9000
 
 local has_method_calls = vim.fn.has('nvim-0.11') == 1
 
@@ -47,7 +47,7 @@ local function request(client, method, params)
       assert(coroutine.resume(thread))
     end
   end
-  timer:start(PATIENCE_MS, 0, vim.schedule_wrap(function()
+  timer:start(TIMEOUT_MS, 0, vim.schedule_wrap(function()
     finish(('%s does not answer'):format(client.name))
   end))
   require('tandem.client').request(client, method, params, function(err, answer)
@@ -238,7 +238,7 @@ local function clients_of_type(filetype)
   end, vim.lsp.get_clients())
 end
 
---- Shows a file that is in no buffer to a server while it is asked about it: loading it here would leave the edits of
+--- Shows a file that is in no buffer to a server during a request about it: loading it here would leave the edits of
 --- a rename in a buffer that nobody sees.
 ---@param client vim.lsp.Client
 ---@param uri string

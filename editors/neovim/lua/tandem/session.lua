@@ -327,7 +327,7 @@ function Session:return_message(message, err)
   self.chat:give_back(message.text, message.selection)
 end
 
---- Takes files and conversation back to before a question, as one step that an undo takes back.
+--- Restores files and conversation to before a question, as one step that an undo reverts.
 ---@param asked? tandem.Asked
 ---@param next fun(asked: tandem.Asked)
 function Session:back_to(asked, next)
