@@ -134,7 +134,7 @@ impl Request {
         }
         let wait = asked.unwrap_or_else(|| backoff(self.tries));
         if self.waited + wait > LONGEST_WAIT {
-            error.message = format!("{} (the server asks to wait {} s)", error.message, wait.as_secs());
+            error.message = format!("{} (the server asks for a wait of {} s)", error.message, wait.as_secs());
             return Err(error);
         }
         self.waited += wait;
@@ -206,16 +206,15 @@ impl Request {
         match fault::remedy(endpoint, status, said, &self.body) {
             Some(Remedy::Without(path)) if learned.refuse(&path) => {
                 let notice =
-                    format!("{name} does not take `{path}` for {model}: left out for the rest of this session");
+                    format!("{name} does not accept `{path}` for {model}; omitting it for the rest of this session");
                 self.batch.push(ModelEvent::Notice(notice));
                 self.tries -= 1;
                 self.phase = Phase::Send;
                 true
             }
             Some(Remedy::Dialect(api)) if learned.switch(api) => {
-                let notice = format!(
-                    "{name} wants {model} to be asked in the `{api}` dialect: asked there for the rest of this session"
-                );
+                let notice =
+                    format!("{name} expects the `{api}` dialect for {model}; using it for the rest of this session");
                 self.batch.push(ModelEvent::Notice(notice));
                 false
             }

@@ -33,7 +33,7 @@ fn check(provider: &Provider, sent: u64, read: u64) -> Option<String> {
     if !trusted && read > 0 && sent >= SHORT && read * 2 < sent {
         inner.learned.cut_at(read);
         let warning = format!(
-            "{} read {read} of about {sent} tokens: the beginning of the conversation was cut off, the instructions with it. \
+            "{} read only {read} of about {sent} tokens: the beginning of the conversation was cut off, with the instructions. \
              tandem continues with a window of {read} tokens",
             provider.name()
         );
