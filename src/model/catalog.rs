@@ -1,4 +1,4 @@
-//! The models an endpoint offers, and the model servers that run on this machine.
+//! The models of an endpoint, and model servers on this machine.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use super::{Api, Endpoint, ModelError, Prices};
 /// A model an endpoint offers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelInfo {
-    /// Its name on the wire.
+    /// Its name at the endpoint.
     pub id: String,
     /// The window of a request in tokens, if the endpoint reports it: on a local server that of the loaded model, not
     /// the model's maximum.
     pub context_window: Option<u64>,
     /// The most tokens of an answer.
     pub output: Option<u64>,
-    /// What its tokens cost.
+    /// Its prices.
     pub prices: Option<Prices>,
     /// Whether it accepts images, if known.
     pub images: Option<bool>,
@@ -74,10 +74,10 @@ pub struct LocalServer {
 
 /// The ports of well-known servers.
 const SERVERS: [(&str, u16); 3] = [("ollama", 11434), ("lmstudio", 1234), ("llamacpp", 8080)];
-/// Who runs answers at once; who does not run refuses at once.
+/// A local server accepts or refuses a connection at once.
 const TIMEOUT: Duration = Duration::from_millis(400);
 
-/// Asks the well-known ports which model servers run here; takes less than half a second.
+/// Probes the well-known ports for model servers; takes less than half a second.
 pub async fn detect() -> Vec<LocalServer> {
     let asked = SERVERS.map(|(name, port)| probe(name, format!("http://127.0.0.1:{port}/v1")));
     join_all(asked).await.into_iter().flatten().collect()
@@ -96,10 +96,10 @@ async fn probe(name: &'static str, base_url: String) -> Option<LocalServer> {
     Some(LocalServer { name, base_url, models })
 }
 
-/// Models asked for what they can do, at most: whoever has more has chosen one.
+/// The maximum number of models whose capabilities are queried.
 const ASKED: usize = 12;
 
-/// The models with what Ollama says they can do.
+/// The models with their capabilities, as Ollama reports them.
 async fn with_capabilities(http: &Http, endpoint: &Endpoint, mut models: Vec<ModelInfo>) -> Vec<ModelInfo> {
     let shown = models
         .iter()
@@ -114,7 +114,7 @@ async fn with_capabilities(http: &Http, endpoint: &Endpoint, mut models: Vec<Mod
     models
 }
 
-/// The models of an endpoint; a local server is also asked for the windows it really gives.
+/// The models of an endpoint; a local server is also asked for their actual windows.
 pub(super) async fn models(http: &Http, endpoint: &Endpoint) -> Result<Vec<ModelInfo>, ModelError> {
     let models = parse(&http.get(endpoint, "models").await?);
     if !endpoint.may_be_own_server() {
@@ -123,7 +123,7 @@ pub(super) async fn models(http: &Http, endpoint: &Endpoint) -> Result<Vec<Model
     Ok(Runtime::ask(http, endpoint).await.fill(models))
 }
 
-/// What the endpoint says of its own model, asked in every way there is.
+/// The endpoint's information about its own model, from every API it may have.
 pub(super) async fn model(http: &Http, endpoint: &Endpoint) -> Option<ModelInfo> {
     let listed = async { http.get(endpoint, "models").await.ok().map(|listed| parse(&listed)) };
     if !endpoint.may_be_own_server() {
@@ -132,7 +132,7 @@ pub(super) async fn model(http: &Http, endpoint: &Endpoint) -> Option<ModelInfo>
     let (listed, runtime) = tokio::join!(listed, Runtime::ask(http, endpoint));
     let listed = listed.and_then(|models| named(models, &endpoint.model));
     let mut model = listed.unwrap_or_else(|| ModelInfo::named(&endpoint.model));
-    // What is loaded counts; what is not loaded yet gets what it is configured to.
+    // A loaded model's window counts; otherwise the configured one.
     model.context_window = match runtime.window(&endpoint.model) {
         Some(window) => Some(window),
         None if runtime.ollama.is_some() => num_ctx(http, endpoint).await,
@@ -141,7 +141,7 @@ pub(super) async fn model(http: &Http, endpoint: &Endpoint) -> Option<ModelInfo>
     Some(model)
 }
 
-/// The models whose names are nearest to one that is not there: its own family first, three at most.
+/// The models with names similar to an unknown one: its own family first, three at most.
 pub(super) fn nearest(name: &str, models: &[ModelInfo]) -> Vec<String> {
     let family = Known::by_name(name).family;
     let mut near: Vec<_> = models
@@ -160,12 +160,12 @@ fn named(models: Vec<ModelInfo>, name: &str) -> Option<ModelInfo> {
     models.into_iter().find(|model| is_same(&model.id, name))
 }
 
-/// Whether both are one model: Ollama adds the tag that was left out, Google the folder.
+/// Whether both names mean the same model: Ollama adds an omitted tag, Google a prefix.
 fn is_same(listed: &str, name: &str) -> bool {
     listed == name || listed.strip_suffix(":latest") == Some(name) || listed.strip_prefix("models/") == Some(name)
 }
 
-/// The window that an Ollama model is configured to, not the one it was trained for.
+/// The configured window of an Ollama model, not the one it was trained for.
 async fn num_ctx(http: &Http, endpoint: &Endpoint) -> Option<u64> {
     let shown = http.post(endpoint, "/api/show", &json!({ "model": endpoint.model })).await.ok()?;
     let parameters = shown["parameters"].as_str()?;
@@ -173,7 +173,7 @@ async fn num_ctx(http: &Http, endpoint: &Endpoint) -> Option<u64> {
     line.trim().parse().ok()
 }
 
-/// The list as the providers of the world send it.
+/// Parses providers' various list formats.
 fn parse(listed: &Value) -> Vec<ModelInfo> {
     const WINDOWS: [&str; 6] = [
         "/context_length",
@@ -204,7 +204,7 @@ fn parse(listed: &Value) -> Vec<ModelInfo> {
         .collect()
 }
 
-/// Prices as OpenRouter has them: US dollars for one token, as text.
+/// OpenRouter's prices: US dollars per token, as text.
 fn prices(pricing: &Value) -> Option<Prices> {
     let price = |field: &str| pricing[field].as_str()?.parse::<f64>().ok().filter(|price| *price >= 0.0);
     let (input, output) = (price("prompt")? * 1e6, price("completion")? * 1e6);
@@ -212,7 +212,7 @@ fn prices(pricing: &Value) -> Option<Prices> {
     Some(Prices { input, cached: of("input_cache_read"), written: of("input_cache_write"), output })
 }
 
-/// What the three kinds of local servers say about what they run, each in its own way.
+/// How the three kinds of local servers report what they run.
 struct Runtime {
     ollama: Option<Value>,
     lmstudio: Option<Value>,

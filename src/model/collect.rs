@@ -1,7 +1,7 @@
-//! Events to one finished message.
+//! Folds events into a finished message.
 //!
-//! Invariants: every call gets an id no other call of the conversation has; arguments are parsed once, after their
-//! last fragment; what does not parse to an object is kept as text and never runs.
+//! Invariants: every call gets an id that no other call of the conversation has; arguments are parsed once, after their
+//! last fragment; arguments that are not an object are kept as text and never run.
 
 use std::collections::HashSet;
 
@@ -24,42 +24,42 @@ pub struct Collector<'a> {
     finish: Option<Finish>,
 }
 
-/// A call whose fragments still come; `done` once its arguments are parsed.
+/// A call whose fragments are still arriving; `done` once its arguments are parsed.
 #[derive(Debug, Default)]
 struct Open {
     id: String,
     name: String,
     json: String,
-    /// The arguments were no JSON and have been made it.
+    /// Whether the arguments had to be repaired.
     repaired: bool,
     done: Option<ToolCall>,
 }
 
-/// What a request brought.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collected {
     /// The message for the history.
     pub message: AssistantMessage,
-    /// The reasoning that was shown.
+    /// The displayed reasoning.
     pub reasoning: String,
     /// The tokens, if the provider reported them.
     pub usage: Option<Usage>,
     /// Why the model stopped, if it was reported.
     pub finish: Option<Finish>,
-    /// Whether it ended well.
+    /// How it ended.
     pub outcome: Outcome,
-    /// For each call whether its arguments had to be repaired.
+    /// For each call, whether its arguments had to be repaired.
     pub repaired: Vec<bool>,
 }
 
 /// How a request ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// With an end.
+    /// With its terminator.
     Ok,
-    /// Without one: what is there may be half of it.
+    /// Without one: the answer may be incomplete.
     Truncated,
-    /// With an error, in the provider's words.
+    /// With an error.
     Error(ModelError),
 }
 
@@ -80,7 +80,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Takes one event. Gives the call back when its arguments have just become complete and it may run.
+    /// Adds an event. Returns a call whose arguments just became complete and which may run.
     pub fn push(&mut self, event: &ModelEvent) -> Option<ToolCall> {
         match event {
             ModelEvent::Text(text) => self.text.push_str(text),
@@ -101,7 +101,7 @@ impl<'a> Collector<'a> {
         None
     }
 
-    /// Whether nothing has cut the answer so far.
+    /// Whether the answer is complete so far.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         !matches!(self.finish, Some(Finish::Length | Finish::ContentFilter | Finish::Refusal))
@@ -113,7 +113,7 @@ impl<'a> Collector<'a> {
         self.calls.get(slot).is_some_and(|call| call.repaired)
     }
 
-    /// Ends with how the stream ended.
+    /// Finishes with the stream's outcome.
     #[must_use]
     pub fn finish(mut self, end: Result<(), ModelError>) -> Collected {
         for slot in 0..self.calls.len() {
@@ -129,7 +129,7 @@ impl<'a> Collector<'a> {
         };
         let repaired = self.calls.iter().map(|call| call.repaired).collect();
         let mut calls: Vec<ToolCall> = self.calls.into_iter().filter_map(|call| call.done).collect();
-        // They stay as long as the conversation, and the place of open calls is larger.
+        // Messages live as long as the conversation, and an open call's buffer is larger.
         calls.shrink_to_fit();
         Collected {
             message: AssistantMessage { text: self.text, reasoning: self.items, refusal: self.refusal, calls },
@@ -150,7 +150,7 @@ impl<'a> Collector<'a> {
         &mut self.calls[slot.min(last)]
     }
 
-    /// Parses the arguments of a call whose end was announced; `None` when they are not complete (or were before).
+    /// Parses the arguments of a call that ended; `None` if they are incomplete or were already parsed.
     fn complete(&mut self, slot: usize) -> Option<ToolCall> {
         let call = self.calls.get(slot).filter(|call| call.done.is_none() && !call.name.is_empty())?;
         let (arguments, repaired) = parse(&call.json, self.finish.as_ref())?;
@@ -166,7 +166,7 @@ impl<'a> Collector<'a> {
         open.done.insert(call).clone()
     }
 
-    /// The provider's id unless it is missing or taken; then nine letters and digits, which every provider accepts.
+    /// The provider's id, or if that is missing or taken, nine letters and digits, which every provider accepts.
     fn unique(&mut self, slot: usize) -> String {
         let free = |id: &str| !self.taken.contains(id) && !self.used.contains(id);
         let given = std::mem::take(&mut self.calls[slot].id);

@@ -1,4 +1,5 @@
-//! Bytes of one answer to events, whatever the dialect. No network, no clock: `tandem replay` and the tests feed it files.
+//! Decodes the bytes of one answer to events, for every dialect. No network, no clock: `tandem replay` and the tests
+//! feed it files.
 
 use bytes::BytesMut;
 use tokio_util::codec::Decoder as _;
@@ -27,7 +28,7 @@ enum Dialect {
 }
 
 impl StreamDecoder {
-    /// A decoder for an answer of `model`, whose name marks the reasoning that may go back to it.
+    /// A decoder for an answer of `model`, whose name marks the reasoning that may be sent back to it.
     #[must_use]
     pub fn new(api: Api, model: &str) -> Self {
         let dialect = match api {
@@ -45,10 +46,10 @@ impl StreamDecoder {
         }
     }
 
-    /// Takes what one read brought.
+    /// Decodes the bytes of one read.
     ///
     /// # Errors
-    /// What the provider reports inside the stream; the events before it are in `out`.
+    /// An error that the provider reports inside the stream; the events before it are in `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Batch) -> Result<(), ModelError> {
         self.begun |= !bytes.trim_ascii().is_empty();
         self.buf.extend_from_slice(bytes);
@@ -61,10 +62,10 @@ impl StreamDecoder {
         decoded
     }
 
-    /// Takes the end of the stream.
+    /// Ends the stream.
     ///
     /// # Errors
-    /// [`super::ErrorCode::Truncated`] where the dialect's end is missing.
+    /// [`super::ErrorCode::Truncated`] if the dialect's terminator is missing.
     pub fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
         let mut events = Batch::default();
         let ended = self.decode_end(&mut events);
@@ -97,12 +98,12 @@ impl StreamDecoder {
         decoded
     }
 
-    /// Whether nothing but white space has come so far.
+    /// Whether only white space has arrived so far.
     pub(super) fn fresh(&self) -> bool {
         !self.begun
     }
 
-    /// Whether the dialect's terminal marker or an error came: nothing that follows is part of the answer.
+    /// Whether the dialect's terminal marker or an error arrived: nothing that follows is part of the answer.
     #[must_use]
     pub fn done(&self) -> bool {
         self.failed
@@ -161,7 +162,7 @@ mod tests {
         collector.finish(result)
     }
 
-    /// Pieces of streams, in any order and cut anywhere: what they mean may be nonsense.
+    /// Pieces of streams in any order, split anywhere; the result may be nonsense.
     const PIECES: &[&str] = &[
         "data: ",
         "\n\n",

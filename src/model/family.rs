@@ -1,8 +1,8 @@
-//! What a model's name says about it, whoever serves the model: its family and version.
+//! What a model's name says about it, whoever serves it: family and version.
 //!
-//! Names rot, so nothing here lists models: a name that nobody has seen yet is read like the ones before it.
+//! Names change, so no models are listed here: a new name is parsed like the known ones.
 
-/// A line of models that share a wire behavior.
+/// A family of models with the same wire behavior.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Claude,
@@ -21,15 +21,15 @@ pub(super) enum Family {
     Other,
 }
 
-/// A model by what its name says.
+/// A model, as parsed from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     pub(super) family: Family,
-    /// Major and minor; `None` where the name has no number (`claude-opus-latest`).
+    /// Major and minor; `None` if the name has no number (`claude-opus-latest`).
     version: Option<(u32, u32)>,
 }
 
-/// What the names of a family contain. The first match wins.
+/// Substrings of a family's names. The first match wins.
 const MARKS: [(&str, Family); 20] = [
     ("claude", Family::Claude),
     ("gpt-oss", Family::GptOss),
@@ -54,20 +54,20 @@ const MARKS: [(&str, Family); 20] = [
 ];
 
 impl Known {
-    /// Reads a name such as `gpt-5.1`, `anthropic/claude-opus-4.8` or `us.anthropic.claude-sonnet-4-6-v1:0`.
+    /// Parses a name such as `gpt-5.1`, `anthropic/claude-opus-4.8` or `us.anthropic.claude-sonnet-4-6-v1:0`.
     #[must_use]
     pub fn by_name(name: &str) -> Self {
         let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
         if let Some(rest) = name.strip_prefix('o').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
             return Self { family: Family::OSeries, version: version(rest) };
         }
-        // A distilled model is what it was distilled into, which its name says first or not at all.
+        // A distilled model belongs to its base family, which its name mentions first or not at all.
         let mark = MARKS.iter().find_map(|(mark, family)| Some((name.split_once(mark)?.1, *family)));
         let (rest, family) = mark.unwrap_or((&name, Family::Other));
         Self { family, version: version(rest) }
     }
 
-    /// Whether the version is at least this one. A name without a number is the newest of its family.
+    /// Whether the version is at least this one. A name without a number counts as the newest.
     #[must_use]
     pub fn at_least(self, major: u32, minor: u32) -> bool {
         self.version.is_none_or(|version| version >= (major, minor))
@@ -86,7 +86,7 @@ impl Known {
         }
     }
 
-    /// Whether OpenAI trained it to change files by patches in the V4A format.
+    /// Whether OpenAI trained it to edit with patches in the V4A format.
     #[must_use]
     pub fn patches(self) -> bool {
         match self.family {
@@ -98,7 +98,7 @@ impl Known {
     }
 }
 
-/// The first number of a name, and the one behind it after a dot or dash. Dates and sizes are not part of a version.
+/// The first number in a name, and the one after it behind a dot or dash. Dates and sizes are not versions.
 fn version(rest: &str) -> Option<(u32, u32)> {
     let start = rest.find(|c: char| c.is_ascii_digit())?;
     let (major, rest) = number(rest.get(start..)?)?;

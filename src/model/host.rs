@@ -1,11 +1,11 @@
-//! What a provider's name says about its server: the fields it refuses, the echoes it wants.
+//! Differences between providers' servers: fields they refuse, reasoning they want back.
 //!
-//! Known by the name of the provider, never by the address: a proxy in front of `mistral` behaves like Mistral.
+//! Identified by the provider's name, never by address: a proxy in front of `mistral` behaves like Mistral.
 
 use super::family::{Family, Known};
 use super::{Api, Endpoint};
 
-/// A provider whose server differs from what its dialect promises.
+/// A provider whose server differs from its dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Host {
     OpenAi,
@@ -20,14 +20,14 @@ pub(super) enum Host {
     Xai,
     Zai,
     Anthropic,
-    /// A provider without rules of its own.
+    /// A provider without special rules.
     Hosted,
-    /// Anybody: a server on this machine, a proxy, a company's endpoint.
+    /// Unknown: a local server, a proxy, a company's endpoint.
     Other,
 }
 
 impl Host {
-    /// The host of a provider of this name.
+    /// The host for a provider's name.
     pub(super) fn named(provider: &str) -> Self {
         match provider {
             "openai" => Self::OpenAi,
@@ -47,31 +47,30 @@ impl Host {
     }
 }
 
-/// What goes back of plain reasoning (`reasoning_content` and the like) in the chat dialect.
+/// Which plain reasoning (`reasoning_content` and similar) is sent back in the chat dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Echo {
-    /// Nothing: the server refuses the fields. (Thoughts that came as content are content.)
+    /// None: the server refuses the fields. (Reasoning that arrived as content is content.)
     Never,
-    /// What came, beside calls only: after a finished answer servers ignore or even refuse it.
+    /// Reasoning that came with calls: after a final answer, servers ignore or even refuse it.
     WithCalls,
-    /// What came with every answer, and an empty `reasoning_content` beside calls that had none.
+    /// All reasoning, with an empty `reasoning_content` for calls without any.
     Always,
 }
 
 impl Endpoint {
-    /// Whether it is a server somebody runs for themselves: a model there has the window it was started with.
+    /// Whether it is a self-hosted server: a model there has the window it was started with.
     pub(super) fn is_own_server(&self) -> bool {
         let local_row = matches!(self.provider.as_str(), "ollama" | "lmstudio" | "llamacpp" | "vllm");
         local_row || self.provider == "custom" && self.is_local()
     }
 
-    /// Whether it may be one of the servers that people run on their machine, which have their own ways to say what they
-    /// run.
+    /// Whether it may be one of the usual local servers, which have their own APIs to report what they run.
     pub(super) fn may_be_own_server(&self) -> bool {
         self.is_local() && self.host() == Host::Other
     }
 
-    /// Whether the list of models tells windows that beat what is generally known.
+    /// Whether the list of models has windows that override the built-in ones.
     pub(super) fn lists_windows(&self) -> bool {
         matches!(self.host(), Host::OpenRouter | Host::Groq | Host::Mistral | Host::Hosted | Host::Other)
     }
@@ -84,7 +83,7 @@ impl Endpoint {
         Known::by_name(&self.model)
     }
 
-    /// What goes back of plain reasoning.
+    /// Which plain reasoning is sent back.
     pub(super) fn echo(&self) -> Echo {
         let Known { family, .. } = self.known();
         match self.host() {
@@ -95,39 +94,39 @@ impl Endpoint {
         }
     }
 
-    /// Whether calls have ids of nine letters and digits, and an assistant stands between `tool` and `user`. The models'
-    /// own chat template checks that, so it holds wherever they run.
+    /// Whether call ids must be nine letters and digits, and an assistant message must come between `tool` and `user`.
+    /// The models' own chat template checks that, so it applies wherever they run.
     pub(super) fn is_mistral(&self) -> bool {
         self.api == Api::Chat && (self.host() == Host::Mistral || self.known().family == Family::Mistral)
     }
 
-    /// Whether a call without Gemini's signature is refused.
+    /// Whether calls require Gemini's signature.
     pub(super) fn wants_signatures(&self) -> bool {
         self.api == Api::Chat && self.host() == Host::Google && self.known().family == Family::Gemini
     }
 
-    /// Whether the conversation's name travels in the body, so that it meets its own cache.
+    /// Whether the conversation's id is sent in the body, to hit its own cache.
     pub(super) fn has_cache_key(&self) -> bool {
         self.api == Api::Responses || self.api == Api::Chat && matches!(self.host(), Host::OpenAi | Host::Azure)
     }
 
-    /// The header that keeps a conversation on the server that has its cache.
+    /// The header that routes a conversation to the server with its cache.
     pub(super) fn conversation_header(&self) -> Option<&'static str> {
         (self.api == Api::Chat && self.host() == Host::Xai).then_some("x-grok-conv-id")
     }
 
-    /// Whether the cache has to be asked for in the chat dialect.
+    /// Whether caching has to be requested in the chat dialect.
     pub(super) fn wants_cache_control(&self) -> bool {
         let family = self.known().family;
         self.host() == Host::OpenRouter && matches!(family, Family::Claude | Family::Qwen)
     }
 
-    /// Whether the server takes `stream_options`. Mistral answers 422 to it, and sends the usage unasked.
+    /// Whether the server accepts `stream_options`. Mistral answers 422, and sends usage anyway.
     pub(super) fn takes_stream_options(&self) -> bool {
         self.host() != Host::Mistral
     }
 
-    /// Whether the model refuses a temperature: those that reason do.
+    /// Whether the model refuses a temperature, as reasoning models do.
     pub(super) fn refuses_temperature(&self, thinks: bool) -> bool {
         let known = self.known();
         match known.family {

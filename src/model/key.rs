@@ -1,4 +1,4 @@
-//! Keys and certificates that are kept outside the configuration.
+//! Keys and certificates outside the configuration.
 #![expect(
     clippy::disallowed_methods,
     reason = "the user's own key program and CA file, named in the user's own configuration"
@@ -40,7 +40,7 @@ pub(super) async fn run(command: &[String]) -> Result<SecretString, ModelError> 
     }
 }
 
-/// The authorities in a PEM file.
+/// The certificate authorities in a PEM file.
 pub(super) fn certificates(file: &Path) -> Result<Vec<Certificate>, ModelError> {
     let failed = |why: String| fault::invalid(&format!("ca-file {}: {why}", file.display()));
     let pem = std::fs::read(file).map_err(|error| failed(error.to_string()))?;

@@ -1,6 +1,6 @@
 //! What a server revealed in this session: the dialect it wants, the fields it refuses, the window it really has.
 //!
-//! Shared by the clones of a [`super::Provider`], so that nothing is learned twice in one session.
+//! Shared by the clones of a [`super::Provider`], so that nothing is discovered twice in one session.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -28,7 +28,7 @@ impl Learned {
         self.lock().api
     }
 
-    /// The server wants another dialect; `false` when it was asked in another one before.
+    /// Records the dialect the server wants; `false` if it has already changed.
     pub(super) fn switch(&self, api: Api) -> bool {
         let mut lessons = self.lock();
         let first = lessons.api.is_none();
@@ -36,12 +36,12 @@ impl Learned {
         first
     }
 
-    /// The fields the server refuses, as paths from the top of the body.
+    /// The fields the server refuses, as paths from the top level.
     pub(super) fn refused(&self) -> Vec<String> {
         self.lock().refused.clone()
     }
 
-    /// The server refuses the field at `path`; `false` when that was known.
+    /// Records that the server refuses the field at `path`; `false` if that was known.
     pub(super) fn refuse(&self, path: &str) -> bool {
         let mut lessons = self.lock();
         let new = !lessons.refused.iter().any(|known| known == path);

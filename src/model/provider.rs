@@ -25,7 +25,7 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// What the model's tokens cost: as configured, as the endpoint says, as is generally known.
+    /// The model's prices: configured, reported by the endpoint, or built-in.
     pub(super) fn prices(&self) -> Option<Prices> {
         let reported = || self.learned.info().and_then(|info| info.prices);
         self.endpoint.prices.or_else(reported).or_else(|| self.known()?.prices)
@@ -69,7 +69,7 @@ impl Provider {
         Self(Arc::new(Inner { endpoint, wire: Arc::clone(&self.0.wire), learned: Arc::default() }))
     }
 
-    /// Remembers what its server taught `before`, if that was the same model.
+    /// Takes over what is known about the server from `before`, if it is the same model.
     #[must_use]
     pub fn remembering(self, before: &Self) -> Self {
         if self.name() == before.name() && self.0.endpoint.base_url == before.0.endpoint.base_url {
@@ -100,7 +100,7 @@ impl Provider {
         &self.0.endpoint
     }
 
-    /// The bytes that open every request of a session.
+    /// The bytes at the beginning of every request of a session.
     #[must_use]
     pub fn preamble(&self, instructions: &Instructions) -> Preamble {
         let preamble = match self.api() {
@@ -123,7 +123,7 @@ impl Provider {
             Api::Messages => messages::message,
         };
         let mut bytes = encode(&self.0.endpoint, message);
-        // It stays as long as the conversation, and does not grow.
+        // Messages live as long as the conversation, and do not grow.
         bytes.shrink_to_fit();
         bytes.into()
     }
@@ -162,7 +162,7 @@ impl Provider {
         }
     }
 
-    /// What the endpoint itself says of the window, once it was asked.
+    /// The endpoint's own value for the window, once it was asked.
     #[must_use]
     pub fn reported_window(&self) -> Option<u64> {
         self.0.learned.info()?.context_window
@@ -174,7 +174,7 @@ impl Provider {
         self.0.endpoint.known().habit()
     }
 
-    /// What its tokens cost, where that is known.
+    /// Its prices, if known.
     #[must_use]
     pub fn prices(&self) -> Option<Prices> {
         self.0.prices()
@@ -194,7 +194,7 @@ impl Provider {
         matches!(&**wire, Wire::Http(_)) && learned.info().is_none() && unknown()
     }
 
-    /// Whether a local server has to be asked after it has loaded the model, and not before.
+    /// Whether a local server can answer only after it has loaded the model.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.0.endpoint.is_local()
@@ -209,8 +209,8 @@ impl Provider {
         }
     }
 
-    /// Opens the connection so that the first prompt need not wait for it; silent when that fails. Sends no API
-    /// request. On loopback there is nothing to gain, and nothing is done.
+    /// Opens the connection so that the first prompt does not wait for it; failure is ignored. Sends no API request.
+    /// Does nothing on loopback, where it would gain nothing.
     pub async fn warm(&self) {
         if let Wire::Http(http) = &*self.0.wire {
             http.warm(&self.0.endpoint).await;

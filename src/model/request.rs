@@ -1,7 +1,7 @@
-//! One request from sending to its last event: tries again where that is safe, and says so.
+//! One request, from sending to its last event: retries if that is safe, and reports it.
 //!
-//! Invariants: no retry once any output has left; every wait is announced before it begins; dropping the stream at any
-//! point drops the connection.
+//! Invariants: no retry once any output was delivered; every wait is announced before it begins; dropping the stream at
+//! any point drops the connection.
 
 use std::future::poll_fn;
 use std::hash::{BuildHasher, RandomState};
@@ -21,18 +21,18 @@ use super::provider::Inner;
 use super::wire::{Answer, Wire};
 use super::{Endpoint, ErrorCode, ModelError, ModelEvent, ModelStream, Preamble, body, catalog, fault, whole};
 
-/// Requests sent for one answer, at most.
+/// The maximum number of attempts for one answer.
 const TRIES: u32 = 5;
-/// The most time spent waiting between them; a server that asks for more is not asked again.
+/// The longest wait between attempts; if a server asks for more, the request fails.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// An answer beyond this size is a fault, in bytes.
+/// A larger answer is an error, in bytes.
 const LARGEST: usize = 32 << 20;
-/// Error pages are read this far, in bytes.
+/// Error pages are read up to this size, in bytes.
 const LARGEST_ERROR: usize = 64 << 10;
-/// At most so much is decoded before it leaves, in bytes.
+/// At most this much is decoded before it is delivered, in bytes.
 const READ: usize = 16 << 10;
-/// How long a failed request waits for the names that would work.
+/// How long a failed request waits for the names of similar models.
 const LISTING: Duration = Duration::from_secs(3);
 /// How long the connection may take to come free after the terminal marker.
 const GRACE: Duration = Duration::from_millis(25);
@@ -64,17 +64,17 @@ struct Request {
     conversation: Arc<str>,
     body: Bytes,
     phase: Phase,
-    /// What has been decoded and not yet been handed out.
+    /// Decoded events not yet delivered.
     batch: Batch,
-    /// What went wrong after the events in `batch`.
+    /// The error after the events in `batch`.
     failed: Option<ModelError>,
-    /// The key of the last try: a provider may quote it.
+    /// The key of the last attempt: a provider may quote it.
     key: Option<SecretString>,
     /// How long the server asked to wait.
     asked: Option<Duration>,
     tries: u32,
     waited: Duration,
-    /// Whether a part of the answer was handed out.
+    /// Whether part of the answer was delivered.
     output: bool,
     size: usize,
 }
@@ -83,7 +83,7 @@ enum Phase {
     Send,
     Wait(Duration),
     Read(Answer, Box<StreamDecoder>),
-    /// The answer is complete; only the connection is not yet free.
+    /// The answer is complete; only the connection is still in use.
     Drain(Answer),
     Over,
 }
@@ -119,11 +119,11 @@ impl Request {
         Ok(event)
     }
 
-    /// Either announces another try or gives up.
+    /// Announces another attempt, or gives up.
     fn again(&mut self, mut error: ModelError) -> Result<ModelEvent, ModelError> {
         self.phase = Phase::Over;
         let asked = self.asked.take();
-        // Waiting for minutes a second time helps nobody.
+        // Waiting for minutes a second time is pointless.
         let silence = error.code == ErrorCode::Timeout && error.status.is_none();
         if self.output || silence || !error.retryable {
             return Err(error);
@@ -197,8 +197,8 @@ impl Request {
         self.failed = Some(error);
     }
 
-    /// Leaves out a field that the server refused by name, and sends again at once; `false` when that was not the matter.
-    /// Another dialect is for the turn to speak, which has the messages: it is only noted here.
+    /// Omits a field that the server refused by name, and sends the request again at once; `false` if that was not the
+    /// cause. A different dialect requires the messages, so it is only recorded here for the turn.
     fn adapt(&mut self, status: u16, said: &str) -> bool {
         let provider = Arc::clone(&self.provider);
         let Inner { endpoint, learned, .. } = &*provider;
@@ -248,14 +248,14 @@ impl Request {
                 self.phase = Phase::Drain(answer);
             }
             Err(error) => {
-                // What the decoder still holds belongs to the answer; that it has no end is the lesser error.
+                // The decoder's remaining events belong to the answer; a missing end is the lesser error.
                 _ = decoder.end(&mut self.batch);
                 self.failed = Some(error);
             }
         }
     }
 
-    /// A document where a stream was expected: a whole answer, or an error.
+    /// A document instead of a stream: a complete answer, or an error.
     async fn document(&mut self, answer: Answer, mut decoder: Box<StreamDecoder>, begin: Bytes) {
         let endpoint = &self.provider.endpoint;
         let body = text(endpoint, answer, begin.into(), LARGEST).await;
@@ -268,8 +268,8 @@ impl Request {
         };
     }
 
-    /// Decodes what is there: what came in one read of the socket leaves as one, however many chunks it was cut into.
-    /// Gives whether the answer is complete.
+    /// Decodes the available bytes: one read of the socket is delivered as one batch, however many chunks it had.
+    /// Returns whether the answer is complete.
     async fn feed(
         &mut self,
         answer: &mut Answer,
@@ -284,7 +284,7 @@ impl Request {
             if decoder.done() || size >= READ {
                 return Ok(decoder.done());
             }
-            // The connection hands out one chunk at a time, and the next only when its task has run.
+            // The connection yields one chunk at a time, and the next one only after its task has run.
             step_back().await;
             next = match answer.body.next().now_or_never() {
                 Some(next) => next,
@@ -295,8 +295,8 @@ impl Request {
     }
 }
 
-/// Lets the tasks that are ready run. Unlike tokio's `yield_now` it does not ask the system for news first, which would
-/// cost a system call for each chunk.
+/// Lets ready tasks run. Unlike tokio's `yield_now` it does not poll for I/O first, which would cost a system call per
+/// chunk.
 async fn step_back() {
     let mut stepped = false;
     poll_fn(|context| {
@@ -316,7 +316,7 @@ async fn within_first_byte<T>(endpoint: &Endpoint, work: impl Future<Output = T>
     }
 }
 
-/// The rest of a body that is no stream, as far as it arrives in time.
+/// The rest of a body that is not a stream, as far as it arrives in time.
 async fn text(endpoint: &Endpoint, mut answer: Answer, mut body: Vec<u8>, largest: usize) -> String {
     while body.len() < largest
         && let Ok(Some(Ok(bytes))) = timeout(endpoint.limits.between, answer.body.next()).await
@@ -332,7 +332,7 @@ fn is_document(bytes: &[u8]) -> bool {
     matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[' | b'<'))
 }
 
-/// Doubles with every try; a quarter of it more or less, so that clients do not come back in step.
+/// Doubles with every attempt, with up to a quarter of random variation, so that clients do not retry in step.
 fn backoff(tries: u32) -> Duration {
     let base = FIRST_WAIT * 2_u32.pow(tries.saturating_sub(1));
     let random = RandomState::new().hash_one(tries) % 512;

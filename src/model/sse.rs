@@ -1,8 +1,9 @@
-//! Bytes to server-sent events, after the WHATWG rules but lenient at the end of a stream.
+//! Decodes server-sent events by the WHATWG rules, but leniently at the end of a stream.
 //!
-//! Invariants: the events do not depend on how the bytes were cut; every byte is looked at once, so one-byte reads
-//! cost no more than one large read; a line or an event longer than [`MAX_EVENT`] is an error, never memory.
-//! `id` and `retry` serve reconnection, which an answer of a model does not have: they are skipped.
+//! Invariants: events do not depend on how the bytes are split; every byte is examined once, so one-byte reads cost no
+//! more than one large read; a line or event longer than [`MAX_EVENT`] is an error.
+//!
+//! `id` and `retry` serve reconnection, which does not apply to an answer: they are ignored.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use memchr::{memchr, memchr2};
 use tokio_util::codec::Decoder;
 
-/// The longest line, and the most data of one event, in bytes.
+/// The maximum length of a line, and of an event's data, in bytes.
 pub const MAX_EVENT: usize = 8 << 20;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -25,21 +26,21 @@ pub struct Event {
 }
 
 impl Event {
-    /// The data as text; bytes that are no UTF-8 become U+FFFD.
+    /// The data as text; invalid UTF-8 becomes U+FFFD.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
-        // The lossy way alone would look at every byte twice as slowly.
+        // The lossy conversion alone would be twice as slow.
         std::str::from_utf8(&self.data).map_or_else(|_| String::from_utf8_lossy(&self.data), Cow::Borrowed)
     }
 }
 
-/// Why a stream cannot be read on.
+/// Why a stream cannot be decoded any further.
 #[derive(Debug, thiserror::Error)]
 pub enum SseError {
     /// One line or one event exceeds [`MAX_EVENT`].
     #[error("the stream has an event of more than {} MiB", MAX_EVENT >> 20)]
     TooLong,
-    /// The reader failed.
+    /// Reading failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -49,15 +50,15 @@ pub enum SseError {
 pub struct SseDecoder {
     /// Where the search for a line end continues.
     scanned: usize,
-    /// Whether the place of a byte order mark is behind us.
+    /// Whether the position of a byte order mark was passed.
     begun: bool,
-    /// The last line ended with CR: a LF that follows belongs to it.
+    /// Whether the last line ended with CR: a following LF belongs to it.
     skip_lf: bool,
     name: Bytes,
     data: Data,
 }
 
-/// The data of the event that is being read; one line, the usual case, is not copied.
+/// The data of the current event; a single line, the usual case, is not copied.
 #[derive(Debug, Default)]
 enum Data {
     #[default]
@@ -88,7 +89,7 @@ impl Decoder for SseDecoder {
         Ok(None)
     }
 
-    /// Gateways cut the last blank line, the last line end, or both: what stands there counts.
+    /// Gateways drop the last blank line, the last line ending, or both: an incomplete event counts.
     fn decode_eof(&mut self, src: &mut BytesMut) -> Result<Option<Event>, SseError> {
         if let Some(event) = self.decode(src)? {
             return Ok(Some(event));
@@ -110,7 +111,7 @@ impl SseDecoder {
         }
     }
 
-    /// Finds where the next line ends.
+    /// Finds the end of the next line.
     fn line_end(&mut self, src: &mut BytesMut) -> Result<Option<usize>, SseError> {
         if self.skip_lf && !src.is_empty() {
             self.skip_lf = false;
@@ -127,7 +128,7 @@ impl SseDecoder {
         Ok(end)
     }
 
-    /// Takes the line that ends at `end` into the event; a blank one ends it.
+    /// Adds the line that ends at `end` to the event; a blank line ends the event.
     fn field(&mut self, src: &mut BytesMut, end: usize) -> Result<Option<Event>, SseError> {
         let line = &src[..end];
         if line.is_empty() {

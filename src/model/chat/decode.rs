@@ -1,4 +1,4 @@
-//! Chunks to events.
+//! Decodes chunks to events.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,11 +17,11 @@ pub(in crate::model) struct Decoder {
     model: String,
     slots: Slots,
     details: Details,
-    /// A finish reason came.
+    /// Whether a finish reason arrived.
     finished: bool,
-    /// The terminal marker came: what follows is no part of the answer.
+    /// Whether the terminal marker arrived: what follows is not part of the answer.
     pub(in crate::model) done: bool,
-    /// How many chunks could not be read.
+    /// How many chunks were invalid.
     unreadable: usize,
 }
 
@@ -111,7 +111,7 @@ impl Decoder {
         self.chunk(chunk, data, out)
     }
 
-    /// The stream is over.
+    /// Ends the stream.
     pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
         if let Some(item) = std::mem::take(&mut self.details).into_item() {
             let model = self.model.clone();
@@ -174,7 +174,7 @@ impl Decoder {
         }
     }
 
-    /// The first of the three fields that has text is shown; details are kept in any case.
+    /// Of three possible fields, the first with text is shown; details are always kept.
     fn reasoning(&mut self, delta: &Delta<'_>, out: &mut Batch) {
         let plain = [("reasoning_content", &delta.reasoning_content), ("reasoning", &delta.reasoning)]
             .map(|(field, text)| (field, text.plain()))
@@ -195,7 +195,7 @@ impl Decoder {
         }
     }
 
-    /// Content as an array: text and thinking, each under its type.
+    /// Content as an array of typed text and thinking.
     fn parts(&mut self, parts: &[Value], out: &mut Batch) {
         for part in parts {
             if part["type"] == "thinking" {
@@ -223,8 +223,8 @@ impl Decoder {
         }
     }
 
-    /// A chunk that is no JSON is not the end of the answer. But arguments that lost a fragment must not run, even
-    /// if the rest happens to parse: NUL never does.
+    /// An invalid chunk does not end the answer. But arguments that lost a fragment must not run even if the rest
+    /// happens to parse, so a NUL is added, which never parses.
     fn skip(&mut self, data: &str, out: &mut Batch) {
         if !data.starts_with('{') {
             return;
@@ -249,7 +249,7 @@ fn flat(text: &Value) -> String {
     }
 }
 
-/// What providers call a call they could not read.
+/// Providers' names for a call they could not parse.
 const MALFORMED: [&str; 2] = ["malformed_function_call", "unexpected_tool_call"];
 
 fn finish(reason: &str) -> Finish {
@@ -259,7 +259,7 @@ fn finish(reason: &str) -> Finish {
         "length" | "max_tokens" | "model_length" => Finish::Length,
         "content_filter" | "safety" => Finish::ContentFilter,
         "refusal" => Finish::Refusal,
-        // Gemini's words, in front of which some gateways put their own.
+        // Gemini's message, which some gateways prefix.
         reason if MALFORMED.iter().any(|malformed| reason.ends_with(malformed)) => Finish::Malformed,
         _ => Finish::Other(reason.to_owned()),
     }
@@ -271,7 +271,7 @@ fn report(raw: &RawValue, out: &mut Batch) {
     }
 }
 
-/// The numbers, wherever this provider puts them. Groq wraps them once more.
+/// Token counts, in each provider's format. Groq wraps them once more.
 fn usage(raw: &RawValue) -> Option<Usage> {
     let mut usage: Value = serde_json::from_str(raw.get()).ok()?;
     if usage["usage"].is_object() {
@@ -296,7 +296,7 @@ mod tests {
 
     use super::*;
 
-    /// What goes back of the reasoning in these deltas.
+    /// The reasoning to send back from these deltas.
     #[track_caller]
     fn check(deltas: &[Value], item: &Value) {
         let (mut decoder, mut out) = (Decoder::new("m"), Batch::default());

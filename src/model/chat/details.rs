@@ -1,4 +1,4 @@
-//! Reasoning as chat servers send it, put together again so that it can go back as it came.
+//! Reassembles reasoning from chat servers, so that it can be sent back unchanged.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use serde_json::{Map, Value, json};
 /// The reasoning of one answer.
 #[derive(Debug, Default)]
 pub(super) struct Details {
-    /// The field plain reasoning came in, and its text.
+    /// Plain reasoning: the field it arrived in, and its text.
     plain: Option<(&'static str, String)>,
-    /// The `reasoning_details` of `OpenRouter`, fragments of one item joined.
+    /// `OpenRouter`'s `reasoning_details`, with fragments of one item joined.
     items: Vec<Map<String, Value>>,
-    /// What Gemini signs its calls with, by the slot of the call.
+    /// Gemini's signatures of calls, by slot.
     extras: BTreeMap<usize, Value>,
 }
 
-/// What grows by fragments; the other fields of an item are sent whole.
+/// The fields sent in fragments; other fields of an item are sent in full.
 const GROWING: [&str; 3] = ["text", "summary", "data"];
 
 impl Details {
@@ -24,7 +24,7 @@ impl Details {
         self.plain.get_or_insert_with(|| (field, String::new())).1.push_str(more);
     }
 
-    /// Adds a fragment of `reasoning_details` and gives back the text to show.
+    /// Adds a fragment of `reasoning_details` and returns the text to show.
     pub(super) fn fragment(&mut self, fragment: Map<String, Value>) -> String {
         let shown =
             ["text", "summary"].iter().find_map(|field| fragment.get(*field)?.as_str()).unwrap_or_default().to_owned();
@@ -35,12 +35,12 @@ impl Details {
         shown
     }
 
-    /// Keeps what came beside a call and has to go back beside it.
+    /// Stores data that arrived with a call and has to be sent back with it.
     pub(super) fn extra(&mut self, slot: usize, extra: &Value) {
         self.extras.entry(slot).or_insert_with(|| extra.clone());
     }
 
-    /// The fields that go back in the assistant message.
+    /// The fields for the assistant message.
     pub(super) fn into_item(self) -> Option<Value> {
         let mut fields = Map::new();
         if !self.items.is_empty() {
@@ -56,7 +56,7 @@ impl Details {
     }
 }
 
-/// Encrypted items are whole: two in a row are two.
+/// Encrypted items arrive complete: two in a row are two items.
 fn continues(item: &Map<String, Value>, fragment: &Map<String, Value>) -> bool {
     let same = |field| item.get(field) == fragment.get(field);
     same("type") && same("index") && item.get("type").and_then(Value::as_str) != Some("reasoning.encrypted")

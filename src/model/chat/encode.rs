@@ -1,6 +1,6 @@
-//! Messages to the bytes of a request body.
+//! Encodes messages for a request body.
 //!
-//! Invariant: what a message becomes depends on nothing but the message and the model, so it is made once.
+//! Invariant: the encoding depends only on the message and the model, so it is made once.
 
 use serde_json::{Map, Value, json};
 
@@ -55,7 +55,7 @@ pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u
     }
 }
 
-/// What stands between results and the person's words where the server wants an answer there.
+/// The message between results and a person's message, if the server requires one.
 pub(in crate::model) fn gap(endpoint: &Endpoint) -> Vec<u8> {
     join(between(endpoint))
 }
@@ -64,7 +64,7 @@ fn between(endpoint: &Endpoint) -> Option<Value> {
     endpoint.is_mistral().then(|| json!({ "role": "assistant", "content": "Seen." }))
 }
 
-/// Plain text goes as a string: not every server takes parts.
+/// Plain text is sent as a string: not every server accepts parts.
 fn user(parts: &[Part]) -> Value {
     if let Some(texts) = parts.iter().map(text).collect::<Option<Vec<_>>>() {
         return texts.join("\n\n").into();
@@ -82,7 +82,7 @@ fn image(mime_type: &str, data: &str) -> Value {
     json!({ "type": "image_url", "image_url": { "url": format!("data:{mime_type};base64,{data}") } })
 }
 
-/// The dialect takes no images in results: they follow as a message of the person's.
+/// The dialect does not accept images in results, so they follow as a user message.
 fn pictures(results: &[ToolResult]) -> Option<Value> {
     let images: Vec<_> = results
         .iter()
@@ -126,7 +126,7 @@ fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Value {
     fields.into()
 }
 
-/// Reasoning goes back in the field it came in.
+/// Reasoning is sent back in the field it arrived in.
 fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str, echo: Echo) {
     let beside_calls = fields.contains_key("tool_calls");
     for (field, value) in item.item.as_object().into_iter().flatten() {
@@ -146,7 +146,7 @@ fn replay(fields: &mut Map<String, Value>, item: &ReasoningItem, said: &str, ech
     }
 }
 
-/// What came beside calls, by their place in the answer.
+/// Data that arrived with calls, by their index in the answer.
 fn put_beside_calls(fields: &mut Map<String, Value>, extras: &Value) {
     for (slot, extra) in extras.as_object().into_iter().flatten() {
         if let Some(call) = slot.parse().ok().and_then(|slot: usize| fields["tool_calls"].get_mut(slot)) {
@@ -155,8 +155,8 @@ fn put_beside_calls(fields: &mut Map<String, Value>, extras: &Value) {
     }
 }
 
-/// Gemini refuses calls without its signature. Of parallel calls only the first has one; where none has, another model
-/// made them, and the documented value says so.
+/// Gemini refuses calls without its signature. Of parallel calls only the first has one. If none has, another model
+/// made them, and the documented placeholder says so.
 fn sign(fields: &mut Map<String, Value>) {
     let Some(Value::Array(calls)) = fields.get_mut("tool_calls") else { return };
     if calls.iter().any(|call| call.pointer(SIGNATURE).is_some()) {
@@ -179,7 +179,7 @@ fn result(endpoint: &Endpoint, result: &ToolResult) -> Value {
     json!({ "role": "tool", "tool_call_id": id(endpoint, &result.call_id), "content": result.content })
 }
 
-/// The id of a call as the server takes it: the same for the call and its result, and in every request.
+/// The id of a call in the server's format: the same for call and result, and in every request.
 fn id(endpoint: &Endpoint, id: &str) -> String {
     if endpoint.is_mistral() { body::nine(id) } else { id.to_owned() }
 }

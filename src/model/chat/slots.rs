@@ -1,4 +1,4 @@
-//! Which call a fragment belongs to. Nothing is ever sized by an index of the provider's.
+//! Assigns fragments to calls. Nothing is ever sized by a provider's index.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use crate::model::batch::Batch;
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     calls: Vec<Call>,
-    /// The newest call of each index of the provider's.
+    /// The latest call for each of the provider's indexes.
     by_index: HashMap<i64, usize>,
-    /// The first slot whose end was not announced by what came after it.
+    /// The first slot whose end was not announced.
     open: usize,
 }
 
@@ -24,8 +24,8 @@ struct Call {
 }
 
 impl Slots {
-    /// The slot of a fragment. Announces a call that begins, and again when its id or name is known at last:
-    /// the first of each that is not empty stays.
+    /// The slot of a fragment. Announces a new call, and announces it again when its id or name becomes known: the
+    /// first non-empty value of each stays.
     pub(super) fn slot(&mut self, index: Option<i64>, id: &str, name: &str, out: &mut Batch) -> usize {
         let Some(slot) = self.find(index, id, name) else {
             return self.begin(index, id, name, out);
@@ -57,7 +57,7 @@ impl Slots {
         (!another).then_some(slot)
     }
 
-    /// A call begins, so those before it have probably ended.
+    /// A call begins, so earlier ones have probably ended.
     fn begin(&mut self, index: Option<i64>, id: &str, name: &str, out: &mut Batch) -> usize {
         self.end(out);
         let slot = self.calls.len();
@@ -69,8 +69,8 @@ impl Slots {
         slot
     }
 
-    /// Hands out a fragment of a call's arguments, and announces its end with the last one. A call that has no id or
-    /// name yet may still get them.
+    /// Passes on a fragment of a call's arguments, and announces its end after the last one. A call without id or name
+    /// may still get them.
     pub(super) fn arguments(&mut self, slot: usize, fragment: &str, out: &mut Batch) {
         out.arguments(slot, fragment);
         let call = &mut self.calls[slot];
@@ -79,7 +79,7 @@ impl Slots {
         }
     }
 
-    /// Announces the end of every call that has begun since the last time.
+    /// Announces the end of every open call.
     pub(super) fn end(&mut self, out: &mut Batch) {
         for slot in self.open..self.calls.len() {
             out.push(ModelEvent::CallEnd { slot });

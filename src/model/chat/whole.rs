@@ -1,21 +1,21 @@
-//! Where an object that comes in fragments ends: chat streams do not say when a call's arguments are complete.
+//! Detects the end of an object that arrives in fragments: chat streams do not mark the end of a call's arguments.
 //!
-//! Brackets are counted, nothing is checked: whether it is JSON is found out when it is parsed.
+//! Only brackets are counted; whether it is valid JSON is found when it is parsed.
 
 use memchr::memchr2;
 
-/// Watches the arguments of one call; each byte is looked at once.
+/// Tracks the arguments of one call; each byte is examined once.
 #[derive(Debug, Default)]
 pub(super) struct Whole {
     depth: usize,
-    /// Something stands between the outer brackets. Some servers open with `{}` and send the arguments after it.
+    /// Whether there is anything between the outer brackets. Some servers send `{}` first and the arguments after it.
     filled: bool,
     quoted: bool,
     escaped: bool,
 }
 
 impl Whole {
-    /// Takes a fragment; whether the outermost object has just ended, with this fragment's end.
+    /// Adds a fragment; returns whether the outermost object ended with it.
     pub(super) fn ends_with(&mut self, fragment: &str) -> bool {
         let mut ended = false;
         let mut rest = fragment.as_bytes();
@@ -37,7 +37,7 @@ impl Whole {
         ended
     }
 
-    /// Takes a byte outside of a string; whether it closes the outermost object.
+    /// Adds a byte outside strings; returns whether it closes the outermost object.
     fn structure(&mut self, byte: u8) -> bool {
         match byte {
             b'{' | b'[' => {

@@ -1,9 +1,9 @@
-//! Which kind of error it is, and whether the same request may work later.
+//! Classifies errors, and decides whether a retry may help.
 
 use super::words::Words;
 use crate::model::ErrorCode;
 
-/// The kind, by status where there is one, else by the provider's words.
+/// The kind, by status if there is one, otherwise by the provider's message.
 pub(super) fn code(status: Option<u16>, words: &Words) -> ErrorCode {
     if is_overflow(status, words) {
         return ErrorCode::ContextOverflow;
@@ -32,7 +32,7 @@ pub(super) fn is_transient(status: Option<u16>, words: &Words) -> bool {
     transient && code != ErrorCode::ContextOverflow && !is_quota(words)
 }
 
-/// No credit is not a matter of waiting.
+/// Waiting does not help without credit.
 pub(super) fn is_quota(words: &Words) -> bool {
     has(&words.kind, QUOTA) || has(&words.message, QUOTA)
 }
@@ -44,7 +44,7 @@ fn is_overflow(status: Option<u16>, words: &Words) -> bool {
     possible && said && !has(&words.message, &["per minute", "per min", "rate limit"])
 }
 
-/// The model is not there, or not any more.
+/// The model does not exist, or no longer.
 pub(super) fn is_unknown_model(status: u16, words: &Words) -> bool {
     let about_models = has(&words.message, &["model"]) || has(&words.kind, &["model_not_found"]);
     matches!(status, 400 | 404 | 410 | 422) && about_models && (status == 404 || has(&words.message, GONE))
@@ -55,7 +55,7 @@ fn has(text: &str, needles: &[&str]) -> bool {
     needles.iter().any(|needle| text.contains(needle))
 }
 
-/// How providers say that a model is not theirs.
+/// Providers' messages about an unknown model.
 const GONE: &[&str] = &[
     "not exist",
     "not found",
@@ -81,7 +81,7 @@ const QUOTA: &[&str] = &[
     "insufficient balance",
 ];
 
-/// How providers say that the conversation does not fit.
+/// Providers' messages about a conversation that is too long.
 const OVERFLOW: &[&str] = &[
     "context_length_exceeded",
     "exceed_context_size",

@@ -1,23 +1,23 @@
-//! What makes a refused request acceptable: another dialect, or one field less. Pure.
+//! How to make a refused request acceptable: another dialect, or one field less. Pure.
 
 use serde_json::Value;
 
 use super::words::Words;
 use crate::model::Api;
 
-/// What to do about a refusal.
+/// A remedy for a refusal.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::model) enum Remedy {
-    /// Ask in this dialect.
+    /// Use this dialect.
     Dialect(Api),
-    /// Leave out the field at this path.
+    /// Omit the field at this path.
     Without(String),
 }
 
-/// Fields no request can do without.
+/// Fields that are always required.
 const NEEDED: [&str; 7] = ["model", "messages", "input", "tools", "system", "instructions", "stream"];
 
-/// Other names under which servers refuse a field.
+/// Other names servers use for a field when they refuse it.
 const ALIASES: [(&str, &[&str]); 5] = [
     ("reasoning.effort", &["reasoning_effort", "reasoningEffort"]),
     ("reasoning.summary", &["reasoning summaries", "reasoning summary"]),
@@ -26,7 +26,7 @@ const ALIASES: [(&str, &[&str]); 5] = [
     ("include", &["encrypted_content", "encrypted content"]),
 ];
 
-/// What would help, by what the server said about a request with this body.
+/// The remedy for a request with this body, by the server's message.
 pub(super) fn find(api: Api, status: u16, words: &Words, body: &[u8]) -> Option<Remedy> {
     if let Some(other) = dialect(api, status, words) {
         return Some(Remedy::Dialect(other));
@@ -36,14 +36,14 @@ pub(super) fn find(api: Api, status: u16, words: &Words, body: &[u8]) -> Option<
     }
     let body: Value = serde_json::from_slice(body).ok()?;
     let mut fields = candidates(api, &body);
-    // The most particular name counts: `reasoning.effort` before `reasoning`.
+    // The most specific name counts: `reasoning.effort` before `reasoning`.
     fields.sort_by_key(|field| std::cmp::Reverse(field.len()));
     let by_param = fields.iter().find(|field| words.param.as_deref() == Some(field.as_str()));
     let by_name = || fields.iter().find(|field| names(field).any(|name| is_named(&words.message, name)));
     by_param.or_else(by_name).cloned().map(Remedy::Without)
 }
 
-/// The dialect that the server's words point to. A server without the responses dialect does not know the path.
+/// The dialect the server's message points to. A server without the responses dialect does not know the path.
 fn dialect(api: Api, status: u16, words: &Words) -> Option<Api> {
     let said = |text: &str| words.message.contains(text);
     match api {
@@ -58,7 +58,7 @@ fn dialect(api: Api, status: u16, words: &Words) -> Option<Api> {
     }
 }
 
-/// The fields of a body, and of what is inside them, that a request can do without.
+/// Fields of a body, and fields inside them, that can be omitted.
 fn candidates(api: Api, body: &Value) -> Vec<String> {
     let mut fields = Vec::new();
     for (field, value) in body.as_object().into_iter().flatten() {
@@ -82,7 +82,7 @@ fn names(field: &str) -> impl Iterator<Item = &str> {
     std::iter::once(field).chain(aliases.iter().copied())
 }
 
-/// Whether `message` speaks of the field. A name that is also a word of prose counts only where it is marked as a name.
+/// Whether `message` mentions the field. A name that is also an English word counts only if it is quoted.
 fn is_named(message: &str, name: &str) -> bool {
     let is_word = name.chars().all(|c| c.is_ascii_lowercase());
     message.match_indices(name).any(|(at, _)| {

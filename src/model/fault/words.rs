@@ -1,23 +1,23 @@
-//! What an error body says, whatever its shape.
+//! Extracts the message from an error body of any shape.
 
 use serde_json::Value;
 
-/// The words of an error body.
+/// The contents of an error body.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     pub(super) message: String,
-    /// The provider's type and code, side by side.
+    /// The provider's type and code, joined.
     pub(super) kind: String,
     /// A status inside the body.
     pub(super) status: Option<u16>,
-    /// The field of the request that is wrong.
+    /// The request field that is wrong.
     pub(super) param: Option<String>,
 }
 
-/// Longer error texts are cut: some gateways send whole pages.
+/// Longer texts are truncated: some gateways send whole pages.
 const LONGEST: usize = 2000;
 
-/// Reads JSON, a web page or plain text.
+/// Parses JSON, a web page or plain text.
 pub(super) fn read(body: &str) -> Words {
     let body = body.trim();
     let mut words = match serde_json::from_str::<Value>(body) {
@@ -48,7 +48,7 @@ fn of_value(value: &Value) -> Words {
     Words { message: message(error), kind, status, param: text("param").map(str::to_owned) }
 }
 
-/// The message itself; `OpenRouter` has that of the provider behind it too, validators a list of what is wrong.
+/// The message; `OpenRouter` appends the upstream provider's message, validators a list of errors.
 fn message(error: &Value) -> String {
     let text = |pointer: &str| error.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
     if let Some(message) = error.as_str().or_else(|| text("/message")) {
@@ -68,7 +68,7 @@ fn message(error: &Value) -> String {
         .map_or_else(|| error.to_string(), str::to_owned)
 }
 
-/// One complaint of a validator: what, and about which field.
+/// One validator error: what, and in which field.
 fn complaint(complaint: &Value) -> String {
     let what = complaint["msg"].as_str().map_or_else(|| complaint.to_string(), str::to_owned);
     let field = complaint["loc"].as_array().into_iter().flatten().map(|step| match step {
@@ -81,7 +81,7 @@ fn complaint(complaint: &Value) -> String {
     }
 }
 
-/// The title of a page, else its text without tags.
+/// The title of a page, or else its text without tags.
 fn of_page(page: &str) -> String {
     let title = page.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
     let text = match title {

@@ -1,4 +1,4 @@
-//! Events of the stream to events of ours. What counts is the type inside the data, not the `event:` line.
+//! Decodes stream events. The type inside the data counts, not the `event:` line.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,16 @@ use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fa
 pub(in crate::model) struct Decoder {
     model: String,
     blocks: BTreeMap<Option<i64>, Block>,
-    /// The blocks that have ended, in their order, as they go back.
+    /// The finished blocks in order, as they are sent back.
     ended: Vec<Value>,
     calls: usize,
     tokens: Tokens,
     finished: bool,
-    /// The terminal marker came: what follows is no part of the answer.
+    /// Whether the terminal marker arrived: what follows is not part of the answer.
     pub(in crate::model) done: bool,
 }
 
-/// A block that is being sent.
+/// A block that is still arriving.
 #[derive(Debug)]
 enum Block {
     Text(String),
@@ -35,17 +35,17 @@ enum Block {
     },
     Call {
         slot: usize,
-        /// Arguments that came whole with the start; fragments, where there are any, replace them.
+        /// Arguments sent in full at the start; fragments replace them, if there are any.
         whole: Option<String>,
     },
-    /// What is none of ours, such as a tool that the provider runs: it goes back as it was.
+    /// Other blocks, such as tools the provider runs itself: they are sent back unchanged.
     Other {
         block: Value,
         input: String,
     },
 }
 
-/// Numbers of the start and of the deltas, merged: the last that is there counts.
+/// Token counts of the start and the deltas, merged: the last value counts.
 #[derive(Debug, Default)]
 struct Tokens {
     fresh: u64,
@@ -64,7 +64,7 @@ struct Data<'a> {
     index: Index,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
-    // What comes once a block or an answer is looked into when it comes: a delta, which comes all the time, stays small.
+    // Rare fields stay raw JSON, so that parsing the frequent deltas stays cheap.
     #[serde(borrow)]
     message: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -129,7 +129,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// The stream is over.
+    /// Ends the stream.
     pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
         while let Some((&index, _)) = self.blocks.first_key_value() {
             self.stop(index, out);
@@ -205,7 +205,7 @@ impl Decoder {
         }
     }
 
-    /// The blocks go back in their order where that is not the usual one of text and calls.
+    /// Sends the blocks back in order, if that differs from text before calls.
     fn hand_back(&mut self, out: &mut Batch) {
         let ended = std::mem::take(&mut self.ended);
         if ended.iter().all(|block| matches!(block["type"].as_str(), Some("text" | "tool_use"))) {
@@ -220,7 +220,7 @@ impl Decoder {
     fn finish(&mut self, reason: &str, out: &mut Batch) -> Result<(), ModelError> {
         let finish = match reason {
             "" => return Ok(()),
-            // Cut by the window, not by the limit of an answer: to go on needs a shorter conversation.
+            // Cut by the context window rather than the output limit: to continue, the conversation must get shorter.
             "model_context_window_exceeded" => return Err(fault::window_full()),
             "end_turn" | "stop_sequence" => Finish::Stop,
             "tool_use" => Finish::ToolCalls,

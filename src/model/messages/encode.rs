@@ -1,7 +1,7 @@
-//! Messages to the bytes of a request body.
+//! Encodes messages for a request body.
 //!
-//! Invariant: what a message becomes depends on nothing but the message and the model, so it is made once. That is why
-//! the cache marker of the newest message stands beside the messages and not in one of them.
+//! Invariant: the encoding depends only on the message and the model, so it is made once. Therefore the cache marker of
+//! the newest message is outside the messages.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 /// Everything before the first message of the conversation. The marker on the system prompt caches tools and prompt;
-/// the one at the top moves along with the newest message by itself. (The dialect takes four.)
+/// the top-level one follows the newest message automatically. (The dialect allows four.)
 pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instructions) -> Vec<u8> {
     let marker = json!({ "type": "ephemeral" });
     let ours = json!({
@@ -33,7 +33,7 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     body::open(&fields)
 }
 
-/// A budget that somebody's own `max_tokens` does not cover is refused.
+/// A budget that exceeds the configured `max_tokens` is reduced.
 fn fit_budget(fields: &mut Map<String, Value>) {
     let limit = fields.get("max_tokens").and_then(Value::as_u64).unwrap_or(u64::MAX);
     let Some(thinking) = fields.get_mut("thinking") else { return };
@@ -47,7 +47,7 @@ fn fit_budget(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Claude sends the arguments of a tool one by one unless it is asked to send them as they are written.
+/// Claude buffers each argument of a tool unless it is asked to stream them.
 fn tool(endpoint: &Endpoint, tool: &ToolSpec) -> Value {
     let mut spec = json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters });
     if tool.streams && endpoint.known().family == Family::Claude {
@@ -56,8 +56,8 @@ fn tool(endpoint: &Endpoint, tool: &ToolSpec) -> Value {
     spec
 }
 
-/// One message of the conversation. Neighbors of the same role are joined by the provider; a message without content,
-/// which it refuses, becomes nothing.
+/// One message of the conversation. The provider joins consecutive messages of one role; a message without content,
+/// which it would refuse, is omitted.
 pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u8> {
     let (role, content) = match message {
         Message::User { parts } => ("user", parts.iter().filter_map(part).collect::<Vec<_>>()),
@@ -83,7 +83,7 @@ fn block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
 }
 
-/// What the model sent goes back exactly as it was and in its order: thinking is signed. Calls stand where they stood.
+/// The model's blocks are sent back unchanged and in order, because thinking is signed. Calls keep their position.
 fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
     let ours = message.reasoning.iter().filter(|item| item.api == Api::Messages && item.model == model);
     let ours: Vec<&Value> = ours.map(|item| &item.item).collect();
@@ -103,7 +103,7 @@ fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
     content
 }
 
-/// The call that stood at this place: known by its number among the calls.
+/// The call at this position, by its number among the calls.
 fn placed<'a>(item: &Value, calls: &mut [Option<&'a ToolCall>]) -> Option<&'a ToolCall> {
     let slot = item["slot"].as_u64().and_then(|slot| usize::try_from(slot).ok())?;
     calls.get_mut(slot)?.take()

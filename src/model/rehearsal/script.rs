@@ -1,4 +1,4 @@
-//! What a script says, and the bytes it becomes.
+//! The script of a rehearsal, and its bytes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,8 +16,8 @@ pub type Script = Vec<Reply>;
 /// One reply.
 pub type Reply = Vec<Step>;
 
-/// One step of a reply. The finish reason follows from the steps (calls or none) unless one says it; usage and the
-/// terminal marker come by themselves.
+/// One step of a reply. The finish reason follows from the steps (calls or none) unless given; usage and the terminal
+/// marker are added automatically.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Step {
@@ -47,19 +47,19 @@ pub enum Step {
         #[serde(default = "one")]
         fragments: usize,
     },
-    /// Holds the answer until [`super::Rehearsal::open`].
+    /// Pauses the answer until [`super::Rehearsal::open`].
     Gate {
         /// The gate's name.
         gate: String,
     },
-    /// An HTTP error (or any other answer that is no stream) instead of a stream.
+    /// An HTTP error (or any other answer that is not a stream) instead of a stream.
     Status {
         /// The status.
         status: u16,
-        /// JSON, or a string that is sent as it is.
+        /// JSON, or a string that is sent verbatim.
         #[serde(default)]
         body: Value,
-        /// More headers.
+        /// Additional headers.
         #[serde(default)]
         headers: BTreeMap<String, String>,
     },
@@ -68,17 +68,17 @@ pub enum Step {
         /// The error object or text.
         error: Value,
     },
-    /// Another finish reason than the usual.
+    /// A different finish reason.
     Finish {
         /// In the words of the chat dialect.
         finish: String,
     },
-    /// Other numbers than the usual.
+    /// Different token counts.
     Usage {
         /// The usage object.
         usage: Value,
     },
-    /// Bytes of the stream as they are; nothing is added behind them.
+    /// Bytes of the stream, verbatim; nothing is appended.
     Raw {
         /// The bytes, as text.
         raw: String,
@@ -93,19 +93,19 @@ pub enum Step {
         /// Whether to.
         hang: bool,
     },
-    /// A body that is no text, such as a compressed one. Only in code.
+    /// A body that is not text, such as a compressed one. Only in code.
     #[serde(skip)]
     Bytes(Bytes),
 }
 
-/// A call as a script has it.
+/// A call in a script.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Call {
     /// The id.
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// An object, or a string that is sent as it is (for arguments that do not parse).
+    /// An object, or a string that is sent verbatim (for arguments that do not parse).
     #[serde(default)]
     pub arguments: Value,
 }
@@ -131,7 +131,7 @@ pub(super) enum Piece {
     Cut,
 }
 
-/// What answers a request that the script has no reply for.
+/// The reply when the script is exhausted.
 pub(super) fn exhausted() -> Reply {
     let body = json!({ "error": { "message": "the script has no reply left" } });
     vec![Step::Status { status: 500, body, headers: BTreeMap::new() }]
@@ -154,7 +154,7 @@ pub(super) fn play(reply: Reply, api: Api, request: usize) -> Played {
     stage.end(api)
 }
 
-/// A reply while it becomes bytes.
+/// A reply being encoded.
 struct Stage {
     voice: Voice,
     status: u16,
@@ -162,7 +162,7 @@ struct Stage {
     pieces: Vec<Piece>,
     finish: Option<String>,
     usage: Option<Value>,
-    /// The script took the end into its own hands.
+    /// Whether the script determines the end itself.
     open_end: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The script behind a socket: HTTP/1.1 on loopback, as much of it as a model server needs.
+//! Serves a script over a socket: HTTP/1.1 on loopback, as far as a model server needs it.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -23,14 +23,14 @@ pub struct Server {
     task: JoinHandle<()>,
 }
 
-/// Requests beyond this size are refused, in bytes.
+/// Larger requests are refused, in bytes.
 const LARGEST: usize = 64 << 20;
 
 impl Server {
     /// Starts on a free port.
     ///
     /// # Errors
-    /// When no port can be opened.
+    /// No port can be opened.
     pub async fn start(script: impl Into<Rehearsal>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let base_url = format!("http://{}/v1", listener.local_addr()?);
@@ -45,7 +45,7 @@ impl Server {
         &self.base_url
     }
 
-    /// The play, to open gates and to see requests.
+    /// The script's player, to open gates and inspect requests.
     #[must_use]
     pub fn rehearsal(&self) -> &Rehearsal {
         &self.rehearsal
@@ -68,7 +68,7 @@ async fn accept(listener: TcpListener, rehearsal: Rehearsal) {
     }
 }
 
-/// Answers the requests of one connection; an error means that it is over.
+/// Answers the requests of one connection; an error ends it.
 async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let (read, mut write) = socket.into_split();
@@ -89,7 +89,7 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
     Ok(())
 }
 
-/// The dialect that is spoken at the path of a request.
+/// The dialect for the path of a request.
 fn dialect(head: &str) -> Api {
     match head.split(' ').nth(1).unwrap_or_default() {
         path if path.ends_with("/messages") => Api::Messages,
@@ -104,7 +104,7 @@ struct Incoming {
 }
 
 impl Incoming {
-    /// The next request's head and body; `None` when the client has closed.
+    /// The next request's head and body; `None` if the client has closed the connection.
     async fn request(&mut self) -> io::Result<Option<(String, Bytes)>> {
         let end = loop {
             if let Some(at) = memmem::find(&self.buf, b"\r\n\r\n") {
@@ -132,13 +132,13 @@ impl Incoming {
         Ok(Some((head, self.buf.split_to(length).freeze())))
     }
 
-    /// Waits until the client has closed its side; what it sends meanwhile is kept for the next request.
+    /// Waits until the client closes its side; what it sends meanwhile is kept for the next request.
     async fn closed(&mut self) {
         while self.read.read_buf(&mut self.buf).await.is_ok_and(|read| read > 0) {}
     }
 }
 
-/// One answer as chunks; a script's cut leaves out the last one.
+/// Sends an answer in chunks; a cut in the script omits the last one.
 async fn stream(write: &mut OwnedWriteHalf, mut answer: Answer) -> io::Result<()> {
     let mut first = answer.body.next().await;
     if matches!(first, Some(Err(_))) {

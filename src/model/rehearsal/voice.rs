@@ -1,19 +1,20 @@
-//! What a rehearsal says, in the words of each dialect.
+//! A rehearsal's answers in each dialect.
 
 use serde_json::{Value, json};
 
 use crate::model::Api;
 
-/// Speaks one answer in one dialect.
+/// Encodes one answer in one dialect.
 #[derive(Debug)]
 pub(super) struct Voice {
     api: Api,
-    /// Blocks (or items) that have begun.
+    /// Blocks (or items) that were started.
     blocks: usize,
-    /// The kind of the block that is open; messages have it closed before the next begins.
+    /// The kind of the open block; in the messages dialect it is closed before the next one begins.
     open: &'static str,
     calls: usize,
-    /// The bytes of the request: a token is about four of them, and a count far below looks like a cut prompt.
+    /// The size of the request in bytes: a token is about four of them, and a much smaller count would look like a
+    /// truncated prompt.
     request: usize,
 }
 
@@ -38,7 +39,7 @@ impl Voice {
         }
     }
 
-    /// A whole call, its arguments in these pieces.
+    /// A complete call, with its arguments in these pieces.
     pub(super) fn call(&mut self, id: &str, name: &str, pieces: &[String]) -> Vec<Value> {
         let index = self.calls;
         self.calls += 1;
@@ -77,7 +78,7 @@ impl Voice {
         }
     }
 
-    /// The end: why, in the words of the chat dialect, and the tokens.
+    /// The end: the reason in terms of the chat dialect, and the token counts.
     pub(super) fn end(&mut self, finish: Option<String>, usage: Option<Value>) -> Vec<Value> {
         let usual = if self.calls > 0 { "tool_calls" } else { "stop" };
         let finish = finish.unwrap_or_else(|| usual.to_owned());

@@ -1,4 +1,4 @@
-//! Events of the stream to events of ours. Items are known by their `output_index`: ids change from event to event.
+//! Decodes stream events. Items are identified by their `output_index`, because ids change from event to event.
 
 use std::collections::HashMap;
 
@@ -17,21 +17,21 @@ use crate::model::{Api, Finish, ModelError, ModelEvent, ReasoningItem, Usage, fa
 pub(in crate::model) struct Decoder {
     model: String,
     items: HashMap<i64, Item>,
-    /// The item of the last event that named one: some hosts leave the index out.
+    /// The item of the last event that named one: some hosts omit the index.
     current: i64,
     calls: usize,
-    /// The terminal event came: what follows is no part of the answer.
+    /// Whether the terminal event arrived: what follows is not part of the answer.
     pub(in crate::model) done: bool,
 }
 
-/// An item that is being sent.
+/// An item that is still arriving.
 #[derive(Debug, Default)]
 struct Item {
-    /// Where its arguments go, if it is a call.
+    /// The slot of its arguments, if it is a call.
     slot: Option<usize>,
-    /// The part whose deltas came: its `done` event brings nothing new.
+    /// The part whose deltas arrived: its `done` event adds nothing.
     streamed: Option<i64>,
-    /// Whether anything of it came at all.
+    /// Whether any of it arrived.
     seen: bool,
     ended: bool,
 }
@@ -94,12 +94,12 @@ impl Decoder {
         Ok(())
     }
 
-    /// The stream is over.
+    /// Ends the stream.
     pub(in crate::model) fn end(&mut self) -> Result<(), ModelError> {
         if self.done { Ok(()) } else { Err(fault::truncated()) }
     }
 
-    /// The item of an event that names none: the current one, unless another begins.
+    /// The item of an event that names none: the current one, unless a new one begins.
     fn place(&self, kind: &str) -> i64 {
         let ended = self.items.get(&self.current).is_some_and(|item| item.ended);
         if kind == "response.output_item.added" || kind == "response.output_item.done" && ended {
@@ -109,7 +109,7 @@ impl Decoder {
         }
     }
 
-    /// Deltas, and the whole text that follows them: the latter counts where the former were left out.
+    /// Deltas, and the complete text that follows them, which counts if the deltas were omitted.
     fn part(&mut self, data: &Data<'_>, out: &mut Batch) {
         let item = self.items.entry(self.current).or_default();
         let part = data.summary_index.0.or(data.content_index.0).or(Some(0));
@@ -168,7 +168,7 @@ impl Decoder {
         }
     }
 
-    /// A whole item: what its deltas did not bring is taken from it.
+    /// A complete item: adds what its deltas did not contain.
     fn item(&mut self, item: Value, out: &mut Batch) {
         self.begin(&item, out);
         let state = self.items.entry(self.current).or_default();
@@ -207,7 +207,7 @@ impl Decoder {
         }
     }
 
-    /// The end. The list of items is looked at only where no item came by itself.
+    /// The end. The list of items is used only if no item arrived on its own.
     fn complete(&mut self, kind: &str, mut response: Value, out: &mut Batch) {
         self.done = true;
         if self.items.is_empty()
@@ -233,19 +233,20 @@ impl Decoder {
     }
 }
 
-/// Some hosts leave the words out of the whole item that the deltas had: then the words go back without it.
+/// Some hosts omit the text from the complete item although the deltas had it; then the text is sent back without the
+/// item.
 fn goes_back(item: &Value) -> bool {
     let mut parts = item["content"].as_array().into_iter().flatten();
     item["type"] != "message" || parts.any(|part| part["text"].is_string() || part["refusal"].is_string())
 }
 
-/// The inside of a JSON string.
+/// The contents of a JSON string.
 fn escaped(text: &str) -> String {
     let json = serde_json::to_string(text).unwrap_or_default();
     json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }
 
-/// The text of a reasoning item: its summary, else what some hosts show of the reasoning itself.
+/// The text of a reasoning item: its summary, or else the reasoning that some hosts show.
 fn thoughts(item: &Value) -> String {
     let parts = ["summary", "content"].iter().filter_map(|field| item[field].as_array());
     let texts = parts.flatten().filter_map(|part| part["text"].as_str());

@@ -1,6 +1,6 @@
-//! Messages to the bytes of a request body.
+//! Encodes messages for a request body.
 //!
-//! Nothing is stored at the provider: the conversation and the encrypted reasoning travel with every request.
+//! Nothing is stored at the provider: the conversation and the encrypted reasoning are part of every request.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     body::open(&fields)
 }
 
-/// Models that do not reason refuse the request for their reasoning.
+/// Models without reasoning refuse a request to return it.
 fn reasons(endpoint: &Endpoint) -> bool {
     let known = endpoint.known();
     known.family != Family::Gpt || known.at_least(5, 0)
@@ -71,18 +71,18 @@ fn image(mime_type: &str, data: &str) -> Value {
     json!({ "type": "input_image", "image_url": format!("data:{mime_type};base64,{data}") })
 }
 
-/// The items of an answer as they came and in their order; without them (another model's answer) what it said and did.
+/// The items of an answer, unchanged and in order; without them (another model's answer), its text and calls.
 fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
     let ours = message.reasoning.iter().filter(|item| item.api == Api::Responses && item.model == model);
     let ours: Vec<&Value> = ours.map(|item| &item.item).collect();
     let mut calls: Vec<Option<&ToolCall>> = message.calls.iter().map(Some).collect();
-    // Where the last words were cut off, their item never came.
+    // If the end of the text was cut off, its item never arrived.
     let is_whole = said(&ours) >= message.text.len() + message.refusal.len();
     let mut items = Vec::new();
     for item in &ours {
         match item["type"].as_str().unwrap_or_default() {
             "message" if !is_whole => {}
-            // Without its encrypted content it is a reference to something the provider did not store.
+            // Without its encrypted content it refers to something the provider did not store.
             "reasoning" if !item["encrypted_content"].is_string() => {}
             "function_call" | "custom_tool_call" => items.extend(placed(item, &mut calls)),
             _ => items.push((*item).clone()),
@@ -95,7 +95,7 @@ fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
     items
 }
 
-/// How many bytes of words the items have.
+/// The size of the items' text, in bytes.
 fn said(items: &[&Value]) -> usize {
     let parts = items.iter().filter(|item| item["type"] == "message").filter_map(|item| item["content"].as_array());
     let texts = parts.flatten().filter_map(|part| part["text"].as_str().or(part["refusal"].as_str()));
@@ -113,8 +113,7 @@ fn words(message: &AssistantMessage) -> Option<Value> {
     (!content.is_empty()).then(|| json!({ "type": "message", "role": "assistant", "content": content }))
 }
 
-/// The next call, as the item it came in while both still say the same: a call may have got another id or repaired
-/// arguments since.
+/// The next call, as its original item if both still agree: a call may have a new id or repaired arguments.
 fn placed(item: &Value, calls: &mut [Option<&ToolCall>]) -> Option<Value> {
     let next = calls.iter_mut().find(|call| call.is_some())?.take()?;
     let same_arguments = match &next.arguments {
