@@ -155,7 +155,7 @@ impl Run {
         self.note();
         self.server.kill();
         let case = Case { input: json!({ "wire": case.input["wire"], "kind": case.input["kind"] }), ..case.clone() };
-        let transport = if case.input["transport"] == "ndjson" { "ndjson" } else { "lsp" };
+        let transport = if case.input["carrier"] == "ndjson" { "ndjson" } else { "lsp" };
         self.server = Server::start(&self.scene, transport, self.notes.port, &case)?;
         // Whether it did shows in the oracles.
         self.server.initialize(None);

@@ -91,7 +91,7 @@ impl Run {
             let shell = format!("env > {} 2>&1; exec cat", dump.display());
             scene.configure(&format!("[mcp.dump]\ncommand = [\"sh\", \"-c\", {shell:?}]\n"));
         }
-        let transport = case.input["transport"].as_str().unwrap_or("lsp");
+        let transport = case.input["carrier"].as_str().unwrap_or("lsp");
         let server = Server::start(scene, transport, model.port, case)?;
         let notes = Notes {
             hits: Vec::new(),
