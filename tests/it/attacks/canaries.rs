@@ -225,7 +225,7 @@ fn words_that_are_not_known_are_failures_of_the_runner() {
         json!({ "kind": "model", "wire": "seance", "script": [] }),
         json!({ "kind": "model", "wire": "openai-chat", "script": [{ "reply": "seance" }] }),
         json!({ "kind": "model", "wire": "openai-chat", "script": [{ "seance": true }] }),
-        json!({ "kind": "rpc", "transport": "lsp", "steps": [{ "seance": true }] }),
+        json!({ "kind": "rpc", "carrier": "lsp", "steps": [{ "seance": true }] }),
     ] {
         assert!(unknown(&case(input)).contains("seance"));
     }
