@@ -40,15 +40,15 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve an editor as a language server on standard input and output
+    /// Run as a language server on standard input and output
     Lsp(serve::LspArgs),
-    /// Serve an editor as an agent of the Agent Client Protocol on standard input and output
+    /// Run as an agent of the Agent Client Protocol on standard input and output
     Acp,
     /// Fix a failing test in a throw-away project, without a key or network
     Demo(demo::Args),
     /// Check the configuration, the model and the sandbox, and say what to fix
     Doctor(doctor::Args),
-    /// Answer one prompt in the terminal
+    /// Send one prompt from the terminal and print the answer
     Run(run::Args),
     /// List the models you can use
     Models(models::Args),
@@ -60,9 +60,9 @@ enum Command {
     Logs(logs::Args),
     /// Decode recorded model streams and print their events
     Replay(replay::Args),
-    /// Print or write an editor's configuration
+    /// Print or write an editor's configuration, or install its plugin
     Init(init::Args),
-    /// Show the configuration
+    /// Show the configuration and where each setting comes from
     Config(config::Args),
     /// Print completions for a shell
     Completions(completions::Args),
