@@ -188,7 +188,7 @@ fn undo(sandbox: &Sandbox) -> Finding {
     } else {
         "commands read files from disk, so the editor is asked to save them first"
     };
-    Finding::good("undo of commands", format!("snapshot (git-ignored folders left out); {unsaved}"))
+    Finding::good("command undo", format!("snapshot (git-ignored folders left out); {unsaved}"))
 }
 
 async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
