@@ -68,9 +68,8 @@ enum Command {
     Completions(completions::Args),
     /// Print a manual page
     Man(man::Args),
-    /// Start a command for the server (it calls itself)
-    #[cfg(unix)]
     /// Start a command for the server (internal)
+    #[cfg(unix)]
     #[command(hide = true)]
     SandboxExec(supervisor::Args),
 }

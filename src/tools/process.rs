@@ -168,7 +168,6 @@ impl Shell {
     ///
     /// # Errors
     /// All of them are running.
-    /// When all of them run.
     pub(super) fn make_room(&self) -> Result<(), ToolError> {
         let mut running = self.0.running();
         if running.background.len() < JOBS {

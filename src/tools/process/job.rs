@@ -96,8 +96,8 @@ pub(super) fn spawn(
     command.stdout(writer.try_clone()?).stderr(writer);
     let begun = Instant::now();
     let tree = Tree::start(command)?;
-    let heard = Arc::clone(&output);
-    let listening = tokio::task::spawn_blocking(move || heard.listen(reader, live.as_ref()));
+    let reader_side = Arc::clone(&output);
+    let listening = tokio::task::spawn_blocking(move || reader_side.listen(reader, live.as_ref()));
     let (sender, ended) = watch::channel(None);
     let reported = AtomicBool::new(false);
     let job = Job { id, output, stand_ins, ended, reported, stop: stop.clone(), _stop: stop.clone().drop_guard() };

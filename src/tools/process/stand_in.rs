@@ -34,9 +34,8 @@ impl StandIn {
         self.file.path()
     }
 
-    /// The file it stands in for, without symlinks.
-    #[cfg(target_os = "linux")]
     /// The file it is mounted over, without symlinks.
+    #[cfg(target_os = "linux")]
     pub fn target(&self) -> PathBuf {
         self.unsaved.path.real()
     }

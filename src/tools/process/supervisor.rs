@@ -42,7 +42,6 @@ const KILLED: u8 = 137;
 ///
 /// # Errors
 /// It cannot be started, or cannot be sandboxed; then it was not started.
-/// When it cannot be started, or not be held: then it was not started.
 pub fn run(args: Args) -> io::Result<u8> {
     use rustix::process::{WaitOptions, setsid, wait};
 

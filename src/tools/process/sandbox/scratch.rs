@@ -31,7 +31,6 @@ impl Scratch {
     ///
     /// # Errors
     /// It cannot be created.
-    /// When it cannot be made.
     pub fn new(parent: Option<&Path>) -> io::Result<Self> {
         let parent = match parent {
             Some(parent) => parent.to_owned(),
