@@ -126,6 +126,63 @@ fn every_tandem_command_in_the_documentation_parses() {
     assert!(checked > 8, "only {checked} commands were found");
 }
 
+/// The languages of code blocks, and what checks each: a block in any other language is checked by nothing.
+const LANGUAGES: [(&str, &str); 10] = [
+    ("diff", "tests/first_change.py applies it"),
+    ("elisp", "its brackets are balanced"),
+    ("json", "it is parsed"),
+    ("lua", "editors/neovim/tests/unit.lua compiles it"),
+    ("markdown", "a sample of a text"),
+    ("mermaid", "its brackets are balanced"),
+    ("rust", "tests/first_change.py compiles it"),
+    ("sh", "its tandem commands are parsed"),
+    ("text", "a drawing"),
+    ("toml", "it is valid configuration"),
+];
+
+#[test]
+fn every_code_block_is_checked() {
+    let mut wrong = Vec::new();
+    for path in pages() {
+        for (language, block) in read(&path).blocks {
+            let language = language.split_whitespace().next().unwrap_or_default();
+            let is_right = match language {
+                "json" => [block.clone(), format!("{{{block}}}")]
+                    .iter()
+                    .any(|text| serde_json::from_str::<Value>(text).is_ok()),
+                "elisp" | "mermaid" => is_balanced(&block),
+                other => LANGUAGES.iter().any(|(known, _)| *known == other),
+            };
+            if !is_right {
+                wrong.push(format!("{}: `{language}`\n{block}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whether every bracket outside quotes is closed by its own kind.
+fn is_balanced(text: &str) -> bool {
+    let (mut open, mut is_quoted) = (Vec::new(), false);
+    for character in text.chars() {
+        match character {
+            '"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            '(' => open.push(')'),
+            '[' => open.push(']'),
+            '{' => open.push('}'),
+            ')' | ']' | '}' if open.pop() != Some(character) => return false,
+            _ => {}
+        }
+    }
+    open.is_empty() && !is_quoted
+}
+
+#[test]
+fn an_open_bracket_is_found() {
+    assert!(is_balanced("a[b (c)] -- \"(\" --> d{e}") && !is_balanced("a[b (c]") && !is_balanced("(\""));
+}
+
 /// The words of a line that ends by running tandem, itself or by cargo.
 fn tandem_command(line: &str) -> Option<Vec<String>> {
     let mut words = shlex::split(line.rsplit(" | ").next()?)?;

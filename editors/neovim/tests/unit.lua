@@ -750,6 +750,19 @@ t.test('the links and the lines of the help are right', function()
   end
 end)
 
+t.test('the Lua of the pages compiles', function()
+  local count = 0
+  local folder = vim.fs.dirname(vim.fs.dirname(vim.fs.normalize(assert(vim.uv.fs_realpath(arg[0])))))
+  for page, pattern in pairs({ ['README.md'] = '\n```lua\n(.-)\n```', ['doc/tandem.txt'] = '>lua\n(.-)\n<' }) do
+    local text = table.concat(vim.fn.readfile(folder .. '/' .. page), '\n')
+    for block in text:gmatch(pattern) do
+      count = count + 1
+      t.equal((loadstring(block) or loadstring('return ' .. block)) ~= nil, true, block)
+    end
+  end
+  t.equal(count > 5, true, 'only ' .. count .. ' blocks were found')
+end)
+
 t.test('every chat key is in the help', function()
   local chat = require('tandem.chat').new({ root = vim.fn.tempname(), state = 'idle' })
   chat:transcript()
