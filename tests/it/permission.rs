@@ -485,7 +485,7 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
         models: None,
         own_files: None,
         servers: Servers::new(Vec::new(), Duration::ZERO),
-        patience: Duration::ZERO,
+        server_timeout: Duration::ZERO,
         surroundings: Surroundings::default(),
         settings: Settings::load(&Environment::made_up(folder.path(), &[]), &Sources::default()),
     };
