@@ -168,7 +168,7 @@ impl Entry {
 
 async fn hunk(workspace: &Workspace, change: &Change, id: usize) -> Result<PendingHunk, ReviewError> {
     let found = hunks(workspace, change).await.into_iter().find(|hunk| hunk.id == id);
-    found.ok_or_else(|| ReviewError("this change was edited since, so nothing was rejected".to_owned()))
+    found.ok_or_else(|| ReviewError("this change was edited since, so nothing was done".to_owned()))
 }
 
 async fn hunks(workspace: &Workspace, change: &Change) -> Vec<PendingHunk> {
