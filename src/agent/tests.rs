@@ -364,7 +364,7 @@ async fn a_cost_limit_without_prices_is_no_silent_promise() {
     let limits = a_turn(Allowance { cost: Some(1.0), ..Allowance::default() });
     let mut play = Play::free(json!([[call("a", "look")], [{ "text": "done" }]]), limits);
     assert_eq!(play.end().await, Termination::EndTurn);
-    assert!(play.notices[0].starts_with("limits.cost cannot be kept"), "{:?}", play.notices);
+    assert!(play.notices[0].starts_with("limits.cost cannot be enforced"), "{:?}", play.notices);
     assert_eq!(play.notices.len(), 1, "once a turn is enough");
 }
 

@@ -49,7 +49,7 @@ async fn play(stage: &Stage) -> anyhow::Result<()> {
     Stage::write(&code, &project.code)?;
     Stage::write(&folder.join(project.test_name), &project.test)?;
     stage.head("A project with a failing test")?;
-    ensure!(!stage.test(project.run, &folder).await?, "the test of the demo passes before anything was done");
+    ensure!(!stage.test(project.run, &folder).await?, "the demo's test passes before anything was changed");
 
     let script: rehearsal::Script = serde_json::from_str(project.script).context("the demo's script")?;
     let model = rehearsal::Server::start(script).await.context("starting the rehearsed model")?;
@@ -62,8 +62,8 @@ async fn play(stage: &Stage) -> anyhow::Result<()> {
     editor.ask(QUESTION).await?;
     let after = editor.close().await?;
 
-    stage.head("What changed in the buffer (the file on disk is still yours)")?;
-    ensure!(Stage::read(&code)? == project.code, "the file was changed behind the editor's back");
+    stage.head("What changed in the buffer (the file on disk is unchanged)")?;
+    ensure!(Stage::read(&code)? == project.code, "the file on disk was changed behind the editor's back");
     stage.diff(&unified(&buffer, &after, 3))?;
 
     stage.head("You save, and run the test again")?;

@@ -46,6 +46,6 @@ mod tests {
             let name = command.get_name();
             assert!(page(Some(name)).unwrap().contains(&format!(".TH tandem-{name} 1")), "{name}");
         }
-        assert_eq!(page(Some("x")).unwrap_err().to_string(), "there is no command `x`; `tandem help` lists them");
+        assert_eq!(page(Some("x")).unwrap_err().to_string(), "unknown command `x`; `tandem help` lists all commands");
     }
 }

@@ -175,13 +175,13 @@ mod tests {
             assert_eq!(report("a.rs", &change), expected);
         };
         check(None, "a\nb\n", None, &[], "Created a.rs (2 lines).\n");
-        check(Some("a\n"), "a\n", None, &[], "a.rs holds exactly that already; nothing was changed.\n");
+        check(Some("a\n"), "a\n", None, &[], "a.rs already has exactly this content; nothing was changed.\n");
         check(
             Some("a\nb\n"),
             "a\nc\n",
             Some(Strategy::Indentation),
             &["the file had changed"],
-            "Changed a.rs, lines 2–3, 5; matched with another indentation, the new text is indented like the file.\n\
+            "Changed a.rs, lines 2–3, 5; matched with different indentation; the new text was indented like the file.\n\
              Note: the file had changed\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n",
         );
     }

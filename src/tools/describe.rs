@@ -104,7 +104,7 @@ mod tests {
         let (old, new) = ("x".repeat(300_000), "\u{200b}".repeat(100_000));
         let diff = FileDiff { path: "/w/a".into(), old_text: Some(old.into()), new_text: new.into() };
         let preview = Preview { diffs: vec![diff], ..Preview::default() };
-        check(&preview, &["/w/a gets characters that cannot be seen: U+200B"]);
+        check(&preview, &["/w/a gets invisible characters: U+200B"]);
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
             new_text: "\u{feff}\u{200b}\r\n".into(),
         };
         let preview = Preview { diffs: vec![diff], caution: Some("careful".into()), ..Preview::default() };
-        check(&preview, &["careful", "/w/a gets characters that cannot be seen: U+200B"]);
+        check(&preview, &["careful", "/w/a gets invisible characters: U+200B"]);
         check(&Preview::default(), &[]);
         let location = Location { path: "/w/r\u{435}adme".into(), line: None };
         let preview = Preview { locations: vec![location], ..Preview::default() };

@@ -146,7 +146,7 @@ mod tests {
     fn a_wrong_pattern_says_why_and_how_to_go_on() {
         let error = matcher("foo(bar", false).unwrap_err().0;
         let expected =
-            "the pattern is no valid regular expression: unclosed group\nTo find the text as it is, use foo\\(bar";
+            "the pattern is not a valid regular expression: unclosed group\nTo find the literal text, use foo\\(bar";
         assert_eq!(error, expected);
         assert!(matcher("a\nb", false).unwrap_err().0.contains("line by line"));
         assert!(matcher("(?=x)", false).unwrap_err().0.contains("look-around"));

@@ -171,7 +171,7 @@ mod tests {
     fn draws_a_tree() {
         let entries = entries(&["b.rs", "a/", "a/x.rs", "a/deep/", "a-b.rs", "odd\nname"]);
         assert_eq!(drawn(&entries, 2), ["  a/", "    deep/…", "    x.rs", "  a-b.rs", "  b.rs", "  odd\\nname"]);
-        assert_eq!(drawn(&[], 2), ["[nothing in it, or nothing that .gitignore does not name]"]);
+        assert_eq!(drawn(&[], 2), ["[empty, or everything in it is ignored by .gitignore]"]);
     }
 
     #[test]

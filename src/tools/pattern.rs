@@ -121,6 +121,6 @@ mod tests {
         };
         check(" ", "the pattern is empty; use for example *.rs or src/**/*.ts");
         check("../x", "the pattern ../x leads outside; name the folder in `path` instead");
-        check("[a", "**/[a is no valid glob: unclosed character class; missing ']'");
+        check("[a", "**/[a is not a valid glob: unclosed character class; missing ']'");
     }
 }

@@ -213,7 +213,7 @@ mod tests {
         check("a\nb", 1, 9, Ok("1\ta\n2\tb\n"));
         check("a\r\nb\r\n", 1, 9, Ok("1\ta\n2\tb\n"));
         check("\n\n", 1, 9, Ok("1\t\n2\t\n"));
-        check("a\nb\nc\n", 1, 2, Ok("1\ta\n2\tb\n[lines 1–2 of 3; read on with offset 3]\n"));
+        check("a\nb\nc\n", 1, 2, Ok("1\ta\n2\tb\n[lines 1–2 of 3; continue with offset 3]\n"));
         check("a\nb\nc\n", 2, 9, Ok("2\tb\n3\tc\n[lines 2–3 of 3]\n"));
         check("a\nb\nc\n", 4, 9, Err(3));
         check("", 1, 9, Ok("[the file is empty]\n"));
@@ -234,6 +234,6 @@ mod tests {
         let text = format!("{}\n", "x".repeat(900)).repeat(500);
         let page = page(&text, 1, 500).unwrap();
         assert!(page.len() < 62_000, "{}", page.len());
-        assert!(page.ends_with("[lines 1–67 of 500; read on with offset 68]\n"), "{page}");
+        assert!(page.ends_with("[lines 1–67 of 500; continue with offset 68]\n"), "{page}");
     }
 }

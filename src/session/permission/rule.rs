@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_is_no_rule_is_refused_with_its_reason() {
         for (rule, why) in [
-            ("edit_file(docs/**", "the closing `)` is missing"),
+            ("edit_file(docs/**", "missing closing `)`"),
             ("edit file(x)", "a rule is `tool` or `tool(pattern)`"),
             ("", "a rule is `tool` or `tool(pattern)`"),
             ("edit_file(a{)", "alternate"),

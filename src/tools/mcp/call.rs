@@ -240,10 +240,10 @@ mod tests {
         check(&json!({ "content": [text("a"), text("b")] }), Ok("a\nb"));
         check(&json!({ "content": [text("no")], "isError": true }), Err("no"));
         check(&json!({ "content": [], "isError": true }), Err("the tool failed without an error message"));
-        check(&json!({ "content": [] }), Ok("(the tool gave nothing back)"));
+        check(&json!({ "content": [] }), Ok("(the tool returned nothing)"));
         check(&json!({ "content": [], "structuredContent": { "a": 1 } }), Ok(r#"{"a":1}"#));
         check(&json!({ "content": [text("a"), { "type": "hologram" }] }), Ok("a\n[{\"type\":\"hologram\"}]"));
-        check(&json!({ "unheard": "of" }), Ok("(the tool gave nothing back)"));
+        check(&json!({ "unheard": "of" }), Ok("(the tool returned nothing)"));
         let image = json!({ "type": "image", "mimeType": "image/png", "data": "A".repeat(4096) });
         check(&json!({ "content": [image] }), Ok("[image, image/png, 3 kB: not shown]"));
         let file = json!({ "type": "resource", "resource": { "uri": "file:///a", "text": "b" } });

@@ -238,7 +238,7 @@ mod tests {
             listing.notices,
             [
                 "offers 2 tools without a usable name; left out",
-                "offers several tools of the same name; the first of each counts",
+                "offers several tools of the same name; only the first of each is used",
             ]
         );
         let many = (0..60).map(|number| tool(&format!("t{number:02}"), 500)).collect();
