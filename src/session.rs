@@ -199,7 +199,7 @@ impl Actor {
             tools: setup.tools,
             skills: setup.skills,
             servers: setup.servers,
-            patience: setup.patience,
+            server_timeout: setup.server_timeout,
             shell: Shell::new(Surroundings { session: Some(id.to_string()), ..setup.surroundings }),
             mode: setup.mode,
             policy: setup.policy,

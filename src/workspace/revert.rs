@@ -14,7 +14,7 @@ use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::snapshot::look_at;
 use super::{Root, disk};
 
-/// So many files are reverted at once.
+/// How many files are reverted in parallel.
 const THREADS: usize = 8;
 
 /// The result of a revert.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// So many files are noted; more than that no person and no tool writes while a command runs.
+/// How many files are recorded; neither a person nor a tool writes more while a command runs.
 const FILES: usize = 10_000;
 
 /// The texts that files were given last; `None`: removed.

@@ -216,7 +216,7 @@ export class Conversations implements Disposable {
     return session;
   }
 
-  private hear(session: Session, event: SessionEvent): void {
+  private receive(session: Session, event: SessionEvent): void {
     if (event.type === "began" || event.type === "ended" || event.type === "takenUp") {
       this.remember();
     }

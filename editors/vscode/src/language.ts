@@ -96,7 +96,7 @@ const answers: Record<LanguageOp, Answer> = {
 /** What this editor can be asked. */
 export const languageOps = Object.keys(answers);
 
-/** Languages that were heard of: their servers run. */
+/** Languages whose servers are known to run. */
 const running = new Set<string>();
 
 export async function language(client: LanguageClient, params: LanguageParams, token: CancellationToken): Promise<unknown> {

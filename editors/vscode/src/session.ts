@@ -67,9 +67,9 @@ export class Session implements Disposable {
     this.transcript = new Transcript(ids);
     this.turns = this.newTurns();
     this.subscriptions = [
-      server.onUpdate((params) => this.heard(params.sessionId, () => this.update(params.update))),
-      server.onStatus((status) => this.heard(status.sessionId ?? undefined, () => this.setStatus(status))),
-      server.onTurn((turn) => this.heard(turn.sessionId, () => this.turnHeard(turn))),
+      server.onUpdate((params) => this.receive(params.sessionId, () => this.update(params.update))),
+      server.onStatus((status) => this.receive(status.sessionId ?? undefined, () => this.setStatus(status))),
+      server.onTurn((turn) => this.receive(turn.sessionId, () => this.turnChanged(turn))),
       server.onEnd(() => this.lost()),
     ];
   }
@@ -273,8 +273,8 @@ export class Session implements Disposable {
     return this.usage && { used: this.usage.used, size: this.usage.size, cost: this.usage.cost?.amount ?? null };
   }
 
-  private turnHeard(turn: protocol.Turn): void {
-    this.turns.heard(turn);
+  private turnChanged(turn: protocol.Turn): void {
+    this.turns.receive(turn);
     const number = /-(\d+)$/.exec(turn.turnId ?? "")?.[1]; // as reviews name it
     if (turn.state === "running" && number !== undefined) {
       this.transcript.number(Number(number));

@@ -77,7 +77,7 @@ pub(crate) struct Reach {
 }
 
 impl Shell {
-    /// How much of what the next command does an undo takes back.
+    /// How much of the next command's changes undo covers.
     pub(in crate::tools) async fn reach(&self, workspace: &Workspace) -> Reach {
         let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
         blocking(move || shared.reach(&workspace)).await

@@ -112,7 +112,7 @@ impl Scene {
     }
 }
 
-/// What a command may do to a workspace, and what an undo takes back all the same.
+/// Commands that change a workspace, all of which undo must revert.
 const COMMANDS: [&str; 89] = [
     "echo x > README.md",
     "echo x >> src/main.rs",

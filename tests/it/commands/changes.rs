@@ -195,7 +195,7 @@ fn what_a_command_did_before_the_server_was_killed_is_undone() {
         stage.world.write("src/lib.rs", "// code\n");
         let state = stage.home.path().join("state");
         let serve = || {
-            let (program, mut client) = stage.world.serve_with(Carrier::Lsp, |command| {
+            let (program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
                 command.env("PATH", &path).env("HOME", stage.home.path().join("me")).env("TANDEM_STATE_DIR", &state);
             });
             client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
