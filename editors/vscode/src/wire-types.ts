@@ -62,7 +62,7 @@ export interface CancelNotification {
   readonly _meta?: Readonly<Record<string, unknown>> | null;
 }
 
-/** `_tandem/check`, a request: what `tandem doctor` checks of one model. */
+/** `_tandem/check`, a request: the checks of `tandem doctor` for one model. */
 export interface CheckParams {
   /** The provider's name. */
   readonly provider: string;
@@ -135,16 +135,16 @@ export interface Completion {
   readonly label: string;
   /** What it is. */
   readonly kind: CompletionKind;
-  /** More text to show. */
+  /** Additional text to show. */
   readonly detail?: string | null;
 }
 
-/** What a prompt can mention. */
+/** Kinds of things a prompt can mention. */
 export type CompletionKind = "file" | "folder" | "symbol" | "diagnostics" | "selection";
 
 /** The answer to [`Complete`]. */
 export interface Completions {
-  /** The best first, 50 at most. */
+  /** Best match first, 50 at most. */
   readonly items: readonly Completion[];
 }
 
@@ -190,17 +190,17 @@ export interface CurrentModeUpdate {
   readonly _meta?: Readonly<Record<string, unknown>> | null;
 }
 
-/** `_tandem/diagnostics`, a request of the server: the diagnostics the editor shows. */
+/** `_tandem/diagnostics`, a request from the server: the diagnostics the editor shows. */
 export interface DiagnosticsParams {
-  /** Of these documents; empty: of all the editor knows. */
+  /** Of these documents; if empty, of all documents the editor knows. */
   readonly uris: readonly string[];
-  /** The documents were just changed: answer when the diagnostics of the new text have settled, within 1.5 s in any case. */
+  /** The documents have just changed: answer when the diagnostics of the new text have settled, and within 1.5 s in any case. */
   readonly settled: boolean;
 }
 
 /** The answer to [`DiagnosticsParams`]. */
 export interface DiagnosticsResult {
-  /** Those with diagnostics, at least. */
+  /** At least those with diagnostics. */
   readonly documents: readonly DocumentDiagnostics[];
 }
 
@@ -223,7 +223,7 @@ export interface Diff {
   readonly _meta?: Readonly<Record<string, unknown>> | null;
 }
 
-/** The diagnostics of a document. */
+/** One document's diagnostics. */
 export interface DocumentDiagnostics {
   /** The document. */
   readonly uri: string;
@@ -252,21 +252,21 @@ export interface EnvVariable {
   readonly _meta?: Readonly<Record<string, unknown>> | null;
 }
 
-/** The `data` of the error that answers the prompt of a failed turn. */
+/** The `data` of the error response to a prompt whose turn failed. */
 export interface Failure {
-  /** The kind, in a word. */
+  /** The kind of failure. */
   readonly code: string;
-  /** The HTTP status, where there was one. */
+  /** The HTTP status, if there was one. */
   readonly status?: number | null;
   /** Whether the same prompt may work later. */
   readonly retryable: boolean;
 }
 
-/** One thing that was checked, as `tandem doctor --json` prints it. */
+/** One check, as `tandem doctor --json` prints it. */
 export interface Finding {
   /** What was checked. */
   readonly check: string;
-  /** How it is. */
+  /** The outcome. */
   readonly verdict: Verdict;
   /** What was found. */
   readonly found: string;
@@ -300,11 +300,11 @@ export interface ImageContent {
 export interface InlineParams {
   /** The document. */
   readonly textDocument: lsp.TextDocumentIdentifier;
-  /** The range to rewrite; empty: where to insert. */
+  /** The range to rewrite; if empty, where to insert. */
   readonly range: lsp.Range;
   /** What the person wants. */
   readonly instruction: string;
-  /** The replacement to improve on, when the person asked again. */
+  /** The replacement to improve on, if the person asked again. */
   readonly previous?: string | null;
 }
 
@@ -322,16 +322,16 @@ export interface InlineUpdate {
   readonly text: string;
 }
 
-/** What a language server can be asked. */
+/** Operations of a language server. */
 export type LanguageOp = "definition" | "declaration" | "implementation" | "type_definition" | "references" | "hover" | "document_symbols" | "workspace_symbols" | "incoming_calls" | "outgoing_calls" | "rename" | "quick_fixes" | "format";
 
-/** `_tandem/language`, a request of the server: asks the editor's language servers. */
+/** `_tandem/language`, a request from the server to the editor's language servers. */
 export interface LanguageParams {
-  /** What to ask. */
+  /** The operation. */
   readonly op: LanguageOp;
   /** The document; absent for `workspace_symbols`. */
   readonly uri?: string | null;
-  /** The place in it. */
+  /** The position in it. */
   readonly position?: lsp.Position;
   /** The name to look for (`workspace_symbols`). */
   readonly query?: string | null;
@@ -339,21 +339,21 @@ export interface LanguageParams {
   readonly newName?: string | null;
 }
 
-/** Lines that stayed as they are. */
+/** Lines that were left alone. */
 export interface Left {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string;
-  /** The lines, where only some of the file stayed. */
+  /** The lines, if only part of the file was left. */
   readonly lines?: Lines | null;
-  /** Why, for people. */
+  /** The reason, for people. */
   readonly reason: string;
 }
 
-/** Some lines of a text. */
+/** A range of lines. */
 export interface Lines {
-  /** The first, counted from 1; with a `count` of 0 the one before which nothing is there. */
+  /** The first line, counted from 1; with a `count` of 0, the line before which the range is. */
   readonly start: number;
-  /** How many. */
+  /** The number of lines. */
   readonly count: number;
 }
 
@@ -438,21 +438,21 @@ export interface McpServerStdio {
 /** Unique identifier for a message within a session. */
 export type MessageId = string;
 
-/** A model to choose. */
+/** A model to choose from. */
 export interface ModelInfo {
   /** Its name at the endpoint. */
   readonly id: string;
-  /** Its context window in tokens, where it is known. */
+  /** The context window in tokens, if known. */
   readonly contextWindow?: number | null;
-  /** Its price, where it is known. */
+  /** The price, if known. */
   readonly price?: ModelPrice | null;
 }
 
-/** US dollars for a million tokens. */
+/** US dollars per million tokens. */
 export interface ModelPrice {
-  /** Read by the model. */
+  /** For tokens the model reads. */
   readonly input: number;
-  /** Written by it. */
+  /** For tokens the model writes. */
   readonly output: number;
 }
 
@@ -466,9 +466,9 @@ export interface Models {
 export interface ModelsParams {
   /** The provider's name. */
   readonly provider: string;
-  /** Its key, where it is not configured. */
+  /** The key, unless it is configured. */
   readonly apiKey?: string | null;
-  /** Its address, where it is not configured. */
+  /** The base URL, unless it is configured. */
   readonly baseUrl?: string | null;
 }
 
@@ -569,7 +569,7 @@ export interface PromptResponse {
 /** The states of a prompt. */
 export type PromptState = "queued" | "running" | "joined" | "returned" | "ended";
 
-/** A provider to choose. */
+/** A provider to choose from. */
 export interface ProviderInfo {
   /** Its name in `config.toml`. */
   readonly name: string;
@@ -577,9 +577,9 @@ export interface ProviderInfo {
   readonly title: string;
   /** Whether it needs an API key. */
   readonly needsKey: boolean;
-  /** Where its API is, as far as that is known. */
+  /** The base URL of its API, if known. */
   readonly baseUrl?: string | null;
-  /** Whether it is a server that runs on this machine now. */
+  /** Whether it is a server running on this machine now. */
   readonly foundLocally: boolean;
 }
 
@@ -651,11 +651,11 @@ export interface ResumeSessionResponse {
   readonly _meta?: Readonly<Record<string, unknown>> | null;
 }
 
-/** `_tandem/review`, a request: the changes that turns of a session made. */
+/** `_tandem/review`, a request: reviews the changes made by turns of a session. */
 export interface Review {
   /** The session. */
   readonly sessionId: string;
-  /** What happens to them. */
+  /** The action. */
   readonly action: ReviewAction;
   /** One turn, as listed. */
   readonly turn?: number | null;
@@ -665,26 +665,26 @@ export interface Review {
   readonly hunk?: number | null;
 }
 
-/** What happens to the changes. */
+/** An action on changes. */
 export type ReviewAction = "list" | "keep" | "reject" | "undo" | "redo" | "restore";
 
 /** The answer to every [`Review`]: what can be reviewed now. */
 export interface Reviewed {
-  /** Turns of which something is still there, the oldest first. */
+  /** Turns with changes left, oldest first. */
   readonly turns: readonly ReviewedTurn[];
   /** What was done, for people. */
   readonly message?: string | null;
   /** What `undo`, `redo` or `restore` could not change. */
   readonly left: readonly Left[];
-  /** The first turn that `restore` cut off the conversation: `undo` brings it back until the next prompt. */
+  /** The first turn that `restore` cut from the conversation: `undo` puts it back until the next prompt. */
   readonly cutFrom?: number | null;
 }
 
-/** What is still there of a turn's changes of a file. */
+/** What is left of a turn's changes to a file. */
 export interface ReviewedFile {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string;
-  /** Whether the turn made the file: rejecting removes it. */
+  /** Whether the turn created the file: rejecting removes it. */
   readonly created: boolean;
   /** The hunks, by line. */
   readonly hunks: readonly ReviewedHunk[];
@@ -692,19 +692,19 @@ export interface ReviewedFile {
 
 /** A hunk that can be kept or rejected. */
 export interface ReviewedHunk {
-  /** Its name, which stays the same while other hunks of the file are kept, rejected or typed around. */
+  /** Its id, which stays the same while other hunks of the file are kept, rejected or typed around. */
   readonly id: number;
-  /** Its lines in the text without it. */
+  /** Its lines in the text without the hunk. */
   readonly old: Lines;
-  /** Its lines in the text as it is now. */
+  /** Its lines in the current text. */
   readonly new: Lines;
   /** The text of its `old` lines. */
   readonly oldText: string;
-  /** A unified diff from the text without it to the text as it is now, with three lines of context. */
+  /** A unified diff from the text without the hunk to the current text, with three lines of context. */
   readonly diff: string;
 }
 
-/** What is still there of a turn's changes. */
+/** What is left of a turn's changes. */
 export interface ReviewedTurn {
   /** Its number. */
   readonly turn: number;
@@ -715,7 +715,7 @@ export interface ReviewedTurn {
 /** The sender or recipient of messages and data in a conversation. */
 export type Role = "assistant" | "user";
 
-/** `_tandem/save`, a request of the server: save these documents, because a command that cannot see unsaved text is about to run. */
+/** `_tandem/save`, a request from the server: save these documents, because a command that cannot see unsaved text is about to run. */
 export interface Save {
   /** The documents. */
   readonly uris: readonly string[];
@@ -872,15 +872,15 @@ export interface Status {
   readonly sessionId: string;
   /** What it is doing. */
   readonly state: State;
-  /** How many prompts wait for their turn. */
+  /** How many prompts are queued. */
   readonly queued: number;
   /** Its mode. */
   readonly mode: string;
   /** `provider/model`. */
   readonly model?: string | null;
-  /** The reasoning effort, where it is not the configured one. */
+  /** The reasoning effort, unless it is the configured one. */
   readonly effort?: string | null;
-  /** What it used, from the first answer on. */
+  /** Its usage, once the first answer has arrived. */
   readonly usage?: Usage | null;
   /** A notice for people. */
   readonly message?: string | null;
@@ -892,7 +892,7 @@ export interface Steer {
   readonly sessionId: string;
   /** As in `session/prompt`. */
   readonly prompt: readonly ContentBlock[];
-  /** As in `session/prompt`: may name the prompt (`tandem/promptId`). */
+  /** As in `session/prompt`; may carry the prompt's id (`tandem/promptId`). */
   readonly _meta?: Readonly<Record<string, unknown>> | null;
 }
 
@@ -996,17 +996,17 @@ export interface ToolCallUpdate {
 /** Categories of tools that can be invoked. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "switch_mode" | "other";
 
-/** `_tandem/turn`, a notification: what became of a prompt. */
+/** `_tandem/turn`, a notification: the state of a prompt. */
 export interface Turn {
   /** The session. */
   readonly sessionId: string;
   /** The prompt. */
   readonly promptId: string;
-  /** What became of it. */
+  /** Its state. */
   readonly state: PromptState;
   /** The turn that runs it, that it joined, or that ended (`running`, `joined`, `ended`). */
   readonly turnId?: string | null;
-  /** How many prompts run before it, counted from 1 (`queued`). */
+  /** Its position in the queue, counted from 1 (`queued`). */
   readonly position?: number | null;
   /** ACP's stop reason or the failure's code (`ended`), or why the model never saw it (`returned`). */
   readonly reason?: string | null;
@@ -1023,13 +1023,13 @@ export interface UnstructuredCommandInput {
   readonly _meta?: Readonly<Record<string, unknown>> | null;
 }
 
-/** What a session used. */
+/** The usage of a session. */
 export interface Usage {
   /** Tokens in the context window. */
   readonly used: number;
-  /** The size of the window, where it is known. */
+  /** The size of the window, if known. */
   readonly size?: number | null;
-  /** US dollars of the whole session, where prices are known. */
+  /** US dollars for the whole session, if prices are known. */
   readonly cost?: number | null;
 }
 
@@ -1044,10 +1044,10 @@ export interface UsageUpdate {
   readonly _meta?: Readonly<Record<string, unknown>> | null;
 }
 
-/** How something that was checked is. */
+/** The outcome of a check. */
 export type Verdict = "good" | "warning" | "bad";
 
-/** `_tandem/turn/withdraw`, a request: takes back a prompt that is queued or has not joined yet. */
+/** `_tandem/turn/withdraw`, a request: withdraws a prompt that is queued or has not joined yet. */
 export interface Withdraw {
   /** The session. */
   readonly sessionId: string;

@@ -42,7 +42,7 @@
 ---@field sessionId wire.SessionId The ID of the session to cancel operations for.
 ---@field _meta? table<string, any>
 
----`_tandem/check`, a request: what `tandem doctor` checks of one model.
+---`_tandem/check`, a request: the checks of `tandem doctor` for one model.
 ---@class wire.CheckParams
 ---@field provider string The provider's name.
 ---@field model string The model's name at the endpoint.
@@ -89,14 +89,14 @@
 ---@field insert string Replaces the query.
 ---@field label string The text to show.
 ---@field kind wire.CompletionKind What it is.
----@field detail? string More text to show.
+---@field detail? string Additional text to show.
 
----What a prompt can mention.
+---Kinds of things a prompt can mention.
 ---@alias wire.CompletionKind "file"|"folder"|"symbol"|"diagnostics"|"selection"
 
 ---The answer to [`Complete`].
 ---@class wire.Completions
----@field items wire.Completion[] The best first, 50 at most.
+---@field items wire.Completion[] Best match first, 50 at most.
 
 ---Session configuration options have been updated.
 ---@class wire.ConfigOptionUpdate
@@ -148,14 +148,14 @@
 ---@field currentModeId wire.SessionModeId The ID of the current mode
 ---@field _meta? table<string, any>
 
----`_tandem/diagnostics`, a request of the server: the diagnostics the editor shows.
+---`_tandem/diagnostics`, a request from the server: the diagnostics the editor shows.
 ---@class wire.DiagnosticsParams
----@field uris string[] Of these documents; empty: of all the editor knows.
----@field settled boolean The documents were just changed: answer when the diagnostics of the new text have settled, within 1.5 s in any case.
+---@field uris string[] Of these documents; if empty, of all documents the editor knows.
+---@field settled boolean The documents have just changed: answer when the diagnostics of the new text have settled, and within 1.5 s in any case.
 
 ---The answer to [`DiagnosticsParams`].
 ---@class wire.DiagnosticsResult
----@field documents wire.DocumentDiagnostics[] Those with diagnostics, at least.
+---@field documents wire.DocumentDiagnostics[] At least those with diagnostics.
 
 ---`_tandem/didFocus`, a notification: what the person is looking at.
 ---@class wire.DidFocus
@@ -169,7 +169,7 @@
 ---@field newText string The new content after modification.
 ---@field _meta? table<string, any>
 
----The diagnostics of a document.
+---One document's diagnostics.
 ---@class wire.DocumentDiagnostics
 ---@field uri string The document.
 ---@field diagnostics lsp.Diagnostic[] Its diagnostics.
@@ -189,16 +189,16 @@
 ---@field value string The value to set for the environment variable.
 ---@field _meta? table<string, any>
 
----The `data` of the error that answers the prompt of a failed turn.
+---The `data` of the error response to a prompt whose turn failed.
 ---@class wire.Failure
----@field code string The kind, in a word.
----@field status? integer The HTTP status, where there was one.
+---@field code string The kind of failure.
+---@field status? integer The HTTP status, if there was one.
 ---@field retryable boolean Whether the same prompt may work later.
 
----One thing that was checked, as `tandem doctor --json` prints it.
+---One check, as `tandem doctor --json` prints it.
 ---@class wire.Finding
 ---@field check string What was checked.
----@field verdict wire.Verdict How it is.
+---@field verdict wire.Verdict The outcome.
 ---@field found string What was found.
 ---@field advice? string What to do about it.
 
@@ -219,9 +219,9 @@
 ---`_tandem/inline`, a request: rewrites a range.
 ---@class wire.InlineParams
 ---@field textDocument lsp.TextDocumentIdentifier The document.
----@field range lsp.Range The range to rewrite; empty: where to insert.
+---@field range lsp.Range The range to rewrite; if empty, where to insert.
 ---@field instruction string What the person wants.
----@field previous? string The replacement to improve on, when the person asked again.
+---@field previous? string The replacement to improve on, if the person asked again.
 
 ---The answer to [`InlineParams`].
 ---@class wire.InlineResult
@@ -232,27 +232,27 @@
 ---@field id any The id of the `_tandem/inline` request.
 ---@field text string The replacement so far.
 
----What a language server can be asked.
+---Operations of a language server.
 ---@alias wire.LanguageOp "definition"|"declaration"|"implementation"|"type_definition"|"references"|"hover"|"document_symbols"|"workspace_symbols"|"incoming_calls"|"outgoing_calls"|"rename"|"quick_fixes"|"format"
 
----`_tandem/language`, a request of the server: asks the editor's language servers.
+---`_tandem/language`, a request from the server to the editor's language servers.
 ---@class wire.LanguageParams
----@field op wire.LanguageOp What to ask.
+---@field op wire.LanguageOp The operation.
 ---@field uri? string The document; absent for `workspace_symbols`.
----@field position? lsp.Position The place in it.
+---@field position? lsp.Position The position in it.
 ---@field query? string The name to look for (`workspace_symbols`).
 ---@field newName? string The new name (`rename`).
 
----Lines that stayed as they are.
+---Lines that were left alone.
 ---@class wire.Left
----@field path string Absolute.
----@field lines? wire.Lines The lines, where only some of the file stayed.
----@field reason string Why, for people.
+---@field path string Absolute path.
+---@field lines? wire.Lines The lines, if only part of the file was left.
+---@field reason string The reason, for people.
 
----Some lines of a text.
+---A range of lines.
 ---@class wire.Lines
----@field start integer The first, counted from 1; with a `count` of 0 the one before which nothing is there.
----@field count integer How many.
+---@field start integer The first line, counted from 1; with a `count` of 0, the line before which the range is.
+---@field count integer The number of lines.
 
 ---Request parameters for listing existing sessions.
 ---@class wire.ListSessionsRequest
@@ -316,16 +316,16 @@
 ---Unique identifier for a message within a session.
 ---@alias wire.MessageId string
 
----A model to choose.
+---A model to choose from.
 ---@class wire.ModelInfo
 ---@field id string Its name at the endpoint.
----@field contextWindow? integer Its context window in tokens, where it is known.
----@field price? wire.ModelPrice Its price, where it is known.
+---@field contextWindow? integer The context window in tokens, if known.
+---@field price? wire.ModelPrice The price, if known.
 
----US dollars for a million tokens.
+---US dollars per million tokens.
 ---@class wire.ModelPrice
----@field input number Read by the model.
----@field output number Written by it.
+---@field input number For tokens the model reads.
+---@field output number For tokens the model writes.
 
 ---The answer to [`ModelsParams`].
 ---@class wire.Models
@@ -334,8 +334,8 @@
 ---`_tandem/models`, a request: the models an endpoint offers.
 ---@class wire.ModelsParams
 ---@field provider string The provider's name.
----@field apiKey? string Its key, where it is not configured.
----@field baseUrl? string Its address, where it is not configured.
+---@field apiKey? string The key, unless it is configured.
+---@field baseUrl? string The base URL, unless it is configured.
 
 ---Request parameters for creating a new session.
 ---@class wire.NewSessionRequest
@@ -406,13 +406,13 @@
 ---The states of a prompt.
 ---@alias wire.PromptState "queued"|"running"|"joined"|"returned"|"ended"
 
----A provider to choose.
+---A provider to choose from.
 ---@class wire.ProviderInfo
 ---@field name string Its name in `config.toml`.
 ---@field title string Its name for people.
 ---@field needsKey boolean Whether it needs an API key.
----@field baseUrl? string Where its API is, as far as that is known.
----@field foundLocally boolean Whether it is a server that runs on this machine now.
+---@field baseUrl? string The base URL of its API, if known.
+---@field foundLocally boolean Whether it is a server running on this machine now.
 
 ---The answer to `_tandem/providers`, a request without params.
 ---@class wire.Providers
@@ -466,39 +466,39 @@
 ---@field configOptions? wire.SessionConfigOption[] Initial session configuration options if supported by the Agent.
 ---@field _meta? table<string, any>
 
----`_tandem/review`, a request: the changes that turns of a session made.
+---`_tandem/review`, a request: reviews the changes made by turns of a session.
 ---@class wire.Review
 ---@field sessionId string The session.
----@field action wire.ReviewAction What happens to them.
+---@field action wire.ReviewAction The action.
 ---@field turn? integer One turn, as listed.
 ---@field path? string One file, as listed.
 ---@field hunk? integer One hunk of that file, as listed.
 
----What happens to the changes.
+---An action on changes.
 ---@alias wire.ReviewAction "list"|"keep"|"reject"|"undo"|"redo"|"restore"
 
 ---The answer to every [`Review`]: what can be reviewed now.
 ---@class wire.Reviewed
----@field turns wire.ReviewedTurn[] Turns of which something is still there, the oldest first.
+---@field turns wire.ReviewedTurn[] Turns with changes left, oldest first.
 ---@field message? string What was done, for people.
 ---@field left wire.Left[] What `undo`, `redo` or `restore` could not change.
----@field cutFrom? integer The first turn that `restore` cut off the conversation: `undo` brings it back until the next prompt.
+---@field cutFrom? integer The first turn that `restore` cut from the conversation: `undo` puts it back until the next prompt.
 
----What is still there of a turn's changes of a file.
+---What is left of a turn's changes to a file.
 ---@class wire.ReviewedFile
----@field path string Absolute.
----@field created boolean Whether the turn made the file: rejecting removes it.
+---@field path string Absolute path.
+---@field created boolean Whether the turn created the file: rejecting removes it.
 ---@field hunks wire.ReviewedHunk[] The hunks, by line.
 
 ---A hunk that can be kept or rejected.
 ---@class wire.ReviewedHunk
----@field id integer Its name, which stays the same while other hunks of the file are kept, rejected or typed around.
----@field old wire.Lines Its lines in the text without it.
----@field new wire.Lines Its lines in the text as it is now.
+---@field id integer Its id, which stays the same while other hunks of the file are kept, rejected or typed around.
+---@field old wire.Lines Its lines in the text without the hunk.
+---@field new wire.Lines Its lines in the current text.
 ---@field oldText string The text of its `old` lines.
----@field diff string A unified diff from the text without it to the text as it is now, with three lines of context.
+---@field diff string A unified diff from the text without the hunk to the current text, with three lines of context.
 
----What is still there of a turn's changes.
+---What is left of a turn's changes.
 ---@class wire.ReviewedTurn
 ---@field turn integer Its number.
 ---@field files wire.ReviewedFile[] The files.
@@ -506,7 +506,7 @@
 ---The sender or recipient of messages and data in a conversation.
 ---@alias wire.Role "assistant"|"user"
 
----`_tandem/save`, a request of the server: save these documents, because a command that cannot see unsaved text is about to run.
+---`_tandem/save`, a request from the server: save these documents, because a command that cannot see unsaved text is about to run.
 ---@class wire.Save
 ---@field uris string[] The documents.
 
@@ -709,18 +709,18 @@
 ---@class wire.Status
 ---@field sessionId string The session.
 ---@field state wire.State What it is doing.
----@field queued integer How many prompts wait for their turn.
+---@field queued integer How many prompts are queued.
 ---@field mode string Its mode.
 ---@field model? string `provider/model`.
----@field effort? string The reasoning effort, where it is not the configured one.
----@field usage? wire.Usage What it used, from the first answer on.
+---@field effort? string The reasoning effort, unless it is the configured one.
+---@field usage? wire.Usage Its usage, once the first answer has arrived.
 ---@field message? string A notice for people.
 
 ---`_tandem/session/steer`, a request: adds a message to the running turn.
 ---@class wire.Steer
 ---@field sessionId string The session.
 ---@field prompt wire.ContentBlock[] As in `session/prompt`.
----@field _meta? table<string, any> As in `session/prompt`: may name the prompt (`tandem/promptId`).
+---@field _meta? table<string, any> As in `session/prompt`; may carry the prompt's id (`tandem/promptId`).
 
 ---Reasons why an agent stops processing a prompt turn.
 ---@alias wire.StopReason "end_turn"|"max_tokens"|"max_turn_requests"|"refusal"|"cancelled"
@@ -802,13 +802,13 @@
 ---Categories of tools that can be invoked.
 ---@alias wire.ToolKind "read"|"edit"|"delete"|"move"|"search"|"execute"|"think"|"fetch"|"switch_mode"|"other"
 
----`_tandem/turn`, a notification: what became of a prompt.
+---`_tandem/turn`, a notification: the state of a prompt.
 ---@class wire.Turn
 ---@field sessionId string The session.
 ---@field promptId string The prompt.
----@field state wire.PromptState What became of it.
+---@field state wire.PromptState Its state.
 ---@field turnId? string The turn that runs it, that it joined, or that ended (`running`, `joined`, `ended`).
----@field position? integer How many prompts run before it, counted from 1 (`queued`).
+---@field position? integer Its position in the queue, counted from 1 (`queued`).
 ---@field reason? string ACP's stop reason or the failure's code (`ended`), or why the model never saw it (`returned`).
 ---@field message? string The failure, for people (`ended`).
 ---@field prompt? wire.ContentBlock[] The prompt itself (`returned`).
@@ -818,11 +818,11 @@
 ---@field hint string A hint to display when the input hasn't been provided yet
 ---@field _meta? table<string, any>
 
----What a session used.
+---The usage of a session.
 ---@class wire.Usage
 ---@field used integer Tokens in the context window.
----@field size? integer The size of the window, where it is known.
----@field cost? number US dollars of the whole session, where prices are known.
+---@field size? integer The size of the window, if known.
+---@field cost? number US dollars for the whole session, if prices are known.
 
 ---Context window and cost update for a session.
 ---@class wire.UsageUpdate
@@ -831,10 +831,10 @@
 ---@field cost? wire.Cost Cumulative session cost (optional).
 ---@field _meta? table<string, any>
 
----How something that was checked is.
+---The outcome of a check.
 ---@alias wire.Verdict "good"|"warning"|"bad"
 
----`_tandem/turn/withdraw`, a request: takes back a prompt that is queued or has not joined yet.
+---`_tandem/turn/withdraw`, a request: withdraws a prompt that is queued or has not joined yet.
 ---@class wire.Withdraw
 ---@field sessionId string The session.
 ---@field promptId string The prompt.
