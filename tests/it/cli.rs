@@ -95,7 +95,7 @@ fn a_failed_turn_is_an_error_event_before_done_and_exit_code_one() {
         ("auth", "TANDEM_API_KEY"),
         ("context_overflow", "8192"),
         ("invalid_request", "scripted"),
-        ("truncated", "in the middle"),
+        ("truncated", "ended early"),
     ] {
         let output = world.run(&["run", "--json", "hi"]);
         assert_eq!(output.code, Some(1), "{code}");
@@ -177,7 +177,7 @@ fn mode_ask_without_a_terminal_answers_no_and_says_so() {
     let world = World::new(json!([[write_call()], [{ "text": "as you wish" }]]));
     let output = world.run(&["run", "write new.txt"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), "as you wish\n"));
-    for word in ["new.txt", "+new", "the answer is no", "--mode edit"] {
+    for word in ["new.txt", "+new", "there is no terminal", "--mode edit"] {
         assert!(output.stderr.contains(word), "{word} is missing in {}", output.stderr);
     }
     assert!(!world.path().join("new.txt").exists());
@@ -581,7 +581,10 @@ fn a_conversation_does_not_resume_in_a_wider_mode_unasked() {
     std::fs::remove_file(world.path().join("new.txt")).unwrap();
     let Output { stderr, .. } = world.run(&["run", "--continue", "once more"]);
     assert!(stderr.contains("continuing: write a file (mode ask, custom/scripted)"), "{stderr}");
-    assert!(stderr.contains("the answer is no") && !world.path().join("new.txt").exists(), "{stderr}");
+    assert!(
+        stderr.contains("refused, because there is no terminal") && !world.path().join("new.txt").exists(),
+        "{stderr}"
+    );
     let wider = world.run(&["run", "--continue", "--mode", "edit", "really"]);
     assert!(wider.stderr.contains("(mode edit, custom/scripted)"), "{}", wider.stderr);
 }

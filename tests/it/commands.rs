@@ -296,7 +296,7 @@ fn a_job_runs_in_the_background_until_it_is_stopped_or_the_session_ends() {
         assert_eq!(told[0], "[job 1]\nserving\n[job 1 is running]\n", "{level:?}");
         assert!(told[1].contains("[exit code 137, ") || told[1].contains("signal: 9"), "{level:?}: {}", told[1]);
         assert!(told[2].starts_with('['), "nothing new: {}", told[2]);
-        assert!(told[3].starts_with("[job 2]\none\n[job 2 runs]"), "{}", told[3]);
+        assert!(told[3].starts_with("[job 2]\none\n[job 2 is running]"), "{}", told[3]);
         assert_eq!(told[5], "unknown job 4");
         assert_eq!(sleepers(&length), 0, "{level:?}");
     }
@@ -372,7 +372,7 @@ fn an_editor_that_saves_is_asked_to() {
     let session = client.session(&stage.world);
     let prompt = client.prompt(&session, "go");
     let question = client.next("session/request_permission");
-    assert_eq!(question["params"]["toolCall"]["title"], "Run `cat a.rs` (saves a.rs before)");
+    assert_eq!(question["params"]["toolCall"]["title"], "Run `cat a.rs` (saves a.rs first)");
     allow(&mut client, &question);
     let save = client.next("_tandem/save");
     assert_eq!(save["params"], json!({ "uris": [stage.world.uri("a.rs")] }));

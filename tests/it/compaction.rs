@@ -147,7 +147,7 @@ fn an_image_the_model_does_not_take_is_left_out_and_said() {
     assert!(messages(&world, 0)[0]["content"].to_string().contains("image_url"));
     assert_eq!(messages(&world, 1)[0]["content"], "what is this?\n\n(an image, image/png)");
     let told = client.seen.iter().filter_map(|message| message["params"]["message"].as_str());
-    assert!(told.into_iter().any(|text| text.contains("did not take the images") && text.contains(refused)));
+    assert!(told.into_iter().any(|text| text.contains("does not accept these images") && text.contains(refused)));
     assert_eq!(ask(&mut client, &session, "are you there?")["result"]["stopReason"], "end_turn");
     assert_eq!(messages(&world, 2)[0], messages(&world, 1)[0]);
 }

@@ -456,7 +456,7 @@ fn a_server_that_cannot_be_is_refused_at_once() {
             json!({ "name": "x", "command": "", "args": [], "env": [] }),
             "a command needs at least the name of a program",
         ),
-        (json!({ "type": "sse", "name": "x", "url": "http://localhost/sse", "headers": [] }), "takes `http` and stdio"),
+        (json!({ "type": "sse", "name": "x", "url": "http://localhost/sse", "headers": [] }), "use `http` or stdio"),
     ] {
         let refused = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [server] }));
         assert_eq!(refused["error"]["code"], -32602, "{refused}");
