@@ -93,9 +93,11 @@ impl Guard {
 fn note(notes: &mut Vec<String>, done: io::Result<Option<PathBuf>>, path: &Path, what: &str) {
     let path = native::shown(path);
     notes.push(match done {
-        Ok(Some(held)) => format!("{path} is protected and {what}: that is now {}", native::shown(&held)),
-        Ok(None) => format!("{path} is protected and {what}: it is as it was again"),
-        Err(error) => format!("{path} is protected and {what}, and could not be put right ({error}): tell the user"),
+        Ok(Some(held)) => {
+            format!("{path} is protected and {what}; the command's version is now {}", native::shown(&held))
+        }
+        Ok(None) => format!("{path} is protected and {what}; it was restored"),
+        Err(error) => format!("{path} is protected and {what}, and could not be restored ({error}): tell the user"),
     });
 }
 

@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn what_is_no_patch_is_refused() {
         refused("", "Begin Patch");
-        refused("*** Begin Patch\n*** Update File: a\n-x\n", "was cut");
+        refused("*** Begin Patch\n*** Update File: a\n-x\n", "is incomplete");
         refused("*** Begin Patch\n-x\n*** End Patch", "belongs to no file");
         refused("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "every line begins with `+`");
         refused("*** Begin Patch\n*** Update File: a\n x\n*** End Patch", "changes nothing in a");

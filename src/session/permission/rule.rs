@@ -252,8 +252,8 @@ mod tests {
     fn what_is_no_rule_is_refused_with_its_reason() {
         for (rule, why) in [
             ("edit_file(docs/**", "missing closing `)`"),
-            ("edit file(x)", "a rule is `tool` or `tool(pattern)`"),
-            ("", "a rule is `tool` or `tool(pattern)`"),
+            ("edit file(x)", "expected `tool` or `tool(pattern)`"),
+            ("", "expected `tool` or `tool(pattern)`"),
             ("edit_file(a{)", "alternate"),
             ("run_command()", "lacks a command"),
             ("run_command(a && b)", "one simple command"),
