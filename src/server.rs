@@ -200,7 +200,7 @@ impl Server {
     fn front_end(&self, id: &SessionId) -> Box<dyn FrontEnd> {
         match self.carrier {
             Carrier::Lsp => Box::new(PluginClient::new(self.peer.clone(), id)),
-            Carrier::Acp => Box::new(AcpClient::new(self.peer.clone(), id)),
+            Carrier::Acp => Box::new(AcpClient::new(self.peer.clone(), id, self.client.shows_forms)),
         }
     }
 

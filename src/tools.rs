@@ -6,7 +6,10 @@
 
 mod apply_patch;
 mod arguments;
+mod ask_user;
 mod changes;
+mod code;
+mod context;
 mod describe;
 mod diagnostics;
 mod diff;
@@ -21,6 +24,7 @@ pub mod mcp;
 mod names;
 pub mod partial;
 mod pattern;
+mod planned;
 pub mod process;
 mod read_file;
 mod resolve;
@@ -36,19 +40,19 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
+pub use self::context::ToolContext;
 pub use self::diagnostics::problems;
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
 pub use self::live::Live;
-use self::process::{Dialect, Shell};
+use self::process::Dialect;
 pub use self::resolve::{Resolved, accept, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
 pub use crate::text::Redactor;
 pub use crate::text::display::is_deceptive;
-use crate::workspace::{ChangeSet, FileError, PathError, Skill, Workspace, WorkspacePath};
+use crate::workspace::{ChangeSet, FileError, PathError, Skill, Workspace};
 
 /// How a model is used to change files: by one of two tools, never both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +84,7 @@ fn written_for(editing: Editing, dialect: Dialect) -> Arc<[Arc<dyn Tool>]> {
         Arc::new(write_file::WriteFile),
         Arc::new(run_command::RunCommand::new(dialect)),
         Arc::new(update_plan::UpdatePlan),
+        Arc::new(ask_user::AskUser),
     ])
 }
 
@@ -92,8 +97,10 @@ pub fn offered(
     skills: &Arc<[Skill]>,
 ) -> Arc<[Arc<dyn Tool>]> {
     let diagnostics = workspace.knows_diagnostics().then(|| Arc::new(diagnostics::Diagnostics) as Arc<dyn Tool>);
+    let code = Some(workspace.operations()).filter(|operations| !operations.is_empty());
+    let code = code.map(|operations| Arc::new(code::Code::new(operations)) as Arc<dyn Tool>);
     let skill = (!skills.is_empty()).then(|| Arc::new(skill::LoadSkill::new(Arc::clone(skills))) as Arc<dyn Tool>);
-    written_for(editing, dialect).iter().cloned().chain(diagnostics).chain(skill).collect()
+    written_for(editing, dialect).iter().cloned().chain(diagnostics).chain(code).chain(skill).collect()
 }
 
 /// The tool called `name`.
@@ -138,6 +145,11 @@ pub trait Tool: Send + Sync {
     fn parameters(&self) -> Value;
     /// Its kind.
     fn kind(&self) -> ToolKind;
+    /// The tool that carries out a call with these arguments, where that is not this one.
+    fn meant(&self, arguments: &Value) -> Option<Arc<dyn Tool>> {
+        let _ = arguments;
+        None
+    }
     /// What a call with these arguments is going to do; an error when it cannot work, so that nobody is asked about it.
     fn preview<'a>(
         &'a self,
@@ -155,74 +167,6 @@ pub trait Tool: Send + Sync {
         context: &'a ToolContext,
         arguments: &'a Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
-}
-
-/// What a tool works with. Cheap to clone.
-#[derive(Clone)]
-pub struct ToolContext {
-    /// The files.
-    pub workspace: Workspace,
-    /// Cancelled when the person cancels the turn, or the call alone.
-    pub cancel: CancellationToken,
-    /// The commands of the session.
-    pub shell: Shell,
-    /// What the call says while it runs.
-    pub live: Live,
-    /// What no result may hold.
-    pub secrets: Redactor,
-    /// What was shown; `None` until it is decided that the call may do this and nothing else.
-    pub decided: Option<Arc<Preview>>,
-    /// How many tokens the model reads at once, where that is known: a result takes a fraction of it.
-    pub window: Option<u64>,
-}
-
-impl ToolContext {
-    /// What a call works with before anything is decided about it, and without a session around it.
-    #[must_use]
-    pub fn new(workspace: Workspace, cancel: CancellationToken) -> Self {
-        Self {
-            workspace,
-            cancel,
-            shell: Shell::default(),
-            live: Live::default(),
-            secrets: Redactor::default(),
-            decided: None,
-            window: None,
-        }
-    }
-
-    /// The file called `name`: once it is decided that the call may run, only one it was decided about.
-    ///
-    /// # Errors
-    /// When it is outside the workspace, or leads elsewhere than when it was shown.
-    pub fn resolve(&self, name: &str) -> Result<WorkspacePath, ToolError> {
-        let path = self.workspace.resolve(name)?;
-        self.check(&path)?;
-        Ok(path)
-    }
-
-    /// What [`Self::resolve`] does for a path that is resolved already.
-    fn check(&self, path: &WorkspacePath) -> Result<(), ToolError> {
-        let real = path.real();
-        if self.decided.as_ref().is_none_or(|decided| decided.targets.contains(&real)) {
-            return Ok(());
-        }
-        let (name, target) = (path.display(), path.target().display());
-        Err(ToolError(format!(
-            "{name} leads to {target} now, which is not what was shown; nothing was done. Try again"
-        )))
-    }
-
-    /// Whether `line` is the command line that was decided about, where and as held as it was shown.
-    ///
-    /// # Errors
-    /// When it is another one.
-    pub fn check_command(&self, line: &CommandLine) -> Result<(), ToolError> {
-        if self.decided.as_ref().is_none_or(|decided| decided.command.as_deref() == Some(line)) {
-            return Ok(());
-        }
-        Err(ToolError("the command would run otherwise than it was shown; nothing was done. Try again".to_owned()))
-    }
 }
 
 /// What a call is going to do, as the person sees it.
@@ -251,6 +195,9 @@ pub struct Preview {
     /// Why the person is asked in every mode, even for reading: a protected path or a file of secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
+    /// The title is a question to the person, with these answers to choose from: nothing is to be allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Vec<String>>,
 }
 
 /// A command that is going to run.

@@ -14,6 +14,7 @@ pub mod edit;
 pub mod editor;
 pub mod error;
 pub mod guard;
+pub mod language;
 pub(crate) mod native;
 mod news;
 pub mod patch;
@@ -48,6 +49,7 @@ pub use edit::{Change, Replacement, Strategy};
 pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
 pub use error::FileError;
 pub use guard::{Guard, Pins};
+use language::{Answer, Operation, Question};
 pub use news::News;
 pub use path::{PathError, Root, WorkspacePath};
 pub use refresh::OnDisk;
@@ -296,6 +298,20 @@ impl Workspace {
         let mut found = self.0.editor.diagnostics(scope).await?;
         found.retain(|one| self.resolve_path(&one.path).is_ok());
         Some(found)
+    }
+
+    /// What the editor's language servers can be asked; empty where there are none.
+    #[must_use]
+    pub fn operations(&self) -> &[Operation] {
+        self.0.editor.operations()
+    }
+
+    /// Asks the editor's language servers.
+    ///
+    /// # Errors
+    /// When none knows, or the editor does not answer in time.
+    pub async fn language(&self, question: Question) -> Result<Answer, EditorError> {
+        self.0.editor.language(question).await
     }
 }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use command::windows;
 pub use rule::Rule;
-use rule::{COMMAND, NETWORK, may_be_short, of_path, of_words};
+use rule::{CODE, COMMAND, EDIT, NETWORK, may_be_short, of_path, of_words};
 
 use crate::agent::event::GO_ON;
 use crate::config::Mode;
@@ -33,6 +33,7 @@ pub struct Facts {
     targets: Vec<Target>,
     command: Option<Line>,
     cautious: bool,
+    is_question: bool,
 }
 
 /// A file a call touches (every name rules may know it by), or the server that does what the call wants.
@@ -64,6 +65,12 @@ impl Facts {
         self.tool == GO_ON
     }
 
+    /// Whether the call asks the person something, so that only they can answer it.
+    #[must_use]
+    pub fn is_question(&self) -> bool {
+        self.is_question
+    }
+
     /// What the preview of a call says about it.
     #[must_use]
     pub fn new(tool: &str, kind: ToolKind, preview: &Preview, workspace: &Workspace) -> Self {
@@ -80,7 +87,8 @@ impl Facts {
         let command = preview.command.as_deref();
         let empties = command.is_some_and(|line| empties(line, &roots));
         let cautious = preview.caution.is_some() || empties;
-        Self { tool: tool.to_owned(), kind, targets, command: command.map(Line::new), cautious }
+        let is_question = preview.answers.is_some();
+        Self { tool: tool.to_owned(), kind, targets, command: command.map(Line::new), cautious, is_question }
     }
 
     /// What its allow rules are about.
@@ -88,9 +96,14 @@ impl Facts {
         if self.command.as_ref().is_some_and(|line| line.network) { NETWORK } else { &self.tool }
     }
 
+    /// Whether the rule speaks of what its tool does. What language servers change is an edit.
+    fn is_named_by(&self, rule: &Rule) -> bool {
+        rule.names(&self.tool) || (self.kind == ToolKind::Edit && self.tool == CODE && rule.names(EDIT))
+    }
+
     /// The rule that would allow exactly this; `None` for what is asked about every time.
     fn exactly(&self) -> Option<String> {
-        if self.cautious {
+        if self.cautious || self.is_question {
             return None;
         }
         if let Some(line) = &self.command {
@@ -257,7 +270,7 @@ impl Policy {
         if denied == Touch::Surely {
             return Verdict::Forbid(format!("a rule of the user forbids `{}` here; go another way", facts.tool));
         }
-        if denied == Touch::Perhaps || facts.cautious || touch(&self.ask, facts) != Touch::Not {
+        if denied == Touch::Perhaps || facts.cautious || facts.is_question || touch(&self.ask, facts) != Touch::Not {
             return Verdict::Ask;
         }
         let is_held =
@@ -274,7 +287,11 @@ impl Policy {
 
     /// Whether the rules that allow cover all of the call.
     fn covers(&self, facts: &Facts) -> bool {
-        let rules: Vec<&Rule> = self.allow.iter().filter(|rule| rule.names(facts.allowed_as())).collect();
+        let speaks = |rule: &&Rule| match facts.allowed_as() {
+            NETWORK => rule.names(NETWORK),
+            _ => facts.is_named_by(rule),
+        };
+        let rules: Vec<&Rule> = self.allow.iter().filter(speaks).collect();
         let any_covers = |fits: &dyn Fn(&Rule) -> bool| rules.iter().any(|rule| fits(rule));
         let Some(line) = &facts.command else {
             let all_targets = facts.targets.iter().all(|target| any_covers(&|rule| target.is_meant(rule)));
@@ -331,7 +348,7 @@ impl Policy {
 /// How certainly any of the rules that restrict speaks of the call.
 fn touch(rules: &[Rule], facts: &Facts) -> Touch {
     let network = facts.command.as_ref().is_some_and(|line| line.network);
-    let about = rules.iter().filter(|rule| rule.names(&facts.tool) || (network && rule.names(NETWORK)));
+    let about = rules.iter().filter(|rule| facts.is_named_by(rule) || (network && rule.names(NETWORK)));
     let touches = about.map(|rule| match &facts.command {
         Some(line) => line.touched(rule),
         None if rule.is_bare() => Touch::Surely,

@@ -76,7 +76,17 @@ impl Place {
 #[test]
 fn the_list_is_small_and_in_fixed_order() {
     let names = |editing| all(editing).iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
-    let expected = ["read_file", "list_files", "glob", "grep", "edit_file", "write_file", "run_command", "update_plan"];
+    let expected = [
+        "read_file",
+        "list_files",
+        "glob",
+        "grep",
+        "edit_file",
+        "write_file",
+        "run_command",
+        "update_plan",
+        "ask_user",
+    ];
     assert_eq!(names(Editing::Replacements), expected);
     assert_eq!(names(Editing::Patches), expected.map(|name| if name == "edit_file" { "apply_patch" } else { name }));
     let tools = all(Editing::Replacements);
@@ -85,7 +95,7 @@ fn the_list_is_small_and_in_fixed_order() {
         .map(|tool| json!({"name": tool.name(), "description": tool.description(), "parameters": tool.parameters()}))
         .collect();
     let size = serde_json::to_string(&described).unwrap().len();
-    assert!(size < 5000, "{size} bytes");
+    assert!(size < 5500, "{size} bytes");
     assert!(find(&tools, "nothing").is_none());
 }
 

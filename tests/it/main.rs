@@ -8,6 +8,7 @@
 )]
 
 mod acp;
+mod ask_user;
 #[cfg(target_os = "linux")]
 mod attacks;
 mod cancel;
@@ -27,6 +28,7 @@ mod editing;
 mod faults;
 mod house;
 mod inline;
+mod language;
 mod lifecycle;
 mod limits;
 #[cfg(unix)]

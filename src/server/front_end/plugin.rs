@@ -129,7 +129,7 @@ fn waiting(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Edit => "asks to edit",
         ToolKind::Execute => "asks to run a command",
-        ToolKind::Think => "asks whether to continue",
+        ToolKind::Think => "has a question",
         _ => "asks for permission",
     }
 }

@@ -15,6 +15,10 @@ use crate::workspace::protect;
 
 /// The tool that runs commands.
 pub(super) const COMMAND: &str = "run_command";
+/// The tool that edits; rules about it hold for all that do.
+pub(super) const EDIT: &str = "edit_file";
+/// The tool that asks language servers, some of whose answers are edits.
+pub(super) const CODE: &str = "code";
 /// What a command is called that may reach the network.
 pub(super) const NETWORK: &str = "network";
 
@@ -88,7 +92,7 @@ impl Rule {
 
     /// Whether the rule speaks of the tool. One about editing holds whichever way the model edits.
     pub(super) fn names(&self, tool: &str) -> bool {
-        self.tool == tool || (self.tool == "edit_file" && tool == "apply_patch")
+        self.tool == tool || (self.tool == EDIT && tool == "apply_patch")
     }
 
     /// Whether it speaks of every call of its tool.
@@ -218,7 +222,7 @@ pub(super) fn of_words(tool: &str, words: &[String]) -> String {
 
 /// The rule about one path.
 pub(super) fn of_path(tool: &str, path: &str) -> String {
-    let tool = if tool == "apply_patch" { "edit_file" } else { tool };
+    let tool = if matches!(tool, "apply_patch" | CODE) { EDIT } else { tool };
     format!("{tool}({})", globset::escape(path))
 }
 
