@@ -25,6 +25,8 @@ mod dialects;
 mod docs;
 mod driver;
 mod editing;
+#[cfg(unix)]
+mod eval;
 mod faults;
 mod house;
 mod inline;
