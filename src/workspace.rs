@@ -181,6 +181,14 @@ impl Workspace {
         }
     }
 
+    /// Whether the system would let so many bytes take the place of the file; changes nothing.
+    ///
+    /// # Errors
+    /// Why it would not.
+    pub async fn has_room(&self, path: &WorkspacePath, bytes: usize) -> Result<(), FileError> {
+        disk::has_room(path, bytes).await
+    }
+
     /// The bytes of a file on the disk, for what is no text.
     ///
     /// # Errors

@@ -432,6 +432,15 @@ async fn write_file_creates_and_replaces() {
     assert_eq!(place.on_disk("new/a.txt"), "one\n");
     let unread = place.answer("write_file", json!({"path": "old.txt", "content": ""})).await;
     assert!(unread.contains("have not read it"), "{unread}");
+    #[cfg(unix)]
+    {
+        let old = place.folder.path().join("old.txt");
+        let allow = |mode| std::fs::set_permissions(&old, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        allow(0o444);
+        let unwritable = place.answer("write_file", json!({"path": "old.txt", "content": ""})).await;
+        assert!(unwritable.contains("read-only"), "{unwritable}");
+        allow(0o644);
+    }
     place.run("read_file", json!({"path": "old.txt"})).await.unwrap();
     assert_eq!(
         place.preview("write_file", json!({"path": "old.txt", "content": ""})).await.unwrap().title,
