@@ -99,5 +99,5 @@ fn an_exercise_gets_a_second_try_with_what_its_tests_said() {
     assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
     let outcome = &results(&world)["outcomes"][0];
     assert_eq!((&outcome["passed"], &outcome["passed_first"]), (&json!(true), &json!(false)), "{outcome}");
-    assert_eq!(outcome["task"], "tracks/python/leap");
+    assert_eq!(outcome["task"], "python/leap");
 }

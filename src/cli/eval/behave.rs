@@ -37,9 +37,9 @@ const CHECKS: [Check; 15] = [
     }),
     ("the first edit comes within six requests", |seen| seen.edits().next().map(|edit| edit.round <= 6)),
     ("a file is not read again right after its edit", |seen| {
-        let pairs = seen.calls.windows(2);
+        let mut pairs = seen.calls.windows(2);
         seen.edits().next()?;
-        Some(!pairs.into_iter().any(|pair| {
+        Some(!pairs.any(|pair| {
             matches!(pair, [edit, read]
             if read.name == "read_file" && !edit.failed && is_edit(edit) && same_file(edit, read))
         }))

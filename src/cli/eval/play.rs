@@ -63,7 +63,7 @@ pub(super) async fn play(task: &Task, model: &str, environment: &Environment) ->
     let tries = if task.may_retry { 2 } else { 1 };
     for attempt in 0..tries {
         let begun = Instant::now();
-        session.prompt("eval".into(), Prompt::text(prompt), Arc::default())?;
+        session.prompt(format!("eval-{attempt}").into(), Prompt::text(prompt), Arc::default())?;
         let turn = tokio::time::timeout(LIMIT, follow(&mut events, &mut play)).await;
         play.seconds += begun.elapsed().as_secs_f64();
         let Ok(ended) = turn else {

@@ -12,6 +12,9 @@ use super::behave;
 use super::play::Play;
 use super::task::{read, write};
 
+/// What the model is told of a call that was understood although something was wrong with it.
+const REPAIRS: [&str; 3] = ["` was run as `", "` was read as ", "and were repaired]"];
+
 /// A task that was played once, in numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Outcome {
@@ -30,8 +33,10 @@ pub(super) struct Outcome {
     seconds: f64,
     /// Calls whose arguments were no JSON.
     malformed: u64,
-    /// Calls in another agent's name for a tool.
-    foreign: u64,
+    /// Calls of tools that do not exist.
+    unknown: u64,
+    /// Calls that were understood although something was wrong with them.
+    repaired: u64,
     failed_edits: u64,
     /// Answers after which the model was asked to go on.
     nudges: u64,
@@ -75,11 +80,13 @@ impl Outcome {
             "tool_call_start" => _ = begun.insert(word(&event["id"]), word(&event["kind"])),
             "tool_call_complete" => {
                 self.malformed += u64::from(event["call"].get("raw").is_some());
-                self.foreign += u64::from(begun.get(&word(&event["call"]["id"])).is_some_and(|kind| kind == "other"));
+                self.unknown += u64::from(begun.get(&word(&event["call"]["id"])).is_some_and(|kind| kind == "other"));
             }
             "tool_execution_end" => {
                 let is_edit = ["edit_file", "apply_patch", "write_file"].contains(&word(&event["name"]).as_str());
                 self.failed_edits += u64::from(is_edit && event["result"]["is_error"] == true);
+                let told = word(&event["result"]["content"]);
+                self.repaired += u64::from(REPAIRS.iter().any(|words| told.contains(words)));
             }
             "usage" => {
                 let tokens = |key: &str| event[key].as_u64().unwrap_or_default();
@@ -145,8 +152,20 @@ impl Report {
     /// A line a play, and the sums; with the checks where those are what counts.
     pub fn table(&self, with_checks: bool) -> String {
         let mut table = format!(
-            "{:<28} {:>6} {:>8} {:>9} {:>9} {:>8} {:>8} {:>7} {:>5} {:>5} {:>6} {:>6}\n",
-            "task", "passed", "requests", "in", "cached", "out", "$", "s", "bad", "other", "failed", "nudges"
+            "{:<28} {:>6} {:>8} {:>9} {:>9} {:>8} {:>8} {:>7} {:>5} {:>7} {:>8} {:>6} {:>6}\n",
+            "task",
+            "passed",
+            "requests",
+            "in",
+            "cached",
+            "out",
+            "$",
+            "s",
+            "bad",
+            "unknown",
+            "repaired",
+            "failed",
+            "nudges"
         );
         for outcome in &self.outcomes {
             row(&mut table, outcome);
@@ -155,8 +174,10 @@ impl Report {
         let (passed, played) = self.pass_at_1();
         let unplayed = self.outcomes.len() - played;
         let _ = writeln!(table, "\n{}: pass@1 {passed} of {played}; {unplayed} not played", self.model);
-        let _ =
-            writeln!(table, "bad: arguments that are no JSON; other: calls by other names; failed: edits that failed");
+        let _ = writeln!(
+            table,
+            "bad: arguments that are no JSON; unknown: tools that do not exist; repaired: calls that were understood all the same; failed: edits"
+        );
         if with_checks {
             table.push('\n');
             for (name, (yes, all)) in self.checks() {
@@ -175,7 +196,8 @@ impl Report {
             sum.output += one.output;
             sum.seconds += one.seconds;
             sum.malformed += one.malformed;
-            sum.foreign += one.foreign;
+            sum.unknown += one.unknown;
+            sum.repaired += one.repaired;
             sum.failed_edits += one.failed_edits;
             sum.nudges += one.nudges;
         }
@@ -187,7 +209,7 @@ impl Report {
     fn checks(&self) -> BTreeMap<&str, (usize, usize)> {
         let mut sums: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for (name, says) in self.outcomes.iter().flat_map(|outcome| &outcome.checks) {
-            let (yes, all) = sums.entry(name).or_default();
+            let (yes, all) = sums.entry(name.as_str()).or_default();
             *yes += usize::from(*says);
             *all += 1;
         }
@@ -259,13 +281,13 @@ impl Report {
 
 fn row(table: &mut String, outcome: &Outcome) {
     let Outcome { task, passed, rounds, input, cached, output, dollars, seconds, .. } = outcome;
-    let Outcome { malformed, foreign, failed_edits, nudges, .. } = outcome;
+    let Outcome { malformed, unknown, repaired, failed_edits, nudges, .. } = outcome;
     let (passed, dollars) = (word(*passed), dollars.map_or_else(|| "-".to_owned(), |dollars| format!("{dollars:.4}")));
     let passed = if task == "all" { "" } else { passed };
     let _ = writeln!(
         table,
         "{task:<28} {passed:>6} {rounds:>8} {input:>9} {cached:>9} {output:>8} {dollars:>8} {seconds:>7.1} {malformed:>5} \
-         {foreign:>5} {failed_edits:>6} {nudges:>6}"
+         {unknown:>7} {repaired:>8} {failed_edits:>6} {nudges:>6}"
     );
 }
 

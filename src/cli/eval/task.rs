@@ -12,6 +12,8 @@ use crate::config::Mode;
 
 /// The twelve tasks of `--suite smoke`.
 const SMOKE: &str = include_str!("smoke.json");
+/// Runs its first argument without the variables of this process: keys are none of a model's code.
+const CLEAN: &str = r#"exec env -i PATH="$PATH" HOME="$HOME" ANSWER="$ANSWER" BUFFERS="$BUFFERS" sh -c "$0""#;
 /// So long a script may run.
 const SCRIPT: Duration = Duration::from_secs(120);
 
@@ -114,7 +116,7 @@ fn exercise(folder: &Path) -> anyhow::Result<Option<Task>> {
         id: parts
             .iter()
             .rev()
-            .map(AsRef::as_ref)
+            .map(|part| &**part)
             .filter(|part| !matches!(*part, "exercises" | "practice"))
             .collect::<Vec<_>>()
             .join("/"),
@@ -171,7 +173,7 @@ impl Task {
 #[expect(clippy::disallowed_methods, reason = "a maintainer's own script, which checks what the agent did")]
 async fn script(text: &str, folder: &Path, variables: &[(&str, &Path)]) -> anyhow::Result<Output> {
     let run = tokio::process::Command::new("sh")
-        .args(["-c", text])
+        .args(["-c", CLEAN, text])
         .current_dir(folder)
         .envs(variables.iter().copied())
         .stdin(Stdio::null())
