@@ -50,7 +50,8 @@ fn a_task_that_is_not_done_fails_and_differs_from_its_baseline() {
     let world = World::new(json!([[{ "text": "It is 5, see client.sh:2." }], [{ "text": "I do not know." }]]));
     let out = world.path().join("out");
     let out = out.to_str().unwrap();
-    let eval = |more: &[&str]| world.run(&[&["eval", "--model", "scripted", "--task", "question"], more].concat());
+    let question = ["eval", "--model", "scripted", "--task", "question"];
+    let eval = |more: &[&str]| world.run(&[question.as_slice(), more].concat());
     assert_eq!(eval(&["--json", out]).code, Some(0));
     let output = eval(&["--baseline", out]);
     assert_eq!(output.code, Some(1), "{}", output.stdout);

@@ -184,9 +184,9 @@ mod tests {
 
     #[test]
     fn each_check_can_say_yes_no_and_nothing() {
-        let read = || ("read_file", json!({ "path": "a.py" }), [].as_slice());
-        let edit = || ("edit_file", json!({ "path": "a.py" }), ["/w/a.py"].as_slice());
-        let run = |line: &str| ("run_command", json!({ "command": line }), [].as_slice());
+        let read = || ("read_file", json!({ "path": "a.py" }), &[] as &[&str]);
+        let edit = || ("edit_file", json!({ "path": "a.py" }), &["/w/a.py"] as &[&str]);
+        let run = |line: &str| ("run_command", json!({ "command": line }), &[] as &[&str]);
         let good = play(&[read(), edit(), run("python3 -m unittest")], "Fixed `add` in a.py:2; the tests pass.");
         let bad = play(&[edit(), read(), run("cd /w && cat <<EOF > b; git commit -am x"), run("cat b")], "");
         let none = play(&[], "It is a parser.");
