@@ -184,10 +184,9 @@ async fn script(text: &str, folder: &Path, variables: &[(&str, &Path)]) -> anyho
 
 #[expect(clippy::disallowed_methods, reason = "an evaluation makes its own folders")]
 pub(super) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    std::fs::write(path, text).with_context(|| path.display().to_string())
+    let place = || path.display().to_string();
+    std::fs::create_dir_all(path.parent().with_context(place)?).with_context(place)?;
+    std::fs::write(path, text).with_context(place)
 }
 
 #[expect(clippy::disallowed_methods, reason = "an evaluation reads its own folders")]
@@ -205,7 +204,11 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     for entry in entries(from)? {
         let Some(name) = entry.file_name() else { continue };
         let to = to.join(name);
-        if entry.is_dir() { copy(&entry, &to)? } else { drop(std::fs::copy(&entry, to)?) }
+        if entry.is_dir() {
+            copy(&entry, &to)?;
+        } else {
+            std::fs::copy(&entry, to)?;
+        }
     }
     Ok(())
 }
