@@ -5,6 +5,7 @@ mod completions;
 mod config;
 mod demo;
 mod doctor;
+mod eval;
 mod init;
 mod logging;
 mod logs;
@@ -50,6 +51,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Send one prompt from the terminal and print the answer
     Run(run::Args),
+    /// Play tasks with a model and report how it did, in numbers
+    Eval(eval::Args),
     /// List the models you can use
     Models(models::Args),
     /// List the permission rules of a workspace, and remove rules
@@ -122,6 +125,7 @@ impl Cli {
             Command::Demo(args) => demo::run(args).await,
             Command::Doctor(args) => shown(doctor::run(args, &environment).await),
             Command::Run(args) => run::run(args, &environment).await,
+            Command::Eval(args) => shown(eval::run(args, &environment).await),
             Command::Sessions(args) => done(sessions::run(args, &environment).await),
             Command::Models(args) => shown(models::run(args, &environment).await),
             Command::Permissions(args) => done(permissions::run(args, &environment).await),

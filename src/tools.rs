@@ -8,7 +8,10 @@
 
 mod apply_patch;
 mod arguments;
+mod ask_user;
 mod changes;
+mod code;
+mod context;
 mod describe;
 mod diagnostics;
 mod diff;
@@ -23,6 +26,7 @@ pub mod mcp;
 mod names;
 pub mod partial;
 mod pattern;
+mod planned;
 pub mod process;
 mod read_file;
 mod resolve;
@@ -38,19 +42,19 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
+pub use self::context::ToolContext;
 pub use self::diagnostics::problems;
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
 pub use self::live::Live;
-use self::process::{Dialect, Shell};
+use self::process::Dialect;
 pub use self::resolve::{Resolved, accept, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
 pub use crate::text::Redactor;
 pub use crate::text::display::is_deceptive;
-use crate::workspace::{ChangeSet, FileError, PathError, Skill, Workspace, WorkspacePath};
+use crate::workspace::{ChangeSet, FileError, PathError, Skill, Workspace};
 
 /// How a model edits files: with one of two tools, never both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +86,7 @@ fn written_for(editing: Editing, dialect: Dialect) -> Arc<[Arc<dyn Tool>]> {
         Arc::new(write_file::WriteFile),
         Arc::new(run_command::RunCommand::new(dialect)),
         Arc::new(update_plan::UpdatePlan),
+        Arc::new(ask_user::AskUser),
     ])
 }
 
@@ -94,8 +99,10 @@ pub fn offered(
     skills: &Arc<[Skill]>,
 ) -> Arc<[Arc<dyn Tool>]> {
     let diagnostics = workspace.knows_diagnostics().then(|| Arc::new(diagnostics::Diagnostics) as Arc<dyn Tool>);
+    let code = Some(workspace.operations()).filter(|operations| !operations.is_empty());
+    let code = code.map(|operations| Arc::new(code::Code::new(operations)) as Arc<dyn Tool>);
     let skill = (!skills.is_empty()).then(|| Arc::new(skill::LoadSkill::new(Arc::clone(skills))) as Arc<dyn Tool>);
-    written_for(editing, dialect).iter().cloned().chain(diagnostics).chain(skill).collect()
+    written_for(editing, dialect).iter().cloned().chain(diagnostics).chain(code).chain(skill).collect()
 }
 
 /// The tool called `name`.
@@ -140,6 +147,11 @@ pub trait Tool: Send + Sync {
     fn parameters(&self) -> Value;
     /// Its kind.
     fn kind(&self) -> ToolKind;
+    /// The tool that carries out a call with these arguments, where that is not this one.
+    fn meant(&self, arguments: &Value) -> Option<Arc<dyn Tool>> {
+        let _ = arguments;
+        None
+    }
     /// What a call with these arguments is going to do; an error if it cannot work, so that nobody is asked to approve
     /// it.
     fn preview<'a>(
@@ -158,74 +170,6 @@ pub trait Tool: Send + Sync {
         context: &'a ToolContext,
         arguments: &'a Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
-}
-
-/// The context of a tool call. Cheap to clone.
-#[derive(Clone)]
-pub struct ToolContext {
-    /// The files.
-    pub workspace: Workspace,
-    /// Cancelled when the person cancels the turn, or only this call.
-    pub cancel: CancellationToken,
-    /// The session's commands.
-    pub shell: Shell,
-    /// The call's output while it runs.
-    pub live: Live,
-    /// Secrets that no result may contain.
-    pub secrets: Redactor,
-    /// The approved preview; `None` until the call was approved to do exactly this.
-    pub decided: Option<Arc<Preview>>,
-    /// The model's context window in tokens, if known: a result may take a fraction of it.
-    pub window: Option<u64>,
-}
-
-impl ToolContext {
-    /// A context before approval and without a session.
-    #[must_use]
-    pub fn new(workspace: Workspace, cancel: CancellationToken) -> Self {
-        Self {
-            workspace,
-            cancel,
-            shell: Shell::default(),
-            live: Live::default(),
-            secrets: Redactor::default(),
-            decided: None,
-            window: None,
-        }
-    }
-
-    /// The file called `name`; once the call is approved, only a file it was approved for.
-    ///
-    /// # Errors
-    /// It is outside the workspace, or resolves elsewhere than when it was shown.
-    pub fn resolve(&self, name: &str) -> Result<WorkspacePath, ToolError> {
-        let path = self.workspace.resolve(name)?;
-        self.check(&path)?;
-        Ok(path)
-    }
-
-    /// [`Self::resolve`] for a resolved path.
-    fn check(&self, path: &WorkspacePath) -> Result<(), ToolError> {
-        let real = path.real();
-        if self.decided.as_ref().is_none_or(|decided| decided.targets.contains(&real)) {
-            return Ok(());
-        }
-        let (name, target) = (path.display(), path.target().display());
-        Err(ToolError(format!(
-            "{name} now leads to {target}, which is not what was shown; nothing was done. Try again"
-        )))
-    }
-
-    /// Checks that `line` is the approved command line, with the same directory and sandbox.
-    ///
-    /// # Errors
-    /// It differs.
-    pub fn check_command(&self, line: &CommandLine) -> Result<(), ToolError> {
-        if self.decided.as_ref().is_none_or(|decided| decided.command.as_deref() == Some(line)) {
-            return Ok(());
-        }
-        Err(ToolError("the command would run differently than shown; nothing was done. Try again".to_owned()))
-    }
 }
 
 /// What a call is going to do, as shown to the person.
@@ -254,6 +198,9 @@ pub struct Preview {
     /// Why this requires approval in every mode, even for reading: a protected path or a file with secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
+    /// The title is a question to the person, with these answers to choose from: nothing is to be allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Vec<String>>,
 }
 
 /// A command to run.

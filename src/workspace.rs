@@ -15,6 +15,7 @@ pub mod edit;
 pub mod editor;
 pub mod error;
 pub mod guard;
+pub mod language;
 pub(crate) mod native;
 mod news;
 pub mod patch;
@@ -49,6 +50,7 @@ pub use edit::{Change, Replacement, Strategy};
 pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
 pub use error::FileError;
 pub use guard::{Guard, Pins};
+use language::{Answer, Operation, Question};
 pub use news::News;
 pub use path::{PathError, Root, WorkspacePath};
 pub use refresh::OnDisk;
@@ -181,6 +183,14 @@ impl Workspace {
         }
     }
 
+    /// Whether the system would let so many bytes take the place of the file; changes nothing.
+    ///
+    /// # Errors
+    /// Why it would not.
+    pub async fn has_room(&self, path: &WorkspacePath, bytes: usize) -> Result<(), FileError> {
+        disk::has_room(path, bytes).await
+    }
+
     /// The bytes of a file on disk, for files that are not text.
     ///
     /// # Errors
@@ -299,6 +309,20 @@ impl Workspace {
         let mut found = self.0.editor.diagnostics(scope).await?;
         found.retain(|one| self.resolve_path(&one.path).is_ok());
         Some(found)
+    }
+
+    /// What the editor's language servers can be asked; empty where there are none.
+    #[must_use]
+    pub fn operations(&self) -> &[Operation] {
+        self.0.editor.operations()
+    }
+
+    /// Asks the editor's language servers.
+    ///
+    /// # Errors
+    /// When none knows, or the editor does not answer in time.
+    pub async fn language(&self, question: Question) -> Result<Answer, EditorError> {
+        self.0.editor.language(question).await
     }
 }
 

@@ -36,6 +36,7 @@ pub(super) async fn ask(
     let preview = tool.preview(context, arguments).await.map_err(|ToolError(why)| why)?;
     steps.event(AgentEvent::ToolPreview { call_id: call_id.to_owned(), kind, preview: preview.clone() }).await;
     let decided = Arc::new(preview.clone());
+    let is_question = preview.answers.is_some();
     let (reply, answer) = oneshot::channel();
     let (asked, is_asked) = oneshot::channel();
     let request = AgentEvent::PermissionRequested {
@@ -65,6 +66,10 @@ pub(super) async fn ask(
         Permission::AllowOnce | Permission::AllowAlways(_) => {
             Ok(ToolContext { decided: Some(decided), ..context.clone() })
         }
+        Permission::Answered(answer) => {
+            Ok(ToolContext { decided: Some(decided), answer: Some(answer), ..context.clone() })
+        }
+        Permission::Reject if is_question => Ok(context.clone()),
         Permission::Reject => {
             Err("the user said no to this call; nothing was changed.\nDo not repeat it: ask what they \
                                    want instead, or go another way"

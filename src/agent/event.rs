@@ -283,6 +283,8 @@ pub enum Permission {
     AllowOnce,
     /// Yes, and the same for everything the rule covers.
     AllowAlways(#[serde(skip)] Grant),
+    /// What the person answers to a question of the model's.
+    Answered(String),
     /// No.
     Reject,
     /// No answer: the turn was cancelled.

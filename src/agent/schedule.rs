@@ -19,6 +19,7 @@ use super::ask::{Wish, ask};
 use super::event::{AgentEvent, ExecutionResult};
 use super::guidance::Guidance;
 use super::steps::Steps;
+use crate::text::display::escape_line;
 use crate::tools::{Live, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 use crate::workspace::Workspace;
 
@@ -323,12 +324,28 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     if matches!(work.tool.kind(), ToolKind::Read | ToolKind::Edit) {
         advise(&mut result, &context.workspace, &guidance).await;
     }
-    if let Some(note) = work.note {
+    let path = another_path(&work.arguments, &result, &context.workspace);
+    if let Some(note) = work.note.into_iter().chain(path).reduce(|one, other| format!("{one}\n{other}")) {
         let end = if result.content.is_empty() || result.content.ends_with('\n') { "" } else { "\n" };
         writeln!(result.content, "{end}{note}").expect("writing to a string cannot fail");
     }
     context.secrets.clean(&mut result.content);
     Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }
+}
+
+/// What the model should know of a path that was not quite one: which file it was taken for.
+fn another_path(arguments: &Value, result: &ExecutionResult, workspace: &Workspace) -> Option<String> {
+    let (name, root) = (arguments.get("path")?.as_str()?, workspace.roots().first()?);
+    let found = &result.locations.first()?.path;
+    // A URI, or a way through other folders, is a path of its own.
+    if name.contains("://")
+        || name.contains("..")
+        || [root.path(), root.real()].iter().any(|at| at.join(name) == *found)
+    {
+        return None;
+    }
+    let found = found.strip_prefix(root.path()).unwrap_or(found);
+    Some(format!("[`{}` was read as {}]", escape_line(name), escape_line(&found.to_string_lossy())))
 }
 
 /// Appends the instructions of the folders of a file that was read or changed, if they are new to the model. They

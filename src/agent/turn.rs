@@ -321,8 +321,14 @@ impl State {
 
     /// Appends the results of an answer's calls to the conversation.
     async fn record(&mut self, calls: &[ToolCall], outcomes: Vec<Outcome>) {
+        let is_blind = self.turn.provider.sees() == Some(false);
         let result = |(call, outcome): (&ToolCall, Outcome)| {
-            let ExecutionResult { mut content, is_error, images, .. } = outcome.result;
+            let ExecutionResult { mut content, is_error, mut images, .. } = outcome.result;
+            if is_blind && !images.is_empty() {
+                images.clear();
+                content
+                    .push_str("[this model takes no images, so the picture is left out; ask the user what it shows]\n");
+            }
             // It stays as long as the conversation, and does not grow.
             content.shrink_to_fit();
             let images =

@@ -245,6 +245,9 @@ impl Terminal {
     /// Asks on the terminal; without a terminal the answer is no.
     fn ask(&mut self, preview: &Preview, rule: Option<String>, reply: oneshot::Sender<Permission>) -> io::Result<()> {
         self.line(&format!("? {}", display::escape_line(&preview.title)))?;
+        if let Some(answers) = &preview.answers {
+            return self.question(answers.clone(), reply);
+        }
         for line in preview.description() {
             self.line(&format!("  {}", line.replace('\n', "\n  ")))?;
         }
@@ -264,13 +267,44 @@ impl Terminal {
             .map_or_else(String::new, |rule| format!(", [a]lways {rule}, [p] also in later sessions of this project"));
         write!(self.stderr, "  allow? [y]es{always}, [N]o: ")?;
         self.stderr.flush()?;
-        tokio::task::spawn_blocking(move || {
-            let mut answer = String::new();
-            let read = io::stdin().read_line(&mut answer);
-            let permission = read.map_or(Permission::Reject, |_| understood(&answer, rule.is_some()));
-            let _turn_gone = reply.send(permission);
-        });
+        read_answer(reply, move |answer| understood(answer, rule.is_some()));
         Ok(())
+    }
+
+    /// Puts a question of the model's; where there is no terminal nobody answers it.
+    fn question(&mut self, answers: Vec<String>, reply: oneshot::Sender<Permission>) -> io::Result<()> {
+        for (number, answer) in (1..).zip(&answers) {
+            self.line(&format!("  {number}. {}", display::escape_line(answer)))?;
+        }
+        if !io::stdin().is_terminal() {
+            self.line("  no terminal to ask on, so nobody answers")?;
+            let _turn_gone = reply.send(Permission::Reject);
+            return Ok(());
+        }
+        write!(self.stderr, "  answer: ")?;
+        self.stderr.flush()?;
+        read_answer(reply, move |answer| answered(answer, &answers));
+        Ok(())
+    }
+}
+
+/// Passes on what the next line means.
+fn read_answer(reply: oneshot::Sender<Permission>, meant: impl FnOnce(&str) -> Permission + Send + 'static) {
+    tokio::task::spawn_blocking(move || {
+        let mut answer = String::new();
+        let read = io::stdin().read_line(&mut answer);
+        let _turn_gone = reply.send(read.map_or(Permission::Reject, |_| meant(&answer)));
+    });
+}
+
+/// What is typed is the answer, the number of one that was offered stands for it, nothing is none.
+fn answered(typed: &str, answers: &[String]) -> Permission {
+    let typed = typed.trim();
+    let offered = typed.parse::<usize>().ok().and_then(|number| answers.get(number.checked_sub(1)?));
+    match offered {
+        Some(answer) => Permission::Answered(answer.clone()),
+        None if typed.is_empty() => Permission::Reject,
+        None => Permission::Answered(typed.to_owned()),
     }
 }
 
@@ -289,6 +323,18 @@ fn understood(answer: &str, may_remember: bool) -> Permission {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_is_typed_or_chosen_by_its_number() {
+        let check = |typed: &str, expected: Permission| {
+            assert_eq!(answered(typed, &["SQLite".to_owned(), "Postgres".to_owned()]), expected, "{typed:?}");
+        };
+        check("2\n", Permission::Answered("Postgres".to_owned()));
+        check("3\n", Permission::Answered("3".to_owned()));
+        check("0", Permission::Answered("0".to_owned()));
+        check(" neither\n", Permission::Answered("neither".to_owned()));
+        check("\n", Permission::Reject);
+    }
 
     #[test]
     fn whatever_is_not_a_clear_yes_is_no() {

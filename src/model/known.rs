@@ -58,7 +58,8 @@ fn plain(name: &str) -> String {
 }
 
 fn parse(name: &str, row: &str) -> Option<ModelInfo> {
-    let mut fields = row.split('\t').skip(1);
+    let mut fields = row.split('\t');
+    let is_family = fields.next().is_some_and(|name| name.ends_with('*'));
     let mut number = || fields.next().and_then(|field| field.parse::<f64>().ok());
     let (window, output) = (number(), number());
     let prices = match (number(), number(), number(), number()) {
@@ -69,7 +70,8 @@ fn parse(name: &str, row: &str) -> Option<ModelInfo> {
         context_window: Some(tokens(window?)),
         output: output.map(tokens),
         prices,
-        images: fields.next().map(|field| field == "i"),
+        // Of a whole family nobody can say that none of it sees.
+        images: fields.next().map(|field| field == "i").filter(|sees| *sees || !is_family),
         ..ModelInfo::named(name)
     })
 }

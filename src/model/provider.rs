@@ -168,6 +168,13 @@ impl Provider {
         self.0.learned.info()?.context_window
     }
 
+    /// Whether the model takes images, where that is known.
+    #[must_use]
+    pub fn sees(&self) -> Option<bool> {
+        let told = self.0.learned.info().and_then(|info| info.images);
+        told.or_else(|| self.known()?.images)
+    }
+
     /// Additional instructions for models of this family.
     #[must_use]
     pub fn habit(&self) -> Option<&'static str> {

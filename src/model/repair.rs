@@ -29,7 +29,7 @@ pub(super) fn object(text: &str) -> Option<(Map<String, Value>, bool)> {
 }
 
 fn layers(text: &str, left: usize) -> Option<Map<String, Value>> {
-    let text = unfenced(text.trim());
+    let text = unfenced(text.trim_start_matches('\u{feff}').trim());
     if text.starts_with(PATCH.0) {
         let is_whole = text.trim_end().ends_with(PATCH.1);
         return is_whole.then(|| Map::from_iter([(PATCH_ARGUMENT.to_owned(), text.into())]));
@@ -77,7 +77,19 @@ pub fn first_value(text: &str) -> Option<(Value, &str)> {
 /// Whether nothing but blanks, closing brackets too many and control tokens is left.
 fn is_noise(rest: &str) -> bool {
     let rest = rest.trim().trim_matches(['}', ']', ';']).trim();
-    rest.is_empty() || (rest.starts_with("<|") && rest.ends_with("|>")) || rest == r"\n"
+    rest.is_empty() || (rest.starts_with("<|") && rest.ends_with("|>")) || rest == r"\n" || is_closing(rest)
+}
+
+/// Whether it is nothing but the end of tags that the call stood in.
+fn is_closing(rest: &str) -> bool {
+    let mut rest = rest;
+    while let Some((name, after)) = rest.strip_prefix("</").and_then(|rest| rest.split_once('>')) {
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return false;
+        }
+        rest = after.trim_start();
+    }
+    rest.is_empty()
 }
 
 struct Reader<'a> {
@@ -98,6 +110,10 @@ impl<'a> Reader<'a> {
                 Some(character) if character.is_whitespace() => {
                     self.rest.next();
                 }
+                Some('/') => match self.comment() {
+                    Some(()) => {}
+                    None => return,
+                },
                 Some('\\') => {
                     let mut ahead = self.rest.clone();
                     ahead.next();
@@ -109,6 +125,23 @@ impl<'a> Reader<'a> {
                 _ => return,
             }
         }
+    }
+
+    /// Skips a comment between two values.
+    fn comment(&mut self) -> Option<()> {
+        let mut ahead = self.rest.clone();
+        ahead.next();
+        match ahead.next()? {
+            '/' => while ahead.next_if(|c| *c != '\n').is_some() {},
+            '*' => loop {
+                if ahead.next()? == '*' && ahead.next_if_eq(&'/').is_some() {
+                    break;
+                }
+            },
+            _ => return None,
+        }
+        self.rest = ahead;
+        Some(())
     }
 
     fn eat(&mut self, wanted: char) -> Option<()> {
@@ -268,6 +301,9 @@ mod tests {
         check(r#"{}{"a": 1}"#, json!({ "a": 1 }));
         check(r#"{"a": 1}}"#, json!({ "a": 1 }));
         check(r#"{"a": 1}<|call|>"#, json!({ "a": 1 }));
+        check("\u{feff}{\"a\": 1}", json!({ "a": 1 }));
+        check(r#"{"a": 1}</arguments></tool_call>"#, json!({ "a": 1 }));
+        check("{\"a\": /* one **/ 1, // two\n \"b\": \"//3\"}", json!({ "a": 1, "b": "//3" }));
         check(r#"[{"a": 1}]"#, json!({ "a": 1 }));
         let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
         check(patch, json!({ "patch": patch }));
@@ -277,8 +313,17 @@ mod tests {
 
     #[test]
     fn what_is_not_whole_or_not_clear_stays_unreadable() {
-        let cases =
-            ["{", r#"{"a""#, r#"{"a": "x"#, r#"{"a": 1"#, r#"{"a": tru"#, r#"{"a": "say "hi" now"}"#, "[1]", "7"];
+        let cases = [
+            "{",
+            r#"{"a""#,
+            r#"{"a": "x"#,
+            r#"{"a": 1"#,
+            r#"{"a": tru"#,
+            r#"{"a": "say "hi" now"}"#,
+            "{\"a\": 1 /*",
+            "[1]",
+            "7",
+        ];
         for text in cases.iter().chain(&["*** Begin Patch\n-x", "", "ls", r#"{"a": 1} {"a": 2}"#, r#""x""#]) {
             assert_eq!(object(text), None, "{text}");
         }

@@ -11,6 +11,7 @@ use crate::protocol::acp;
 use crate::rpc::Peer;
 use crate::session::SessionId;
 use crate::workspace::diagnostics::{Diagnostic, Scope};
+use crate::workspace::language::{Answer, Operation, Question};
 use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
 
 /// Which of the two a client supports.
@@ -47,6 +48,14 @@ impl Editor for SessionEditor {
 
     fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Diagnostic>>> {
         self.documents.diagnostics(scope)
+    }
+
+    fn operations(&self) -> &[Operation] {
+        self.documents.operations()
+    }
+
+    fn language(&self, question: Question) -> BoxFuture<'_, Result<Answer, EditorError>> {
+        self.documents.language(question)
     }
 
     fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>> {

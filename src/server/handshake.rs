@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client_files::FileAccess;
 use super::dispatch::{Answer, error, read};
-use super::lsp::{Abilities, LspEditor};
+use super::lsp::{Abilities, LspEditor, operations};
 use super::wire::failure;
 use super::{Phase, Server};
 use crate::protocol::{acp, lsp};
@@ -29,6 +29,8 @@ pub(super) struct Client {
     process_id: Option<u32>,
     /// Whether it accepts `session/*` messages; otherwise it is an LSP-only client.
     pub speaks_acp: bool,
+    /// Whether it shows forms (`elicitation/create`).
+    pub shows_forms: bool,
     /// Which `fs/*` methods it offers.
     pub files: FileAccess,
     /// Whether `window/showMessageRequest` may carry actions.
@@ -65,6 +67,7 @@ impl Server {
         self.client = Client {
             process_id: handshake.process_id,
             speaks_acp: handshake.capability("experimental.tandem").is_some(),
+            shows_forms: false,
             files: handshake.capability("experimental.tandem").map(FileAccess::of).unwrap_or_default(),
             asks: handshake.capability("window.showMessage.messageActionItem").is_some(),
             shows_progress: handshake.can("window.workDoneProgress"),
@@ -74,7 +77,9 @@ impl Server {
         self.documents = Documents::new(encoding);
         let tandem = handshake.capability("experimental.tandem");
         let does = |what: &str| tandem.is_some_and(|tandem| tandem["_meta"][what] == true);
-        let can = Abilities { label, diagnostics: does("tandem.diagnostics"), saves: does("tandem.save") };
+        let operations = tandem.map(|tandem| operations(&tandem["_meta"]["tandem.language"])).unwrap_or_default();
+        let (diagnostics, saves) = (does("tandem.diagnostics"), does("tandem.save"));
+        let can = Abilities { label, diagnostics, saves, operations };
         self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), can));
         self.options = handshake.initialization_options;
         self.phase = Phase::Serving;
@@ -102,7 +107,8 @@ impl Server {
             return Err(error(ErrorCode::InvalidParams, "params: expected an object with `protocolVersion`"));
         }
         let files = FileAccess::of(&params["clientCapabilities"]);
-        self.client = Client { speaks_acp: true, files, ..Client::default() };
+        let shows_forms = params.pointer("/clientCapabilities/elicitation/form").is_some_and(Value::is_object);
+        self.client = Client { speaks_acp: true, shows_forms, files, ..Client::default() };
         self.phase = Phase::Serving;
         Ok(acp_answer())
     }

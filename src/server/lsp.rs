@@ -8,9 +8,11 @@ mod complete;
 mod editor;
 mod front;
 mod hunks;
+mod language;
 mod progress;
 
 pub(super) use actions::{ACTION_KINDS, COMMANDS};
 pub(super) use chats::Chats;
 pub(super) use complete::TRIGGERS;
 pub(super) use editor::{Abilities, LspEditor};
+pub(super) use language::operations;

@@ -36,21 +36,21 @@ impl Request {
     }
 
     pub fn choices(&self) -> Vec<Choice> {
-        choices(self.rule.as_deref())
+        self.preview.answers.as_deref().map_or_else(|| choices(self.rule.as_deref()), answers)
     }
 }
 
 /// One possible answer.
 #[derive(Debug, Clone)]
 pub(super) struct Choice {
-    pub id: &'static str,
+    pub id: String,
     pub title: String,
     pub permission: Permission,
 }
 
 /// The choices, from narrow to wide, the refusal last. Titles begin with how long they apply, because menus truncate.
 pub(super) fn choices(rule: Option<&str>) -> Vec<Choice> {
-    let choice = |id, title: &str, permission| Choice { id, title: title.to_owned(), permission };
+    let choice = |id: &str, title: &str, permission| Choice { id: id.to_owned(), title: title.to_owned(), permission };
     let mut choices = vec![choice("allow_once", "Allow", Permission::AllowOnce)];
     if let Some(rule) = rule.map(display::escape_line) {
         let always = [("allow_always", "session", Scope::Session), ("allow_always_project", "project", Scope::Project)];
@@ -60,6 +60,17 @@ pub(super) fn choices(rule: Option<&str>) -> Vec<Choice> {
     }
     choices.push(choice("reject_once", "Reject", Permission::Reject));
     choices
+}
+
+/// The answers to a question of the model's, and the way to give none.
+fn answers(options: &[String]) -> Vec<Choice> {
+    let answer = |(number, option): (usize, &String)| Choice {
+        id: format!("answer_{number}"),
+        title: display::escape_line(option).into_owned(),
+        permission: Permission::Answered(option.clone()),
+    };
+    let none = Choice { id: "reject_once".to_owned(), title: "No Answer".to_owned(), permission: Permission::Reject };
+    options.iter().enumerate().map(answer).chain([none]).collect()
 }
 
 /// The open requests.
@@ -108,6 +119,9 @@ impl Requests {
         }
         if matches!(permission, Permission::AllowAlways(_)) && open.request.rule.is_none() {
             return Err(refused("this requires approval every time; `tandem.allow` allows it once"));
+        }
+        if matches!(permission, Permission::Answered(_)) && open.request.preview.answers.is_none() {
+            return Err(refused("this is no question; `tandem.allow` without an answer allows it"));
         }
         let reply = open.reply.take().ok_or_else(nothing)?;
         let _turn_gone = reply.send(permission);

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use command::windows;
 pub use rule::Rule;
-use rule::{COMMAND, NETWORK, may_be_short, of_path, of_words};
+use rule::{CODE, COMMAND, EDIT, NETWORK, may_be_short, of_path, of_words};
 
 use crate::agent::event::GO_ON;
 use crate::config::Mode;
@@ -34,6 +34,7 @@ pub struct Facts {
     targets: Vec<Target>,
     command: Option<Line>,
     cautious: bool,
+    is_question: bool,
 }
 
 /// A file a call touches (with every name rules may use), or the server that handles the call.
@@ -65,6 +66,12 @@ impl Facts {
         self.tool == GO_ON
     }
 
+    /// Whether the call asks the person something, so that only they can answer it.
+    #[must_use]
+    pub fn is_question(&self) -> bool {
+        self.is_question
+    }
+
     /// The facts in a call's preview.
     #[must_use]
     pub fn new(tool: &str, kind: ToolKind, preview: &Preview, workspace: &Workspace) -> Self {
@@ -81,7 +88,8 @@ impl Facts {
         let command = preview.command.as_deref();
         let empties = command.is_some_and(|line| empties(line, &roots));
         let cautious = preview.caution.is_some() || empties;
-        Self { tool: tool.to_owned(), kind, targets, command: command.map(Line::new), cautious }
+        let is_question = preview.answers.is_some();
+        Self { tool: tool.to_owned(), kind, targets, command: command.map(Line::new), cautious, is_question }
     }
 
     /// The subject of its allow rules.
@@ -89,9 +97,14 @@ impl Facts {
         if self.command.as_ref().is_some_and(|line| line.network) { NETWORK } else { &self.tool }
     }
 
+    /// Whether the rule speaks of what its tool does. What language servers change is an edit.
+    fn is_named_by(&self, rule: &Rule) -> bool {
+        rule.names(&self.tool) || (self.kind == ToolKind::Edit && self.tool == CODE && rule.names(EDIT))
+    }
+
     /// The rule that would allow exactly this; `None` if it requires approval every time.
     fn exactly(&self) -> Option<String> {
-        if self.cautious {
+        if self.cautious || self.is_question {
             return None;
         }
         if let Some(line) = &self.command {
@@ -258,7 +271,7 @@ impl Policy {
         if denied == Touch::Surely {
             return Verdict::Forbid(format!("a rule of the user forbids `{}` here; find another way", facts.tool));
         }
-        if denied == Touch::Perhaps || facts.cautious || touch(&self.ask, facts) != Touch::Not {
+        if denied == Touch::Perhaps || facts.cautious || facts.is_question || touch(&self.ask, facts) != Touch::Not {
             return Verdict::Ask;
         }
         let is_held =
@@ -275,7 +288,11 @@ impl Policy {
 
     /// Whether the allow rules cover all of the call.
     fn covers(&self, facts: &Facts) -> bool {
-        let rules: Vec<&Rule> = self.allow.iter().filter(|rule| rule.names(facts.allowed_as())).collect();
+        let speaks = |rule: &&Rule| match facts.allowed_as() {
+            NETWORK => rule.names(NETWORK),
+            _ => facts.is_named_by(rule),
+        };
+        let rules: Vec<&Rule> = self.allow.iter().filter(speaks).collect();
         let any_covers = |fits: &dyn Fn(&Rule) -> bool| rules.iter().any(|rule| fits(rule));
         let Some(line) = &facts.command else {
             let all_targets = facts.targets.iter().all(|target| any_covers(&|rule| target.is_meant(rule)));
@@ -332,7 +349,7 @@ impl Policy {
 /// Whether any of the restricting rules matches the call.
 fn touch(rules: &[Rule], facts: &Facts) -> Touch {
     let network = facts.command.as_ref().is_some_and(|line| line.network);
-    let about = rules.iter().filter(|rule| rule.names(&facts.tool) || (network && rule.names(NETWORK)));
+    let about = rules.iter().filter(|rule| facts.is_named_by(rule) || (network && rule.names(NETWORK)));
     let touches = about.map(|rule| match &facts.command {
         Some(line) => line.touched(rule),
         None if rule.is_bare() => Touch::Surely,

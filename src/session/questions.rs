@@ -56,6 +56,14 @@ impl Questions {
 }
 
 impl Actor {
+    /// The person writes while the model asks them something: what they write is the answer, and joins the turn.
+    pub(super) fn answer_by_message(&mut self) {
+        let open = self.running.as_ref().and_then(|running| running.questions.open.as_ref());
+        if open.is_some_and(|open| open.facts.is_question()) {
+            self.decided(Permission::Answered("see the message that follows".to_owned()));
+        }
+    }
+
     /// Decides about a call, or asks the person after all earlier requests.
     pub(super) fn question(&mut self, event: AgentEvent) {
         let AgentEvent::PermissionRequested { call_id, name, kind, preview, reply, asked, .. } = event else { return };

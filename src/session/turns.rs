@@ -190,6 +190,7 @@ impl Actor {
             running.steers.push(Steered { id: Arc::clone(&id), said, taken });
         }
         place.send(Steer { prompt: id, words, parts, joined });
+        self.answer_by_message();
     }
 
     /// A message joined the running turn.

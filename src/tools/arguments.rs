@@ -167,6 +167,9 @@ fn coerce_string(value: &mut Value, schema: &Value) {
     if value.is_i64() || value.is_u64() {
         *value = Value::String(value.to_string());
     }
+    if let Some(label) = value.get("label").and_then(Value::as_str) {
+        *value = label.into();
+    }
     let Some(words) = schema.get("enum").and_then(Value::as_array) else {
         return;
     };
@@ -180,6 +183,11 @@ fn coerce_array(value: &mut Value, schema: &Value) {
     let Some(items) = schema.get("items") else {
         return;
     };
+    if is_step(items)
+        && let Some(steps) = value.as_str().and_then(foreign::steps)
+    {
+        *value = steps;
+    }
     if value.is_object() && items.get("type").is_some_and(|name| name == "object") {
         *value = Value::Array(vec![value.take()]);
     }
@@ -189,9 +197,13 @@ fn coerce_array(value: &mut Value, schema: &Value) {
     }
 }
 
+fn is_step(schema: &Value) -> bool {
+    ["content", "status"].iter().all(|name| is_required(name, schema))
+}
+
 /// A step of a plan may be just its text; it is pending unless it says otherwise.
 fn as_step(item: &mut Value, schema: &Value) {
-    if !["content", "status"].iter().all(|name| is_required(name, schema)) {
+    if !is_step(schema) {
         return;
     }
     if let Value::String(words) = &*item
@@ -200,7 +212,13 @@ fn as_step(item: &mut Value, schema: &Value) {
         *item = serde_json::json!({ "content": words });
     }
     let Some(fields) = item.as_object_mut() else { return };
-    if !fields.keys().any(|name| find(name, ["status"].into_iter()).is_some()) {
+    let has = |fields: &Map<String, Value>, ours| fields.keys().any(|name| find(name, [ours].into_iter()).is_some());
+    if !has(fields, "content")
+        && let Some(words) = fields.remove("description")
+    {
+        fields.insert("content".to_owned(), words);
+    }
+    if !has(fields, "status") {
         fields.insert("status".to_owned(), "pending".into());
     }
 }
@@ -212,6 +230,7 @@ fn coerce_object(value: &mut Value, schema: &Value) {
     };
     foreign::unwrap(fields, properties);
     foreign::rename(fields, properties);
+    foreign::hoist(fields, properties);
     let is_unknown = |name: &str| !properties.contains_key(name);
     fields.retain(|name, value| !value.is_null() || is_required(name, schema));
     blocks(fields, properties);
@@ -229,6 +248,14 @@ fn coerce_object(value: &mut Value, schema: &Value) {
 
 /// A command may be a list of words; for a job without a command it is `read`.
 fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    // A program, and its arguments beside it.
+    if let (Some(Value::String(program)), Some(Value::Array(words))) = (fields.get("command"), fields.get("args"))
+        && !program.contains(char::is_whitespace)
+    {
+        let words: Vec<Value> = std::iter::once(program.as_str().into()).chain(words.iter().cloned()).collect();
+        fields.insert("command".to_owned(), words.into());
+        fields.remove("args");
+    }
     match fields.get("command") {
         Some(Value::Array(words)) => {
             if let Some(line) = foreign::line(words) {

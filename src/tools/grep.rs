@@ -69,7 +69,7 @@ impl TypedTool for Grep {
         let starts = search.starts.clone();
         match blocking(context, move |workspace, cancel| search.run(workspace, cancel)).await? {
             Ok(hits) => {
-                let content = note.unwrap_or_default() + &hits.report(&context.workspace);
+                let content = note.unwrap_or_default() + &hits.report(&context.workspace, context.room(hits::TOTAL));
                 Ok(ToolOutput { content, ..ToolOutput::default() })
             }
             Err((index, error)) => {

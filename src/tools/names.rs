@@ -162,6 +162,12 @@ pub(super) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
     if name.is_empty() {
         return None;
     }
+    // As an MCP server of ours would call it, or with the word `tool`.
+    let plain = [name.strip_prefix("mcptandem"), name.strip_prefix("tool"), name.strip_suffix("tool")];
+    std::iter::once(name.as_str()).chain(plain.into_iter().flatten()).find_map(|name| of_squashed(name, ours))
+}
+
+fn of_squashed<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
     let mut same = ours.iter().filter(|our| squash(our) == name);
     if let (Some(one), None) = (same.next(), same.next()) {
         return Some(one);
@@ -213,12 +219,21 @@ mod tests {
         for name in ["Bash", "shell", "container.exec", "run_terminal_cmd", "functions.exec_command", "runCommand"] {
             check(name, Some("run_command"));
         }
-        for name in ["Read", "ReadFile", "default_api.read_file", "functions.read_file:0", "read_file<|channel|>json"] {
+        for name in [
+            "Read",
+            "ReadFile",
+            "default_api.read_file",
+            "functions.read_file:0",
+            "read_file<|channel|>json",
+            "tool_read_file",
+        ] {
             check(name, Some("read_file"));
         }
         check("MultiEdit", Some("edit_file"));
         check("TodoWrite", Some("update_plan"));
         check("read-file", Some("read_file"));
+        check("mcp__tandem__run_command", Some("run_command"));
+        check("tool", None);
     }
 
     #[test]

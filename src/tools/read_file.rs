@@ -78,7 +78,8 @@ impl TypedTool for ReadFile {
                 return Err(ToolError(format!("{error}; list_files shows what is in it")));
             }
             Err(FileError::TooLarge { size, .. }) => {
-                let lines = context.workspace.read_lines(&path, (offset, limit), MAX_BYTES as u64);
+                let bytes = context.room(MAX_BYTES) as u64;
+                let lines = context.workspace.read_lines(&path, (offset, limit), bytes);
                 let (text, more) = unless_cancelled(context, lines).await??;
                 let content = format!("[{size} bytes, from disk]\n{}", numbered(&text, offset, more));
                 let locations = vec![location(path.absolute(), Some(offset))];
@@ -88,7 +89,8 @@ impl TypedTool for ReadFile {
             Err(error) => return Err(error.into()),
         };
         let head = head(&file);
-        let page = blocking(context, move |_, _| page(&file.text, offset, limit)).await?;
+        let bytes = context.room(MAX_BYTES);
+        let page = blocking(context, move |_, _| page(&file.text, (offset, limit), bytes)).await?;
         let page =
             page.map_err(|lines| ToolError(format!("{name} has only {lines} lines; {offset} is past the end")))?;
         Ok(ToolOutput {
@@ -164,9 +166,9 @@ fn head(file: &FileText) -> String {
     if facts.is_empty() { facts } else { format!("[{facts}]\n") }
 }
 
-/// Up to `limit` numbered lines from line `offset`, and a note of what was left out. `Err` with the number of lines if
-/// there is no such line.
-fn page(text: &str, offset: usize, limit: usize) -> Result<String, usize> {
+/// Up to `limit` numbered lines from line `offset`, at most `bytes` bytes, and a note of what was left out. `Err` with
+/// the number of lines if there is no such line.
+fn page(text: &str, (offset, limit): (usize, usize), bytes: usize) -> Result<String, usize> {
     let index = LineIndex::new(text);
     let ends_with_break = index.bytes(text, index.count() - 1).is_empty();
     let total = index.count() - usize::from(ends_with_break);
@@ -179,7 +181,7 @@ fn page(text: &str, offset: usize, limit: usize) -> Result<String, usize> {
     let last = total.min(offset.saturating_add(limit) - 1);
     let mut page = String::new();
     let mut next = offset;
-    while next <= last && page.len() < MAX_BYTES {
+    while next <= last && page.len() < bytes {
         let line = text.get(index.bytes(text, next - 1)).unwrap_or_default().trim_end_matches(['\n', '\r']);
         writeln!(page, "{next}\t{}", cut(line)).expect("writing to a string cannot fail");
         next += 1;
@@ -202,12 +204,16 @@ fn cut(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::page;
+    use super::{MAX_BYTES, page};
 
     #[test]
     fn numbers_lines_and_says_what_is_left_out() {
         let check = |text: &str, offset: usize, limit: usize, expected: Result<&str, usize>| {
-            assert_eq!(page(text, offset, limit), expected.map(str::to_owned), "{text:?} {offset} {limit}");
+            assert_eq!(
+                page(text, (offset, limit), MAX_BYTES),
+                expected.map(str::to_owned),
+                "{text:?} {offset} {limit}"
+            );
         };
         check("a\nb\n", 1, 9, Ok("1\ta\n2\tb\n"));
         check("a\nb", 1, 9, Ok("1\ta\n2\tb\n"));
@@ -224,7 +230,7 @@ mod tests {
     #[test]
     fn a_huge_line_is_cut_at_a_character() {
         let text = format!("x{}", "é".repeat(1_000_000));
-        let page = page(&text, 1, 1).unwrap();
+        let page = page(&text, (1, 1), MAX_BYTES).unwrap();
         assert!(page.len() < 1100, "{}", page.len());
         assert!(page.ends_with("é… [1999002 more bytes in this line]\n"), "{page}");
     }
@@ -232,7 +238,8 @@ mod tests {
     #[test]
     fn a_page_is_bounded_in_bytes() {
         let text = format!("{}\n", "x".repeat(900)).repeat(500);
-        let page = page(&text, 1, 500).unwrap();
+        assert!(page(&text, (1, 500), 4000).unwrap().ends_with("[lines 1–5 of 500; read on with offset 6]\n"));
+        let page = page(&text, (1, 500), MAX_BYTES).unwrap();
         assert!(page.len() < 62_000, "{}", page.len());
         assert!(page.ends_with("[lines 1–67 of 500; continue with offset 68]\n"), "{page}");
     }

@@ -51,6 +51,7 @@ pub fn resolve(tools: &[Arc<dyn Tool>], name: &str, mut arguments: Value) -> Res
     }
     let tool = tool(tools, &meant).ok_or_else(|| unknown(tools, name))?;
     let (tool, arguments) = edited(tools, tool, arguments);
+    let tool = tool.meant(&arguments).unwrap_or(tool);
     let note = (tool.name() != name).then(|| format!("[`{}` was run as `{}`]", shown(name), tool.name()));
     Ok(Resolved { tool, arguments, note })
 }

@@ -13,6 +13,8 @@ use crate::workspace::{OnDisk, WorkspacePath};
 
 /// How long a background job is watched before the model continues.
 const WATCHED: Duration = Duration::from_secs(1);
+/// As much is told of what a command said, in bytes.
+const MOST: usize = 64_000;
 /// How long to wait for new output of a job.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -207,7 +209,7 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
         Err(why) => (job.stop().await, format!("[{why}]\n")),
     };
     let mut output = report_changes(context, &job, Some(&ended), false).await;
-    let said = line_end(job.output.take());
+    let said = line_end(job.output.take(context.room(MOST)));
     let hint = end.as_ref().map_or("", |ended| hint(&line, &said, ended.code() == Some(0)));
     let busy = busy(&job, &said).unwrap_or_default();
     output.content = report + &said + &how + hint + &busy + &output.content;
@@ -305,7 +307,7 @@ async fn look_after(
             if job.output.has_ended() || job.has_ended() { Some(job.ended().await) } else { None }
         }
     };
-    let said = line_end(job.output.take());
+    let said = line_end(job.output.take(context.room(MOST)));
     let mut output = report_changes(context, job, ended.as_deref(), true).await;
     let how = ended.map_or_else(|| format!("[job {} runs]\n", job.id), |ended| exit(&ended));
     output.content = said + &how + &output.content;

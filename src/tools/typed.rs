@@ -1,6 +1,7 @@
 //! Adapts a tool with typed arguments to [`Tool`], so that a tool's file contains only the tool itself.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -28,6 +29,17 @@ pub trait TypedTool: Send + Sync + 'static {
     /// [`Self::DESCRIPTION`], or another one where it depends on the system.
     fn described(&self) -> &str {
         Self::DESCRIPTION
+    }
+
+    /// The schema as this tool offers it; all of it unless a tool offers less.
+    fn offered(&self, schema: Value) -> Value {
+        schema
+    }
+
+    /// See [`Tool::meant`].
+    fn meant(&self, arguments: &Value) -> Option<Arc<dyn Tool>> {
+        let _ = arguments;
+        None
     }
 
     /// See [`Tool::preview`].
@@ -59,7 +71,11 @@ impl<T: TypedTool> Tool for T {
     }
 
     fn parameters(&self) -> Value {
-        arguments::schema::<T::Arguments>()
+        self.offered(arguments::schema::<T::Arguments>())
+    }
+
+    fn meant(&self, arguments: &Value) -> Option<Arc<dyn Tool>> {
+        T::meant(self, arguments)
     }
 
     fn kind(&self) -> ToolKind {

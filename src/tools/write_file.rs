@@ -37,7 +37,7 @@ impl TypedTool for WriteFile {
     const EXAMPLE: &'static str = r#"{"path": "notes.md", "content": "Notes\n"}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
-        refuse_unread(context, &arguments.path).await?;
+        refuse_unread(context, &arguments).await?;
         propose(context, "Write", &arguments.path, Change::Write(arguments.content)).await
     }
 
@@ -47,16 +47,18 @@ impl TypedTool for WriteFile {
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        refuse_unread(context, &arguments.path).await?;
+        refuse_unread(context, &arguments).await?;
         commit(context, &arguments.path, Change::Write(arguments.content)).await
     }
 }
 
-/// A text the model has not seen is not replaced, neither in the editor nor on disk.
-async fn refuse_unread(context: &ToolContext, name: &str) -> Result<(), ToolError> {
-    let path = context.resolve(name)?;
+/// A text the model has not seen is not replaced, neither in the editor nor on disk. If the disk would not let it be
+/// replaced anyway, the error says that instead.
+async fn refuse_unread(context: &ToolContext, arguments: &Arguments) -> Result<(), ToolError> {
+    let path = context.resolve(&arguments.path)?;
     if unless_cancelled(context, context.workspace.knows(&path)).await? {
         return Ok(());
     }
+    unless_cancelled(context, context.workspace.has_room(&path, arguments.content.len())).await??;
     Err(FileError::Unread(path.display()).into())
 }

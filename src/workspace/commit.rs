@@ -98,7 +98,7 @@ impl Plan {
         let change = created.as_ref().unwrap_or(change);
         let mut notes = Vec::new();
         match (change, known) {
-            (Change::Edits(_) | Change::Patch(_), _) if !now.exists() => {
+            (Change::Edits(_) | Change::Patch(_) | Change::Exact { .. }, _) if !now.exists() => {
                 return Err(FileError::NotFound(path.display()));
             }
             (Change::Edits(_) | Change::Patch(_), Known::Changed) => notes.push(
@@ -115,7 +115,7 @@ impl Plan {
             error,
             changed: known == Known::Changed,
         })?;
-        let by_a_model = !matches!(change, Change::Revert { .. });
+        let by_a_model = !matches!(change, Change::Revert { .. } | Change::Exact { .. });
         if let Some(line) = placeholder::added(&now.text, &outcome.new_text).filter(|_| by_a_model) {
             return Err(FileError::Placeholder(path.display(), line.trim().to_owned()));
         }

@@ -202,6 +202,30 @@ fn io_error(verb: &'static str, path: &WorkspacePath, error: &io::Error) -> File
     FileError::Io { verb, path: path.display(), reason }
 }
 
+/// Whether so many bytes could take the place of the file, as far as the system says so without being asked to.
+pub(super) async fn has_room(path: &WorkspacePath, bytes: usize) -> Result<(), FileError> {
+    let path = path.clone();
+    blocking(move || has_room_now(&path, bytes).map_err(|error| io_error("write", &path, &error))).await
+}
+
+fn has_room_now(path: &WorkspacePath, bytes: usize) -> io::Result<()> {
+    let (dir, name) = path.parent()?;
+    refuse_unwritable(&dir.symlink_metadata(name)?)?;
+    #[cfg(unix)]
+    {
+        let disk = rustix::fs::fstatvfs(&dir)?;
+        if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        }
+        if disk.f_bavail.saturating_mul(disk.f_frsize) < bytes as u64 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+    }
+    #[cfg(not(unix))]
+    let _nobody_says = bytes;
+    Ok(())
+}
+
 fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> io::Result<bool> {
     let (dir, name) = path.make_parent()?;
     let old = match dir.symlink_metadata(name) {

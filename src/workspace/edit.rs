@@ -35,6 +35,13 @@ pub enum Change {
     Write(String),
     /// Chunks of a patch, in order; all or none.
     Patch(Vec<Chunk>),
+    /// This text, and no other, becomes that one.
+    Exact {
+        /// The text it is made for.
+        before: Arc<str>,
+        /// The text afterwards.
+        after: Arc<str>,
+    },
     /// Undoes what once turned `before` into `after`, as far as it is left; text typed since stays.
     Revert {
         /// The text before it.
@@ -133,6 +140,7 @@ pub fn apply(text: &str, change: &Change) -> Result<Outcome, MatchError> {
         Change::Write(content) => Ok(write(text, content)),
         Change::Edits(edits) => replace(text, edits),
         Change::Patch(chunks) => chunks::apply(text, chunks),
+        Change::Exact { before, after } => exact(text, before, after),
         Change::Revert { before, after } => revert(text, before, after),
     }
 }
@@ -142,6 +150,13 @@ fn write(text: &str, content: &str) -> Outcome {
     let keeps_crlf = LineEnding::of(text) == LineEnding::Crlf && !content.contains('\r');
     let new_text = if keeps_crlf { content.replace('\n', "\r\n") } else { content.to_owned() };
     Outcome { places: hunks(text, &new_text), new_text: new_text.into(), strategy: None }
+}
+
+fn exact(text: &str, before: &str, after: &Arc<str>) -> Result<Outcome, MatchError> {
+    if text != before {
+        return Err(MatchError("it is not as it was when the change was worked out; call again".to_owned()));
+    }
+    Ok(Outcome { places: hunks(before, after), new_text: Arc::clone(after), strategy: None })
 }
 
 /// Everything of the change that is left; text that somebody else wrote into it stays.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt, ready};
 
 use super::diagnostics::{Diagnostic, Scope};
+use super::language::{Answer, Operation, Question};
 use crate::text::Range;
 
 /// The editor's side of reading and writing. The default methods decline, and the disk is used instead.
@@ -35,6 +36,17 @@ pub trait Editor: Send + Sync {
     fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Diagnostic>>> {
         let _ = scope;
         ready(None).boxed()
+    }
+
+    /// What its language servers can be asked.
+    fn operations(&self) -> &[Operation] {
+        &[]
+    }
+
+    /// Asks its language servers; only for one of [`Self::operations`].
+    fn language(&self, question: Question) -> BoxFuture<'_, Result<Answer, EditorError>> {
+        let _ = question;
+        ready(Err(EditorError("it has no language servers".to_owned()))).boxed()
     }
 
     /// Whether [`Self::save`] is supported.

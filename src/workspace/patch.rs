@@ -1,7 +1,9 @@
-//! Parses patches in the V4A format (`*** Begin Patch`), which some models are trained on.
+//! Parses patches in the V4A format (`*** Begin Patch`), which some models are trained on, and diffs as git writes them.
 //!
 //! Pure: what they say, not where they apply; that is up to [`super::edit`], which is as strict as for every other
 //! edit.
+
+mod unified;
 
 /// The part of a patch for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,10 +60,21 @@ pub struct PatchError(String);
 /// The files of a patch, in order.
 ///
 /// # Errors
-/// A marker is missing, a line belongs to no file, or a file has no changes.
+/// The beginning is missing, a line belongs to no file, or a file has no changes.
 pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
+    if !patch.lines().any(|line| line.trim() == BEGIN)
+        && let Some(patch) = unified::as_v4a(patch)
+    {
+        return parse_v4a(&patch);
+    }
+    parse_v4a(patch)
+}
+
+const BEGIN: &str = "*** Begin Patch";
+
+fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     let mut lines = patch.lines().map(|line| line.strip_suffix('\r').unwrap_or(line));
-    if !lines.any(|line| line.trim() == "*** Begin Patch") {
+    if !lines.any(|line| line.trim() == BEGIN) {
         return Err(PatchError("it does not begin with a line `*** Begin Patch`".to_owned()));
     }
     let mut files: Vec<FilePatch> = Vec::new();
@@ -74,7 +87,8 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
             None => body(files.last_mut(), line)?,
         }
     }
-    Err(PatchError("it does not end with a line `*** End Patch`, so it is incomplete".to_owned()))
+    // Models sometimes forget the last line. What the token limit cuts is incomplete JSON and does not get this far.
+    finished(files)
 }
 
 fn heading(line: &str) -> Option<FilePatch> {
@@ -176,6 +190,13 @@ mod tests {
         assert_eq!(parse(patch).unwrap(), expected);
     }
 
+    #[test]
+    fn a_patch_may_lack_its_last_line_and_a_diff_is_one() {
+        let patch = parse("*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch").unwrap();
+        assert_eq!(parse("*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n").unwrap(), patch);
+        assert_eq!(parse("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n").unwrap(), patch);
+    }
+
     #[track_caller]
     fn refused(patch: &str, word: &str) {
         let error = parse(patch).unwrap_err().to_string();
@@ -185,7 +206,6 @@ mod tests {
     #[test]
     fn what_is_no_patch_is_refused() {
         refused("", "Begin Patch");
-        refused("*** Begin Patch\n*** Update File: a\n-x\n", "is incomplete");
         refused("*** Begin Patch\n-x\n*** End Patch", "belongs to no file");
         refused("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "every line begins with `+`");
         refused("*** Begin Patch\n*** Update File: a\n x\n*** End Patch", "changes nothing in a");

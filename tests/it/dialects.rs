@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
 
-/// Every provider with rules of its own, and a model of it.
-const PROVIDERS: [(&str, &str); 12] = [
+/// Every hosted provider that has a row, and a model of it.
+const PROVIDERS: [(&str, &str); 21] = [
     ("openai", "gpt-5.5"),
     ("azure", "gpt-5.1"),
     ("anthropic", "claude-sonnet-4-6"),
@@ -21,6 +21,15 @@ const PROVIDERS: [(&str, &str); 12] = [
     ("xai", "grok-4.3"),
     ("groq", "openai/gpt-oss-120b"),
     ("vllm", "Qwen/Qwen3-Coder"),
+    ("together", "Qwen/Qwen3-Coder-480B-A35B"),
+    ("cerebras", "gpt-oss-120b"),
+    ("fireworks", "accounts/fireworks/models/kimi-k2.6"),
+    ("nvidia", "moonshotai/kimi-k2.6"),
+    ("github", "openai/gpt-4.1"),
+    ("huggingface", "deepseek-ai/DeepSeek-V4-Pro"),
+    ("bedrock", "openai.gpt-oss-120b"),
+    ("vertex", "google/gemini-3.5-flash"),
+    ("zai", "glm-5.2"),
 ];
 
 /// A client whose conversations begin with the first of `models`.
@@ -130,8 +139,8 @@ fn chat(provider: &str, body: &Value, wrong: &mut impl FnMut(bool, &str)) {
                     "an id Mistral refuses",
                 );
             }
-            "gemini" => wrong(!calls.is_empty() && extra.is_none(), "a call without signature"),
-            "deepseek" | "moonshot" => {
+            "gemini" | "vertex" => wrong(!calls.is_empty() && extra.is_none(), "a call without signature"),
+            "deepseek" | "moonshot" | "fireworks" | "nvidia" | "huggingface" => {
                 wrong(!calls.is_empty() && !message["reasoning_content"].is_string(), "no reasoning_content");
             }
             "groq" => {

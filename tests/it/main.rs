@@ -8,6 +8,7 @@
 )]
 
 mod acp;
+mod ask_user;
 #[cfg(target_os = "linux")]
 mod attacks;
 mod cancel;
@@ -24,9 +25,12 @@ mod dialects;
 mod docs;
 mod driver;
 mod editing;
+#[cfg(unix)]
+mod eval;
 mod faults;
 mod house;
 mod inline;
+mod language;
 mod lifecycle;
 mod limits;
 #[cfg(unix)]

@@ -37,6 +37,8 @@ pub(super) const TAGS: &[&str] = &[
     "<tool_calls>",
     "<toolcall>",
     "<TOOLCALL>",
+    "<TOOL_CALL>",
+    "<tools>",
     "<tool_use>",
     "<function_call>",
     "<function_calls>",
@@ -57,6 +59,10 @@ const NOISE: &[&str] = &[
     "</toolcall>",
     "<TOOLCALL>",
     "</TOOLCALL>",
+    "<TOOL_CALL>",
+    "</TOOL_CALL>",
+    "<tools>",
+    "</tools>",
     "<tool_use>",
     "</tool_use>",
     "<function_call>",
@@ -242,7 +248,10 @@ fn function<'a>(name: &str, text: &'a str, end: &str, argument: Argument<'_>) ->
 fn parameter<'a>(text: &'a str, open: &str) -> Option<(&'a str, &'a str, &'a str)> {
     let (key, rest) = text.strip_prefix(open)?.split_once('>')?;
     let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
-    let (value, rest) = rest.split_once("</parameter>")?;
+    let (value, rest) = rest.split_once("</parameter>").or_else(|| {
+        // The last end is often forgotten; the function's own stays where it is.
+        rest.split_at_checked(rest.find("</function>").or_else(|| rest.find("</invoke>"))?)
+    })?;
     Some((key, value, rest))
 }
 
@@ -387,6 +396,8 @@ mod tests {
         check(r#"[TOOL_CALLS]read_file[CALL_ID]x1[ARGS]{"path": "a.py"}"#, "read_file");
         check("<function=read_file>\n<parameter=path>\na.py\n</parameter>\n</function>\n</tool_call>", "read_file");
         check(r#"<function=read_file>{"path": "a.py"}</function>"#, "read_file");
+        check("<tool_call>\n<function=read_file>\n<parameter=path>\na.py\n</function>", "read_file");
+        check(&format!("<tools>\n{json}\n</tools>"), "read_file");
         check("<invoke name=\"read_file\">\n<parameter name=\"path\">a.py</parameter>\n</invoke>", "read_file");
         check(
             "<｜DSML｜function_calls><｜DSML｜invoke name=\"read_file\"><｜DSML｜parameter name=\"path\" string=\"true\">a.py</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>",
@@ -429,6 +440,7 @@ mod tests {
             r#"{"name": "read_file", "arguments": {}, "version": 1}"#,
             r#"{"name": "demo", "version": "1.0.0"}"#,
             r#"<tool_call>{"name": "read_file", "arguments": {"path": "a"#,
+            "<function=read_file>\n<parameter=path>\na.p",
             r#"<tool_call>{"name": "read_file", "arguments": {}}</tool_call> That is all."#,
             "<other>\n<path>a</path>\n</other>",
             "<read_file>\n<path>a.py</path>",

@@ -13,41 +13,72 @@ use crate::session::event::{PromptId, PromptState, State};
 use crate::session::{Offered, SessionId};
 
 /// A client without tandem's extensions.
-pub(in crate::server) struct AcpClient(Updates);
+pub(in crate::server) struct AcpClient {
+    updates: Updates,
+    /// Whether it has `elicitation/create`.
+    shows_forms: bool,
+}
 
 impl AcpClient {
-    pub fn new(peer: Peer, id: &SessionId) -> Self {
-        Self(Updates::new(peer, id))
+    pub fn new(peer: Peer, id: &SessionId, shows_forms: bool) -> Self {
+        Self { updates: Updates::new(peer, id), shows_forms }
     }
 }
 
 impl FrontEnd for AcpClient {
     fn event(&mut self, event: AgentEvent) {
-        if let Some(notice) = self.0.event(event) {
+        if let Some(notice) = self.updates.event(event) {
             // The protocol has no notices, so each becomes a thought.
             let thought = acp::ContentChunk::new(format!("{notice}\n").into());
-            self.0.send(acp::SessionUpdate::AgentThoughtChunk(thought));
+            self.updates.send(acp::SessionUpdate::AgentThoughtChunk(thought));
         }
     }
 
     fn prompt(&mut self, id: &PromptId, state: &PromptState) {
-        self.0.prompt(id, state);
+        self.updates.prompt(id, state);
     }
 
     fn state(&mut self, state: &State) {
-        self.0.state(state);
+        self.updates.state(state);
     }
 
     fn commands(&mut self, commands: &[Offered]) {
-        self.0.commands(commands);
+        self.updates.commands(commands);
     }
 
     fn ask(&mut self, request: &Request) -> Answering {
-        request_permission(&mut self.0, request)
+        match &request.preview.answers {
+            Some(answers) if self.shows_forms => ask_by_form(&self.updates, request, answers),
+            _ => request_permission(&mut self.updates, request),
+        }
     }
 
     fn resolved(&mut self, call_id: &str) {
-        self.0.resolved(call_id);
+        self.updates.resolved(call_id);
+    }
+}
+
+/// `elicitation/create`: a form with one field, a choice where there are answers to choose from.
+fn ask_by_form(updates: &Updates, request: &Request, answers: &[String]) -> Answering {
+    let mut field = json!({ "type": "string", "title": "Answer" });
+    if !answers.is_empty() {
+        field["enum"] = json!(answers);
+    }
+    let params = json!({
+        "sessionId": request.session,
+        "toolCallId": request.call_id,
+        "mode": "form",
+        "message": request.title(),
+        "requestedSchema": { "type": "object", "properties": { "answer": field }, "required": ["answer"] },
+    });
+    let answer = updates.peer().request("elicitation/create", &params);
+    Box::pin(async move { Some(answer.await.map_or(Permission::Reject, |answer| filled_in(&answer))) })
+}
+
+fn filled_in(answer: &Value) -> Permission {
+    match (answer["action"].as_str(), answer["content"]["answer"].as_str()) {
+        (Some("accept"), Some(words)) if !words.trim().is_empty() => Permission::Answered(words.to_owned()),
+        _ => Permission::Reject,
     }
 }
 
@@ -66,7 +97,7 @@ pub(super) fn request_permission(updates: &mut Updates, request: &Request) -> An
 
 fn option(choice: Choice, rule: Option<&str>) -> acp::PermissionOption {
     let kind = match choice.permission {
-        Permission::AllowOnce => acp::PermissionOptionKind::AllowOnce,
+        Permission::AllowOnce | Permission::Answered(_) => acp::PermissionOptionKind::AllowOnce,
         Permission::AllowAlways(_) => acp::PermissionOptionKind::AllowAlways,
         _ => acp::PermissionOptionKind::RejectOnce,
     };

@@ -129,7 +129,7 @@ fn waiting(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Edit => "wants to edit",
         ToolKind::Execute => "wants to run a command",
-        ToolKind::Think => "asks whether to continue",
+        ToolKind::Think => "has a question",
         _ => "asks for permission",
     }
 }

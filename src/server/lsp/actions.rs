@@ -102,6 +102,7 @@ impl Server {
             for choice in safe_first(request.choices()) {
                 let (command, scope) = match &choice.permission {
                     Permission::AllowOnce => ("tandem.allow", None),
+                    Permission::Answered(answer) => ("tandem.allow", Some(answer.as_str())),
                     Permission::AllowAlways(Grant { scope: Scope::Session, .. }) => ("tandem.allowAlways", None),
                     Permission::AllowAlways(_) => ("tandem.allowAlways", Some(PROJECT)),
                     _ => ("tandem.reject", None),
@@ -137,7 +138,11 @@ impl Server {
         match params.command.as_str() {
             "tandem.ask" => self.ask(first)?,
             "tandem.cancel" => self.cancel_all(),
-            "tandem.allow" => self.requests.answer(first.as_str(), Permission::AllowOnce)?,
+            "tandem.allow" => {
+                let answer = arguments.next().and_then(|answer| answer.as_str().map(str::to_owned));
+                let permission = answer.map_or(Permission::AllowOnce, Permission::Answered);
+                self.requests.answer(first.as_str(), permission)?;
+            }
             "tandem.allowAlways" => {
                 let scope = if arguments.next() == Some(json!(PROJECT)) { Scope::Project } else { Scope::Session };
                 let rule = arguments.next().and_then(|rule| rule.as_str().map(str::to_owned));

@@ -1,5 +1,5 @@
-//! The editor's side of tandem's work: `workspace/applyEdit`, which edits an open buffer, and `_tandem/diagnostics`,
-//! which returns the diagnostics the editor shows.
+//! The editor's side of tandem's work: `workspace/applyEdit`, which edits an open buffer, and `_tandem/diagnostics` and
+//! `_tandem/language`, which return what the editor knows.
 
 use std::time::Duration;
 
@@ -7,14 +7,18 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
+use super::language;
 use crate::protocol::{ext, lsp};
 use crate::rpc::Peer;
 use crate::server::documents::{path_of, wire_range};
 use crate::workspace::diagnostics::{Diagnostic, Scope, Severity};
+use crate::workspace::language::{Answer, Operation, Question};
 use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
 
 /// An editor that formats on save takes a while; one that asks its person something is not waited for.
 const SAVING: Duration = Duration::from_secs(5);
+/// A language server that is still reading the project may take longer; a model does better than wait.
+const LANGUAGE: Duration = Duration::from_secs(10);
 
 /// The editor at the other end of a language client.
 pub(in crate::server) struct LspEditor {
@@ -23,7 +27,7 @@ pub(in crate::server) struct LspEditor {
 }
 
 /// What an editor supports beyond the standard.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::server) struct Abilities {
     /// Whether edits may carry a label: some editors show it in their undo list, others print it over the text.
     pub label: bool,
@@ -31,6 +35,8 @@ pub(in crate::server) struct Abilities {
     pub diagnostics: bool,
     /// Whether it saves documents on request (`_tandem/save`).
     pub saves: bool,
+    /// What its language servers can be asked (`_tandem/language`).
+    pub operations: Vec<Operation>,
 }
 
 impl LspEditor {
@@ -75,6 +81,22 @@ impl Editor for LspEditor {
         }
         let answer = self.peer.request("_tandem/save", &ext::Save { uris });
         async move { tokio::time::timeout(SAVING, answer).await.is_ok_and(|answer| answer.is_ok()) }.boxed()
+    }
+
+    fn operations(&self) -> &[Operation] {
+        &self.can.operations
+    }
+
+    fn language(&self, question: Question) -> BoxFuture<'_, Result<Answer, EditorError>> {
+        let (operation, uri) = (question.operation, question.uri.clone());
+        let answer = self.peer.request("_tandem/language", &language::params(question));
+        async move {
+            let limit = format!("no answer within {} s", LANGUAGE.as_secs());
+            let answer = tokio::time::timeout(LANGUAGE, answer).await.map_err(|_| EditorError(limit))?;
+            let result = answer.map_err(|error| EditorError(error.to_string()))?;
+            language::answer(operation, uri.as_deref(), &result).map_err(EditorError)
+        }
+        .boxed()
     }
 
     fn knows_diagnostics(&self) -> bool {

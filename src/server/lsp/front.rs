@@ -213,6 +213,13 @@ fn block(request: &Request) -> String {
         let fence = fence(&change);
         let _ = write!(block, "\n{fence}diff\n{change}{fence}\n");
     }
+    if let Some(answers) = &request.preview.answers {
+        for answer in answers {
+            let _ = writeln!(block, "> - {}", display::escape_line(answer));
+        }
+        block.push_str("\n> Answer with a code action.");
+        return block;
+    }
     block.push_str("\n> Answer with a code action: *Allow* or *Reject*.");
     if let Some(rule) = &request.rule {
         let _ = write!(block, " *Always* adds the rule `{}`.", display::escape_line(rule));

@@ -17,6 +17,10 @@ use crate::workspace::protect;
 
 /// The name of the tool that runs commands.
 pub(super) const COMMAND: &str = "run_command";
+/// The tool that edits; rules about it hold for all that do.
+pub(super) const EDIT: &str = "edit_file";
+/// The tool that asks language servers, some of whose answers are edits.
+pub(super) const CODE: &str = "code";
 /// The name used in rules for commands with network access.
 pub(super) const NETWORK: &str = "network";
 
@@ -90,7 +94,7 @@ impl Rule {
 
     /// Whether the rule is about the tool. A rule for editing applies however the model edits.
     pub(super) fn names(&self, tool: &str) -> bool {
-        self.tool == tool || (self.tool == "edit_file" && tool == "apply_patch")
+        self.tool == tool || (self.tool == EDIT && tool == "apply_patch")
     }
 
     /// Whether it covers every call of its tool.
@@ -220,7 +224,7 @@ pub(super) fn of_words(tool: &str, words: &[String]) -> String {
 
 /// The rule for exactly this path.
 pub(super) fn of_path(tool: &str, path: &str) -> String {
-    let tool = if tool == "apply_patch" { "edit_file" } else { tool };
+    let tool = if matches!(tool, "apply_patch" | CODE) { EDIT } else { tool };
     format!("{tool}({})", globset::escape(path))
 }
 

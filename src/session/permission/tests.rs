@@ -6,7 +6,7 @@ fn target(path: &str) -> Target {
 }
 
 fn facts(tool: &str, kind: ToolKind) -> Facts {
-    Facts { tool: tool.into(), kind, targets: vec![], command: None, cautious: false }
+    Facts { tool: tool.into(), kind, targets: vec![], command: None, cautious: false, is_question: false }
 }
 
 fn edit(path: &str) -> Facts {
@@ -97,6 +97,22 @@ fn every_file_of_a_patch_must_be_allowed_and_none_denied() {
     check(&rules, Ask, &patch(&["docs/a.md", "b.md"]), "allow");
     check(&rules, Ask, &patch(&["docs/a.md", "c.md"]), "ask");
     check(&rules, Ask, &patch(&["docs/a.md", "src/b.rs"]), "forbid");
+}
+
+#[test]
+fn what_language_servers_change_is_an_edit_and_a_question_is_for_the_person() {
+    let change = Facts { targets: vec![target("docs/a.md")], ..facts("code", ToolKind::Edit) };
+    check(&Policy::default(), Plan, &change, "forbid");
+    check(&Policy::default(), Ask, &change, "ask");
+    check(&policy(&["edit_file(docs/**)"], &[], &[]), Ask, &change, "allow");
+    check(&policy(&["code"], &[], &["edit_file(docs/**)"]), Auto, &change, "forbid");
+    check(&policy(&[], &[], &["edit_file"]), Auto, &facts("code", ToolKind::Search), "allow");
+    assert_eq!(Policy::default().offer(&change).as_deref(), Some("edit_file(docs/a.md)"));
+    let question = Facts { is_question: true, ..facts("ask_user", ToolKind::Think) };
+    for mode in [Plan, Ask, Edit, Auto] {
+        check(&policy(&["ask_user"], &[], &[]), mode, &question, "ask");
+    }
+    assert_eq!(Policy::default().offer(&question), None);
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(super) fn is_comment(name: &str) -> bool {
 pub(super) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
-        Value::String(text) => text.is_empty(),
+        Value::String(text) => text.is_empty() || squash(text) == "false",
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
         Value::Bool(true) | Value::Number(_) => false,
@@ -53,6 +53,10 @@ pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, V
     let inner = match inner {
         Value::Object(inner) => Some(inner.clone()),
         Value::String(text) => serde_json::from_str(text).ok(),
+        Value::Array(items) => match items.as_slice() {
+            [Value::Object(only)] => Some(only.clone()),
+            _ => None,
+        },
         _ => None,
     };
     let stands_alone = !fields.keys().any(|name| name != wrapper && properties.contains_key(name));
@@ -89,6 +93,7 @@ fn translated(value: Value, meaning: Meaning) -> Value {
         (Many, Some(count)) => (count > 1).into(),
         (Milliseconds, Some(time)) => time.div_ceil(1000).into(),
         (SomeTime, Some(time)) if time >= 1000 => time.div_ceil(1000).into(),
+        (SomeTime, None) => value.as_str().and_then(seconds).map_or(value, Value::from),
         (FileType, _) => match value.as_str() {
             Some(name) if name.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
                 let extension =
@@ -99,6 +104,59 @@ fn translated(value: Value, meaning: Meaning) -> Value {
         },
         _ => value,
     }
+}
+
+/// `30s`, `500ms` or `2m`, in seconds.
+fn seconds(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let number: u64 = digits.parse().ok()?;
+    match text.strip_prefix(digits)?.trim() {
+        "s" | "sec" | "seconds" => Some(number),
+        "ms" => Some(number.div_ceil(1000)),
+        "m" | "min" | "minutes" => number.checked_mul(60),
+        _ => None,
+    }
+}
+
+/// The steps of a plan that was written as a list of boxes to tick.
+pub(super) fn steps(text: &str) -> Option<Value> {
+    let step = |line: &str| {
+        let line = line.trim_start_matches(['-', '*', ' ']).strip_prefix('[')?;
+        let (mark, words) = line.split_once(']')?;
+        let status = match mark.trim() {
+            "" => "pending",
+            "x" | "X" | "✓" => "completed",
+            "-" | "~" | ">" | "/" => "in_progress",
+            _ => return None,
+        };
+        Some(serde_json::json!({ "content": words.trim(), "status": status }))
+    };
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let steps: Vec<Value> = lines.map(step).collect::<Option<_>>()?;
+    (!steps.is_empty()).then_some(Value::Array(steps))
+}
+
+/// The file of edits that each name it, where it is the same one.
+pub(super) fn hoist(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    if !["path", "edits"].iter().all(|name| properties.contains_key(*name)) || fields.contains_key("path") {
+        return;
+    }
+    let Some(edits) = fields.get_mut("edits").and_then(Value::as_array_mut) else { return };
+    let named = |edit: &Value| {
+        let (name, value) = edit.as_object()?.iter().find(|(name, _)| find(name, ["path"].into_iter()).is_some())?;
+        Some((name.clone(), value.clone()))
+    };
+    let paths: Option<Vec<(String, Value)>> = edits.iter().map(named).collect();
+    let Some([(_, path), rest @ ..]) = paths.as_deref() else { return };
+    if rest.iter().any(|(_, other)| other != path) {
+        return;
+    }
+    let path = path.clone();
+    for (edit, (name, _)) in edits.iter_mut().zip(paths.iter().flatten()) {
+        edit.as_object_mut().map(|edit| edit.remove(name));
+    }
+    fields.insert("path".to_owned(), path);
 }
 
 /// Lines from one to another, for a first line and a number of them.

@@ -22,6 +22,10 @@ use self::Meaning::{FileType, Many, Milliseconds, Not, Same, SomeTime};
 /// Names (and words) models know from other tools, without case and separators, and our names for them.
 pub(super) const ALIASES: &[(&str, &str, Meaning)] = &[
     ("absolutepath", "path", Same),
+    ("blocking", "background", Not),
+    ("start", "offset", Same),
+    ("from", "offset", Same),
+    ("edit", "edits", Same),
     ("dir", "path", Same),
     ("directory", "path", Same),
     ("directorypath", "path", Same),
@@ -177,6 +181,7 @@ pub(super) const ALIASES: &[(&str, &str, Meaning)] = &[
     ("title", "content", Same),
     ("state", "status", Same),
     ("followup", "options", Same),
+    ("suggestions", "options", Same),
     ("choices", "options", Same),
     ("prompt", "question", Same),
     ("newname", "new_name", Same),
@@ -252,11 +257,11 @@ pub(super) const COMMENTS: &[&str] = &[
 
 /// Envelopes added by models that repeat the wire format.
 pub(super) const WRAPPERS: &[&str] =
-    &["arguments", "parameters", "args", "params", "input", "kwargs", "properties", "toolinput"];
+    &["arguments", "parameters", "args", "params", "input", "kwargs", "properties", "toolinput", "questions"];
 
 /// Ends of a range of lines.
 pub(super) const LAST_LINES: &[&str] =
-    &["endline", "endlinenumber", "endlineoneindexedinclusive", "lastline", "lineend", "toline"];
+    &["end", "endline", "endlinenumber", "endlineoneindexedinclusive", "lastline", "lineend", "to", "toline"];
 /// Ranges of lines, as one argument.
 pub(super) const RANGES: &[&str] = &["viewrange", "linerange", "lines", "range"];
 

@@ -17,7 +17,7 @@ const LINE: usize = 300;
 /// How much of a long line is shown before the match.
 const BEFORE: usize = 100;
 /// How much is shown in total, in bytes.
-const TOTAL: usize = 50_000;
+pub(super) const TOTAL: usize = 50_000;
 /// How many skipped files are named.
 const NAMED: usize = 5;
 
@@ -159,17 +159,17 @@ impl Hits {
         self.files.into_iter().flat_map(lines)
     }
 
-    /// What the model reads.
-    pub(super) fn report(mut self, workspace: &Workspace) -> String {
+    /// What the model reads, about so many bytes at most.
+    pub(super) fn report(mut self, workspace: &Workspace, bytes: usize) -> String {
         let mut report = String::new();
         let mut left = self.limit;
         for (path, found) in &self.files {
-            if left == 0 || report.len() > TOTAL {
+            if left == 0 || report.len() > bytes {
                 break;
             }
             let blank = if report.is_empty() { "" } else { "\n" };
             writeln!(report, "{blank}{}", shown(workspace, path)).expect("writing to a string cannot fail");
-            left -= write_lines(&mut report, &found.lines, left);
+            left -= write_lines(&mut report, &found.lines, (left, bytes));
         }
         let shown_matches = self.limit - left;
         let blank = if report.is_empty() { "" } else { "\n" };
@@ -204,13 +204,13 @@ impl Hits {
     }
 }
 
-/// Writes up to `limit` matches and the lines around them; returns how many matches.
-fn write_lines(report: &mut String, lines: &[Line], limit: usize) -> usize {
+/// Writes up to `limit` matches and the lines around them, until there are `bytes` bytes; returns how many matches.
+fn write_lines(report: &mut String, lines: &[Line], (limit, bytes): (usize, usize)) -> usize {
     let has_context = lines.iter().any(|line| !line.is_match);
     let mut written = 0;
     let mut previous = None;
     for line in lines {
-        if written == limit && line.is_match || report.len() > TOTAL {
+        if written == limit && line.is_match || report.len() > bytes {
             break;
         }
         if has_context && previous.is_some_and(|previous| line.number > previous + 1) {

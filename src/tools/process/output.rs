@@ -102,10 +102,10 @@ impl Output {
         self.news.notify_waiters();
     }
 
-    /// The output since the last call: its beginning and end, with a note on what is in between.
-    pub fn take(&self) -> String {
+    /// The output since the last call, at most `bytes` bytes: its beginning and end, with a note on what is in between.
+    pub fn take(&self, bytes: usize) -> String {
         let mut state = self.state();
-        let Kept { mut head, tail, skipped } = std::mem::take(&mut state.fresh);
+        let Kept { mut head, tail, skipped } = std::mem::take(&mut state.fresh).within(bytes);
         if skipped > 0 {
             let whole = match &state.missing {
                 None => format!("; read_file reads it all: `{}`", self.name),
@@ -188,6 +188,23 @@ fn unnamed(folder: Option<&Path>) -> io::Result<File> {
 }
 
 impl Kept {
+    /// As much of it as that, half of it from the end.
+    fn within(mut self, bytes: usize) -> Self {
+        let too_much = (self.head.len() + self.tail.len()).saturating_sub(bytes);
+        if too_much == 0 {
+            return self;
+        }
+        if self.tail.is_empty() {
+            self.tail = self.head.split_off(self.head.floor_char_boundary(self.head.len() / 2));
+        }
+        let head = self.head.floor_char_boundary(bytes / 2);
+        let tail = self.tail.ceil_char_boundary(self.tail.len().saturating_sub(bytes / 2));
+        self.skipped += (self.head.len() - head + tail) as u64;
+        self.head.truncate(head);
+        self.tail.drain(..tail);
+        self
+    }
+
     fn add(&mut self, text: &str) {
         let room =
             if self.tail.is_empty() { text.floor_char_boundary(KEPT.saturating_sub(self.head.len())) } else { 0 };
@@ -214,10 +231,18 @@ mod tests {
     }
 
     #[test]
+    fn a_small_window_gets_both_ends_of_what_is_longer() {
+        let lines: String = (1..=1000).map(|line| format!("line {line}\n")).collect();
+        let text = said(&lines).take(2000);
+        assert!(text.len() < 2200, "{}", text.len());
+        assert!(text.starts_with("line 1\n") && text.ends_with("line 1000\n") && text.contains("bytes left out"));
+    }
+
+    #[test]
     fn what_is_short_is_kept_whole() {
         let output = said("one\ntwo\n");
-        assert_eq!(output.take(), "one\ntwo\n");
-        assert_eq!(output.take(), "", "it was taken");
+        assert_eq!(output.take(usize::MAX), "one\ntwo\n");
+        assert_eq!(output.take(usize::MAX), "", "it was taken");
     }
 
     #[test]
@@ -230,7 +255,7 @@ mod tests {
             state.fresh.head.capacity() + state.fresh.tail.capacity()
         };
         assert!(memory(&output) < 1 << 18, "{}", memory(&output));
-        let text = output.take();
+        let text = output.take(usize::MAX);
         assert!(text.starts_with("line 1 é\nline 2 é\n"), "{}", text.len());
         assert!(text.ends_with("line 199999 é\nline 200000 é\n"));
         assert!(text.contains("bytes left out; read_file reads it all: `output:1` …]"));
@@ -252,6 +277,6 @@ mod tests {
     fn binary_output_is_said_to_be_so() {
         let output = Output::new("output:1".to_owned(), None);
         output.listen(&b"a\xff\xfe"[..], None);
-        assert_eq!(output.take(), "a\u{fffd}\u{fffd}\n[2 bytes were not UTF-8 and are shown as \u{fffd}]\n");
+        assert_eq!(output.take(usize::MAX), "a\u{fffd}\u{fffd}\n[2 bytes were not UTF-8 and are shown as \u{fffd}]\n");
     }
 }

@@ -41,6 +41,14 @@ const BEGINNINGS: &[&str] = &[
     "unchanged code",
     "code unchanged",
     "same as before",
+    "keep the rest",
+    "code omitted",
+    "rest omitted",
+    "omitted for brevity",
+    "other methods remain",
+    "other methods unchanged",
+    "other functions remain",
+    "other functions unchanged",
 ];
 /// Words that may follow without making it a sentence.
 const ENDS: &[&str] = &[
@@ -115,6 +123,9 @@ mod tests {
             "[... rest of file unchanged ...]",
             "// Rest of the code remains the same",
             "{/* ... existing code ... */}",
+            "// keep the rest as is",
+            "# (code omitted for brevity)",
+            "// other methods remain unchanged",
         ] {
             assert!(is_placeholder(line), "{line}");
         }
@@ -134,6 +145,8 @@ mod tests {
             "// the rest of the code relies on this being sorted",
             "// Loading existing items...",
             "# ... and so on",
+            "// other methods",
+            "# keep the rest of the tokens for later",
             "print('... existing code ...')",
             "// the rest of the file is read later",
         ] {

@@ -36,6 +36,7 @@ fn without(text: &str) -> Option<(String, usize)> {
 
 fn numbered(line: &str) -> Option<(usize, &str)> {
     let line = line.trim_start_matches(' ');
+    let line = line.strip_prefix('L').unwrap_or(line);
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, rest) = line.split_at_checked(digits)?;
     let mark = rest.trim_start_matches(' ');
@@ -59,6 +60,8 @@ mod tests {
         check("  9→a\n 10→\n 11→b", Some("a\n\nb"));
         check("7 | a", Some("a"));
         check("7: a", Some(" a"));
+        check("L7: a\nL8: b", Some(" a\n b"));
+        check("L: a", None);
         check("1\ta\n3\tb", None);
         check("1\ta\nb", None);
         check("a", None);

@@ -42,16 +42,24 @@ fn is_plain(roots: &[Arc<Root>], name: &str) -> bool {
 /// Whether a name leads outside after its mark.
 fn leaves(roots: &[Arc<Root>], name: &str) -> bool {
     let rest = name.trim_start().trim_start_matches('@');
+    // No shell is there to expand it.
+    if ["~/", "$HOME/", "${HOME}/"].iter().any(|home| rest.starts_with(home)) {
+        return true;
+    }
     rest.len() < name.trim_start().len() && resolve_path(roots, Path::new(rest)).is_err()
 }
 
 /// Other spellings of a name, most likely first.
 fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
     let own = roots.first().and_then(|root| root.path.file_name()).and_then(|name| name.to_str()).unwrap_or_default();
-    let changes: [&dyn Fn(&str) -> String; 6] = [
+    let changes: [&dyn Fn(&str) -> String; 7] = [
         &|name| unwrapped(name).to_owned(),
         &|name| name.trim_start_matches('@').to_owned(),
         &|name| name.replace('\\', "/"),
+        &|name| {
+            let mounts = ["/workspace/", "/workspaces/", "/repo/", "/app/", "/project/", "/code/", "/testbed/"];
+            mounts.iter().find_map(|mount| name.strip_prefix(mount)).unwrap_or(name).to_owned()
+        },
         &|name| name.trim_start_matches('/').to_owned(),
         &|name| {
             name.strip_prefix(own)
@@ -76,6 +84,7 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
 
 /// A name without surrounding blanks, quotes and line numbers: `src/a.rs:12`, `src/a.rs#L3-L9`.
 fn unwrapped(name: &str) -> &str {
+    let name = linked(name.trim()).unwrap_or(name);
     let name = name.trim_matches(|c: char| c.is_whitespace() || "`'\"<>".contains(c));
     let is_lines = |text: &str| {
         !text.is_empty()
@@ -93,15 +102,28 @@ fn unwrapped(name: &str) -> &str {
         .unwrap_or(name)
 }
 
+/// Where a link of Markdown leads.
+fn linked(name: &str) -> Option<&str> {
+    let (words, target) = name.strip_prefix('[')?.strip_suffix(')')?.split_once("](")?;
+    (!words.contains(']') && !target.is_empty()).then_some(target)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_name_is_taken_out_of_what_is_around_it() {
-        for name in
-            ["src/a.rs", " src/a.rs\n", "`src/a.rs`", "\"src/a.rs\"", "src/a.rs:12", "src/a.rs:3-9", "src/a.rs:3:9"]
-        {
+        for name in [
+            "src/a.rs",
+            " src/a.rs\n",
+            "`src/a.rs`",
+            "\"src/a.rs\"",
+            "src/a.rs:12",
+            "src/a.rs:3-9",
+            "src/a.rs:3:9",
+            "[a](src/a.rs)",
+        ] {
             assert_eq!(unwrapped(name), "src/a.rs", "{name}");
         }
         assert_eq!(unwrapped("src/a.rs#L3-L9"), "src/a.rs");
@@ -130,6 +152,8 @@ mod tests {
             is(name, "src/app.py");
         }
         is("`@src/app.py:7`", "src/app.py");
+        is("/workspace/src/app.py", "src/app.py");
+        is("/app/src/new.py", "src/new.py");
         is("@types/x", "@types/x");
         is("odd:1", "odd:1");
         is("project/src/new.py", "src/new.py");
@@ -147,6 +171,9 @@ mod tests {
             "project/../../outside/secret",
             "/link/secret",
             "@link/secret",
+            "/workspace/../outside/secret",
+            "~/new.py",
+            "$HOME/new.py",
         ] {
             assert!(resolve(&roots, name).is_err(), "{name}");
         }

@@ -1,0 +1,120 @@
+//! `tandem eval`: plays tasks with a real model and reports how it did in numbers, so that a change of a prompt or a tool is
+//! judged by them. For maintainers, with a key.
+
+mod behave;
+mod buffers;
+mod play;
+mod report;
+mod task;
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use self::report::{Outcome as Scored, Report};
+use self::task::Task;
+use super::{Failure, Outcome};
+use crate::config::Environment;
+
+/// Arguments of `tandem eval`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The model, as provider/model
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    model: String,
+    /// What to play: smoke (12 tasks), behave (the same, judged by 15 checks on how it went) or polyglot (with --exercises)
+    #[arg(long, value_enum, default_value_t = Suite::Smoke)]
+    suite: Suite,
+    /// Folder of exercises for polyglot, such as a checkout of Aider-AI/polyglot-benchmark
+    #[arg(long, value_name = "DIR", required_if_eq("suite", "polyglot"))]
+    exercises: Option<PathBuf>,
+    /// Play only tasks with this in their name
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    task: String,
+    /// How often to play each task
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    n: u32,
+    /// Stop before the next task once this much was spent, in US dollars
+    #[arg(long, value_name = "USD")]
+    budget: Option<f64>,
+    /// Compare with the results in this folder
+    #[arg(long, value_name = "DIR")]
+    baseline: Option<PathBuf>,
+    /// Write results.json, events and a picture into this folder
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+}
+
+/// A set of tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Suite {
+    Smoke,
+    Behave,
+    Polyglot,
+}
+
+impl Suite {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Smoke => "smoke",
+            Self::Behave => "behave",
+            Self::Polyglot => "polyglot",
+        }
+    }
+}
+
+pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
+    let mut tasks = match (args.suite, &args.exercises) {
+        (Suite::Polyglot, Some(folder)) => task::exercises(folder)?,
+        _ => task::smoke()?,
+    };
+    tasks.retain(|task| task.id.contains(&args.task));
+    if tasks.is_empty() {
+        return Err(Failure::usage(format!("no task of {} has `{}` in its name", args.suite.name(), args.task)));
+    }
+    let baseline = args.baseline.as_deref().map(report::load).transpose()?;
+    let mut report = Report::new(&args.model, args.suite.name());
+    for task in &tasks {
+        for _ in 0..args.n {
+            if let Some(budget) = args.budget.filter(|budget| report.cost() >= *budget) {
+                say(&format!("{}: not played, the budget of ${budget} is spent", task.id))?;
+                report.add(Scored::unplayed(&task.id, "the budget was spent"));
+                continue;
+            }
+            let scored = score(task, &args, environment).await?;
+            say(&scored.line())?;
+            report.add(scored);
+        }
+    }
+    let mut out = io::stdout().lock();
+    write!(out, "\n{}", report.table(args.suite == Suite::Behave))?;
+    if let Some(baseline) = &baseline {
+        write!(out, "\n{}", report.compared(baseline))?;
+    }
+    if let Some(folder) = &args.json {
+        report.save(folder).with_context(|| format!("writing to {}", folder.display()))?;
+    }
+    Ok(if report.all_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Plays a task once. What keeps it from being played is told and counted, and ends nothing.
+async fn score(task: &Task, args: &Args, environment: &Environment) -> anyhow::Result<Scored> {
+    if let Some(program) = task.lacks().await {
+        return Ok(Scored::unplayed(&task.id, &format!("it needs {program}")));
+    }
+    let play = match play::play(task, &args.model, environment).await {
+        Ok(play) => play,
+        Err(error) => return Ok(Scored::unplayed(&task.id, &format!("{error:#}"))),
+    };
+    if let Some(folder) = &args.json {
+        let lines: String = play.events.iter().map(|event| format!("{event}\n")).collect();
+        task::write(&folder.join("events").join(format!("{}.jsonl", task.id.replace('/', "-"))), &lines)?;
+    }
+    Ok(Scored::of(&task.id, &play))
+}
+
+fn say(line: &str) -> io::Result<()> {
+    writeln!(io::stderr().lock(), "{line}")
+}

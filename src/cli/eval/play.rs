@@ -1,0 +1,130 @@
+//! Playing one task: a session of its own in a folder of its own, and what came of it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::buffers::{Buffers, spread};
+use super::task::{Task, write};
+use crate::agent::event::{AgentEvent, Permission};
+use crate::config::{Environment, Flags, Settings, Sources};
+use crate::session::event::SessionEvent;
+use crate::session::{Change, Prompt, Session, SessionId, Setup, Start, new_id, setup};
+use crate::workspace::{Documents, Root, Workspace};
+
+/// Events that may wait.
+const EVENTS: usize = 256;
+/// So long a task may take.
+const LIMIT: Duration = Duration::from_secs(1800);
+/// As much of what a failed check printed is given to the model for its second try, in bytes.
+const PRINTED: usize = 8000;
+
+/// What came of a task.
+#[derive(Debug)]
+pub(super) struct Play {
+    /// Whether the check passed, at the first try and at any.
+    pub passed_first: bool,
+    pub passed: bool,
+    /// All events, as `run --json` prints them.
+    pub events: Vec<Value>,
+    /// The last answer.
+    pub answer: String,
+    /// Wall time of the turns, in seconds.
+    pub seconds: f64,
+    /// US dollars, where prices are known.
+    pub cost: Option<f64>,
+}
+
+type Events = mpsc::Receiver<(SessionId, SessionEvent)>;
+
+/// Plays a task in a new folder.
+pub(super) async fn play(task: &Task, model: &str, environment: &Environment) -> anyhow::Result<Play> {
+    let home = tempfile::Builder::new().prefix("tandem-eval-").tempdir().context("making a temporary folder")?;
+    let home = home.path().canonicalize().context("naming a temporary folder")?;
+    let (folder, buffers, answer) = (home.join("project"), home.join("buffers"), home.join("answer.md"));
+    write(&buffers.join(".keep"), "")?;
+    task.lay_out(&folder).await?;
+    let documents = Buffers::of(task, &folder)?;
+    let (session, mut events) = start(task, model, &folder, &documents, environment)?;
+    let mut play = Play {
+        passed_first: false,
+        passed: false,
+        events: Vec::new(),
+        answer: String::new(),
+        seconds: 0.0,
+        cost: None,
+    };
+    let mut prompt = task.prompt.clone();
+    let tries = if task.may_retry { 2 } else { 1 };
+    for attempt in 0..tries {
+        let begun = Instant::now();
+        session.prompt(format!("eval-{attempt}").into(), Prompt::text(prompt), Arc::default())?;
+        let turn = tokio::time::timeout(LIMIT, follow(&mut events, &mut play)).await;
+        play.seconds += begun.elapsed().as_secs_f64();
+        let Ok(ended) = turn else {
+            session.cancel();
+            break;
+        };
+        ended?;
+        write(&answer, &play.answer)?;
+        spread(&documents, &folder, &buffers)?;
+        let (passed, printed) = task.check(&folder, &answer, &buffers).await?;
+        (play.passed, play.passed_first) = (passed, passed && attempt == 0);
+        if passed {
+            break;
+        }
+        let end = printed.split_at(printed.ceil_char_boundary(printed.len().saturating_sub(PRINTED))).1;
+        prompt = format!("The tests fail:\n\n```\n{end}\n```\n\nCorrect the implementation.");
+    }
+    session.close().await;
+    Ok(play)
+}
+
+fn start(
+    task: &Task,
+    model: &str,
+    folder: &Path,
+    documents: &Documents,
+    environment: &Environment,
+) -> anyhow::Result<(Session, Events)> {
+    let root = Root::open(folder)?;
+    let flags = Flags { model: Some(model), mode: Some(task.mode) };
+    let workspaces = [folder.to_owned()];
+    let settings = Settings::load(environment, &Sources { workspaces: &workspaces, editor: None, flags });
+    let workspace = Workspace::new(vec![Arc::new(root)], documents.clone(), Arc::new(Buffers(documents.clone())));
+    let (sender, events) = mpsc::channel(EVENTS);
+    let setup = setup(new_id(), Start::New, &settings, workspace);
+    let session = Session::start(Setup { keeps_mode: false, models: None, ..setup }, sender, &CancellationToken::new());
+    drop(session.change(Change::Mode(task.mode)));
+    Ok((session, events))
+}
+
+/// Collects the events of a turn. Whatever requires approval is refused: nobody is there.
+async fn follow(events: &mut Events, play: &mut Play) -> anyhow::Result<()> {
+    while let Some((_, event)) = events.recv().await {
+        let event = match event {
+            SessionEvent::Agent(event) => event,
+            SessionEvent::State(state) => {
+                play.cost = state.usage.and_then(|used| used.cost).or(play.cost);
+                continue;
+            }
+            SessionEvent::Panicked(failure) => anyhow::bail!(failure.message),
+            _ => continue,
+        };
+        play.events.push(serde_json::to_value(&event)?);
+        match event {
+            AgentEvent::PermissionRequested { reply: Some(reply), .. } => drop(reply.send(Permission::Reject)),
+            AgentEvent::Done { final_text, .. } => {
+                play.answer = final_text;
+                return Ok(());
+            }
+            _ => {}
+        }
+    }
+    anyhow::bail!("internal error: the session ended without reporting a cause")
+}

@@ -1,0 +1,100 @@
+//! What language servers change, done by us: shown as a diff, decided on, and made like any other edit.
+
+use std::sync::Arc;
+
+use super::places::file;
+use super::question::{Arguments, EXAMPLE, NAME, answer};
+use crate::text::display::escape_line;
+use crate::text::{Hunk, LineIndex, patched};
+use crate::tools::planned::{self, Planned, What};
+use crate::tools::{FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::workspace::language::{Answer, DocumentEdits, Operation};
+
+/// `code` for the operations that answer with edits.
+pub(super) struct CodeEdits;
+
+impl TypedTool for CodeEdits {
+    type Arguments = Arguments;
+    const NAME: &'static str = NAME;
+    const DESCRIPTION: &'static str = "Change code by the editor's language servers.";
+    const KIND: ToolKind = ToolKind::Edit;
+    const EXAMPLE: &'static str = EXAMPLE;
+
+    async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
+        let files = edited(context, &arguments).await?;
+        let preview = planned::preview(context, &files).await?;
+        let number = match files.len() {
+            1 => String::new(),
+            number => format!(" in {number} files"),
+        };
+        let title = match arguments.op {
+            Operation::Rename => {
+                let new_name = arguments.new_name().unwrap_or_default();
+                format!("Rename {} to `{}`{number}", arguments.named(), escape_line(new_name))
+            }
+            Operation::Format => format!("Format {}", arguments.named()),
+            _ => format!("Apply the quick fixes of {}{number}", arguments.named()),
+        };
+        Ok(Preview { title, ..preview })
+    }
+
+    async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+        // What was shown is what happens, whatever the language server would say by now.
+        let files = match context.decided.as_deref() {
+            Some(shown) => shown.diffs.iter().map(|diff| as_shown(context, diff)).collect::<Result<_, _>>()?,
+            None => edited(context, &arguments).await?,
+        };
+        planned::change(context, &files).await
+    }
+}
+
+fn as_shown(context: &ToolContext, diff: &FileDiff) -> Result<Planned, ToolError> {
+    let path = context.resolve(&diff.path.to_string_lossy())?;
+    let before = diff.old_text.clone().unwrap_or_default();
+    Ok(Planned { path, what: What::Become(before, Arc::clone(&diff.new_text)) })
+}
+
+/// The files that the language servers would change, and how.
+async fn edited(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Planned>, ToolError> {
+    let Answer::Edits(documents) = answer(context, arguments).await? else {
+        return Err(ToolError("the editor answered without edits; make them yourself".to_owned()));
+    };
+    let mut files = Vec::new();
+    for document in documents.iter().filter(|document| !document.edits.is_empty()) {
+        files.extend(changed(context, document).await?);
+    }
+    if files.is_empty() {
+        let nothing = format!("the language servers have nothing to change for {}", arguments.named());
+        return Err(ToolError(nothing));
+    }
+    Ok(files)
+}
+
+/// One file; `None` where its text stays the same.
+async fn changed(context: &ToolContext, document: &DocumentEdits) -> Result<Option<Planned>, ToolError> {
+    let outside = || {
+        let name = escape_line(&document.uri);
+        ToolError(format!(
+            "the language server wants to change {name} too, which is no file of the workspace; nothing was changed"
+        ))
+    };
+    let path = file(&document.uri).ok_or_else(outside)?;
+    let path = context.workspace.resolve_path(&path).map_err(|_| outside())?;
+    let before = context.workspace.peek(&path).await?.text;
+    let (index, encoding) = (LineIndex::new(&before), context.workspace.documents().encoding());
+    let hunk = |(range, new_text): &(_, String)| Hunk {
+        range: index.span(&before, *range, encoding),
+        new_text: new_text.clone(),
+    };
+    let mut hunks: Vec<Hunk> = document.edits.iter().map(hunk).collect();
+    // Several insertions at one place keep their order.
+    hunks.sort_by_key(|hunk| (hunk.range.start, hunk.range.end));
+    if hunks.windows(2).any(|pair| matches!(pair, [one, next] if next.range.start < one.range.end)) {
+        return Err(ToolError(format!(
+            "the language server's edits of {} overlap; nothing was changed",
+            path.display()
+        )));
+    }
+    let after: Arc<str> = patched(&before, &hunks).into();
+    Ok((after != before).then_some(Planned { path, what: What::Become(before, after) }))
+}

@@ -1,0 +1,88 @@
+//! What a call works with, and what it may touch once that is decided.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::process::Shell;
+use super::{CommandLine, Live, Preview, ToolError};
+use crate::text::Redactor;
+use crate::workspace::{Workspace, WorkspacePath};
+
+/// The context of a tool call. Cheap to clone.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// The files.
+    pub workspace: Workspace,
+    /// Cancelled when the person cancels the turn, or only this call.
+    pub cancel: CancellationToken,
+    /// The session's commands.
+    pub shell: Shell,
+    /// The call's output while it runs.
+    pub live: Live,
+    /// Secrets that no result may contain.
+    pub secrets: Redactor,
+    /// The approved preview; `None` until the call was approved to do exactly this.
+    pub decided: Option<Arc<Preview>>,
+    /// The model's context window in tokens, if known: a result may take a fraction of it.
+    pub window: Option<u64>,
+    /// What the person answered, where the call is a question to them.
+    pub answer: Option<String>,
+}
+
+impl ToolContext {
+    /// A context before approval and without a session.
+    #[must_use]
+    pub fn new(workspace: Workspace, cancel: CancellationToken) -> Self {
+        Self {
+            workspace,
+            cancel,
+            shell: Shell::default(),
+            live: Live::default(),
+            secrets: Redactor::default(),
+            decided: None,
+            window: None,
+            answer: None,
+        }
+    }
+
+    /// How much of a result of up to `most` bytes the model has room for: an eighth of its window, at four bytes a token.
+    #[must_use]
+    pub fn room(&self, most: usize) -> usize {
+        let eighth = self.window.and_then(|window| usize::try_from(window / 2).ok());
+        eighth.map_or(most, |eighth| most.min(eighth.max(2000)))
+    }
+
+    /// The file called `name`; once the call is approved, only a file it was approved for.
+    ///
+    /// # Errors
+    /// It is outside the workspace, or resolves elsewhere than when it was shown.
+    pub fn resolve(&self, name: &str) -> Result<WorkspacePath, ToolError> {
+        let path = self.workspace.resolve(name)?;
+        self.check(&path)?;
+        Ok(path)
+    }
+
+    /// [`Self::resolve`] for a resolved path.
+    fn check(&self, path: &WorkspacePath) -> Result<(), ToolError> {
+        let real = path.real();
+        if self.decided.as_ref().is_none_or(|decided| decided.targets.contains(&real)) {
+            return Ok(());
+        }
+        let (name, target) = (path.display(), path.target().display());
+        Err(ToolError(format!(
+            "{name} now leads to {target}, which is not what was shown; nothing was done. Try again"
+        )))
+    }
+
+    /// Checks that `line` is the approved command line, with the same directory and sandbox.
+    ///
+    /// # Errors
+    /// It differs.
+    pub fn check_command(&self, line: &CommandLine) -> Result<(), ToolError> {
+        if self.decided.as_ref().is_none_or(|decided| decided.command.as_deref() == Some(line)) {
+            return Ok(());
+        }
+        Err(ToolError("the command would run differently than shown; nothing was done. Try again".to_owned()))
+    }
+}

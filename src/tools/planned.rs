@@ -1,0 +1,220 @@
+//! Changes of several files that are made together: shown as one, and all or none.
+//!
+//! What happens to every file is worked out before the first is changed; when one then fails all the same, those before it
+//! are changed back.
+
+use std::sync::Arc;
+
+use super::changes::{explained, file_diff, first_line, report, shown_change, timely};
+use super::diagnostics::with_new_ones;
+use super::files::{cancelled, location, named, shown, unless_cancelled};
+use super::{Preview, ToolContext, ToolError, ToolOutput};
+use crate::workspace::patch::Chunk;
+use crate::workspace::{Change, Charset, FileChange, FileError, Format, Source, WorkspacePath};
+
+/// What happens to one file.
+pub(super) struct Planned {
+    pub path: WorkspacePath,
+    pub what: What,
+}
+
+pub(super) enum What {
+    Create(String),
+    Remove,
+    Update(Vec<Chunk>),
+    /// From this text to that one.
+    Become(Arc<str>, Arc<str>),
+    Move(Vec<Chunk>, WorkspacePath),
+}
+
+/// Files that were changed, and how.
+type Changed = Vec<(WorkspacePath, FileChange)>;
+
+/// What all of it is going to do.
+pub(super) async fn preview(context: &ToolContext, files: &[Planned]) -> Result<Preview, ToolError> {
+    let mut previews = Vec::new();
+    for file in files {
+        previews.push(file.preview(context).await?);
+    }
+    Ok(together(previews))
+}
+
+/// Does it, and tells of the problems it brought.
+pub(super) async fn change(context: &ToolContext, files: &[Planned]) -> Result<ToolOutput, ToolError> {
+    for file in files {
+        file.propose(context).await?;
+    }
+    let paths: Vec<_> = files.iter().map(|file| &file.path).collect();
+    with_new_ones(context, &paths, apply(context, files)).await
+}
+
+/// Applies the patch file by file; if one fails, the earlier ones are reverted.
+async fn apply(context: &ToolContext, files: &[Planned]) -> Result<ToolOutput, ToolError> {
+    let mut done = Changed::new();
+    for file in files {
+        let ended = if context.cancel.is_cancelled() {
+            Err(cancelled())
+        } else {
+            timely(context, file.commit(context, &mut done)).await
+        };
+        match ended {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                let error = explained(context, &file.path, error).await;
+                return changed_back(context, done, error).await;
+            }
+            Err(stopped) => return unfinished(context, &done, stopped),
+        }
+    }
+    Ok(output(context, &done, ""))
+}
+
+impl Planned {
+    pub async fn preview(&self, context: &ToolContext) -> Result<Preview, ToolError> {
+        let changes = self.propose(context).await?;
+        let verb = if let What::Remove = self.what { "Delete" } else { "Edit" };
+        let mut preview =
+            together(changes.iter().map(|(path, change)| shown_change(context, verb, path, change)).collect());
+        if let What::Move(_, to) = &self.what {
+            let workspace = &context.workspace;
+            preview.title = format!("Move {} to {}", named(workspace, &self.path), named(workspace, to));
+        }
+        Ok(preview)
+    }
+
+    /// What the patch will do, with advice if it cannot be applied.
+    async fn propose(&self, context: &ToolContext) -> Result<Changed, ToolError> {
+        match unless_cancelled(context, self.proposed(context)).await? {
+            Ok(changes) => Ok(changes),
+            Err(FileError::Match { path, error, changed }) => {
+                Err(ToolError(format!("{}; no file was changed", FileError::Match { path, error, changed })))
+            }
+            Err(error) => Err(explained(context, &self.path, error).await),
+        }
+    }
+
+    async fn proposed(&self, context: &ToolContext) -> Result<Changed, FileError> {
+        let workspace = &context.workspace;
+        let one = |change: FileChange| vec![(self.path.clone(), change)];
+        Ok(match &self.what {
+            What::Create(content) => {
+                let change = workspace.propose(&self.path, &Change::Write(content.clone())).await?;
+                one(new(&self.path, change)?)
+            }
+            What::Remove => one(self.removal(context).await?),
+            What::Update(chunks) => one(workspace.propose(&self.path, &Change::Patch(chunks.clone())).await?),
+            What::Become(before, after) => one(workspace.propose(&self.path, &exact(before, after)).await?),
+            What::Move(chunks, to) => {
+                let removal = self.removal(context).await?;
+                let text = self.moved(context, chunks).await?;
+                let creation = workspace.propose(to, &Change::Write(text)).await?;
+                vec![(to.clone(), new(to, creation)?), (self.path.clone(), removal)]
+            }
+        })
+    }
+
+    /// What removing the file would do. It is shown to the person, so the file is removed only in that state.
+    async fn removal(&self, context: &ToolContext) -> Result<FileChange, FileError> {
+        let file = context.workspace.peek(&self.path).await?;
+        if let Source::Buffer { unsaved: true, .. } = file.source {
+            return Err(FileError::Unsaved(self.path.display()));
+        }
+        context.workspace.propose(&self.path, &Change::Write(String::new())).await
+    }
+
+    /// The text a file takes along when it moves.
+    async fn moved(&self, context: &ToolContext, chunks: &[Chunk]) -> Result<String, FileError> {
+        let file = context.workspace.peek(&self.path).await?;
+        if !matches!(file.format, Format { charset: Charset::Utf8, bom: false, .. }) {
+            let reason = format!("it is stored as {}, which would be lost", file.format);
+            return Err(FileError::Io { verb: "move", path: self.path.display(), reason });
+        }
+        if chunks.is_empty() {
+            return Ok(file.text.to_string());
+        }
+        let change = context.workspace.propose(&self.path, &Change::Patch(chunks.to_vec())).await?;
+        Ok(change.new_text.to_string())
+    }
+
+    /// Applies the patch to this file and adds what was done to `done`, even if part of it fails.
+    async fn commit(&self, context: &ToolContext, done: &mut Changed) -> Result<(), FileError> {
+        let workspace = &context.workspace;
+        let change = match &self.what {
+            What::Create(content) => workspace.commit(&self.path, &Change::Write(content.clone())).await?,
+            What::Remove => workspace.remove(&self.path).await?,
+            What::Update(chunks) => workspace.commit(&self.path, &Change::Patch(chunks.clone())).await?,
+            What::Become(before, after) => workspace.commit(&self.path, &exact(before, after)).await?,
+            What::Move(chunks, to) => {
+                let text = self.moved(context, chunks).await?;
+                done.push((to.clone(), workspace.commit(to, &Change::Write(text)).await?));
+                workspace.remove(&self.path).await?
+            }
+        };
+        done.push((self.path.clone(), change));
+        Ok(())
+    }
+}
+
+fn exact(before: &Arc<str>, after: &Arc<str>) -> Change {
+    Change::Exact { before: Arc::clone(before), after: Arc::clone(after) }
+}
+
+/// A change that makes a file, not one that replaces another.
+fn new(path: &WorkspacePath, change: FileChange) -> Result<FileChange, FileError> {
+    match change.old_text {
+        None => Ok(change),
+        Some(_) => Err(FileError::Io {
+            verb: "add",
+            path: path.display(),
+            reason: "it exists already; change it with `*** Update File:` or replace it with write_file".to_owned(),
+        }),
+    }
+}
+
+/// Reverts what was done before `error`.
+async fn changed_back(context: &ToolContext, mut done: Changed, error: ToolError) -> Result<ToolOutput, ToolError> {
+    while let Some((path, change)) = done.last() {
+        if context.workspace.undo(path, change).await.is_err() {
+            return unfinished(context, &done, error);
+        }
+        done.pop();
+    }
+    Err(ToolError(format!("{error}; no file was changed")))
+}
+
+/// What the model and the person must know of changes that ended early: what was done, if anything was.
+fn unfinished(context: &ToolContext, done: &Changed, error: ToolError) -> Result<ToolOutput, ToolError> {
+    if done.is_empty() {
+        return Err(error);
+    }
+    Ok(output(context, done, &format!("The rest was not applied: {error}\n")))
+}
+
+fn output(context: &ToolContext, done: &Changed, more: &str) -> ToolOutput {
+    let line = |(path, change): &(WorkspacePath, FileChange)| {
+        let name = shown(&context.workspace, &path.absolute());
+        let is_removed = change.new_text.is_empty() && change.strategy.is_none() && change.old_text.is_some();
+        if is_removed { format!("Deleted {name}.\n") } else { report(&name, change) }
+    };
+    ToolOutput {
+        content: done.iter().map(line).collect::<String>() + more,
+        locations: done.iter().map(|(path, change)| location(path.absolute(), first_line(change))).collect(),
+        diffs: done.iter().map(|(path, change)| file_diff(path, change)).collect(),
+        ..ToolOutput::default()
+    }
+}
+
+/// Several previews as one.
+pub(super) fn together(previews: Vec<Preview>) -> Preview {
+    let title = previews.iter().map(|preview| preview.title.as_str()).collect::<Vec<_>>().join(", ");
+    let cautions: Vec<_> = previews.iter().filter_map(|preview| preview.caution.as_deref()).collect();
+    let caution = (!cautions.is_empty()).then(|| cautions.join("; "));
+    let mut all = Preview { title, caution, ..Preview::default() };
+    for preview in previews {
+        all.locations.extend(preview.locations);
+        all.targets.extend(preview.targets);
+        all.diffs.extend(preview.diffs);
+        all.note = all.note.or(preview.note);
+    }
+    all
+}

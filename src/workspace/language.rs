@@ -1,0 +1,102 @@
+//! What the editor's language servers know of code: asked by operation and place, answered in places, words or edits.
+//! The edits are not applied: whoever asked decides that.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::text::{Position, Range};
+
+/// What a language server can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each is the LSP request of its name")]
+pub enum Operation {
+    Definition,
+    Declaration,
+    Implementation,
+    TypeDefinition,
+    References,
+    Hover,
+    DocumentSymbols,
+    WorkspaceSymbols,
+    IncomingCalls,
+    OutgoingCalls,
+    Rename,
+    QuickFixes,
+    Format,
+}
+
+impl Operation {
+    /// Whether it answers with edits.
+    #[must_use]
+    pub fn edits(self) -> bool {
+        matches!(self, Self::Rename | Self::QuickFixes | Self::Format)
+    }
+
+    /// In words, before `of` and what it is about.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Definition => "definition",
+            Self::Declaration => "declaration",
+            Self::Implementation => "implementations",
+            Self::TypeDefinition => "type definition",
+            Self::References => "references",
+            Self::Hover => "documentation",
+            Self::DocumentSymbols | Self::WorkspaceSymbols => "symbols",
+            Self::IncomingCalls => "callers",
+            Self::OutgoingCalls => "calls",
+            Self::Rename => "rename",
+            Self::QuickFixes => "quick fixes",
+            Self::Format => "format",
+        }
+    }
+}
+
+/// A question to the language servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// What is asked.
+    pub operation: Operation,
+    /// The document it is about, by its URI.
+    pub uri: Option<String>,
+    /// The place in it, in the encoding negotiated for [`super::Documents`].
+    pub position: Option<Position>,
+    /// The name to look for.
+    pub query: Option<String>,
+    /// The name to give.
+    pub new_name: Option<String>,
+}
+
+/// What the language servers answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Where it is.
+    Places(Vec<Place>),
+    /// What is said of it.
+    Words(String),
+    /// What is to be changed, by document.
+    Edits(Vec<DocumentEdits>),
+}
+
+/// A place in a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The document; not always a file.
+    pub uri: String,
+    /// Where in it, in the encoding negotiated for [`super::Documents`].
+    pub range: Range,
+    /// The name of what is there, or of what holds it.
+    pub name: Option<String>,
+    /// How many others it is inside of.
+    pub depth: usize,
+}
+
+/// Edits of one document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentEdits {
+    /// The document.
+    pub uri: String,
+    /// Replacements, in any order, none overlapping another.
+    pub edits: Vec<(Range, String)>,
+}

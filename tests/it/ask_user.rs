@@ -1,0 +1,115 @@
+//! `ask_user`: the model asks for one fact in the middle of its turn, and goes on with the answer.
+
+use serde_json::{Value, json};
+
+use crate::driver::{Client, World};
+
+fn asking(arguments: Value) -> World {
+    let call = json!([{ "call": { "id": "c1", "name": "ask_user", "arguments": arguments } }]);
+    World::new(json!([call, [{ "text": "I see." }]]))
+}
+
+fn which() -> Value {
+    json!({ "question": "Which database?", "options": ["SQLite", "PostgreSQL"] })
+}
+
+/// What the model was told of its call.
+fn result(world: &World) -> String {
+    let requests = world.rehearsal().requests();
+    let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
+    let result = messages.iter().rfind(|message| message["role"] == "tool").unwrap();
+    result["content"].as_str().unwrap().to_owned()
+}
+
+fn in_mode(client: &mut Client, world: &World, mode: &str) -> String {
+    let session = client.session(world);
+    client.call("session/set_mode", json!({ "sessionId": session, "modeId": mode }));
+    session
+}
+
+fn choose(client: &mut Client, request: &Value, option: &str) {
+    client.respond(request, json!({ "outcome": { "outcome": "selected", "optionId": option } }));
+}
+
+#[test]
+fn the_answers_are_offered_in_every_mode_and_the_turn_goes_on_with_the_one_that_is_chosen() {
+    for mode in ["plan", "auto"] {
+        let world = asking(which());
+        let mut client = world.client();
+        let session = in_mode(&mut client, &world, mode);
+        let prompt = client.prompt(&session, "set it up");
+        let request = client.next("session/request_permission");
+        assert_eq!(request["params"]["toolCall"]["title"], "Which database?");
+        let options = request["params"]["options"].as_array().unwrap().clone();
+        let names: Vec<_> = options.iter().map(|option| option["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["SQLite", "PostgreSQL", "No Answer"], "{mode}");
+        choose(&mut client, &request, options[1]["optionId"].as_str().unwrap());
+        assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
+        assert_eq!(result(&world), "The user answers: PostgreSQL\n");
+    }
+}
+
+#[test]
+fn no_answer_is_told_and_the_turn_goes_on() {
+    let world = asking(which());
+    let mut client = world.client();
+    let session = client.session(&world);
+    let prompt = client.prompt(&session, "set it up");
+    let request = client.next("session/request_permission");
+    choose(&mut client, &request, "reject_once");
+    assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
+    assert!(result(&world).starts_with("Nobody answered."), "{}", result(&world));
+}
+
+#[test]
+fn what_the_person_writes_meanwhile_is_the_answer() {
+    let world = asking(json!({ "question": "Which port?" }));
+    let mut client = world.client();
+    let session = client.session(&world);
+    let prompt = client.prompt(&session, "set it up");
+    client.next("session/request_permission");
+    let words = json!([{ "type": "text", "text": "8443" }]);
+    client.call("_tandem/session/steer", json!({ "sessionId": session, "prompt": words }));
+    client.answer(prompt);
+    assert_eq!(result(&world), "The user answers: see the message that follows\n");
+    let last = world.rehearsal().requests().last().unwrap()["messages"].as_array().unwrap().last().unwrap().clone();
+    assert!(last["role"] == "user" && last["content"].to_string().contains("8443"), "{last}");
+}
+
+#[test]
+fn a_client_with_forms_gets_a_form() {
+    for (answer, told) in [
+        (json!({ "action": "accept", "content": { "answer": "SQLite" } }), "The user answers: SQLite\n"),
+        (json!({ "action": "decline" }), "Nobody answered."),
+    ] {
+        let world = asking(which());
+        let mut client = world.acp();
+        let capabilities = json!({ "elicitation": { "form": {} } });
+        client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": capabilities }));
+        let session = client.session(&world);
+        let prompt = client.prompt(&session, "set it up");
+        let request = client.next("elicitation/create");
+        assert_eq!(request["params"]["message"], "Which database?");
+        let choices = request["params"].pointer("/requestedSchema/properties/answer/enum").unwrap();
+        assert_eq!(*choices, json!(["SQLite", "PostgreSQL"]));
+        client.respond(&request, answer);
+        client.answer(prompt);
+        assert!(result(&world).starts_with(told), "{}", result(&world));
+    }
+}
+
+#[test]
+fn questions_as_other_agents_ask_them_are_understood() {
+    let options =
+        json!([{ "label": "SQLite", "description": "a file" }, { "label": "PostgreSQL", "description": "a server" }]);
+    let question = json!({ "question": "Which database?", "header": "DB", "multiSelect": false, "options": options });
+    let world = asking(json!({ "questions": [question] }));
+    let mut client = world.client();
+    let session = client.session(&world);
+    let prompt = client.prompt(&session, "set it up");
+    let request = client.next("session/request_permission");
+    assert_eq!(request["params"]["options"][1]["name"], "PostgreSQL");
+    choose(&mut client, &request, "answer_0");
+    client.answer(prompt);
+    assert!(result(&world).starts_with("The user answers: SQLite\n"), "{}", result(&world));
+}
