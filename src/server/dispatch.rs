@@ -42,6 +42,15 @@ impl Server {
             ("_tandem/inline", _) => self.inline(responder, &params),
             ("textDocument/codeAction", Carrier::Lsp) => self.code_actions(responder, &params),
             ("textDocument/completion", Carrier::Lsp) => self.chat_completion(responder, &params),
+            ("textDocument/definition", Carrier::Lsp) => self.chat_definition(responder, &params),
+            ("textDocument/documentLink", Carrier::Lsp) => self.chat_links(responder, &params),
+            ("textDocument/documentSymbol", Carrier::Lsp) => {
+                reply(responder, &params, |params| Ok(self.chat_symbols(&params)));
+            }
+            ("textDocument/foldingRange", Carrier::Lsp) => {
+                reply(responder, &params, |params| Ok(self.chat_folds(&params)));
+            }
+            ("textDocument/hover", Carrier::Lsp) => self.hover(responder, &params),
             ("workspace/executeCommand", Carrier::Lsp) => reply(responder, &params, |params| self.execute(params)),
             _ => responder.error(ErrorCode::MethodNotFound, format!("tandem has no method `{method}`")),
         }

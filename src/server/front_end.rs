@@ -36,7 +36,12 @@ pub(super) trait FrontEnd: Send {
     fn ask(&mut self, request: &Request) -> Answering;
 
     /// A permission request is decided, wherever the answer came from.
-    fn resolved(&mut self, call_id: &str);
+    fn resolved(&mut self, call_id: &str, decision: &Permission);
+
+    /// What the tool call in a line of the chat file gave back, when so many lines like it stand below.
+    fn output(&self, _call: &str, _below: usize) -> Option<String> {
+        None
+    }
 
     /// Whether a progress of this token belongs to the running turn.
     fn owns_progress(&self, _token: &Value) -> bool {

@@ -3,11 +3,16 @@
 
 mod actions;
 mod chat;
+mod chat_file;
 mod chats;
 mod complete;
 mod editor;
 mod front;
+mod hints;
+mod hover;
 mod hunks;
+mod outline;
+mod places;
 mod progress;
 
 pub(super) use actions::{ACTION_KINDS, COMMANDS};

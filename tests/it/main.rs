@@ -41,6 +41,7 @@ mod process;
 #[cfg(unix)]
 mod program;
 mod prompt;
+mod reading;
 mod registry;
 mod schema;
 mod sessions;

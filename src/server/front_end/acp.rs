@@ -46,7 +46,7 @@ impl FrontEnd for AcpClient {
         request_permission(&mut self.0, request)
     }
 
-    fn resolved(&mut self, call_id: &str) {
+    fn resolved(&mut self, call_id: &str, _decision: &Permission) {
         self.0.resolved(call_id);
     }
 }
