@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -93,15 +94,19 @@ def what_is_typed_below_a_running_answer_is_the_next_question():
 
 
 @test
-def view_follows_a_long_answer():
+def cursor_is_below_a_long_answer():
     lines = [{"text": f"line {number} of the answer\n\n"} for number in range(1, 80)]
     with session("notes.tandem.md", [*lines, {"gate": "end"}, {"text": "The end."}]) as (model, helix):
         helix.insert("geo", "Tell me a lot.")
         helix.command("w")
         model.wait("gate:end")
+        helix.shows(r"(?m)^ NOR .* 1\d\d:1\b")
+        # Helix scrolls to its cursor with the next key.
+        helix.keys("Left")
         helix.shows("line 79 of the answer")
         model.open("end")
-        helix.shows(r"The end\.")
+        helix.insert("A", "And then?")
+        helix.shows(r"The end\.\s+\d+\s+\d+ +## You[\s\S]*And then\?")
 
 
 @test
@@ -261,7 +266,7 @@ def changed_line_is_a_hint_and_shows_what_stood_there():
         helix.type("gg]d")
         helix.shows(r"tandem: \+1 −1")
         helix.type(" k")
-        helix.shows(r"Before:[\s\S]*Adds two")
+        helix.shows(r"Before:[\s\S]*a \+ b")
         helix.keys("Escape")
 
 
@@ -298,6 +303,22 @@ def last_turn_is_undone_and_brought_back():
         helix.shows(r"a - b")
         helix.action("Keep the changes")
         helix.shows("there is nothing left to undo")
+
+
+@test
+def clangd_runs_beside_tandem():
+    if not shutil.which("clangd"):
+        raise Skipped("there is no clangd")
+    with session("notes.tandem.md", [{"text": "Declare it."}]) as (model, helix):
+        (helix.project / "src/twice.c").write_text("int twice(int a) { return total(a) * 2; }\n")
+        helix.command("open src/twice.c")
+        helix.shows("●")
+        helix.type("]d")
+        helix.shows("mplicit declaration of function")
+        helix.type("%")
+        helix.action("Fix: ")
+        assert "mplicit declaration" in question(model.wait("requests:1")["requests"][0])
+        helix.shows("Declare it.")
 
 
 @test

@@ -1,5 +1,8 @@
 //! Editors without a plugin: the chat file, selection actions, commands, questions as code actions.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
@@ -18,7 +21,7 @@ pub fn edit_until(client: &mut Client, uri: &str, text: &mut String, fits: impl 
         let edit = &change["edits"][0];
         let (start, end) = (place(text, &edit["range"]["start"]), place(text, &edit["range"]["end"]));
         let version = &change["textDocument"]["version"];
-        assert!(*version == Value::Null && start == text.len() || *version == text.len(), "an edit races with typing");
+        assert!(*version == Value::Null && start == text.len() || *version == version_of(uri), "it races with typing");
         text.replace_range(start..end, edit["newText"].as_str().unwrap());
         type_text(client, uri, text);
         client.respond(&request, json!({ "applied": true }));
@@ -32,9 +35,21 @@ pub fn place(text: &str, position: &Value) -> usize {
     (lines + character as usize).min(text.len())
 }
 
+thread_local! {
+    /// The versions of the documents that were changed; every test has a thread of its own.
+    static VERSIONS: RefCell<HashMap<String, i32>> = RefCell::default();
+}
+
+/// The version of a document; 1 when it was opened.
+fn version_of(uri: &str) -> i32 {
+    VERSIONS.with_borrow(|versions| versions.get(uri).copied().unwrap_or(1))
+}
+
 /// The person types: the document has this text now.
 pub fn type_text(client: &mut Client, uri: &str, text: &str) {
-    let document = json!({ "uri": uri, "version": text.len() });
+    let version = version_of(uri) + 1;
+    VERSIONS.with_borrow_mut(|versions| versions.insert(uri.to_owned(), version));
+    let document = json!({ "uri": uri, "version": version });
     client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
 }
 

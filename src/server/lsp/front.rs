@@ -306,7 +306,7 @@ async fn deliver(chat: ChatFile, peer: Peer, documents: Documents) {
             let end = json!({ "line": end.line, "character": end.character });
             let selection = json!({ "start": end, "end": end });
             let params = json!({ "uri": document.uri, "external": false, "takeFocus": true, "selection": selection });
-            // The view follows the cursor; a client that cannot show documents leaves it where it is.
+            // Below the answer the cursor is where one goes on; a client that cannot show documents leaves it.
             drop(peer.request("window/showDocument", &params));
         }
     };
