@@ -30,9 +30,9 @@ pub fn edit_until(client: &mut Client, uri: &str, text: &mut String, fits: impl 
 
 /// Where a position is in a text without characters of several units.
 pub fn place(text: &str, position: &Value) -> usize {
-    let (line, character) = (position["line"].as_u64().unwrap(), position["character"].as_u64().unwrap());
-    let lines: usize = text.split_inclusive('\n').take(line as usize).map(str::len).sum();
-    (lines + character as usize).min(text.len())
+    let number = |key: &str| usize::try_from(position[key].as_u64().unwrap()).unwrap();
+    let lines: usize = text.split_inclusive('\n').take(number("line")).map(str::len).sum();
+    (lines + number("character")).min(text.len())
 }
 
 thread_local! {
