@@ -147,7 +147,7 @@ mod tests {
         }
         let check = |name: &str, expected: bool| {
             let mention = Mention { bytes: 0..0, name, line: None };
-            assert_eq!(target(&[inner.clone()], &mention).is_some(), expected, "{name}");
+            assert_eq!(target(std::slice::from_ref(&inner), &mention).is_some(), expected, "{name}");
         };
         check("a.rs", true);
         check("b.rs", false);
