@@ -1,5 +1,7 @@
 //! What is read in a chat file: a Markdown file whose last heading says whose turn it is.
 
+use std::ops::Range;
+
 use crate::text::Fences;
 use crate::workspace::CHAT_FILE;
 
@@ -37,18 +39,26 @@ pub(super) fn asked(text: &str) -> Option<usize> {
             under = None;
         }
     }
-    under
+    // A server that died in the middle of a code block left its fence open.
+    under.or_else(|| fences.closing().and_then(|_| Some(last_heading(text)?.end)))
 }
 
 /// Where a running answer grows: above the heading of the next question, which stands below it, and the empty lines
-/// before that heading. An answer may be in the middle of a code block, so this heading counts in code as well.
+/// before that heading.
 pub(super) fn growing(text: &str) -> Option<usize> {
-    let mut at = text.len();
+    let heading = last_heading(text)?;
+    text.get(..heading.start).map(|answer| answer.trim_end_matches(['\r', '\n']).len())
+}
+
+/// The line of the person's heading below the last answer, also where that answer is in the middle of a code block.
+fn last_heading(text: &str) -> Option<Range<usize>> {
+    let mut start = text.len();
     for line in text.split_inclusive('\n').rev() {
-        at -= line.len();
+        let end = start;
+        start -= line.len();
         let line = line.trim_end();
         if line.eq_ignore_ascii_case(YOU) {
-            return text.get(..at).map(|answer| answer.trim_end_matches(['\r', '\n']).len());
+            return Some(start..end);
         } else if line.eq_ignore_ascii_case(TANDEM) {
             return None;
         }
@@ -99,6 +109,12 @@ mod tests {
         let long = format!("## tandem\n\n{}x\n\n## You\n\nx", "ü".repeat(EARLIER));
         let end = earlier(&long).unwrap();
         assert!(end.ends_with("üx") && end.len() <= EARLIER, "its end: {} bytes", end.len());
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_in_code_leaves_the_next_question_its_place() {
+        check("why?\n\n## tandem\n\n```rust\n## You\nfn\n\n## You\n\nnext\n", Some("next"));
+        check("why?\n\n## tandem\n\n```rust\nfn\n", None);
     }
 
     #[test]
