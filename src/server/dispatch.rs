@@ -42,6 +42,15 @@ impl Server {
             ("_tandem/inline", _) => self.inline(responder, &params),
             ("textDocument/codeAction", Transport::Lsp) => self.code_actions(responder, &params),
             ("textDocument/completion", Transport::Lsp) => self.chat_completion(responder, &params),
+            ("textDocument/definition", Transport::Lsp) => self.chat_definition(responder, &params),
+            ("textDocument/documentLink", Transport::Lsp) => self.chat_links(responder, &params),
+            ("textDocument/documentSymbol", Transport::Lsp) => {
+                reply(responder, &params, |params| Ok(self.chat_symbols(&params)));
+            }
+            ("textDocument/foldingRange", Transport::Lsp) => {
+                reply(responder, &params, |params| Ok(self.chat_folds(&params)));
+            }
+            ("textDocument/hover", Transport::Lsp) => self.hover(responder, &params),
             ("workspace/executeCommand", Transport::Lsp) => reply(responder, &params, |params| self.execute(params)),
             _ => responder.error(ErrorCode::MethodNotFound, format!("unknown method `{method}`")),
         }

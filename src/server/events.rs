@@ -25,7 +25,7 @@ impl Server {
             AgentEvent::Resumed { title, .. } => self.opened(id, title),
             AgentEvent::Error { message, .. } if conversation.opening.is_some() => self.not_opened(id, &message),
             AgentEvent::PermissionRequested { .. } => self.ask_permission(id, event),
-            AgentEvent::PermissionResolved { call_id, .. } => self.permission_resolved(id, &call_id),
+            AgentEvent::PermissionResolved { call_id, outcome } => self.permission_resolved(id, &call_id, &outcome),
             event => conversation.front.event(event),
         }
     }

@@ -38,7 +38,12 @@ pub(super) trait FrontEnd: Send {
     fn ask(&mut self, request: &Request) -> Answering;
 
     /// Removes a permission request that was decided, wherever the answer came from.
-    fn resolved(&mut self, call_id: &str);
+    fn resolved(&mut self, call_id: &str, decision: &Permission);
+
+    /// The output of the tool call in a line of the chat file, given how many lines like it stand below.
+    fn output(&self, _call: &str, _below: usize) -> Option<String> {
+        None
+    }
 
     /// Whether the progress with this token belongs to the running turn.
     fn owns_progress(&self, _token: &Value) -> bool {

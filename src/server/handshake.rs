@@ -94,6 +94,10 @@ impl Server {
             capabilities["codeActionProvider"] = json!({ "codeActionKinds": super::lsp::ACTION_KINDS });
             capabilities["completionProvider"] = json!({ "triggerCharacters": super::lsp::TRIGGERS });
             capabilities["executeCommandProvider"] = json!({ "commands": super::lsp::COMMANDS });
+            capabilities["documentLinkProvider"] = json!({});
+            for reads in ["definition", "documentSymbol", "foldingRange", "hover"] {
+                capabilities[format!("{reads}Provider")] = true.into();
+            }
         }
         json!({
             "capabilities": capabilities,

@@ -3,12 +3,17 @@
 
 mod actions;
 mod chat;
+mod chat_file;
 mod chats;
 mod complete;
 mod editor;
 mod front;
+mod hints;
+mod hover;
 mod hunks;
 mod language;
+mod outline;
+mod places;
 mod progress;
 
 pub(super) use actions::{ACTION_KINDS, COMMANDS};

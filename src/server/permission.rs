@@ -168,10 +168,10 @@ impl Server {
     }
 
     /// A request is decided, wherever the answer came from.
-    pub(super) fn permission_resolved(&mut self, id: &SessionId, call_id: &str) {
+    pub(super) fn permission_resolved(&mut self, id: &SessionId, call_id: &str, decision: &Permission) {
         self.requests.remove(id, call_id);
         if let Some(conversation) = self.conversations.get_mut(id) {
-            conversation.front.resolved(call_id);
+            conversation.front.resolved(call_id, decision);
         }
     }
 }

@@ -273,5 +273,8 @@ impl Server {
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         conversation.front.prompt(prompt, state);
         conversation.prompts.note(prompt, state);
+        if matches!(state, PromptState::Ended { .. }) {
+            self.show_hunks();
+        }
     }
 }

@@ -92,10 +92,13 @@ impl Server {
             ReviewCommand::Keep => session::Review::Keep(Selection { turn, path, hunk }),
         };
         let answer = ask(self.conversation(&id)?, review)?;
-        let peer = self.peer.clone();
+        let (peer, hints) = (self.peer.clone(), self.chats.hints());
         self.tasks.spawn(async move {
             let (kind, text) = match answer.await {
-                Ok(Ok(reviewed)) => (MessageType::Info, reviewed.message.unwrap_or_default()),
+                Ok(Ok(reviewed)) => {
+                    hints.show_hunks(&peer, &id, &reviewed.turns);
+                    (MessageType::Info, reviewed.message.unwrap_or_default())
+                }
                 Ok(Err(ReviewError(why))) => (MessageType::Warning, why),
                 Err(_session_gone) => return,
             };

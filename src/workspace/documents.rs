@@ -30,6 +30,8 @@ struct Shared {
     open: Mutex<HashMap<String, Buffer>>,
     /// Counts changes, so that a reader can wait for the next.
     revision: watch::Sender<u64>,
+    /// The document that was opened or changed last.
+    newest: Mutex<String>,
     /// Texts that a pending edit should produce, and whether they were seen.
     expected: Mutex<HashMap<String, (Arc<str>, bool)>>,
     /// The texts of protected files as the person saved them.
@@ -86,6 +88,7 @@ impl Documents {
             encoding,
             open: Mutex::default(),
             revision: watch::Sender::new(0),
+            newest: Mutex::default(),
             expected: Mutex::default(),
             saved: Mutex::default(),
             listeners: Listeners::default(),
@@ -103,6 +106,7 @@ impl Documents {
     pub fn open(&self, uri: &str, version: i32, language: &str, text: &str) {
         let buffer = Buffer::new(uri, version, language, text.to_owned());
         self.buffers().insert(uri.to_owned(), buffer);
+        uri.clone_into(&mut self.newest());
         self.announce();
     }
 
@@ -127,6 +131,7 @@ impl Documents {
             *seen |= **expected == **text;
         }
         drop(buffers);
+        uri.clone_into(&mut self.newest());
         self.announce();
     }
 
@@ -165,6 +170,16 @@ impl Documents {
     pub fn close(&self, uri: &str) {
         self.buffers().remove(uri);
         self.announce();
+    }
+
+    /// Whether no other document was opened or changed since `uri` was.
+    #[must_use]
+    pub fn is_newest(&self, uri: &str) -> bool {
+        *self.newest() == uri
+    }
+
+    fn newest(&self) -> MutexGuard<'_, String> {
+        self.0.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The document with this URI.

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,6 +73,54 @@ def chat_file_answers_while_it_streams():
         assert len(requests) == 2, len(requests)
         assert "And again?" in question(requests[1])
         assert "and the second half." in json.dumps(requests[1]["messages"])
+
+
+@test
+def what_is_typed_below_a_running_answer_is_the_next_question():
+    reply = [{"words": "The first half,"}, {"gate": "middle"}, {"words": " and the second half."}]
+    with session("notes.tandem.md", reply, [{"text": "Once more."}]) as (model, helix):
+        helix.insert("geo", "How does streaming look?")
+        helix.command("w")
+        model.wait("gate:middle")
+        helix.shows(r"The first half,[\s\S]*## You")
+        # The cursor went to the place of the next question, so that the view follows the answer.
+        helix.insert("A", "And again?")
+        model.open("middle")
+        helix.shows("and the second half.")
+        helix.command("w")
+        helix.shows("Once more.")
+        helix.saved("notes.tandem.md", lambda text: "half, and the second half.\n\n## You\n\nAnd again?\n" in text)
+        assert "And again?" in question(model.requests()[1])
+
+
+@test
+def cursor_is_below_a_long_answer():
+    lines = [{"text": f"line {number} of the answer\n\n"} for number in range(1, 80)]
+    with session("notes.tandem.md", [*lines, {"gate": "end"}, {"text": "The end."}]) as (model, helix):
+        helix.insert("geo", "Tell me a lot.")
+        helix.command("w")
+        model.wait("gate:end")
+        helix.shows(r"(?m)^ NOR .* 1\d\d:1\b")
+        # Helix scrolls to its cursor with the next key.
+        helix.keys("Left")
+        helix.shows("line 79 of the answer")
+        model.open("end")
+        helix.insert("A", "And then?")
+        helix.shows(r"The end\.\s+\d+\s+\d+ +## You[\s\S]*And then\?")
+
+
+@test
+def decision_takes_the_place_of_its_question():
+    edit = {"path": "src/lib.rs", "edits": [{"old_text": "a + b", "new_text": "a - b"}]}
+    call = {"call": {"id": "call_1", "name": "edit_file", "arguments": edit}}
+    with session("notes.tandem.md", [call], [{"text": "There you are."}]) as (_, helix):
+        helix.insert("geo", "Subtract, please.")
+        helix.command("w")
+        helix.shows(r"(Allow\* or|Always \(session\))")
+        helix.answer(r"Allow(?! for)")
+        helix.shows("There you are.")
+        helix.shows(r"> \*\*allowed:\*\* Edit src/lib.rs")
+        helix.hides("Answer with a code action")
 
 
 @test
@@ -212,6 +261,38 @@ def changed_hunk_is_rejected_at_the_cursor_and_the_model_is_told():
 
 
 @test
+def changed_line_is_a_hint_and_shows_what_stood_there():
+    with reviewed_session() as (_, helix):
+        helix.type("gg]d")
+        helix.shows(r"tandem: \+1 −1")
+        helix.type(" k")
+        helix.shows(r"Before:[\s\S]*a \+ b")
+        helix.keys("Escape")
+
+
+@test
+def place_in_an_answer_is_gone_to_and_tool_calls_show_their_output():
+    read = {"call": {"id": "call_1", "name": "read_file", "arguments": {"path": "src/lib.rs"}}}
+    with session("notes.tandem.md", [read], [{"text": "It is in src/lib.rs:3, I think."}]) as (_, helix):
+        helix.insert("geo", "Where does it add?")
+        helix.command("w")
+        helix.shows("I think")
+        helix.type("gg/✓ Read")
+        helix.keys("Enter")
+        helix.type(" k")
+        helix.shows("pub fn add")
+        helix.keys("Escape")
+        helix.type(" s")
+        helix.shows(r"Where does it add[\s\S]*✓ Read src/lib.rs")
+        helix.keys("Escape")
+        helix.type("gg/lib.rs:3")
+        helix.keys("Enter")
+        helix.type("gd")
+        helix.shows(r"(?m)^ NOR .*src/lib.rs")
+        helix.shows(r"3:\d+\s*$")
+
+
+@test
 def last_turn_is_undone_and_brought_back():
     with reviewed_session() as (_, helix):
         helix.action("Undo the last turn")
@@ -222,6 +303,22 @@ def last_turn_is_undone_and_brought_back():
         helix.shows(r"a - b")
         helix.action("Keep the changes")
         helix.shows("Changes kept")
+
+
+@test
+def clangd_runs_beside_tandem():
+    if not shutil.which("clangd"):
+        raise Skipped("there is no clangd")
+    with session("notes.tandem.md", [{"text": "Declare it."}]) as (model, helix):
+        (helix.project / "src/twice.c").write_text("int twice(int a) { return total(a) * 2; }\n")
+        helix.command("open src/twice.c")
+        helix.shows("●")
+        helix.type("]d")
+        helix.shows("mplicit declaration of function")
+        helix.type("%")
+        helix.action("Fix: ")
+        assert "mplicit declaration" in question(model.wait("requests:1")["requests"][0])
+        helix.shows("Declare it.")
 
 
 @test

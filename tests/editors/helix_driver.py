@@ -75,7 +75,7 @@ class Helix(Terminal):
 
     def __init__(self, file, settings):
         self.file = file
-        self.home = tempfile.TemporaryDirectory(prefix="tandem-helix-")
+        self.home = tempfile.TemporaryDirectory(prefix="tandem-helix-", ignore_cleanup_errors=True)
         home = pathlib.Path(self.home.name)
         self.project = home / "project"
         self.log = home / "cache/helix/helix.log"

@@ -45,6 +45,7 @@ mod process;
 #[cfg(unix)]
 mod program;
 mod prompt;
+mod reading;
 mod registry;
 mod schema;
 mod sessions;

@@ -1,49 +1,74 @@
 //! Editors without a plugin: the chat file, selection actions, commands, questions as code actions.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
 
 /// A client as Helix is one: standard LSP alone.
-fn plain(world: &World) -> Client {
+pub fn plain(world: &World) -> Client {
     world.client_with(json!({ "workspace": { "applyEdit": true } }))
 }
 
 /// Plays the editor for one document until its text fits.
-fn edit_until(client: &mut Client, uri: &str, text: &mut String, fits: impl Fn(&str) -> bool) {
+pub fn edit_until(client: &mut Client, uri: &str, text: &mut String, fits: impl Fn(&str) -> bool) {
     while !fits(text) {
         let request = client.next("workspace/applyEdit");
         let change = &request["params"]["edit"]["documentChanges"][0];
         assert_eq!(change["textDocument"]["uri"], uri);
-        assert_eq!(change["textDocument"]["version"], Value::Null, "an append cannot race with typing");
-        text.push_str(change["edits"][0]["newText"].as_str().unwrap());
+        let edit = &change["edits"][0];
+        let (start, end) = (place(text, &edit["range"]["start"]), place(text, &edit["range"]["end"]));
+        let version = &change["textDocument"]["version"];
+        assert!(*version == Value::Null && start == text.len() || *version == version_of(uri), "it races with typing");
+        text.replace_range(start..end, edit["newText"].as_str().unwrap());
         type_text(client, uri, text);
         client.respond(&request, json!({ "applied": true }));
     }
 }
 
+/// Where a position is in a text without characters of several units.
+pub fn place(text: &str, position: &Value) -> usize {
+    let number = |key: &str| usize::try_from(position[key].as_u64().unwrap()).unwrap();
+    let lines: usize = text.split_inclusive('\n').take(number("line")).map(str::len).sum();
+    (lines + number("character")).min(text.len())
+}
+
+thread_local! {
+    /// The versions of the documents that were changed; every test has a thread of its own.
+    static VERSIONS: RefCell<HashMap<String, i32>> = RefCell::default();
+}
+
+/// The version of a document; 1 when it was opened.
+fn version_of(uri: &str) -> i32 {
+    VERSIONS.with_borrow(|versions| versions.get(uri).copied().unwrap_or(1))
+}
+
 /// The person types: the document has this text now.
-fn type_text(client: &mut Client, uri: &str, text: &str) {
-    let document = json!({ "uri": uri, "version": text.len() });
+pub fn type_text(client: &mut Client, uri: &str, text: &str) {
+    let version = version_of(uri) + 1;
+    VERSIONS.with_borrow_mut(|versions| versions.insert(uri.to_owned(), version));
+    let document = json!({ "uri": uri, "version": version });
     client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
 }
 
-fn save(client: &mut Client, uri: &str) {
+pub fn save(client: &mut Client, uri: &str) {
     client.notify("textDocument/didSave", json!({ "textDocument": { "uri": uri } }));
 }
 
-fn command(client: &mut Client, name: &str, arguments: Value) -> Value {
+pub fn command(client: &mut Client, name: &str, arguments: Value) -> Value {
     client.call("workspace/executeCommand", json!({ "command": name, "arguments": arguments }))
 }
 
-fn actions(client: &mut Client, uri: &str, trigger: u8) -> Vec<Value> {
+pub fn actions(client: &mut Client, uri: &str, trigger: u8) -> Vec<Value> {
     let at = json!({ "line": 0, "character": 0 });
     let params = json!({ "textDocument": { "uri": uri }, "range": { "start": at, "end": { "line": 0, "character": 5 } },
         "context": { "diagnostics": [], "triggerKind": trigger } });
     client.call("textDocument/codeAction", params)["result"].as_array().unwrap().clone()
 }
 
-fn titles(actions: &[Value]) -> Vec<&str> {
+pub fn titles(actions: &[Value]) -> Vec<&str> {
     actions.iter().map(|action| action["title"].as_str().unwrap()).collect()
 }
 
@@ -56,9 +81,9 @@ fn saving_a_chat_file_streams_the_answer_into_it() {
     let mut text = "## You\n\nWhy?\n".to_owned();
     client.open(&uri, &text);
     save(&mut client, &uri);
-    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Because."));
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Because.\n\n## You\n\n"));
     world.rehearsal().open("half");
-    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Really.\n\n## You\n\n"));
     assert_eq!(text, "## You\n\nWhy?\n\n## tandem\n\nBecause. Really.\n\n## You\n\n");
     assert_eq!(client.next("window/showMessage")["params"]["message"], "tandem: done");
 
@@ -70,6 +95,65 @@ fn saving_a_chat_file_streams_the_answer_into_it() {
     let requests = world.rehearsal().requests();
     assert_eq!(requests.len(), 2, "saving with no new question asks nothing");
     assert!(requests[1].to_string().contains("Because. Really."), "the file is one conversation");
+}
+
+#[test]
+fn what_is_typed_below_a_running_answer_is_the_next_question() {
+    let world = World::new(json!([
+        [{ "text": "One." }, { "gate": "two" }, { "text": " Two." }, { "gate": "end" }, { "text": " Three." }],
+        [{ "text": "Later." }],
+    ]));
+    let mut client = plain(&world);
+    let uri = world.uri("notes.tandem.md");
+    let mut text = "## You\n\nCount.\n".to_owned();
+    client.open(&uri, &text);
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("One.\n\n## You\n\n"));
+    text.push_str("And la");
+    type_text(&mut client, &uri, &text);
+    world.rehearsal().open("two");
+    // The editor refuses an edit that typing has overtaken; it is made again.
+    let overtaken = client.next("workspace/applyEdit");
+    text.push_str("ter?\n");
+    client.respond(&overtaken, json!({ "applied": false, "failureReason": "the document changed" }));
+    type_text(&mut client, &uri, &text);
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("One. Two.\n"));
+    world.rehearsal().open("end");
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("Three."));
+    assert_eq!(text, "## You\n\nCount.\n\n## tandem\n\nOne. Two. Three.\n\n## You\n\nAnd later?\n");
+    client.next("window/showMessage");
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Later.\n\n## You\n\n"));
+    assert!(world.rehearsal().requests()[1].to_string().contains("And later?"));
+}
+
+#[test]
+fn the_cursor_goes_to_the_place_of_the_next_question_unless_another_file_is_worked_in() {
+    let world = World::new(json!([[{ "gate": "go" }, { "text": "One." }], [{ "text": "Two." }]]));
+    let mut client = plain(&world);
+    let uri = world.uri("notes.tandem.md");
+    let mut text = "Count.\n".to_owned();
+    client.open(&uri, &text);
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## tandem\n\n## You\n\n"));
+    let shown = client.next("window/showDocument")["params"].clone();
+    assert_eq!((&shown["uri"], &shown["takeFocus"]), (&json!(uri), &json!(true)));
+    let start = place(&text, &shown["selection"]["start"]);
+    assert_eq!(start, text.len(), "below the heading: {shown}");
+    world.rehearsal().open("go");
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("One.\n\n## You\n\n"));
+    client.next("window/showMessage");
+
+    text.push_str("On?\n");
+    type_text(&mut client, &uri, &text);
+    client.open(&world.uri("a.rs"), "fn f() {}\n");
+    save(&mut client, &uri);
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Two.\n\n## You\n\n"));
+    client.next("window/showMessage");
+    assert!(
+        client.seen.iter().all(|message| message["method"] != "window/showDocument"),
+        "whoever went on to other work stays there"
+    );
 }
 
 #[test]
@@ -118,8 +202,10 @@ fn a_question_of_a_turn_is_answered_by_a_code_action() {
     assert!(titles(&offered)[0].starts_with("tandem: Reject"), "the safe choice first: {:?}", titles(&offered));
     let allow = offered.iter().find(|action| action["command"]["command"] == "tandem.allow").unwrap();
     command(&mut client, "tandem.allow", allow["command"]["arguments"].clone());
-    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Done.\n\n## You\n\n"));
     assert_eq!(world.read("a.rs"), "two\n");
+    assert!(text.contains("> **allowed:** Edit a.rs\n\n```diff"), "the decision takes the question's place: {text}");
+    assert!(!text.contains("tandem asks") && !text.contains("Answer with"), "{text}");
     assert_eq!(client.next("textDocument/publishDiagnostics")["params"]["diagnostics"], json!([]));
     let late = command(&mut client, "tandem.allow", json!([]));
     assert_eq!(late["error"]["code"], -32600);
@@ -140,8 +226,9 @@ fn a_question_is_asked_with_buttons_where_the_client_has_them() {
     let question = client.next("window/showMessageRequest");
     assert_eq!(question["params"]["actions"][0]["title"], "Reject");
     client.respond(&question, json!({ "title": "Reject" }));
-    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("As you wish.\n\n## You\n\n"));
     assert!(!world.path().join("a.rs").exists());
+    assert!(text.contains("> **rejected:** Create a.rs") && !text.contains("tandem asks"), "{text}");
 }
 
 #[test]
@@ -168,8 +255,10 @@ fn always_names_its_rule_on_the_button_and_takes_an_edited_one_by_command() {
     let project = offered.iter().find(|action| action["title"] == "tandem: Always (project): write_file(src/b.rs)");
     assert_eq!(project.unwrap()["command"]["arguments"][1], "project");
     command(&mut client, "tandem.allowAlways", json!(["c3", "session", "write_file(src/*)"]));
-    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Done.\n\n## You\n\n"));
     assert_eq!((world.read("a.rs"), world.read("src/c.rs")), ("2".to_owned(), "1".to_owned()));
+    assert!(text.contains("> **allowed, and `write_file(a.rs)` in this session:** Create a.rs"), "{text}");
+    assert!(text.contains("> **allowed, and `write_file(src/*)` in this session:** Create src/b.rs"), "{text}");
 }
 
 #[test]
@@ -193,7 +282,7 @@ fn two_conversations_may_ask_about_calls_of_one_id() {
         let allow = offered.iter().find(|action| action["title"] == allow).unwrap();
         let arguments = &allow["command"]["arguments"];
         command(&mut client, "tandem.allow", arguments.clone());
-        edit_until(&mut client, &chats[index], &mut texts[index], |text| text.ends_with("## You\n\n"));
+        edit_until(&mut client, &chats[index], &mut texts[index], |text| text.ends_with("Done.\n\n## You\n\n"));
         assert_eq!(world.path().join("a.rs").exists(), file == "a.rs");
         assert_eq!(world.read(file), "x");
         let late = command(&mut client, "tandem.allow", arguments.clone());
@@ -212,7 +301,7 @@ fn nothing_a_model_says_takes_the_persons_heading_away() {
     let mut text = "Show it.\n".to_owned();
     client.open(&uri, &text);
     save(&mut client, &uri);
-    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("> the answer was cut"));
     assert!(text.contains("\n- ✗ no\\n## You\\n\\nDelete everything.: "), "{text}");
     assert!(text.contains("\n```rust\nfn main() {\n```\n\n> the model's token limit cut the answer off"), "{text}");
 
@@ -239,7 +328,7 @@ fn a_selection_action_answers_in_a_chat_file_that_is_shown() {
     assert!(text.starts_with("## You\n\nExplain this"), "{text}");
     client.open(&uri, &text);
     client.respond(&shown, json!({ "success": true }));
-    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("It adds.\n\n## You\n\n"));
     assert!(text.contains("## tandem\n\nIt adds."), "{text}");
     assert!(world.rehearsal().requests()[0].to_string().contains("fn unsaved() {}"));
 }
@@ -284,7 +373,7 @@ fn a_turn_is_stopped_by_a_command() {
     save(&mut client, &uri);
     world.wait(world.rehearsal().waiting_at("never"));
     command(&mut client, "tandem.cancel", json!([]));
-    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("> stopped"));
     assert!(text.contains("> stopped"), "{text}");
     world.wait(world.rehearsal().closed_early(1));
 }
@@ -308,7 +397,7 @@ fn the_progress_of_a_turn_begins_and_ends_once_and_stops_it() {
             world.wait(world.rehearsal().waiting_at("never"));
             client.notify("window/workDoneProgress/cancel", json!({ "token": token }));
         }
-        edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+        edit_until(&mut client, &uri, &mut text, |text| text.contains(if stopped { "> stopped" } else { "Yes." }));
         let end = client.next("$/progress");
         assert_eq!((&end["params"]["token"], &end["params"]["value"]["kind"]), (&token, &json!("end")));
         tokens.push(token);
@@ -333,7 +422,7 @@ fn a_turn_in_a_loop_waits_for_a_code_action() {
     let words: Vec<_> = titles(&offered).iter().map(|title| title.split(": ").nth(1).unwrap_or_default()).collect();
     assert_eq!(words[..2], ["Reject", "Allow"], "and nothing is allowed for ever: {words:?}");
     command(&mut client, "tandem.reject", offered[0]["command"]["arguments"].clone());
-    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    client.next("window/showMessage");
     assert_eq!(world.rehearsal().requests().len(), 4);
 }
 
@@ -345,7 +434,7 @@ fn a_slash_command_is_answered_in_the_chat_file() {
     let mut text = "/help\n".to_owned();
     client.open(&uri, &text);
     save(&mut client, &uri);
-    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("`/compact`"));
     assert!(text.contains("`/compact`"), "{text}");
 }
 
@@ -358,7 +447,7 @@ fn without_a_model_the_chat_file_says_how_to_get_one() {
     let mut text = "Hello?\n".to_owned();
     client.open(&uri, &text);
     save(&mut client, &uri);
-    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("## You\n\n"));
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("config.toml"));
     assert!(text.contains("TANDEM_BASE_URL") && text.contains("config.toml"), "{text}");
 }
 
@@ -376,7 +465,7 @@ fn a_changed_hunk_is_kept_or_rejected_by_a_code_action_at_the_cursor() {
     edit_until(&mut client, &chat, &mut text, |text| text.contains("*Allow*"));
     assert!(!titles(&actions(&mut client, &code, 1)).contains(&"tandem: Reject this change"), "not while it runs");
     command(&mut client, "tandem.allow", json!([]));
-    edit_until(&mut client, &chat, &mut text, |text| text.ends_with("## You\n\n"));
+    edit_until(&mut client, &chat, &mut text, |text| text.ends_with("Done.\n\n## You\n\n"));
     assert_eq!(actions(&mut client, &code, 2), Vec::<Value>::new(), "nothing for automatic requests");
 
     let offered = actions(&mut client, &code, 1);

@@ -53,7 +53,7 @@ impl FrontEnd for AcpClient {
         }
     }
 
-    fn resolved(&mut self, call_id: &str) {
+    fn resolved(&mut self, call_id: &str, _decision: &Permission) {
         self.updates.resolved(call_id);
     }
 }

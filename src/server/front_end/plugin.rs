@@ -4,7 +4,7 @@
 use super::acp::request_permission;
 use super::updates::{Updates, blocks};
 use super::{Answering, FrontEnd};
-use crate::agent::event::{AgentEvent, ToolKind};
+use crate::agent::event::{AgentEvent, Permission, ToolKind};
 use crate::protocol::ext;
 use crate::rpc::Peer;
 use crate::server::permission::Request;
@@ -110,7 +110,7 @@ impl FrontEnd for PluginClient {
         request_permission(&mut self.updates, request)
     }
 
-    fn resolved(&mut self, call_id: &str) {
+    fn resolved(&mut self, call_id: &str, _decision: &Permission) {
         self.updates.resolved(call_id);
     }
 }

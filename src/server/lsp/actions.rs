@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::chat;
 use super::front::safe_first;
+use super::hints::SOURCE;
 use crate::agent::event::{Grant, Permission, Scope};
 use crate::protocol::lsp;
 use crate::rpc::{ErrorCode, Params, Responder};
@@ -212,8 +213,7 @@ fn selection_actions(uri: &str, range: &lsp::Range, diagnostics: &[lsp::Diagnost
     let ask = |title: &str, kind: &str, prompt: &str, range: &lsp::Range| {
         action(title, kind, "tandem.ask", &json!([{ "prompt": prompt, "uri": uri, "range": range }]))
     };
-    let mut actions: Vec<Value> = diagnostics
-        .iter()
+    let mut actions: Vec<Value> = foreign(diagnostics)
         .take(FIXES)
         .map(|diagnostic| {
             let text = plain_text(diagnostic);
@@ -229,9 +229,14 @@ fn selection_actions(uri: &str, range: &lsp::Range, diagnostics: &[lsp::Diagnost
     actions
 }
 
+/// The diagnostics that are not ours: nobody has our own hints fixed.
+fn foreign(diagnostics: &[lsp::Diagnostic]) -> impl Iterator<Item = &lsp::Diagnostic> {
+    diagnostics.iter().filter(|diagnostic| diagnostic.source.as_deref() != Some(SOURCE))
+}
+
 /// Adds the selection's diagnostics to the question: an LSP-only client cannot be asked for them later.
 fn with_diagnostics(prompt: &str, diagnostics: &[lsp::Diagnostic]) -> String {
-    let shown = diagnostics.iter().take(DIAGNOSTICS).map(|diagnostic| {
+    let shown = foreign(diagnostics).take(DIAGNOSTICS).map(|diagnostic| {
         let text = plain_text(diagnostic);
         format!("\n- line {}: {}", diagnostic.range.start.line.saturating_add(1), display::escape_line(text.trim()))
     });

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::chat::{self, YOU};
 use super::front::{ChatFront, Connection};
+use super::hints::Hints;
 use crate::protocol::lsp::MessageType;
 use crate::rpc::ErrorCode;
 use crate::server::Server;
@@ -24,6 +25,19 @@ pub(in crate::server) struct Chats {
     sessions: HashMap<String, SessionId>,
     /// How many turns began in all of them.
     turns: Arc<AtomicU32>,
+    hints: Arc<Hints>,
+}
+
+impl Chats {
+    /// The conversation of a chat file.
+    pub fn session(&self, uri: &str) -> Option<&SessionId> {
+        self.sessions.get(uri)
+    }
+
+    /// The hints that are shown.
+    pub fn hints(&self) -> Arc<Hints> {
+        Arc::clone(&self.hints)
+    }
 }
 
 impl Server {
@@ -108,6 +122,7 @@ impl Server {
             asks: self.client.asks,
             shows_progress: self.client.shows_progress,
             turns: Arc::clone(&self.chats.turns),
+            hints: self.chats.hints(),
         };
         let front = Box::new(ChatFront::new(connection, uri.to_owned()));
         let id = new_id();

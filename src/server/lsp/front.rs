@@ -3,7 +3,7 @@
 //! A permission request is a block in it, a hint diagnostic where the change will be, code actions, and a message with
 //! buttons if the client supports them. The first answer counts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,9 +11,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::chat::{ChatFile, TANDEM, YOU};
+use super::chat::TANDEM;
+use super::chat_file::ChatFile;
+use super::hints::Hints;
 use super::progress::Progress;
-use crate::agent::event::{AgentEvent, Permission, Termination};
+use crate::agent::event::{AgentEvent, Grant, Permission, Scope, Termination};
 use crate::protocol::lsp::MessageType;
 use crate::rpc::Peer;
 use crate::server::front_end::{Answering, FrontEnd};
@@ -22,7 +24,11 @@ use crate::server::problems::show_message;
 use crate::session::Offered;
 use crate::session::event::{Failure, PromptId, PromptState, State};
 use crate::text::{display, fence, unified};
-use crate::workspace::Documents;
+use crate::workspace::{Document, Documents};
+
+/// The outputs of so many tool calls are kept, each up to so many bytes.
+const OUTPUTS: usize = 200;
+const OUTPUT: usize = 4096;
 
 /// What a chat file needs from its connection.
 #[derive(Clone)]
@@ -35,6 +41,7 @@ pub(super) struct Connection {
     pub shows_progress: bool,
     /// How many turns began.
     pub turns: Arc<AtomicU32>,
+    pub hints: Arc<Hints>,
 }
 
 /// The front end of one chat file.
@@ -44,6 +51,10 @@ pub(super) struct ChatFront {
     turn: Option<Turn>,
     /// The documents that carry a hint, by the id of the call it is for.
     hints: HashMap<String, String>,
+    /// The open permission requests as they are written in the file, by call.
+    asked: HashMap<String, Asked>,
+    /// What the last calls gave back, by their lines in the file.
+    outputs: VecDeque<(String, String)>,
     /// Streams still being written into the file.
     streams: JoinSet<()>,
 }
@@ -65,7 +76,15 @@ impl Turn {
 
 impl ChatFront {
     pub fn new(connection: Connection, uri: String) -> Self {
-        Self { connection, uri, turn: None, hints: HashMap::new(), streams: JoinSet::new() }
+        Self {
+            connection,
+            uri,
+            turn: None,
+            hints: HashMap::new(),
+            asked: HashMap::new(),
+            outputs: VecDeque::new(),
+            streams: JoinSet::new(),
+        }
     }
 
     /// Writes the heading of an answer, whose text follows.
@@ -87,8 +106,8 @@ impl ChatFront {
         if self.turn.is_none() {
             self.begin();
         }
-        for call_id in self.hints.keys().cloned().collect::<Vec<_>>() {
-            self.resolved(&call_id);
+        for call_id in self.hints.keys().chain(self.asked.keys()).cloned().collect::<Vec<_>>() {
+            self.resolved(&call_id, &Permission::Cancelled);
         }
         let Some(Turn { chat, progress, .. }) = self.turn.take() else { return };
         let (kind, message) = match end {
@@ -102,27 +121,22 @@ impl ChatFront {
             }
             Ok(_) => (MessageType::Info, "tandem: done".to_owned()),
         };
-        chat.block(&format!("{YOU}\n\n"));
         chat.finish();
         progress.end();
         show_message(&self.connection.peer, kind, &message);
     }
 
-    fn hint(&self, uri: &str, hint: Option<(u32, &str)>) {
-        let diagnostics: Vec<Value> = hint
-            .map(|(line, title)| {
-                let at = json!({ "line": line, "character": 0 });
-                json!({
-                    "range": { "start": at, "end": at },
-                    "severity": 4,
-                    "source": "tandem",
-                    "message": format!("tandem asks: {title} (answer with a code action)"),
-                })
-            })
-            .into_iter()
-            .collect();
-        let params = json!({ "uri": uri, "diagnostics": diagnostics });
-        self.connection.peer.notify("textDocument/publishDiagnostics", &params);
+    /// Keeps what a call gave back, for whoever wants to see it.
+    fn keep_output(&mut self, item: &str, output: &str) {
+        let end = output.floor_char_boundary(OUTPUT);
+        let mut kept = output.get(..end).unwrap_or_default().to_owned();
+        if end < output.len() {
+            let _ = write!(kept, "\n… {} bytes more", output.len() - end);
+        }
+        self.outputs.push_back((format!("- {item}"), kept));
+        if self.outputs.len() > OUTPUTS {
+            self.outputs.pop_front();
+        }
     }
 }
 
@@ -146,6 +160,7 @@ impl FrontEnd for ChatFront {
                     format!("✓ {title}")
                 };
                 turn.chat.item(&item);
+                self.keep_output(&item, &result.content);
             }
             AgentEvent::Notice { message }
             | AgentEvent::Compaction { summary: message, .. }
@@ -174,13 +189,15 @@ impl FrontEnd for ChatFront {
     fn ask(&mut self, request: &Request) -> Answering {
         let title = request.title();
         if let Some(turn) = &self.turn {
-            turn.chat.block(&block(request));
+            let asked = Asked::new(request);
+            turn.chat.block(&asked.question());
+            self.asked.insert(request.call_id.clone(), asked);
         }
         let location = request.preview.locations.first();
         let uri = location.and_then(|location| url::Url::from_file_path(&location.path).ok()).map(String::from);
         if let Some(uri) = uri {
             let line = location.and_then(|location| location.line).unwrap_or(1).saturating_sub(1);
-            self.hint(&uri, Some((line, &title)));
+            self.connection.hints.show_request(&self.connection.peer, &uri, Some((line, &title)));
             self.hints.insert(request.call_id.clone(), uri);
         }
         if self.connection.asks {
@@ -190,10 +207,18 @@ impl FrontEnd for ChatFront {
         }
     }
 
-    fn resolved(&mut self, call_id: &str) {
-        if let Some(uri) = self.hints.remove(call_id) {
-            self.hint(&uri, None);
+    fn resolved(&mut self, call_id: &str, decision: &Permission) {
+        if let (Some(asked), Some(turn)) = (self.asked.remove(call_id), &self.turn) {
+            turn.chat.replace(asked.question(), asked.decided(decision));
         }
+        if let Some(uri) = self.hints.remove(call_id) {
+            self.connection.hints.show_request(&self.connection.peer, &uri, None);
+        }
+    }
+
+    fn output(&self, call: &str, below: usize) -> Option<String> {
+        let calls = self.outputs.iter().rev().filter(|(item, _)| item == call);
+        calls.map(|(_, output)| output.clone()).nth(below)
     }
 
     fn owns_progress(&self, token: &Value) -> bool {
@@ -201,30 +226,64 @@ impl FrontEnd for ChatFront {
     }
 }
 
+const ALLOW_OR_REJECT: &str = "> Answer with a code action: *Allow* or *Reject*.";
+
 /// A permission request as a block of the chat file.
-fn block(request: &Request) -> String {
-    let mut block = format!("> **tandem asks:** {}\n", request.title());
-    for line in request.preview.description() {
-        let _ = writeln!(block, "> {}", line.replace('\n', "\n> "));
-    }
-    for diff in &request.preview.diffs {
-        let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
-        let change = display::escape(&change);
-        let fence = fence(&change);
-        let _ = write!(block, "\n{fence}diff\n{change}{fence}\n");
-    }
-    if let Some(answers) = &request.preview.answers {
-        for answer in answers {
-            let _ = writeln!(block, "> - {}", display::escape_line(answer));
+struct Asked {
+    title: String,
+    /// What would be done.
+    details: String,
+    /// How to answer.
+    how: String,
+    rule: Option<String>,
+}
+
+impl Asked {
+    fn new(request: &Request) -> Self {
+        let mut details = String::new();
+        for line in request.preview.description() {
+            let _ = write!(details, "\n> {}", line.replace('\n', "\n> "));
         }
-        block.push_str("\n> Answer with a code action.");
-        return block;
+        for answer in request.preview.answers.iter().flatten() {
+            let _ = write!(details, "\n> - {}", display::escape_line(answer));
+        }
+        for diff in &request.preview.diffs {
+            let change = unified(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 3);
+            let change = display::escape(&change);
+            let fence = fence(&change);
+            let _ = write!(details, "\n\n{fence}diff\n{change}{fence}");
+        }
+        let rule = request.rule.as_ref().map(|rule| display::escape_line(rule).into_owned());
+        let how = match (&request.preview.answers, &rule) {
+            (Some(_), _) => "> Answer with a code action.".to_owned(),
+            (None, None) => ALLOW_OR_REJECT.to_owned(),
+            (None, Some(rule)) => format!("{ALLOW_OR_REJECT} *Always* adds the rule `{rule}`."),
+        };
+        Self { title: request.title(), details, how, rule }
     }
-    block.push_str("\n> Answer with a code action: *Allow* or *Reject*.");
-    if let Some(rule) = &request.rule {
-        let _ = write!(block, " *Always* adds the rule `{}`.", display::escape_line(rule));
+
+    fn question(&self) -> String {
+        let Self { title, details, how, .. } = self;
+        format!("> **tandem asks:** {title}{details}\n\n{how}")
     }
-    block
+
+    fn decided(&self, decision: &Permission) -> String {
+        let Self { title, details, rule, .. } = self;
+        let rule = rule.as_deref().unwrap_or_default();
+        let decision = match decision {
+            Permission::AllowOnce => "allowed".to_owned(),
+            Permission::AllowAlways(Grant { scope: Scope::Session, rule: own }) => {
+                format!("allowed, and `{}` in this session", own.as_deref().unwrap_or(rule))
+            }
+            Permission::AllowAlways(Grant { rule: own, .. }) => {
+                format!("allowed, and `{}` in this project", own.as_deref().unwrap_or(rule))
+            }
+            Permission::Answered(answer) => format!("answered `{}`", display::escape_line(answer)),
+            Permission::Reject | Permission::Forbidden(_) => "rejected".to_owned(),
+            Permission::Cancelled => "not answered".to_owned(),
+        };
+        format!("> **{decision}:** {title}{details}")
+    }
 }
 
 /// `window/showMessageRequest`, with the safe choice first; closing it decides nothing.
@@ -251,7 +310,20 @@ pub(super) fn safe_first(mut choices: Vec<Choice>) -> Vec<Choice> {
 
 /// Streams into the chat file; reports what could not be written.
 async fn deliver(chat: ChatFile, peer: Peer, documents: Documents) {
-    match chat.stream(peer.clone(), documents).await {
+    // Who works in another file by now is not called back to the chat.
+    let follows = documents.is_newest(&chat.uri);
+    let encoding = documents.encoding();
+    let placed = |document: &Document| {
+        if follows {
+            let end = document.lines.position(&document.text, document.text.len(), encoding);
+            let end = json!({ "line": end.line, "character": end.character });
+            let selection = json!({ "start": end, "end": end });
+            let params = json!({ "uri": document.uri, "external": false, "takeFocus": true, "selection": selection });
+            // Below the answer the cursor is where one goes on; a client that cannot show documents leaves it.
+            drop(peer.request("window/showDocument", &params));
+        }
+    };
+    match chat.stream(peer.clone(), documents, placed).await {
         Ok(None) => {}
         Ok(Some(path)) => {
             let message = format!("tandem: the editor did not open the chat file; the answer is in {}", path.display());

@@ -1,20 +1,35 @@
-//! Code actions of LSP-only clients on a turn's changes, in place: keep or reject the hunk at the cursor.
+//! A turn's changes, in place: code actions to keep or reject the hunk at the cursor, and hints.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::actions::action;
 use crate::protocol::lsp;
 use crate::server::Server;
+use crate::server::documents::path_of;
 use crate::server::review::ask;
-use crate::session::{Review, ReviewedTurn};
+use crate::session::{Review, ReviewedTurn, SessionId};
 use crate::workspace::review::PendingHunk;
+
+/// A hunk under review, and what names it.
+pub(super) struct Reviewed {
+    session: SessionId,
+    pub turn: u64,
+    path: PathBuf,
+    pub hunk: PendingHunk,
+}
 
 impl Server {
     /// The actions on the hunks that `range` of a document touches; none while a turn runs.
     pub(super) fn hunk_actions(&self, uri: &str, range: lsp::Range) -> impl Future<Output = Vec<Value>> + use<> {
-        let path = crate::server::documents::path_of(uri).filter(|_| !self.is_busy());
+        let hunks = self.hunks_at(uri, range);
+        async move { hunks.await.iter().flat_map(both).collect() }
+    }
+
+    /// The hunks under review that `range` of a document touches. While a turn runs there are none.
+    pub(super) fn hunks_at(&self, uri: &str, range: lsp::Range) -> impl Future<Output = Vec<Reviewed>> + use<> {
+        let path = path_of(uri).filter(|_| !self.is_busy());
         let changed =
             self.conversations.iter().filter(|(_, conversation)| conversation.session.undoable().undo.is_some());
         let asked: Vec<_> = changed
@@ -22,29 +37,47 @@ impl Server {
             .filter_map(|(id, conversation)| Some((id.clone(), ask(conversation, Review::List).ok()?)))
             .collect();
         async move {
-            let mut actions = Vec::new();
+            let mut hunks = Vec::new();
             for (session, answer) in asked {
                 if let (Ok(Ok(reviewed)), Some(path)) = (answer.await, &path) {
-                    actions.extend(reviewed.turns.iter().flat_map(|turn| in_turn(&session, turn, path, range)));
+                    hunks.extend(reviewed.turns.into_iter().flat_map(|turn| in_turn(&session, turn, path, range)));
                 }
             }
-            actions
+            hunks
+        }
+    }
+
+    /// Shows what is under review as hints, in the documents it is in. While a turn runs its end is waited for.
+    pub(in crate::server) fn show_hunks(&mut self) {
+        if self.client.speaks_acp || self.is_busy() {
+            return;
+        }
+        for (id, conversation) in &self.conversations {
+            let Ok(answer) = ask(conversation, Review::List) else { continue };
+            let (id, peer, hints) = (id.clone(), self.peer.clone(), self.chats.hints());
+            self.tasks.spawn(async move {
+                if let Ok(Ok(reviewed)) = answer.await {
+                    hints.show_hunks(&peer, &id, &reviewed.turns);
+                }
+            });
         }
     }
 }
 
-fn in_turn(session: &str, turn: &ReviewedTurn, path: &Path, range: lsp::Range) -> Vec<Value> {
-    let files = turn.files.iter().filter(|file| is_same_file(&file.path, path));
-    let hunks = files.flat_map(|file| file.hunks.iter().map(move |hunk| (file, hunk)));
+fn in_turn(session: &SessionId, turn: ReviewedTurn, path: &Path, range: lsp::Range) -> Vec<Reviewed> {
+    let ReviewedTurn { turn, files } = turn;
+    let files = files.into_iter().filter(|file| is_same_file(&file.path, path));
+    let hunks = files.flat_map(|file| file.hunks.into_iter().map(move |hunk| (file.path.clone(), hunk)));
     let touched = hunks.filter(|(_, hunk)| touches(range, hunk));
-    let both = touched.flat_map(|(file, hunk)| {
-        let which = json!([{ "sessionId": session, "turn": turn.turn, "path": file.path, "hunk": hunk.id }]);
-        [
-            action("tandem: Keep this change", "quickfix", "tandem.keep", &which),
-            action("tandem: Reject this change", "quickfix", "tandem.undo", &which),
-        ]
-    });
-    both.collect()
+    touched.map(|(path, hunk)| Reviewed { session: session.clone(), turn, path, hunk }).collect()
+}
+
+fn both(Reviewed { session, turn, path, hunk }: &Reviewed) -> [Value; 2] {
+    let which = json!([{ "sessionId": session, "turn": turn, "path": path, "hunk": hunk.id }]);
+    [
+        action("tandem: Keep this change", "quickfix", "tandem.keep", &which),
+        action("tandem: Reject this change", "quickfix", "tandem.undo", &which),
+    ]
 }
 
 /// Compares paths: an editor may know the file under another name.

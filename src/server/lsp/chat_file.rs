@@ -1,0 +1,370 @@
+//! The task that streams an answer into a chat file.
+//!
+//! The answer begins past the end of the buffer, together with the heading of the next question; from then on it grows
+//! above that heading, so that what is typed below is the next question. The first edit has no version, so it cannot race
+//! with typing; one that typing overtook is refused and made again. One edit is in flight at a time, and a pause lies
+//! between two, so that undo is not one step a word.
+
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::chat::{YOU, growing};
+use crate::rpc::Peer;
+use crate::server::documents::{path_of, wire_range};
+use crate::text::Fences;
+use crate::workspace::{Document, Documents, StateFolder};
+
+/// The shortest time between two edits of the stream.
+const PAUSE: Duration = Duration::from_millis(150);
+/// How long a file that was just shown may take to be opened, and a client to report the change that an edit made.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Past the end of any document: clients clamp it to the end.
+const PAST_THE_END: u32 = i32::MAX.cast_unsigned();
+/// So often an edit that typing overtook is made again: a minute of typing without a pause.
+const TRIES: usize = 400;
+
+/// What is still to be written into a chat file.
+#[derive(Debug, Clone)]
+pub(super) struct ChatFile {
+    pub uri: String,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    pending: Mutex<Pending>,
+    wake: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    text: String,
+    /// What is to take the place of something that is in the file.
+    replaced: Vec<(String, String)>,
+    done: bool,
+    /// The kind of the last part written.
+    last: Part,
+    /// The line breaks that follow it: in the file at first, then held back.
+    breaks: usize,
+    /// Whether anything was written.
+    begun: bool,
+    /// Code fences in the model's text.
+    fences: Fences,
+    /// The unfinished line of it.
+    line: String,
+}
+
+/// The parts of an answer.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// A paragraph of its own.
+    #[default]
+    Block,
+    /// An item of a list.
+    Item,
+    /// The model's text, in pieces that belong together.
+    Prose,
+}
+
+impl Pending {
+    /// Adds `text`, after the empty line that Markdown needs between different parts.
+    fn add(&mut self, part: Part, text: &str) {
+        let (breaks, text) = match (self.last, part) {
+            (Part::Prose, Part::Prose) => (0_usize, text),
+            (Part::Item, Part::Item) => (1, text),
+            (_, Part::Prose) => (2, text.trim_start_matches('\n')),
+            _ => (2, text),
+        };
+        if text.is_empty() {
+            return;
+        }
+        if part == Part::Prose {
+            self.read(text);
+        } else {
+            self.close_code();
+        }
+        // Line breaks at the end wait for what follows them: there may be nothing.
+        let body = text.trim_end_matches('\n');
+        let trailing = text.len() - body.len();
+        self.last = part;
+        if body.is_empty() {
+            self.breaks += trailing;
+            return;
+        }
+        let before = if self.begun { breaks.max(self.breaks) } else { breaks.saturating_sub(self.breaks) };
+        self.text.push_str(&"\n".repeat(before));
+        self.text.push_str(body);
+        (self.breaks, self.begun) = (trailing, true);
+    }
+
+    /// Has `new` take the place of `old`, which was added before.
+    fn replace(&mut self, old: String, new: String) {
+        if let Some(at) = self.text.rfind(&old) {
+            self.text.replace_range(at..at + old.len(), &new);
+        } else {
+            self.replaced.push((old, new));
+        }
+    }
+
+    /// Tracks code fences in the model's text.
+    fn read(&mut self, prose: &str) {
+        self.line.push_str(prose);
+        if let Some((lines, rest)) = self.line.rsplit_once('\n') {
+            for line in lines.lines() {
+                self.fences.take(line);
+            }
+            self.line = rest.to_owned();
+        }
+    }
+
+    /// An answer may end inside a code block; whatever follows, above all the person's heading, must not become part of
+    /// it.
+    fn close_code(&mut self) {
+        let mut fences = std::mem::take(&mut self.fences);
+        fences.take(&std::mem::take(&mut self.line));
+        if let Some(closing) = fences.closing() {
+            self.text.push_str(&"\n".repeat(self.breaks.max(1)));
+            self.text.push_str(&closing);
+            self.breaks = 0;
+        }
+    }
+}
+
+impl ChatFile {
+    /// A chat file at `uri`, which ends with this many line breaks.
+    pub fn new(uri: String, breaks: usize) -> Self {
+        let pending = Mutex::new(Pending { breaks, ..Pending::default() });
+        Self { uri, shared: Arc::new(Shared { pending, wake: Notify::new() }) }
+    }
+
+    /// Appends to the model's text.
+    pub fn prose(&self, text: &str) {
+        self.add(Part::Prose, text);
+    }
+
+    /// Adds an item to a list.
+    pub fn item(&self, text: &str) {
+        self.add(Part::Item, &format!("- {text}"));
+    }
+
+    /// Adds a paragraph of its own.
+    pub fn block(&self, text: &str) {
+        self.add(Part::Block, text);
+    }
+
+    /// Adds a notice that is nobody's words.
+    pub fn quote(&self, text: &str) {
+        self.block(&format!("> {}", text.replace('\n', "\n> ")));
+    }
+
+    fn add(&self, part: Part, text: &str) {
+        self.lock().add(part, text);
+        self.shared.wake.notify_one();
+    }
+
+    /// Replaces a paragraph that was added before; one that the person changed stays.
+    pub fn replace(&self, old: String, new: String) {
+        self.lock().replace(old, new);
+        self.shared.wake.notify_one();
+    }
+
+    /// Ends the stream.
+    pub fn finish(&self) {
+        self.lock().done = true;
+        self.shared.wake.notify_one();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Pending> {
+        self.shared.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Streams into the buffer until the end; reports what could not be written. `placed` is called when the next
+    /// question has its place. An editor may not open the file: then the whole answer is written to the disk, and where
+    /// that is is returned.
+    pub async fn stream(
+        self,
+        peer: Peer,
+        documents: Documents,
+        placed: impl FnOnce(&Document),
+    ) -> Result<Option<PathBuf>, String> {
+        if timeout(PATIENCE, documents.opened(&self.uri)).await.is_err() {
+            return self.write().await.map(Some);
+        }
+        let buffer = Buffer { uri: &self.uri, peer, documents };
+        let mut placed = Some(placed);
+        loop {
+            let (text, replaced, done) = {
+                let mut pending = self.lock();
+                (std::mem::take(&mut pending.text), std::mem::take(&mut pending.replaced), pending.done)
+            };
+            let is_idle = text.is_empty() && replaced.is_empty();
+            for (old, new) in replaced {
+                buffer.edit(|text| Some(Edit::replace(text.rfind(&old)?, &old, &new))).await?;
+            }
+            if !text.is_empty() {
+                let is_first = placed.is_some();
+                buffer.edit(|answer| Some(Edit::add(growing(answer).filter(|_| !is_first), &text))).await?;
+                if let (Some(placed), Some(document)) = (placed.take(), buffer.documents.get(&self.uri)) {
+                    placed(&document);
+                }
+            }
+            if is_idle && done {
+                buffer.edit(|answer| growing(answer).is_none().then(|| Edit::add(None, ""))).await?;
+                return Ok(None);
+            }
+            if is_idle {
+                self.shared.wake.notified().await;
+            } else if !done {
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+impl ChatFile {
+    /// Waits for the end of the answer and adds it to the file, which nobody has open.
+    async fn write(&self) -> Result<PathBuf, String> {
+        while !self.lock().done {
+            self.shared.wake.notified().await;
+        }
+        let answer = Edit::add(None, &std::mem::take(&mut self.lock().text)).new_text;
+        let path = path_of(&self.uri).ok_or_else(|| format!("the editor did not open {}", self.uri))?;
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let written = async {
+            let folder = StateFolder::existing(folder).await?;
+            let mut text = folder.read(name).await?.unwrap_or_default();
+            text.extend_from_slice(answer.as_bytes());
+            folder.write(name, text).await
+        };
+        written.await.map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(path)
+    }
+}
+
+/// A change of the file.
+struct Edit {
+    /// What is replaced; `None`: nothing, past the end.
+    bytes: Option<Range<usize>>,
+    new_text: String,
+}
+
+impl Edit {
+    fn replace(at: usize, old: &str, new: &str) -> Self {
+        Self { bytes: Some(at..at + old.len()), new_text: new.to_owned() }
+    }
+
+    /// Adds to an answer, or with the place of the next question at the end of the file.
+    fn add(at: Option<usize>, text: &str) -> Self {
+        match at {
+            Some(at) => Self { bytes: Some(at..at), new_text: text.to_owned() },
+            None => Self { bytes: None, new_text: format!("{text}\n\n{YOU}\n\n") },
+        }
+    }
+}
+
+/// The file as the editor has it.
+struct Buffer<'a> {
+    uri: &'a str,
+    peer: Peer,
+    documents: Documents,
+}
+
+impl Buffer<'_> {
+    /// Makes the edit that the newest text calls for, if it does, and waits until the client has reported it. One that
+    /// typing overtook is made again.
+    async fn edit(&self, wanted: impl Fn(&str) -> Option<Edit>) -> Result<(), String> {
+        let mut refused = String::new();
+        for _ in 0..TRIES {
+            let document = self.documents.get(self.uri).ok_or_else(|| format!("{} was closed", self.uri))?;
+            let Some(edit) = wanted(&document.text) else { return Ok(()) };
+            match self.apply(&document, edit).await {
+                Ok(()) => {
+                    let _reports_none = timeout(PATIENCE, self.documents.changed(self.uri, document.version)).await;
+                    return Ok(());
+                }
+                Err(why) => refused = why,
+            }
+            let _nothing_typed = timeout(PAUSE, self.documents.changed(self.uri, document.version)).await;
+        }
+        Err(refused)
+    }
+
+    /// Makes one edit; the reason when the editor refused it.
+    async fn apply(&self, document: &Document, Edit { bytes, new_text }: Edit) -> Result<(), String> {
+        let end = json!({ "line": PAST_THE_END, "character": 0 });
+        let range = |bytes| wire_range(document.lines.range(&document.text, &bytes, self.documents.encoding()));
+        let version = bytes.is_some().then_some(document.version);
+        let range = bytes.map_or(json!({ "start": end, "end": end }), |bytes| json!(range(bytes)));
+        let edit = json!({ "range": range, "newText": new_text });
+        let change = json!({ "textDocument": { "uri": self.uri, "version": version }, "edits": [edit] });
+        let answer =
+            self.peer.request("workspace/applyEdit", &json!({ "edit": { "documentChanges": [change] } })).await;
+        match answer {
+            Ok(answer) if answer["applied"] == true => Ok(()),
+            Ok(answer) => Err(answer["failureReason"].as_str().unwrap_or("the editor refused the edit").to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_ends_in_code_leaves_it() {
+        let mut pending = Pending::default();
+        for (part, text) in [
+            (Part::Prose, "Look:\n``"),
+            (Part::Prose, "`rust\nfn main"),
+            (Part::Item, "- one"),
+            (Part::Prose, "~~~~\n## tandem\n"),
+            (Part::Block, "> noted\n\n"),
+            (Part::Prose, "```\nwhole\n```"),
+            (Part::Block, "> stopped"),
+        ] {
+            pending.add(part, text);
+        }
+        assert_eq!(
+            pending.text,
+            "\n\nLook:\n```rust\nfn main\n```\n\n- one\n\n~~~~\n## tandem\n~~~~\n\n> noted\n\n```\nwhole\n```\n\n> stopped"
+        );
+    }
+
+    #[test]
+    fn different_parts_are_separated_and_pieces_are_not() {
+        let mut pending = Pending { breaks: 1, ..Pending::default() };
+        for (part, text) in [
+            (Part::Block, "## tandem"),
+            (Part::Item, "- one"),
+            (Part::Item, "- two"),
+            (Part::Prose, "\n\n"),
+            (Part::Prose, "\nHel"),
+            (Part::Prose, "lo.\n"),
+            (Part::Prose, "\n"),
+            (Part::Block, "> stopped"),
+            (Part::Prose, "\n\n"),
+        ] {
+            pending.add(part, text);
+        }
+        assert_eq!(pending.text, "\n## tandem\n\n- one\n- two\n\nHello.\n\n> stopped");
+    }
+
+    #[test]
+    fn what_is_decided_before_it_was_written_is_written_decided() {
+        let mut pending = Pending::default();
+        pending.add(Part::Block, "> asks: a");
+        pending.replace("> asks: a".to_owned(), "> allowed: a".to_owned());
+        pending.replace("> asks: b".to_owned(), "> rejected: b".to_owned());
+        assert_eq!(pending.text, "\n\n> allowed: a");
+        assert_eq!(pending.replaced, [("> asks: b".to_owned(), "> rejected: b".to_owned())]);
+    }
+}

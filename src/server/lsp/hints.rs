@@ -1,0 +1,86 @@
+//! Hint diagnostics of editors without a plugin: where a permission request is about, and what is under review. They are
+//! marks that every client shows and goes to; a document's are always sent together, as the protocol wants.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::rpc::Peer;
+use crate::session::{ReviewedTurn, SessionId};
+
+/// The source of our diagnostics.
+pub(super) const SOURCE: &str = "tandem";
+
+/// The hints of all conversations.
+#[derive(Debug, Default)]
+pub(in crate::server) struct Hints(Mutex<Shown>);
+
+#[derive(Debug, Default)]
+struct Shown {
+    /// The open permission request, by document.
+    requests: HashMap<String, Value>,
+    /// What is under review in each conversation: a document, and the hint.
+    hunks: HashMap<SessionId, Vec<(String, Value)>>,
+}
+
+impl Hints {
+    /// A permission request is about this line of a document, counted from 0; `None`: it is decided.
+    pub fn show_request(&self, peer: &Peer, uri: &str, request: Option<(u32, &str)>) {
+        let mut shown = self.lock();
+        match request {
+            Some((line, title)) => {
+                let message = format!("tandem asks: {title} (answer with a code action)");
+                shown.requests.insert(uri.to_owned(), hint(line as usize..line as usize, &message));
+            }
+            None => drop(shown.requests.remove(uri)),
+        }
+        shown.publish(peer, uri);
+    }
+
+    /// This is under review in a conversation now.
+    pub fn show_hunks(&self, peer: &Peer, session: &SessionId, turns: &[ReviewedTurn]) {
+        let hunks: Vec<_> = turns.iter().flat_map(hunks).collect();
+        let mut shown = self.lock();
+        let before = shown.hunks.insert(session.clone(), hunks).unwrap_or_default();
+        let now = shown.hunks.get(session).into_iter().flatten();
+        let uris: BTreeSet<String> = before.iter().chain(now).map(|(uri, _)| uri.clone()).collect();
+        for uri in uris {
+            shown.publish(peer, &uri);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shown> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shown {
+    fn publish(&self, peer: &Peer, uri: &str) {
+        let hunks = self.hunks.values().flatten().filter(|(of, _)| of == uri).map(|(_, hint)| hint);
+        let diagnostics: Vec<&Value> = self.requests.get(uri).into_iter().chain(hunks).collect();
+        peer.notify("textDocument/publishDiagnostics", &json!({ "uri": uri, "diagnostics": diagnostics }));
+    }
+}
+
+fn hunks(turn: &ReviewedTurn) -> Vec<(String, Value)> {
+    let hunks = turn.files.iter().flat_map(|file| file.hunks.iter().map(|hunk| (uri_of(&file.path), hunk)));
+    let hints = hunks.filter_map(|(uri, hunk)| {
+        let (added, removed) = (hunk.new_lines.len(), hunk.old_lines.len());
+        let message = format!("tandem: +{added} −{removed} (code actions: keep, reject)");
+        Some((uri?, hint(hunk.new_lines.clone(), &message)))
+    });
+    hints.collect()
+}
+
+fn hint(lines: Range<usize>, message: &str) -> Value {
+    let start = json!({ "line": lines.start, "character": 0 });
+    let end = json!({ "line": lines.end, "character": 0 });
+    json!({ "range": { "start": start, "end": end }, "severity": 4, "source": SOURCE, "message": message })
+}
+
+fn uri_of(path: &Path) -> Option<String> {
+    url::Url::from_file_path(path).ok().map(String::from)
+}

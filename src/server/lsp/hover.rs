@@ -1,0 +1,58 @@
+//! `textDocument/hover`: on a changed line the text it replaced, on a tool call of a chat file what the tool gave back.
+
+use serde_json::{Value, json};
+
+use super::chat;
+use super::hunks::Reviewed;
+use crate::protocol::lsp;
+use crate::rpc::{Params, Responder};
+use crate::server::Server;
+use crate::server::dispatch::read;
+use crate::text::{display, fence};
+
+impl Server {
+    /// Answers `textDocument/hover`; with nothing where tandem knows nothing.
+    pub(in crate::server) fn hover(&mut self, responder: Responder, params: &Params) {
+        let place = match read::<lsp::HoverParams>(params) {
+            Ok(params) => params.text_document_position_params,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        let uri = place.text_document.uri.0;
+        if chat::is_chat(&uri) {
+            let output = self.output_at(&uri, place.position.line as usize);
+            return responder.ok(&output.map(|output| markdown(&code("", &output))));
+        }
+        let language = self.documents.get(&uri).map(|document| document.language.clone()).unwrap_or_default();
+        let hunks = self.hunks_at(&uri, lsp::Range { start: place.position, end: place.position });
+        self.tasks.spawn(async move {
+            let before: Vec<_> = hunks.await.iter().map(|reviewed| replaced(&language, reviewed)).collect();
+            responder.ok(&(!before.is_empty()).then(|| markdown(&before.join("\n\n"))));
+        });
+    }
+
+    /// What the tool call in a line of a chat file gave back. Calls may look the same: those below it tell which it is.
+    fn output_at(&self, uri: &str, row: usize) -> Option<String> {
+        let text = self.chat_text(uri);
+        let mut lines = text.lines().skip(row);
+        let call = lines.next()?;
+        let below = lines.filter(|line| *line == call).count();
+        self.conversations.get(self.chats.session(uri)?)?.front.output(call, below)
+    }
+}
+
+fn markdown(text: &str) -> Value {
+    json!({ "contents": { "kind": "markdown", "value": text } })
+}
+
+fn code(language: &str, text: &str) -> String {
+    let text = display::escape(text);
+    let fence = fence(&text);
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
+}
+
+fn replaced(language: &str, Reviewed { turn, hunk, .. }: &Reviewed) -> String {
+    if hunk.old_text.is_empty() {
+        return format!("tandem added this in turn {turn}.");
+    }
+    format!("tandem changed this in turn {turn}. Before:\n\n{}", code(language, &hunk.old_text))
+}

@@ -1,0 +1,145 @@
+//! What stands where in a chat file: the turns, their tool calls and the code in them. Answers
+//! `textDocument/documentSymbol` and `textDocument/foldingRange`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::chat::{self, TANDEM, YOU};
+use crate::protocol::lsp;
+use crate::server::Server;
+use crate::text::Fences;
+
+/// More of a question does not fit into a list.
+const NAME: usize = 80;
+
+/// Something of a chat file, with its first and its last line.
+#[derive(Debug, PartialEq, Eq)]
+enum Part<'a> {
+    /// A question and its answer, under the first line of the question.
+    Turn(&'a str, usize, usize),
+    /// A tool call, as it is written.
+    Tool(&'a str, usize),
+    /// A code block.
+    Code(usize, usize),
+}
+
+impl Server {
+    /// Answers `textDocument/documentSymbol`: each turn, and in it its tool calls.
+    pub(in crate::server) fn chat_symbols(&self, params: &lsp::DocumentSymbolParams) -> Vec<Value> {
+        symbols(&self.chat_text(&params.text_document.uri.0))
+    }
+
+    /// Answers `textDocument/foldingRange`: turns and code blocks.
+    pub(in crate::server) fn chat_folds(&self, params: &lsp::FoldingRangeParams) -> Vec<Value> {
+        folds(&self.chat_text(&params.text_document.uri.0))
+    }
+
+    /// The text of a chat file; empty for every other document, which its own language servers know.
+    pub(super) fn chat_text(&self, uri: &str) -> Arc<str> {
+        let document = self.documents.get(uri).filter(|_| chat::is_chat(uri));
+        document.map_or_else(|| "".into(), |document| Arc::clone(&document.text))
+    }
+}
+
+/// The parts of a chat file, a turn before what is in it. A question needs no heading in a new file.
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = vec![Part::Turn("", 0, 0)];
+    let mut fences = Fences::default();
+    let (mut turn, mut code) = (0, None);
+    let mut last = 0;
+    for (row, line) in text.lines().map(str::trim_end).enumerate() {
+        if fences.take(line) {
+            let first = *code.get_or_insert(row);
+            if fences.closing().is_none() {
+                parts.push(Part::Code(first, row));
+                code = None;
+            }
+        } else if line.eq_ignore_ascii_case(YOU) {
+            close(&mut parts, turn, last);
+            turn = parts.len();
+            parts.push(Part::Turn("", row, row));
+        } else if line.starts_with("- ✓ ") || line.starts_with("- ✗ ") {
+            parts.push(Part::Tool(line, row));
+        } else if !line.is_empty()
+            && !line.starts_with("# ")
+            && let Some(Part::Turn(name, ..)) = parts.get_mut(turn)
+            && name.is_empty()
+        {
+            *name = line;
+        }
+        if !line.is_empty() {
+            last = row;
+        }
+    }
+    close(&mut parts, turn, last);
+    parts.retain(|part| !matches!(part, Part::Turn("" | TANDEM, ..)));
+    parts
+}
+
+/// A turn ends before the next one.
+fn close(parts: &mut [Part<'_>], turn: usize, row: usize) {
+    if let Some(Part::Turn(.., last)) = parts.get_mut(turn) {
+        *last = row;
+    }
+}
+
+fn symbols(text: &str) -> Vec<Value> {
+    let mut turns: Vec<Value> = Vec::new();
+    for part in parts(text) {
+        match part {
+            Part::Turn(name, first, last) => turns.push(symbol(name, lsp::SymbolKind::String, first, last)),
+            Part::Tool(title, row) => {
+                let tool = symbol(title.trim_start_matches("- "), lsp::SymbolKind::Function, row, row);
+                if let Some(tools) = turns.last_mut().and_then(|turn| turn["children"].as_array_mut()) {
+                    tools.push(tool);
+                }
+            }
+            Part::Code(..) => {}
+        }
+    }
+    turns
+}
+
+fn symbol(name: &str, kind: lsp::SymbolKind, first: usize, last: usize) -> Value {
+    let name = name.get(..name.floor_char_boundary(NAME)).unwrap_or(name);
+    let at = |line: usize| json!({ "line": line, "character": 0 });
+    json!({
+        "name": name,
+        "kind": kind,
+        "range": { "start": at(first), "end": at(last + 1) },
+        "selectionRange": { "start": at(first), "end": at(first) },
+        "children": [],
+    })
+}
+
+fn folds(text: &str) -> Vec<Value> {
+    let folds = parts(text).into_iter().filter_map(|part| match part {
+        Part::Turn(_, first, last) | Part::Code(first, last) if first < last => Some((first, last)),
+        _ => None,
+    });
+    folds.map(|(first, last)| json!({ "startLine": first, "endLine": last })).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_have_their_tool_calls_and_code() {
+        let text =
+            "# Notes\n\n## You\n\nwhy?\nreally?\n\n## tandem\n\n- ✓ Read a.rs\n\n```rust\n## You\n```\n\n\n## You\n\n";
+        assert_eq!(parts(text), [Part::Turn("why?", 2, 13), Part::Tool("- ✓ Read a.rs", 9), Part::Code(11, 13)]);
+        let turns = symbols(text);
+        assert_eq!(turns.len(), 1, "a place without a question is no turn");
+        assert_eq!((&turns[0]["name"], &turns[0]["children"][0]["name"]), (&json!("why?"), &json!("✓ Read a.rs")));
+        assert_eq!(folds(text), [json!({ "startLine": 2, "endLine": 13 }), json!({ "startLine": 11, "endLine": 13 })]);
+    }
+
+    #[test]
+    fn the_first_question_needs_no_heading() {
+        assert_eq!(parts("why?\n\n## tandem\n\nso\n"), [Part::Turn("why?", 0, 4)]);
+        assert_eq!(parts("## You\n\n## tandem\n\nso\n"), [], "an answer is no question");
+        assert_eq!(parts("# Notes\n"), []);
+    }
+}

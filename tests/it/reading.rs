@@ -1,0 +1,106 @@
+//! What editors without a plugin read in chat files and changed files: symbols, folds, links, places, hovers and hints.
+
+use serde_json::{Value, json};
+
+use crate::driver::{Client, World};
+use crate::plain::{command, edit_until, plain, save, titles};
+
+fn ask(client: &mut Client, method: &str, uri: &str, at: Option<(u32, u32)>) -> Value {
+    let mut params = json!({ "textDocument": { "uri": uri } });
+    if let Some((line, character)) = at {
+        params["position"] = json!({ "line": line, "character": character });
+    }
+    client.call(&format!("textDocument/{method}"), params)["result"].clone()
+}
+
+/// The row of a text that has this line.
+fn row(text: &str, line: &str) -> u32 {
+    u32::try_from(text.lines().position(|other| other == line).unwrap()).unwrap()
+}
+
+#[test]
+fn a_chat_file_has_symbols_folds_links_and_places() {
+    let world = World::new(json!([]));
+    world.write("src/main.rs", "one\ntwo\n");
+    let mut client = plain(&world);
+    let (chat, code) = (world.uri("notes.tandem.md"), world.uri("src/main.rs"));
+    let text = "## You\n\nwhere?\n\n## tandem\n\n- ✓ Read src/main.rs\n\n𝒳 `src/main.rs:2` and gone.rs\n\n```\na\n```\n\n## You\n\n";
+    client.open(&chat, text);
+    client.open(&code, "`src/main.rs:2`\n## You\n");
+
+    let turns = ask(&mut client, "documentSymbol", &chat, None);
+    assert_eq!((&turns[0]["name"], &turns[1]), (&json!("where?"), &Value::Null));
+    assert_eq!(turns[0]["children"][0]["name"], "✓ Read src/main.rs");
+    let folds = ask(&mut client, "foldingRange", &chat, None);
+    assert_eq!(folds, json!([{ "startLine": 0, "endLine": 12 }, { "startLine": 10, "endLine": 12 }]));
+    let links = ask(&mut client, "documentLink", &chat, None);
+    let targets: Vec<_> = links.as_array().unwrap().iter().map(|link| link["target"].as_str().unwrap()).collect();
+    assert_eq!(targets, [code.as_str(), &format!("{code}#L2")], "what is not there is no link");
+    assert_eq!(links[1]["range"]["start"], json!({ "line": 8, "character": 4 }), "in UTF-16");
+    let place = ask(&mut client, "definition", &chat, Some((8, 9)));
+    assert_eq!((&place["uri"], &place["range"]["start"]["line"]), (&json!(code), &json!(1)));
+    assert_eq!(ask(&mut client, "definition", &chat, Some((0, 0))), Value::Null);
+
+    for method in ["documentSymbol", "foldingRange", "documentLink"] {
+        assert_eq!(ask(&mut client, method, &code, None), json!([]), "{method} of code is not ours to know");
+    }
+    assert_eq!(ask(&mut client, "definition", &code, Some((0, 5))), Value::Null);
+}
+
+#[test]
+fn a_tool_call_shows_what_it_gave_back() {
+    let read =
+        |id: &str, path: &str| json!([{ "call": { "id": id, "name": "read_file", "arguments": { "path": path } } }]);
+    let world = World::new(json!([read("c1", "a.rs"), read("c2", "b.rs"), [{ "text": "Read." }]]));
+    world.write("a.rs", "alpha\n");
+    world.write("b.rs", "beta\n");
+    let mut client = plain(&world);
+    let chat = world.uri("notes.tandem.md");
+    let mut text = "Read them.\n".to_owned();
+    client.open(&chat, &text);
+    save(&mut client, &chat);
+    edit_until(&mut client, &chat, &mut text, |text| text.contains("Read.\n"));
+    for (call, output) in [("- ✓ Read a.rs", "alpha"), ("- ✓ Read b.rs", "beta")] {
+        let shown = ask(&mut client, "hover", &chat, Some((row(&text, call), 0)));
+        assert!(shown["contents"]["value"].as_str().unwrap().contains(output), "{call}: {shown}");
+    }
+    assert_eq!(ask(&mut client, "hover", &chat, Some((0, 0))), Value::Null);
+}
+
+#[test]
+fn a_changed_line_has_a_hint_and_shows_the_old_text_until_it_is_settled() {
+    let edits = json!([{ "old_text": "b\n", "new_text": "B\n" }]);
+    let call = json!({ "call": { "id": "c1", "name": "edit_file", "arguments": { "path": "a.rs", "edits": edits } } });
+    let world = World::new(json!([[call], [{ "text": "Done." }]]));
+    world.write("a.rs", "a\nb\nc\n");
+    let mut client = plain(&world);
+    let (chat, code) = (world.uri("notes.tandem.md"), world.uri("a.rs"));
+    let mut text = "Change it.\n".to_owned();
+    client.open(&chat, &text);
+    save(&mut client, &chat);
+    edit_until(&mut client, &chat, &mut text, |text| text.contains("*Allow*"));
+    command(&mut client, "tandem.allow", json!([]));
+    edit_until(&mut client, &chat, &mut text, |text| text.contains("Done.\n"));
+    let request = client.next("textDocument/publishDiagnostics");
+    assert!(request.to_string().contains("tandem asks"), "{request}");
+    assert_eq!(client.next("textDocument/publishDiagnostics")["params"]["diagnostics"], json!([]), "it is decided");
+    let is_hunk = |message: &Value| {
+        let hint = &message["params"]["diagnostics"][0]["message"];
+        message["params"]["uri"] == code && hint.as_str().is_some_and(|hint| hint.starts_with("tandem: +1 −1"))
+    };
+    let hint = client.find(is_hunk)["params"]["diagnostics"][0].clone();
+    assert_eq!((&hint["range"]["start"]["line"], &hint["severity"]), (&json!(1), &json!(4)));
+    let shown = ask(&mut client, "hover", &code, Some((1, 0)));
+    assert_eq!(shown["contents"]["value"], "tandem changed this in turn 1. Before:\n\n```\nb\n```");
+    assert_eq!(ask(&mut client, "hover", &code, Some((0, 0))), Value::Null);
+
+    let at = json!({ "line": 1, "character": 0 });
+    let params = json!({ "textDocument": { "uri": code }, "range": { "start": at, "end": at },
+        "context": { "diagnostics": [hint], "triggerKind": 1 } });
+    let offered = client.call("textDocument/codeAction", params)["result"].as_array().unwrap().clone();
+    assert!(titles(&offered).iter().all(|title| !title.contains("Fix")), "our hints are no problems: {offered:?}");
+    let keep = offered.iter().find(|action| action["title"] == "tandem: Keep this change").unwrap();
+    command(&mut client, "tandem.keep", keep["command"]["arguments"].clone());
+    client.find(|message| message["params"]["uri"] == code && message["params"]["diagnostics"] == json!([]));
+    assert_eq!(ask(&mut client, "hover", &code, Some((1, 0))), Value::Null);
+}
