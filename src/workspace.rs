@@ -183,7 +183,7 @@ impl Workspace {
         }
     }
 
-    /// Whether the system would let so many bytes take the place of the file; changes nothing.
+    /// Whether the system would let `bytes` bytes replace the file; changes nothing.
     ///
     /// # Errors
     /// Why it would not.

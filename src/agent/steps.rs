@@ -8,6 +8,7 @@ use super::Entry;
 use super::event::AgentEvent;
 
 /// What a turn reports.
+#[expect(clippy::large_enum_variant, reason = "nearly every step is an event; a box for each would cost more")]
 #[derive(Debug)]
 pub enum Step {
     /// Something happened.

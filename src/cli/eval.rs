@@ -109,7 +109,7 @@ async fn score(task: &Task, args: &Args, environment: &Environment) -> anyhow::R
         Err(error) => return Ok(Scored::unplayed(&task.id, &format!("{error:#}"))),
     };
     if let Some(folder) = &args.json {
-        let lines: String = play.events.iter().map(|event| format!("{event}\n")).collect();
+        let lines = play.events.iter().fold(String::new(), |lines, event| lines + &format!("{event}\n"));
         task::write(&folder.join("events").join(format!("{}.jsonl", task.id.replace('/', "-"))), &lines)?;
     }
     Ok(Scored::of(&task.id, &play))

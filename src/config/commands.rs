@@ -27,7 +27,7 @@ impl UserCommand {
         lines.find(|line| !line.is_empty()).unwrap_or(&self.name)
     }
 
-    /// Whether it contains [`ARGUMENTS`].
+    /// Whether it contains `$ARGUMENTS`.
     #[must_use]
     pub fn takes_arguments(&self) -> bool {
         self.text.contains(ARGUMENTS)

@@ -60,7 +60,7 @@ pub enum Fatal {
     /// Two headers of one message contradict each other.
     #[error("message header with two different lengths")]
     TwoLengths,
-    /// The body is longer than [`MAX_SKIP`].
+    /// The body is longer than `MAX_SKIP`.
     #[error("message longer than 1 GiB")]
     HugeBody,
     /// The header section is longer than its limit.

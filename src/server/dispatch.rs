@@ -71,7 +71,7 @@ impl Server {
                 on_notification(&method, &params, |params| self.cancel_request(&params));
             }
             ("textDocument/didOpen", Transport::Lsp) => {
-                on_notification(&method, &params, |params| self.did_open(params))
+                on_notification(&method, &params, |params| self.did_open(params));
             }
             ("textDocument/didChange", Transport::Lsp) => {
                 on_notification(&method, &params, |params| self.did_change(params));

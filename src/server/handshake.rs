@@ -23,6 +23,7 @@ const INCREMENTS: u8 = 2;
 const CONFIGURATION: &str = "configuration";
 
 /// What is known about the client.
+#[expect(clippy::struct_excessive_bools, reason = "each is a capability the client announces by itself")]
 #[derive(Debug, Clone, Default)]
 pub(super) struct Client {
     /// The editor's process.

@@ -309,7 +309,7 @@ async fn look_after(
     };
     let said = line_end(job.output.take(context.room(MOST)));
     let mut output = report_changes(context, job, ended.as_deref(), true).await;
-    let how = ended.map_or_else(|| format!("[job {} runs]\n", job.id), |ended| exit(&ended));
+    let how = ended.map_or_else(|| format!("[job {} is running]\n", job.id), |ended| exit(&ended));
     output.content = said + &how + &output.content;
     Ok(output)
 }

@@ -202,7 +202,7 @@ fn io_error(verb: &'static str, path: &WorkspacePath, error: &io::Error) -> File
     FileError::Io { verb, path: path.display(), reason }
 }
 
-/// Whether so many bytes could take the place of the file, as far as the system says so without being asked to.
+/// Whether `bytes` bytes could replace the file, as far as the system says so without a write.
 pub(super) async fn has_room(path: &WorkspacePath, bytes: usize) -> Result<(), FileError> {
     let path = path.clone();
     blocking(move || has_room_now(&path, bytes).map_err(|error| io_error("write", &path, &error))).await

@@ -293,7 +293,7 @@ def place_in_an_answer_is_gone_to_and_tool_calls_show_their_output():
 
 
 @test
-def last_turn_is_undone_and_brought_back():
+def last_turn_is_undone_and_redone():
     with reviewed_session() as (_, helix):
         helix.action("Undo the last turn")
         helix.shows("Adds two")

@@ -20,7 +20,7 @@ fn a_home_that_cannot_be_written_costs_what_is_kept_and_nothing_else() {
     assert_eq!((answered.code, answered.stdout.as_str()), (Some(0), "Hello.\n"), "{}", answered.stderr);
     assert!(answered.stderr.contains("/dev/null"), "what is not kept is said: {}", answered.stderr);
     let checked = without_places(&["doctor"]);
-    assert!(checked.stdout.contains("set TANDEM_STATE_DIR to a folder you can write to"), "{}", checked.stdout);
+    assert!(checked.stdout.contains("set TANDEM_STATE_DIR to a writable folder"), "{}", checked.stdout);
     let refused = without_places(&["init", "--editor", "helix", "--write"]);
     assert!(refused.code == Some(1) && refused.stderr.contains("/dev/null/.config/helix"), "{}", refused.stderr);
 }

@@ -18,7 +18,7 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-/// So many cases are played side by side; most of them wait.
+/// How many cases run side by side; most of them wait.
 const SIDE_BY_SIDE: usize = 4;
 
 /// Cases of other people's that may fail, in percent. Safety cases never may.

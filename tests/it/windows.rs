@@ -114,7 +114,7 @@ fn a_prompt_that_was_cut_silently_is_noticed_and_made_to_fit() {
         let id = client.prompt(&session, text);
         client.answer(id);
     }
-    notice(&mut client, &["read 4096 of about", "OLLAMA_CONTEXT_LENGTH=64000"]);
+    notice(&mut client, &["read only 4096 of about", "OLLAMA_CONTEXT_LENGTH=64000"]);
     let requests = world.rehearsal().requests();
     let sizes: Vec<usize> = requests.iter().map(|body| body["messages"].to_string().len()).collect();
     assert!(sizes[3] * 3 < sizes[1], "{sizes:?}");

@@ -18,7 +18,7 @@ const CALLS = [
   ['get-structured-content', { location: 'Chicago' }, /temperature/],
   ['get-roots-list', {}, /file:\/\/\/.*tandem-peers-/],
   ['get-sum', { a: 'many' }, /[Ii]nvalid/],
-  ['no-such-tool', {}, /no tool/],
+  ['no-such-tool', {}, /unknown tool/],
 ];
 
 const { LLMock } = await load('@copilotkit/aimock');

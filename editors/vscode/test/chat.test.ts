@@ -29,13 +29,13 @@ class Pane {
   visible = true;
   badge: { value: number } | undefined;
   readonly received: ToView[] = [];
-  private readonly received = new EventEmitter<FromView>();
+  private readonly sent = new EventEmitter<FromView>();
   private readonly visibility = new EventEmitter<void>();
   private readonly disposed = new EventEmitter<void>();
   readonly onDidChangeVisibility = this.visibility.event;
   readonly onDidDispose = this.disposed.event;
   readonly webview = {
-    onDidReceiveMessage: this.received.event,
+    onDidReceiveMessage: this.sent.event,
     asWebviewUri: (uri: Uri) => uri,
     postMessage: async (message: ToView) => this.visible && this.received.push(message),
   };
@@ -45,7 +45,7 @@ class Pane {
     this.visible = true;
     this.visibility.fire();
     this.received.length = 0;
-    return () => this.received.fire({ type: "ready" });
+    return () => this.sent.fire({ type: "ready" });
   }
 
   hide() {
@@ -58,7 +58,7 @@ class Pane {
   }
 
   drawn() {
-    this.received.fire({ type: "drawn" });
+    this.sent.fire({ type: "drawn" });
   }
 
   types() {

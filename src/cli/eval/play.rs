@@ -20,7 +20,7 @@ use crate::workspace::{Documents, Root, Workspace};
 /// Events that may wait.
 const EVENTS: usize = 256;
 /// So long a task may take.
-const LIMIT: Duration = Duration::from_secs(1800);
+const LIMIT: Duration = Duration::from_mins(30);
 /// As much of what a failed check printed is given to the model for its second try, in bytes.
 const PRINTED: usize = 8000;
 
@@ -114,7 +114,7 @@ async fn follow(events: &mut Events, play: &mut Play) -> anyhow::Result<()> {
                 continue;
             }
             SessionEvent::Panicked(failure) => anyhow::bail!(failure.message),
-            _ => continue,
+            SessionEvent::Prompt(..) => continue,
         };
         play.events.push(serde_json::to_value(&event)?);
         match event {

@@ -15,7 +15,7 @@ const SMOKE: &str = include_str!("smoke.json");
 /// Runs its first argument without the variables of this process: keys are none of a model's code.
 const CLEAN: &str = r#"exec env -i PATH="$PATH" HOME="$HOME" ANSWER="$ANSWER" BUFFERS="$BUFFERS" sh -c "$0""#;
 /// So long a script may run.
-const SCRIPT: Duration = Duration::from_secs(120);
+const SCRIPT: Duration = Duration::from_mins(2);
 
 /// One task.
 #[derive(Debug, Clone, Deserialize)]

@@ -24,10 +24,10 @@ use crate::workspace::{Document, Documents, StateFolder};
 /// The shortest time between two edits of the stream.
 const PAUSE: Duration = Duration::from_millis(150);
 /// How long a file that was just shown may take to be opened, and a client to report the change that an edit made.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Past the end of any document: clients clamp it to the end.
 const PAST_THE_END: u32 = i32::MAX.cast_unsigned();
-/// So often an edit that typing overtook is made again: a minute of typing without a pause.
+/// How often an edit that typing overtook is repeated: a minute of typing without a pause.
 const TRIES: usize = 400;
 
 /// What is still to be written into a chat file.
@@ -194,7 +194,7 @@ impl ChatFile {
         documents: Documents,
         placed: impl FnOnce(&Document),
     ) -> Result<Option<PathBuf>, String> {
-        if timeout(PATIENCE, documents.opened(&self.uri)).await.is_err() {
+        if timeout(TIMEOUT, documents.opened(&self.uri)).await.is_err() {
             return self.write().await.map(Some);
         }
         let buffer = Buffer { uri: &self.uri, peer, documents };
@@ -287,7 +287,7 @@ impl Buffer<'_> {
             let Some(edit) = wanted(&document.text) else { return Ok(()) };
             match self.apply(&document, edit).await {
                 Ok(()) => {
-                    let _reports_none = timeout(PATIENCE, self.documents.changed(self.uri, document.version)).await;
+                    let _reports_none = timeout(TIMEOUT, self.documents.changed(self.uri, document.version)).await;
                     return Ok(());
                 }
                 Err(why) => refused = why,

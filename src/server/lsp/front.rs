@@ -26,7 +26,7 @@ use crate::session::event::{Failure, PromptId, PromptState, State};
 use crate::text::{display, fence, unified};
 use crate::workspace::{Document, Documents};
 
-/// The outputs of so many tool calls are kept, each up to so many bytes.
+/// How many outputs of tool calls are kept, and up to how many bytes each.
 const OUTPUTS: usize = 200;
 const OUTPUT: usize = 4096;
 

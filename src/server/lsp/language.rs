@@ -47,14 +47,16 @@ pub(super) fn answer(operation: Operation, uri: Option<&str>, result: &Value) ->
         _ => {
             let mut found = Vec::new();
             let items = result.as_array().map_or(std::slice::from_ref(result), Vec::as_slice);
-            items.iter().for_each(|item| places(item, uri, 0, &mut found));
+            for item in items {
+                places(item, uri, 0, &mut found);
+            }
             Ok(Answer::Places(found))
         }
     }
 }
 
 /// The places of a `Location`, `LocationLink`, `SymbolInformation`, `WorkspaceSymbol`, `DocumentSymbol` (and what is inside
-/// of it) or of a call. `uri` is the document that was asked about.
+/// of it) or of a call. `uri` is the document of the request.
 fn places(item: &Value, uri: Option<&str>, depth: usize, found: &mut Vec<Place>) {
     let mut add = |at: &Value, ranges: &[&Value], name: &Value| {
         let uri = at["uri"].as_str().or_else(|| at["targetUri"].as_str()).or(uri).map(str::to_owned);

@@ -11,9 +11,9 @@ use crate::tools::ToolContext;
 use crate::tools::files::shown;
 use crate::workspace::language::Place;
 
-/// So many places are told.
+/// How many places are shown.
 const SHOWN: usize = 100;
-/// As much of a line is told, in bytes.
+/// How much of a line is shown, in bytes.
 const MAX_LINE: usize = 200;
 
 /// `path:line: text`, a line each, in the order of the files.

@@ -42,7 +42,7 @@ impl Arguments {
             (Some(path), None) => path.clone(),
             _ => "the workspace".to_owned(),
         };
-        let name = self.symbol.as_ref().map(|symbol| format!("`{symbol}`")).unwrap_or_else(place);
+        let name = self.symbol.as_ref().map_or_else(place, |symbol| format!("`{symbol}`"));
         escape_line(&name).into_owned()
     }
 }

@@ -159,7 +159,7 @@ impl Hits {
         self.files.into_iter().flat_map(lines)
     }
 
-    /// What the model reads, about so many bytes at most.
+    /// What the model reads, of about this size in bytes at most.
     pub(super) fn report(mut self, workspace: &Workspace, bytes: usize) -> String {
         let mut report = String::new();
         let mut left = self.limit;

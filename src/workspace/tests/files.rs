@@ -210,7 +210,9 @@ async fn temporary_files_of_another_container_are_neither_taken_nor_removed() {
     let held = std::fs::File::open(fixture.path(&theirs)).unwrap();
     held.lock().unwrap();
     let taken: Vec<_> = (0..500).map(|number| format!(".tandem-{}-{number}.tmp", std::process::id())).collect();
-    taken.iter().for_each(|name| fixture.write(name, "theirs"));
+    for name in &taken {
+        fixture.write(name, "theirs");
+    }
     commit(&fixture.workspace(), "a.txt", &write("x")).await.unwrap();
     assert_eq!(fixture.bytes("a.txt"), b"x");
     assert!(taken.iter().chain([&theirs]).all(|name| fixture.bytes(name) == b"theirs"));
