@@ -60,7 +60,6 @@ struct Files {
 }
 
 impl Files {
-    #[expect(clippy::disallowed_methods, reason = "the workspace that is measured has to be made")]
     fn new(count: usize) -> Self {
         let files = Self { folder: tempfile::tempdir().expect("a folder for the files"), count };
         for name in ["images", "store"] {
