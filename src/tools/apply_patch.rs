@@ -1,6 +1,6 @@
 //! `apply_patch`: changes several files by a patch in the V4A format, for models that were trained on it.
 //!
-//! The changes to all files are computed before the first file is changed ([`planned`]).
+//! The changes to all files are computed before the first file is changed ([plan](mod@super::planned)).
 
 use std::collections::HashSet;
 
