@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_page_is_bounded_in_bytes() {
         let text = format!("{}\n", "x".repeat(900)).repeat(500);
-        assert!(page(&text, (1, 500), 4000).unwrap().ends_with("[lines 1–5 of 500; read on with offset 6]\n"));
+        assert!(page(&text, (1, 500), 4000).unwrap().ends_with("[lines 1–5 of 500; continue with offset 6]\n"));
         let page = page(&text, (1, 500), MAX_BYTES).unwrap();
         assert!(page.len() < 62_000, "{}", page.len());
         assert!(page.ends_with("[lines 1–67 of 500; continue with offset 68]\n"), "{page}");
