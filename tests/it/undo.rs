@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
+use crate::plain::edit_until;
 
 fn call(name: &str, arguments: Value) -> Value {
     json!({ "call": { "id": "c1", "name": name, "arguments": arguments } })
@@ -428,17 +429,9 @@ fn a_plain_client_undoes_and_keeps_by_command() {
     client.open(&uri, "Change it.\n");
     client.notify("textDocument/didSave", json!({ "textDocument": { "uri": uri } }));
     let mut text = "Change it.\n".to_owned();
-    let mut asked = false;
-    while !text.ends_with("## You\n\n") {
-        let request = client.next("workspace/applyEdit");
-        let edit = &request["params"]["edit"]["documentChanges"][0]["edits"][0];
-        text.push_str(edit["newText"].as_str().unwrap());
-        change_document(&mut client, &uri, i64::try_from(text.len()).unwrap(), &text);
-        client.respond(&request, json!({ "applied": true }));
-        if text.contains("*Allow*") && !std::mem::replace(&mut asked, true) {
-            client.ask("workspace/executeCommand", json!({ "command": "tandem.allow", "arguments": [] }));
-        }
-    }
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("*Allow*"));
+    client.ask("workspace/executeCommand", json!({ "command": "tandem.allow", "arguments": [] }));
+    edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Done.\n\n## You\n\n"));
     assert_eq!(client.next("window/showMessage")["params"]["message"], "tandem: done");
     assert_eq!(world.read("a.rs"), "two\n");
     let offered = offers(&mut client, &world, 1);
