@@ -370,7 +370,7 @@ async function links() {
   await link("there").click();
   await bench.page.locator(".monaco-dialog-box", { hasText: "https://example.com/a?b=c" }).getByRole("button", { name: "Cancel" }).click();
   await link("out").click();
-  await bench.page.locator(".notifications-toasts", { hasText: "of this workspace only: /etc/passwd" }).waitFor();
+  await bench.page.locator(".notifications-toasts", { hasText: "of this workspace: /etc/passwd" }).waitFor();
   await link("here").click();
   await bench.page.locator(".statusbar-item", { hasText: "Ln 6, Col 1" }).waitFor();
   await bench.command("Notifications: Clear All Notifications");
