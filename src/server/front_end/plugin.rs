@@ -115,12 +115,12 @@ impl FrontEnd for PluginClient {
     }
 }
 
-/// What a person reads of a state.
+/// What a person reads of a state that its fields do not say.
 fn message(state: &State) -> Option<String> {
     match (state.activity, &state.model) {
         (Activity::Waiting(kind), _) => Some(waiting(kind).to_owned()),
         (Activity::Idle, Err(why)) => Some(why.clone()),
-        _ => (state.queued > 0).then(|| format!("queued {}", state.queued)),
+        _ => None,
     }
 }
 

@@ -102,10 +102,8 @@ function M.on_status(params, client_id)
     return -- or it is of one that was left
   end
   session.model, session.mode = params.model or session.model, params.mode or session.mode
-  -- What waits for the person, why a turn failed, and what is queued are shown as such.
-  local told_anyway = params.state == 'waiting'
-    or params.state == 'no_model' and session.state ~= 'idle'
-    or (params.queued or 0) > 0
+  -- What waits for the person and why a turn failed are shown as such.
+  local told_anyway = params.state == 'waiting' or params.state == 'no_model' and session.state ~= 'idle'
   if params.message and not told_anyway then
     session.chat:notice(params.message)
   end
