@@ -55,13 +55,15 @@ pub(super) struct Control {
 #[derive(Debug)]
 struct Waiting {
     changes: Vec<(Change, Taken)>,
+    /// The prompts that wait were returned to whoever sent them.
+    returned: bool,
     /// Cancelled with everything that was sent so far.
     sent: CancellationToken,
 }
 
 impl Control {
     pub fn new(end: &CancellationToken) -> Self {
-        let waiting = Waiting { changes: Vec::new(), sent: end.child_token() };
+        let waiting = Waiting { changes: Vec::new(), returned: false, sent: end.child_token() };
         Self { waiting: Mutex::new(waiting), changed: Notify::new(), end: end.clone() }
     }
 
@@ -83,6 +85,16 @@ impl Control {
         let sent = std::mem::replace(&mut self.lock().sent, self.end.child_token());
         sent.cancel();
         self.wake();
+    }
+
+    /// The prompts that wait were returned, because the session is closed.
+    pub fn returned(&self) {
+        self.lock().returned = true;
+    }
+
+    /// Whether they were.
+    pub fn has_returned(&self) -> bool {
+        self.lock().returned
     }
 
     /// Something that was sent was cancelled alone.

@@ -147,6 +147,11 @@ impl Session {
         self.control.cancel();
     }
 
+    /// The prompts that wait were returned to the client: loading the conversation does not return them again.
+    pub fn returned(&self) {
+        self.control.returned();
+    }
+
     /// Has the session look for prompts that were cancelled alone.
     pub fn wake(&self) {
         self.control.wake();
