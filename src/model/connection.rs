@@ -1,44 +1,36 @@
-//! What carries a request: HTTP, or a rehearsal that plays without a network.
+//! What a provider is made of: the endpoint, the transport, and what the server taught.
 
-use std::time::Duration;
-
-use bytes::Bytes;
-use futures_util::stream::BoxStream;
-use secrecy::SecretString;
+use std::sync::Arc;
 
 use super::http::Http;
+use super::learned::Learned;
 use super::rehearsal::Rehearsal;
-use super::{Endpoint, ModelError};
+use super::{Endpoint, ModelInfo, Prices, known};
 
-/// The transport of a provider.
+/// A model behind an endpoint, as its providers share it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) endpoint: Endpoint,
+    pub(super) wire: Arc<Wire>,
+    pub(super) learned: Arc<Learned>,
+}
+
+/// The transport of a provider: HTTP, or a rehearsal that plays without a network.
 #[derive(Debug)]
 pub(super) enum Wire {
     Http(Http),
     Rehearsal(Rehearsal),
 }
 
-/// The head of an answer, and its body as it arrives, which stays at its end. Dropping it closes the connection.
-pub(super) struct Answer {
-    pub(super) status: u16,
-    /// The key the request was sent with.
-    pub(super) key: Option<SecretString>,
-    /// How long the server asks to wait before the next try.
-    pub(super) retry_after: Option<Duration>,
-    /// The headers a rehearsal sends; over HTTP they have done their work before.
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: BoxStream<'static, Result<Bytes, ModelError>>,
-}
+impl Connection {
+    /// What the model's tokens cost: as configured, as the endpoint says, as is generally known.
+    pub(super) fn prices(&self) -> Option<Prices> {
+        let told = || self.learned.info().and_then(|info| info.prices);
+        self.endpoint.prices.or_else(told).or_else(|| self.known()?.prices)
+    }
 
-impl Wire {
-    pub(super) async fn send(
-        &self,
-        endpoint: &Endpoint,
-        conversation: &str,
-        body: Bytes,
-    ) -> Result<Answer, ModelError> {
-        match self {
-            Self::Http(http) => http.send(endpoint, conversation, body).await,
-            Self::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body, endpoint.api)),
-        }
+    /// What is generally known of the model. A local server serves it with another window and for nothing.
+    pub(super) fn known(&self) -> Option<ModelInfo> {
+        if self.endpoint.is_own_server() { None } else { known::find(&self.endpoint.model) }
     }
 }

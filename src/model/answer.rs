@@ -1,0 +1,21 @@
+//! The answer to one request, before it is decoded.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use secrecy::SecretString;
+
+use super::ModelError;
+
+/// The head of an answer, and its body as it arrives, which stays at its end. Dropping it closes the connection.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// The key the request was sent with.
+    pub(super) key: Option<SecretString>,
+    /// How long the server asks to wait before the next try.
+    pub(super) retry_after: Option<Duration>,
+    /// The headers a rehearsal sends; over HTTP they have done their work before.
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: BoxStream<'static, Result<Bytes, ModelError>>,
+}
