@@ -8,11 +8,13 @@
 //! of a session starts with the bytes of the one before; dropping a [`ModelStream`] closes its socket; a key is
 //! never printed.
 
+mod answer;
 mod batch;
 mod body;
 mod catalog;
 mod chat;
 pub mod collect;
+mod connection;
 #[cfg(test)]
 mod corpus;
 mod date;
@@ -43,7 +45,6 @@ mod think;
 mod thinking;
 mod whole;
 mod window;
-mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -366,6 +367,8 @@ pub enum ErrorCode {
     Timeout,
     /// The stream ended without an end.
     Truncated,
+    /// The model does not take images, or not these.
+    ImagesRefused,
     /// The provider did not accept the request.
     InvalidRequest,
     /// A fault of ours.

@@ -112,8 +112,18 @@ struct Running {
 struct Steered {
     id: PromptId,
     said: Arc<Value>,
+    /// Cancels it alone, or with its turn.
+    cancel: CancellationToken,
     /// Who closes it before the turn has taken the message has it back.
     taken: oneshot::Receiver<()>,
+}
+
+impl Steered {
+    /// Takes the message back; `false` when the turn was quicker.
+    fn withdraw(&mut self) -> bool {
+        self.taken.close();
+        self.taken.try_recv().is_err()
+    }
 }
 
 struct Actor {
@@ -259,8 +269,7 @@ impl Model {
 
 /// The bytes that open every request with these tools in the conversation `id`.
 fn preamble(provider: &Provider, id: &SessionId, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Preamble {
-    let edits_by_patch = tools.iter().any(|tool| tool.name() == "apply_patch");
-    let system = prompt::system(provider, workspace, edits_by_patch);
+    let system = prompt::system(provider, workspace, tools);
     let tools = tools.iter().map(|tool| spec(&**tool)).collect();
     provider.preamble(&Instructions { system, tools, conversation: Arc::clone(id) })
 }

@@ -96,6 +96,15 @@ pub fn offered(
     written_for(editing, dialect).iter().cloned().chain(diagnostics).chain(skill).collect()
 }
 
+/// The tool that runs commands: rules about it are patterns of words.
+pub const COMMAND: &str = <run_command::RunCommand as TypedTool>::NAME;
+
+/// The name of the tool that changes parts of files.
+#[must_use]
+pub fn edit_name(tools: &[Arc<dyn Tool>]) -> Option<&str> {
+    tools.iter().find(|tool| tool.editing().is_some()).map(|tool| tool.name())
+}
+
 /// The tool called `name`.
 #[must_use]
 pub fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> Option<&'a Arc<dyn Tool>> {
@@ -138,6 +147,18 @@ pub trait Tool: Send + Sync {
     fn parameters(&self) -> Value;
     /// Its kind.
     fn kind(&self) -> ToolKind;
+    /// What permission rules about it are written with: its name, unless it is another way to do what a tool does.
+    fn rule_name(&self) -> &str {
+        self.name()
+    }
+    /// How it changes parts of files, where that is what it is for.
+    fn editing(&self) -> Option<Editing> {
+        None
+    }
+    /// The plan these arguments set.
+    fn plan(&self, _arguments: &Value) -> Option<Vec<PlanEntry>> {
+        None
+    }
     /// What a call with these arguments is going to do; an error when it cannot work, so that nobody is asked about it.
     fn preview<'a>(
         &'a self,
@@ -245,6 +266,9 @@ pub struct Preview {
     /// The command line it runs, as it is; what permission is decided on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandLine>>,
+    /// It reads or stops a command that was decided about when it started.
+    #[serde(skip)]
+    pub follows_up: bool,
     /// What else to know before saying yes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -355,6 +379,16 @@ pub enum PlanStatus {
     InProgress,
     /// Done.
     Completed,
+}
+
+impl std::fmt::Display for PlanStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "pending",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+        })
+    }
 }
 
 /// How much a step of the plan matters.

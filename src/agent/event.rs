@@ -140,6 +140,9 @@ pub enum AgentEvent {
     },
     /// The person is asked. Who drops `reply` has said no.
     PermissionRequested {
+        /// What it is about.
+        #[serde(skip)]
+        about: About,
         /// The call.
         call_id: String,
         /// The tool's name.
@@ -271,9 +274,17 @@ pub struct ExecutionResult {
     pub images: Vec<Picture>,
 }
 
-/// Stands in a question about a turn where one about a call has the name of its tool: a guard has stopped the turn,
-/// and the person says whether it goes on.
-pub const GO_ON: &str = "go_on";
+/// What a permission request is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum About {
+    /// A call.
+    Call {
+        /// What the rules about its tool are written with.
+        rule_name: String,
+    },
+    /// Whether a turn that a guard has stopped continues.
+    Pause,
+}
 
 /// The answer to a permission question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

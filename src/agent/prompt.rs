@@ -5,11 +5,13 @@
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::guidance::Rules;
 use super::text::fenced;
 use crate::model::{Message, Part, Provider, ToolResult};
+use crate::tools::{self, Tool};
 use crate::workspace::{Root, Skill, Workspace, native};
 
 /// One message of a person.
@@ -98,10 +100,10 @@ const SMALL_WINDOW: u64 = 16_384;
 
 /// The system prompt of a session: the same for the same model, machine and workspace, also in another process.
 #[must_use]
-pub fn system(provider: &Provider, workspace: &Workspace, edits_by_patch: bool) -> String {
+pub fn system(provider: &Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> String {
     let is_small = provider.window().is_some_and(|window| window <= SMALL_WINDOW);
     let text = if is_small { include_str!("small.md") } else { include_str!("system.md") };
-    let mut text = text.replace("{edit}", if edits_by_patch { "apply_patch" } else { "edit_file" });
+    let mut text = text.replace("{edit}", tools::edit_name(tools).unwrap_or_default());
     if let Some(habit) = provider.habit() {
         let _ = writeln!(text, "{habit}");
     }

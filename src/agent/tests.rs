@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::event::{AgentEvent, ExecutionResult, GO_ON, Permission, Termination};
+use super::event::{About, AgentEvent, ExecutionResult, Permission, Termination};
 use super::{Allowance, Entry, Goal, Guidance, Limits, Spent, Steer, Step, Turn, run_turn};
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
@@ -173,7 +173,7 @@ impl Play {
                 self.log.push(format!("end {call_id}"));
                 self.ends.push((call_id, result, wait_ms, execute_duration_ms));
             }
-            AgentEvent::PermissionRequested { name, preview, reply: Some(reply), .. } if name == GO_ON => {
+            AgentEvent::PermissionRequested { about: About::Pause, preview, reply: Some(reply), .. } => {
                 assert!(preview.caution.is_some(), "no mode and no rule may answer this");
                 self.pauses.push(preview.title);
                 if self.cancel_at_pause {

@@ -17,8 +17,8 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
+use super::answer::Answer;
 use super::endpoint::is_loopback;
-use super::wire::Answer;
 use super::{Api, Endpoint, ErrorCode, Key, ModelError, Proxy, date, fault, key};
 
 /// The client of one endpoint.

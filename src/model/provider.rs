@@ -4,41 +4,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::connection::{Connection, Wire};
 use super::http::Http;
-use super::learned::Learned;
 use super::rehearsal::Rehearsal;
-use super::wire::Wire;
 use super::{
     Api, Endpoint, Instructions, Message, ModelError, ModelInfo, ModelRequest, ModelStream, Preamble, Prices, body,
-    catalog, chat, known, messages, request, responses, silence,
+    catalog, chat, messages, request, responses, silence,
 };
 
 /// A model behind an endpoint. Clones share one client and its connections.
 #[derive(Debug, Clone)]
-pub struct Provider(Arc<Inner>);
-
-#[derive(Debug)]
-pub(super) struct Inner {
-    pub(super) endpoint: Endpoint,
-    pub(super) wire: Arc<Wire>,
-    pub(super) learned: Arc<Learned>,
-}
-
-impl Inner {
-    /// What the model's tokens cost: as configured, as the endpoint says, as is generally known.
-    pub(super) fn prices(&self) -> Option<Prices> {
-        let told = || self.learned.info().and_then(|info| info.prices);
-        self.endpoint.prices.or_else(told).or_else(|| self.known()?.prices)
-    }
-
-    pub(super) fn known(&self) -> Option<ModelInfo> {
-        if self.endpoint.is_own_server() { None } else { known::find(&self.endpoint.model) }
-    }
-}
+pub struct Provider(Arc<Connection>);
 
 impl Provider {
     fn new(endpoint: Endpoint, wire: Wire) -> Self {
-        Self(Arc::new(Inner { endpoint, wire: Arc::new(wire), learned: Arc::default() }))
+        Self(Arc::new(Connection { endpoint, wire: Arc::new(wire), learned: Arc::default() }))
     }
 
     /// A model reached over HTTP. Nothing is opened before the first request or [`Provider::warm`].
@@ -56,17 +36,17 @@ impl Provider {
     /// The same model in the dialect its server has asked for; `None` while that is the one spoken.
     #[must_use]
     pub fn switched(&self) -> Option<Self> {
-        let Inner { endpoint, wire, learned } = &*self.0;
+        let Connection { endpoint, wire, learned } = &*self.0;
         let api = learned.api().filter(|api| *api != endpoint.api)?;
         let (endpoint, wire, learned) = (endpoint.in_dialect(api), Arc::clone(wire), Arc::clone(learned));
-        Some(Self(Arc::new(Inner { endpoint, wire, learned })))
+        Some(Self(Arc::new(Connection { endpoint, wire, learned })))
     }
 
     /// Another model of the same endpoint, over the same connections.
     #[must_use]
     pub fn with_model(&self, model: &str) -> Self {
         let endpoint = Endpoint { model: model.to_owned(), ..self.0.endpoint.clone() };
-        Self(Arc::new(Inner { endpoint, wire: Arc::clone(&self.0.wire), learned: Arc::default() }))
+        Self(Arc::new(Connection { endpoint, wire: Arc::clone(&self.0.wire), learned: Arc::default() }))
     }
 
     /// Remembers what its server taught `before`, if that was the same model.
@@ -78,7 +58,7 @@ impl Provider {
         self
     }
 
-    pub(super) fn inner(&self) -> &Inner {
+    pub(super) fn connection(&self) -> &Connection {
         &self.0
     }
 
@@ -153,9 +133,9 @@ impl Provider {
     /// endpoint says, what is generally known.
     #[must_use]
     pub fn window(&self) -> Option<u64> {
-        let Inner { endpoint, learned, .. } = &*self.0;
+        let Connection { endpoint, learned, .. } = &*self.0;
         let told = || learned.info().and_then(|info| info.context_window);
-        let window = endpoint.context_window.or_else(told).or_else(|| self.known()?.context_window);
+        let window = endpoint.context_window.or_else(told).or_else(|| self.0.known()?.context_window);
         match (learned.cut(), window) {
             (Some(cut), Some(window)) => Some(cut.min(window)),
             (cut, window) => cut.or(window),
@@ -180,17 +160,12 @@ impl Provider {
         self.0.prices()
     }
 
-    /// What is generally known of the model. A local server serves it with another window and for nothing.
-    fn known(&self) -> Option<ModelInfo> {
-        self.0.known()
-    }
-
     /// Whether the endpoint is to be asked about its model before the first answer is shown: it is on this machine, or
     /// nobody else knows the model.
     #[must_use]
     pub fn is_to_learn(&self) -> bool {
-        let Inner { endpoint, learned, wire } = &*self.0;
-        let unknown = || endpoint.is_local() || self.known().is_none() || endpoint.lists_windows();
+        let Connection { endpoint, learned, wire } = &*self.0;
+        let unknown = || endpoint.is_local() || self.0.known().is_none() || endpoint.lists_windows();
         matches!(&**wire, Wire::Http(_)) && learned.info().is_none() && unknown()
     }
 
@@ -202,7 +177,7 @@ impl Provider {
 
     /// Asks the endpoint what it says of its model. What it does not say stays unknown.
     pub async fn learn(&self) {
-        let Inner { endpoint, learned, wire } = &*self.0;
+        let Connection { endpoint, learned, wire } = &*self.0;
         if let Wire::Http(http) = &**wire {
             let told = catalog::model(http, endpoint).await;
             learned.told(told.unwrap_or_else(|| ModelInfo::named(&endpoint.model)));

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 
 use command::windows;
 pub use rule::Rule;
-use rule::{COMMAND, NETWORK, may_be_short, of_path, of_words};
+use rule::{NETWORK, may_be_short, of_path, of_words};
 
-use crate::agent::event::GO_ON;
+use crate::agent::event::About;
 use crate::config::Mode;
 use crate::tools::process::Dialect;
 use crate::tools::{CommandLine, Preview, ToolKind, Undo};
@@ -29,9 +29,12 @@ use crate::workspace::{Workspace, native};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     tool: String,
+    about: About,
     kind: ToolKind,
     targets: Vec<Target>,
     command: Option<Line>,
+    /// It reads or stops a command that was decided about when it started.
+    follows_up: bool,
     cautious: bool,
 }
 
@@ -58,15 +61,15 @@ struct Line {
 }
 
 impl Facts {
-    /// Whether this is the question whether a turn goes on, and no call.
+    /// Whether this asks if a turn continues, and is no call.
     #[must_use]
     pub fn is_pause(&self) -> bool {
-        self.tool == GO_ON
+        self.about == About::Pause
     }
 
     /// What the preview of a call says about it.
     #[must_use]
-    pub fn new(tool: &str, kind: ToolKind, preview: &Preview, workspace: &Workspace) -> Self {
+    pub fn new(tool: &str, about: About, kind: ToolKind, preview: &Preview, workspace: &Workspace) -> Self {
         // Both as named and as resolved: a rule that restricts must hold for either.
         let named = preview.locations.iter().map(|location| &location.path);
         let mut targets: Vec<Target> = Vec::new();
@@ -80,12 +83,30 @@ impl Facts {
         let command = preview.command.as_deref();
         let empties = command.is_some_and(|line| empties(line, &roots));
         let cautious = preview.caution.is_some() || empties;
-        Self { tool: tool.to_owned(), kind, targets, command: command.map(Line::new), cautious }
+        let (command, follows_up) = (command.map(Line::new), preview.follows_up);
+        Self { tool: tool.to_owned(), about, kind, targets, command, follows_up, cautious }
     }
 
-    /// What its allow rules are about.
-    fn allowed_as(&self) -> &str {
-        if self.command.as_ref().is_some_and(|line| line.network) { NETWORK } else { &self.tool }
+    /// What rules about its tool are written with.
+    fn rule_name(&self) -> &str {
+        match &self.about {
+            About::Call { rule_name } => rule_name,
+            About::Pause => &self.tool,
+        }
+    }
+
+    fn reaches_network(&self) -> bool {
+        self.command.as_ref().is_some_and(|line| line.network)
+    }
+
+    /// Whether the rule speaks of its tool. One about editing holds whichever way the model edits.
+    fn is_named_by(&self, rule: &Rule) -> bool {
+        rule.names(&self.tool) || rule.names(self.rule_name())
+    }
+
+    /// Whether the rule may allow it: one about its tool, or about `network` where it reaches that.
+    fn is_allowed_by(&self, rule: &Rule) -> bool {
+        if self.reaches_network() { rule.names(NETWORK) } else { self.is_named_by(rule) }
     }
 
     /// The rule that would allow exactly this; `None` for what is asked about every time.
@@ -95,12 +116,13 @@ impl Facts {
         }
         if let Some(line) = &self.command {
             let [words] = line.commands.as_deref()? else { return None };
-            return line.sandboxed.then(|| of_words(self.allowed_as(), words));
+            let name = if line.network { NETWORK } else { self.rule_name() };
+            return line.sandboxed.then(|| of_words(name, words));
         }
         match (self.kind, self.targets.as_slice()) {
-            (ToolKind::Edit, [target]) if target.is_alone => Some(of_path(&self.tool, &target.relative)),
-            (ToolKind::Edit, [target]) => Some(of_path(&self.tool, &target.absolute)),
-            (ToolKind::Other, [origin]) => Some(of_path(&self.tool, &origin.relative)),
+            (ToolKind::Edit, [target]) if target.is_alone => Some(of_path(self.rule_name(), &target.relative)),
+            (ToolKind::Edit, [target]) => Some(of_path(self.rule_name(), &target.absolute)),
+            (ToolKind::Other, [origin]) => Some(of_path(self.rule_name(), &origin.relative)),
             _ => None,
         }
     }
@@ -264,8 +286,7 @@ impl Policy {
             facts.command.as_ref().is_some_and(|line| line.sandboxed && !line.network && line.undo != Undo::Nothing);
         let is_free = match facts.kind {
             ToolKind::Edit => matches!(mode, Mode::Edit | Mode::Auto),
-            // Looking after what runs already.
-            ToolKind::Execute if facts.command.is_none() && facts.tool == COMMAND => true,
+            ToolKind::Execute if facts.follows_up => true,
             ToolKind::Execute => mode == Mode::Auto && is_held,
             kind => kind.is_read_only(),
         };
@@ -274,7 +295,7 @@ impl Policy {
 
     /// Whether the rules that allow cover all of the call.
     fn covers(&self, facts: &Facts) -> bool {
-        let rules: Vec<&Rule> = self.allow.iter().filter(|rule| rule.names(facts.allowed_as())).collect();
+        let rules: Vec<&Rule> = self.allow.iter().filter(|rule| facts.is_allowed_by(rule)).collect();
         let any_covers = |fits: &dyn Fn(&Rule) -> bool| rules.iter().any(|rule| fits(rule));
         let Some(line) = &facts.command else {
             let all_targets = facts.targets.iter().all(|target| any_covers(&|rule| target.is_meant(rule)));
@@ -330,8 +351,8 @@ impl Policy {
 
 /// How certainly any of the rules that restrict speaks of the call.
 fn touch(rules: &[Rule], facts: &Facts) -> Touch {
-    let network = facts.command.as_ref().is_some_and(|line| line.network);
-    let about = rules.iter().filter(|rule| rule.names(&facts.tool) || (network && rule.names(NETWORK)));
+    let is_about = |rule: &&Rule| facts.is_named_by(rule) || (facts.reaches_network() && rule.names(NETWORK));
+    let about = rules.iter().filter(is_about);
     let touches = about.map(|rule| match &facts.command {
         Some(line) => line.touched(rule),
         None if rule.is_bare() => Touch::Surely,

@@ -12,8 +12,9 @@ use serde_json::Value;
 use super::arguments::read_partial;
 use super::changes::{explained, file_diff, first_line, report, shown_change, timely};
 use super::diagnostics::with_new_ones;
+use super::edit_file::EditFile;
 use super::files::{cancelled, location, named, shown, unless_cancelled};
-use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::workspace::patch::{Action, Chunk, FilePatch, parse};
 use crate::workspace::{Change, Charset, FileChange, FileError, Format, Source, WorkspacePath};
 
@@ -57,6 +58,8 @@ impl TypedTool for ApplyPatch {
         (maybe `*** Move to: PATH`, then chunks: `@@ anchor`, context lines with a blank, removed ones with -, added \
         ones with +). All files change or none. Copy context from what read_file showed, without the line numbers.";
     const KIND: ToolKind = ToolKind::Edit;
+    const RULE_NAME: &'static str = EditFile::NAME;
+    const EDITING: Option<Editing> = Some(Editing::Patches);
     const EXAMPLE: &'static str = r#"{"patch": "*** Begin Patch\n*** Update File: src/main.rs\n@@ fn main() {\n-    let x = 1;\n+    let x = 2;\n*** End Patch"}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {

@@ -5,11 +5,12 @@ use std::future::Future;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::arguments::Unknown;
-use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
+use super::{Editing, PlanEntry, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
 
 /// A tool whose arguments are a type: their schema is derived from it and they are checked before the tool sees them.
 /// Whoever implements it is a [`Tool`].
@@ -22,6 +23,10 @@ pub trait TypedTool: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     /// See [`Tool::kind`].
     const KIND: ToolKind;
+    /// See [`Tool::rule_name`].
+    const RULE_NAME: &'static str = Self::NAME;
+    /// See [`Tool::editing`].
+    const EDITING: Option<Editing> = None;
     /// Arguments of a correct call, shown to a model that got them wrong.
     const EXAMPLE: &'static str;
 
@@ -40,6 +45,12 @@ pub trait TypedTool: Send + Sync + 'static {
     #[must_use]
     fn sketch(_context: &ToolContext, _arguments: &Value) -> impl Future<Output = Option<Preview>> + Send {
         async { None }
+    }
+
+    /// See [`Tool::plan`].
+    #[must_use]
+    fn plan(_arguments: Self::Arguments) -> Option<Vec<PlanEntry>> {
+        None
     }
 
     /// See [`Tool::run`].
@@ -64,6 +75,18 @@ impl<T: TypedTool> Tool for T {
 
     fn kind(&self) -> ToolKind {
         T::KIND
+    }
+
+    fn rule_name(&self) -> &str {
+        T::RULE_NAME
+    }
+
+    fn editing(&self) -> Option<Editing> {
+        T::EDITING
+    }
+
+    fn plan(&self, arguments: &Value) -> Option<Vec<PlanEntry>> {
+        T::plan(T::Arguments::deserialize(arguments).ok()?)
     }
 
     fn preview<'a>(

@@ -11,10 +11,9 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use super::command::{self, Word};
 use super::programs;
+use crate::tools::COMMAND;
 use crate::workspace::protect;
 
-/// The tool that runs commands.
-pub(super) const COMMAND: &str = "run_command";
 /// What a command is called that may reach the network.
 pub(super) const NETWORK: &str = "network";
 
@@ -86,9 +85,9 @@ impl Rule {
         Ok(Self { text: text.trim().to_owned(), tool: tool.to_owned(), pattern })
     }
 
-    /// Whether the rule speaks of the tool. One about editing holds whichever way the model edits.
+    /// Whether the rule speaks of the tool.
     pub(super) fn names(&self, tool: &str) -> bool {
-        self.tool == tool || (self.tool == "edit_file" && tool == "apply_patch")
+        self.tool == tool
     }
 
     /// Whether it speaks of every call of its tool.
@@ -218,7 +217,6 @@ pub(super) fn of_words(tool: &str, words: &[String]) -> String {
 
 /// The rule about one path.
 pub(super) fn of_path(tool: &str, path: &str) -> String {
-    let tool = if tool == "apply_patch" { "edit_file" } else { tool };
     format!("{tool}({})", globset::escape(path))
 }
 
