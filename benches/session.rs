@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::domain::Prompt;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::{Value, json};
 use tandem::agent::event::AgentEvent;
 use tandem::config::{Environment, Settings, Sources};
 use tandem::model::{Provider, rehearsal};
 use tandem::session::event::SessionEvent;
-use tandem::session::{Prompt, Session, Sessions, Setup, Start, setup};
+use tandem::session::{Session, Sessions, Setup, Start, setup};
 use tandem::text::Encoding;
 use tandem::workspace::{Documents, NoEditor, Root, StateFolder, Workspace};
 use tokio::runtime::{Builder, Runtime};

@@ -54,11 +54,11 @@ use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use crate::domain::{Effort, ErrorCode, Usage};
 pub use batch::Batch;
 pub use catalog::{LocalServer, ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
-pub use effort::Effort;
 pub use endpoint::{Endpoint, Key, Prices, Proxy, TimeLimits};
 pub use family::Known;
 pub use provider::Provider;
@@ -293,24 +293,6 @@ pub enum ModelEvent {
     Notice(String),
 }
 
-/// Tokens of one request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Usage {
-    /// Tokens read, cached ones included, on every dialect.
-    pub input: u64,
-    /// Tokens written, reasoning included.
-    pub output: u64,
-    /// Tokens of `input` that came from the provider's cache.
-    pub cached: u64,
-    /// Tokens of `input` that were written into it, where the provider says.
-    pub written: u64,
-    /// Tokens of `output` that were reasoning.
-    pub reasoning: u64,
-    /// US dollars, where the provider says or the configuration has prices.
-    pub cost: Option<f64>,
-}
-
 /// Why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -345,34 +327,6 @@ pub struct ModelError {
     pub status: Option<u16>,
     /// Whether the same request may work later.
     pub retryable: bool,
-}
-
-/// The words of `error.code`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorCode {
-    /// Nothing is configured.
-    NoModel,
-    /// The key is missing or refused.
-    Auth,
-    /// Too many requests, or no credit left.
-    RateLimit,
-    /// The provider is overloaded.
-    Overloaded,
-    /// The conversation does not fit the model's window.
-    ContextOverflow,
-    /// The endpoint could not be reached.
-    Network,
-    /// It did not answer in time.
-    Timeout,
-    /// The stream ended without an end.
-    Truncated,
-    /// The model does not take images, or not these.
-    ImagesRefused,
-    /// The provider did not accept the request.
-    InvalidRequest,
-    /// A fault of ours.
-    Internal,
 }
 
 /// The events of one request; ends after the first error. Dropping it closes the socket.

@@ -38,12 +38,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::event::{AgentEvent, Termination, ToolKind, Usage};
+use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::prompt;
-pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Guidance, Limits, Spent, Steer, Step};
 use crate::config::{Mode, Settings};
-pub use crate::model::Effort;
+use crate::domain::{Attachment, Effort, Focus, Prompt, ToolKind, Usage};
 use crate::model::{Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::tools::process::{Shell, Surroundings};
 use crate::tools::{Redactor, Tool, mcp};

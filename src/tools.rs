@@ -34,7 +34,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +45,9 @@ use self::process::{Dialect, Shell};
 pub use self::resolve::{Resolved, accept, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
+pub use crate::domain::{
+    CommandLine, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind, Undo,
+};
 pub use crate::text::Redactor;
 pub use crate::text::display::is_deceptive;
 use crate::workspace::{ChangeSet, FileError, PathError, Skill, Workspace, WorkspacePath};
@@ -109,32 +111,6 @@ pub fn edit_name(tools: &[Arc<dyn Tool>]) -> Option<&str> {
 #[must_use]
 pub fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> Option<&'a Arc<dyn Tool>> {
     tools.iter().find(|tool| tool.name() == name)
-}
-
-/// What sort of thing a tool does (the kinds of the Agent Client Protocol).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolKind {
-    /// Looks at files.
-    Read,
-    /// Changes files.
-    Edit,
-    /// Finds files or text.
-    Search,
-    /// Runs something.
-    Execute,
-    /// Orders thoughts.
-    Think,
-    /// Anything else.
-    Other,
-}
-
-impl ToolKind {
-    /// Whether calls of this kind change nothing, so that they may run side by side and in every mode.
-    #[must_use]
-    pub fn is_read_only(self) -> bool {
-        matches!(self, Self::Read | Self::Search | Self::Think)
-    }
 }
 
 /// A tool of the agent.
@@ -246,6 +222,7 @@ impl ToolContext {
     }
 }
 
+<<<<<<< HEAD
 /// What a call is going to do, as the person sees it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Preview {
@@ -327,6 +304,8 @@ pub struct FileDiff {
     pub new_text: Arc<str>,
 }
 
+=======
+>>>>>>> ebba706 (domain: a place for the words all modules share)
 /// What a call gave.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOutput {
@@ -346,62 +325,6 @@ pub struct ToolOutput {
     pub notices: Vec<String>,
     /// Whether the call failed although it changed something, such as a command that was killed.
     pub failed: bool,
-}
-
-/// An image as a model takes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picture {
-    /// Such as `image/png`.
-    pub mime_type: &'static str,
-    /// The bytes in base64.
-    pub data: String,
-}
-
-/// A step of the plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct PlanEntry {
-    /// What is to be done.
-    pub content: String,
-    /// How far it is.
-    pub status: PlanStatus,
-    /// How much it matters.
-    #[serde(default)]
-    pub priority: PlanPriority,
-}
-
-/// How far a step of the plan is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanStatus {
-    /// Not begun.
-    Pending,
-    /// Under way.
-    InProgress,
-    /// Done.
-    Completed,
-}
-
-impl std::fmt::Display for PlanStatus {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Pending => "pending",
-            Self::InProgress => "in_progress",
-            Self::Completed => "completed",
-        })
-    }
-}
-
-/// How much a step of the plan matters.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanPriority {
-    /// First.
-    High,
-    /// Usual.
-    #[default]
-    Medium,
-    /// Last.
-    Low,
 }
 
 /// Why a call failed, in words for the model.

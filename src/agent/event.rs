@@ -6,8 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-pub use crate::model::{Effort, ErrorCode, Usage};
-pub use crate::tools::{FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
+use crate::domain::{Effort, ErrorCode, FileDiff, Location, Picture, PlanEntry, Preview, ToolKind, Usage};
 use crate::workspace::ChangeSet;
 
 /// One thing that happened. Consumers ignore the types they do not know.

@@ -4,96 +4,15 @@
 
 use std::fmt::Write as _;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::guidance::Rules;
 use super::text::fenced;
+use crate::domain::{Attachment, Focus, Prompt};
 use crate::model::{Message, Part, Provider, ToolResult};
 use crate::tools::{self, Tool};
-use crate::workspace::{Root, Skill, Workspace, native};
-
-/// One message of a person.
-#[derive(Debug, Clone, Default)]
-pub struct Prompt {
-    /// What they said and attached, in order.
-    pub parts: Vec<Attachment>,
-    /// What they are looking at.
-    pub focus: Option<Focus>,
-}
-
-impl Prompt {
-    /// A message of text alone.
-    #[must_use]
-    pub fn text(text: impl Into<String>) -> Self {
-        Self { parts: vec![Attachment::Text(text.into())], focus: None }
-    }
-
-    /// What the person wrote, without what came along.
-    #[must_use]
-    pub fn words(&self) -> String {
-        let words = self.parts.iter().filter_map(|part| match part {
-            Attachment::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
-        words.collect::<Vec<_>>().join("\n")
-    }
-
-    /// Whether there is nothing to answer.
-    #[must_use]
-    pub fn is_blank(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part, Attachment::Text(text) if text.trim().is_empty()))
-    }
-}
-
-/// A piece of a prompt.
-#[derive(Debug, Clone)]
-pub enum Attachment {
-    /// Words.
-    Text(String),
-    /// A text that came along, such as the selection as it is in the editor.
-    Excerpt {
-        /// Where it is from.
-        name: String,
-        /// 1-based first and last line.
-        lines: Option<(u32, u32)>,
-        /// The text.
-        text: String,
-    },
-    /// Something else that came along, under a heading of its own.
-    Shown {
-        /// What it is.
-        heading: String,
-        /// The text.
-        text: String,
-    },
-    /// Instructions of a workspace or of the person, for the whole conversation.
-    Instructions(Rules),
-    /// A skill the person wants to be used.
-    Skill(Skill),
-    /// A file or folder that was mentioned.
-    Mention {
-        /// Its path or name.
-        name: String,
-    },
-    /// An image.
-    Image {
-        /// Such as `image/png`.
-        mime_type: String,
-        /// Base64.
-        data: String,
-    },
-}
-
-/// What the person is looking at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Focus {
-    /// The file.
-    pub path: PathBuf,
-    /// 1-based first and last line of the selection (or the cursor's line twice).
-    pub lines: (u32, u32),
-}
+use crate::workspace::{Root, Workspace, native};
 
 /// A window up to this size has no room for the whole system prompt, in tokens.
 const SMALL_WINDOW: u64 = 16_384;
@@ -160,9 +79,8 @@ pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
     for part in prompt.parts {
         match part {
             Attachment::Text(words) => push_block(&mut text, &words),
-            Attachment::Instructions(rules) => push_block(&mut text, &rules.to_string()),
             Attachment::Shown { heading, text: shown } => push_block(&mut text, &fenced(&heading, &shown)),
-            Attachment::Skill(skill) => push_block(&mut text, &format!("(the skill {} could not be read)", skill.name)),
+            Attachment::Skill(name) => push_block(&mut text, &format!("(the skill {name} could not be read)")),
             Attachment::Mention { name } => push_block(&mut text, &format!("(mentioned: {name})")),
             Attachment::Excerpt { name, lines, text: excerpt } => {
                 push_block(&mut text, &quote(&name, lines, &excerpt));

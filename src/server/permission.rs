@@ -5,7 +5,8 @@ use tokio::task::AbortHandle;
 
 use super::Server;
 use super::dispatch::{Answer, error};
-use crate::agent::event::{About, AgentEvent, Grant, Permission, Preview, Scope, ToolKind};
+use crate::agent::event::{About, AgentEvent, Grant, Permission, Scope};
+use crate::domain::{Preview, ToolKind};
 use crate::rpc::ErrorCode;
 use crate::session::SessionId;
 use crate::text::display;

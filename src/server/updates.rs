@@ -5,9 +5,8 @@
 
 use std::borrow::Cow;
 
-use crate::agent::event::{
-    AgentEvent, ExecutionResult, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,
-};
+use crate::agent::event::{AgentEvent, ExecutionResult};
+use crate::domain::{FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
 use crate::protocol::acp;
 use crate::text::display;
 

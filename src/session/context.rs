@@ -42,7 +42,8 @@ impl Actor {
         let until = Instant::now() + PATIENCE;
         let (mut parts, mentioned) = apart(std::mem::take(&mut prompt.parts));
         for part in &mut parts {
-            if let Attachment::Skill(skill) = part
+            if let Attachment::Skill(name) = part
+                && let Some(skill) = self.skills.iter().find(|skill| skill.name == *name)
                 && let Ok(Ok(text)) = timeout_at(until, tools::load_skill(&self.workspace, skill, None)).await
             {
                 *part = Attachment::Shown { heading: format!("The skill {}", skill.name), text };
@@ -66,7 +67,7 @@ impl Actor {
             }
         }
         parts.extend(timeout_at(until, self.news()).await.ok().flatten());
-        prompt.parts = rules.into_iter().map(Attachment::Instructions).chain(parts).collect();
+        prompt.parts = rules.into_iter().map(|rules| Attachment::Text(rules.to_string())).chain(parts).collect();
     }
 
     /// What others did to the files the model has read: what it knows of them is no longer true.

@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 
 use super::permission::{Facts, Verdict};
 use super::{Actor, Running};
-use crate::agent::event::{About, AgentEvent, Permission, Preview, Scope, ToolKind};
+use crate::agent::event::{About, AgentEvent, Permission, Scope};
+use crate::domain::{Preview, ToolKind};
 
 /// What a turn requested and nobody answered yet.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::domain::Prompt;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use tandem::model::rehearsal::{Rehearsal, Script};
 use tandem::server::Carrier;
 use tandem::session::event::SessionEvent;
 use tandem::session::permission::Policy;
-use tandem::session::{Prompt, Session, Setup, Start};
+use tandem::session::{Session, Setup, Start};
 use tandem::text::Encoding;
 use tandem::tools::mcp::Servers;
 use tandem::tools::process::{Dialect, Surroundings};

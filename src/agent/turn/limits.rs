@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::agent::event::{AgentEvent, Usage};
+use crate::agent::event::AgentEvent;
+use crate::domain::Usage;
 
 /// When a turn has to stop.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,8 @@
 use super::acp::request_permission;
 use super::updates::{Updates, blocks};
 use super::{Answering, FrontEnd};
-use crate::agent::event::{AgentEvent, ToolKind};
+use crate::agent::event::AgentEvent;
+use crate::domain::ToolKind;
 use crate::protocol::ext;
 use crate::rpc::Peer;
 use crate::server::permission::Request;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::agent::event::{About, AgentEvent, FileDiff};
+use crate::agent::event::{About, AgentEvent};
+use crate::domain::FileDiff;
 use crate::protocol::{acp, ext};
 use crate::rpc::{Peer, TextKind, TextSource};
 use crate::server::permission::Request;

@@ -1,0 +1,12 @@
+//! The words all modules share: what a person sends, what a tool does, how a model failed. Types alone, which use nothing
+//! of ours.
+
+mod model;
+mod prompt;
+mod tool;
+
+pub use model::{Effort, ErrorCode, Usage};
+pub use prompt::{Attachment, Focus, Prompt};
+pub use tool::{
+    CommandLine, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind, Undo,
+};
