@@ -113,6 +113,9 @@ pub fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> Option<&'a Arc<dyn To
     tools.iter().find(|tool| tool.name() == name)
 }
 
+/// What a tool works on; an error is an answer to the model.
+pub type Pending<'a, T> = BoxFuture<'a, Result<T, ToolError>>;
+
 /// A tool of the agent.
 pub trait Tool: Send + Sync {
     /// The name the model calls it by.
@@ -136,22 +139,14 @@ pub trait Tool: Send + Sync {
         None
     }
     /// What a call with these arguments is going to do; an error when it cannot work, so that nobody is asked about it.
-    fn preview<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<Preview, ToolError>>;
+    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview>;
     /// What can be shown already of a call whose arguments still stream ([`partial::complete`] reads them); `None` while
     /// there is nothing worth showing. As [`Self::preview`] unless a tool can do better.
     fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>> {
         async { self.preview(context, arguments).await.ok() }.boxed()
     }
     /// Does it.
-    fn run<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput>;
 }
 
 /// What a tool works with. Cheap to clone.
@@ -222,90 +217,6 @@ impl ToolContext {
     }
 }
 
-<<<<<<< HEAD
-/// What a call is going to do, as the person sees it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Preview {
-    /// One line, such as `Edit src/main.rs`.
-    pub title: String,
-    /// The files it touches.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub locations: Vec<Location>,
-    /// The same with symlinks followed: what permission is decided on, and all the call may touch.
-    #[serde(skip)]
-    pub targets: Vec<PathBuf>,
-    /// What it changes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub diffs: Vec<FileDiff>,
-    /// Whose tool it is, where it is not ours: an answer that is remembered holds for this one alone.
-    #[serde(skip)]
-    pub origin: Option<String>,
-    /// The command line it runs, as it is; what permission is decided on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<Box<CommandLine>>,
-    /// It reads or stops a command that was decided about when it started.
-    #[serde(skip)]
-    pub follows_up: bool,
-    /// What else to know before saying yes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// Why the person is asked in every mode, even for reading: a protected path or a file of secrets.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub caution: Option<String>,
-}
-
-/// A command that is going to run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CommandLine {
-    /// For the shell, whole.
-    pub command: String,
-    /// What it is written in.
-    pub dialect: Dialect,
-    /// The folder it runs in, absolute.
-    pub cwd: PathBuf,
-    /// Whether a sandbox holds it.
-    pub sandboxed: bool,
-    /// Whether it reaches the network.
-    pub network: bool,
-    /// How much of what it does to the workspace an undo takes back.
-    pub undo: Undo,
-}
-
-/// How much of what a command does to the workspace an undo takes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Undo {
-    /// All of it.
-    Everything,
-    /// All but what is in git-ignored folders.
-    ExceptIgnored,
-    /// There is no way to: the command requires approval in every mode.
-    Nothing,
-}
-
-/// A place in a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Location {
-    /// Absolute path.
-    pub path: PathBuf,
-    /// 1-based line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-}
-
-/// A change of one file, whole texts (what ACP's `diff` content carries).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileDiff {
-    /// Absolute path.
-    pub path: PathBuf,
-    /// `None` for a file that does not exist yet.
-    pub old_text: Option<Arc<str>>,
-    /// The text afterwards.
-    pub new_text: Arc<str>,
-}
-
-=======
->>>>>>> ebba706 (domain: a place for the words all modules share)
 /// What a call gave.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOutput {

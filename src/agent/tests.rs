@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -15,7 +14,7 @@ use super::{Allowance, Entry, Goal, Guidance, Limits, Spent, Steer, Step, Turn, 
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
 use crate::text::Encoding;
-use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::tools::{Pending, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 use crate::workspace::{Documents, NoEditor, Workspace};
 
 /// How long anything may take before a test fails.
@@ -45,11 +44,11 @@ impl Tool for Held {
         self.kind
     }
 
-    fn preview<'a>(&'a self, _: &'a ToolContext, _: &'a Value) -> BoxFuture<'a, Result<Preview, ToolError>> {
+    fn preview<'a>(&'a self, _: &'a ToolContext, _: &'a Value) -> Pending<'a, Preview> {
         async { Ok(Preview::default()) }.boxed()
     }
 
-    fn run<'a>(&'a self, _: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn run<'a>(&'a self, _: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput> {
         assert!(arguments["panic"] != true, "as it was told");
         async {
             self.places.acquire().await.unwrap().forget();

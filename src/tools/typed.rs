@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::arguments::Unknown;
-use super::{Editing, PlanEntry, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
+use super::{Editing, Pending, PlanEntry, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
 
 /// A tool whose arguments are a type: their schema is derived from it and they are checked before the tool sees them.
 /// Whoever implements it is a [`Tool`].
@@ -89,11 +89,7 @@ impl<T: TypedTool> Tool for T {
         T::plan(T::Arguments::deserialize(arguments).ok()?)
     }
 
-    fn preview<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<Preview, ToolError>> {
+    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview> {
         async {
             let (arguments, _) = arguments::read(arguments, T::EXAMPLE, unknown(T::KIND))?;
             T::preview(context, arguments).await
@@ -105,11 +101,7 @@ impl<T: TypedTool> Tool for T {
         T::sketch(context, arguments).boxed()
     }
 
-    fn run<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput> {
         async {
             let (arguments, note) = arguments::read(arguments, T::EXAMPLE, unknown(T::KIND))?;
             let mut output = T::run(context, arguments).await?;

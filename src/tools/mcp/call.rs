@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -14,7 +13,7 @@ use super::exchange::Fault;
 use super::keep::{State, Status};
 use super::line::Line;
 use super::listing::Listed;
-use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::tools::{Pending, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
 /// The most of a result that a model reads, in bytes.
 const LARGEST: usize = 32 << 10;
@@ -58,19 +57,11 @@ impl Tool for McpTool {
         ToolKind::Other
     }
 
-    fn preview<'a>(
-        &'a self,
-        _context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<Preview, ToolError>> {
+    fn preview<'a>(&'a self, _context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview> {
         std::future::ready(object(arguments).map(|_object| self.shown(arguments))).boxed()
     }
 
-    fn run<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput> {
         self.call(context, arguments).boxed()
     }
 }
