@@ -30,7 +30,6 @@ mod typed;
 mod update_plan;
 mod write_file;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt as _};

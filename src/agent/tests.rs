@@ -14,7 +14,7 @@ use super::{Allowance, Entry, Goal, Guidance, Limits, Spent, Steer, Step, Turn, 
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
 use crate::text::Encoding;
-use crate::tools::{Pending, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::tools::{Pending, Preview, Tool, ToolContext, ToolKind, ToolOutput};
 use crate::workspace::{Documents, NoEditor, Workspace};
 
 /// How long anything may take before a test fails.

@@ -7,8 +7,9 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
-use super::effort::{self, Effort};
+use super::effort;
 use super::{Api, Usage};
+use crate::domain::Effort;
 
 /// Where and how to reach a model; built from the settings by `session`.
 #[derive(Debug, Clone)]
