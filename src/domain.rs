@@ -1,10 +1,11 @@
-//! The words all modules share: what a person sends, what a tool does, how a model failed. Types alone, which use nothing
-//! of ours.
+//! The words all modules share: what a person sends, what a tool does, how a model failed. Plain types, and nothing else of ours.
 
+mod host;
 mod model;
 mod prompt;
 mod tool;
 
+pub use host::is_loopback;
 pub use model::{Effort, ErrorCode, Usage};
 pub use prompt::{Attachment, Focus, Prompt};
 pub use tool::{

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::text::{fenced, fenced_blocks};
 use super::{Entry, guidance};
 use crate::model::{Arguments, AssistantMessage, Message, Part, Provider, ToolCall, ToolResult};
+use crate::text::without_middle;
 use crate::tools::{PlanEntry, Tool, find};
 
 /// Bytes of a request that are about a token.
@@ -212,12 +213,10 @@ fn short_part(part: &Part) -> Part {
 }
 
 fn middle_out(text: &str, longest: usize) -> String {
-    if text.len() <= longest {
-        return text.to_owned();
+    match without_middle(text, longest / 2, longest / 2) {
+        Some((head, left_out, end)) => format!("{head}\n[{left_out} bytes left out]\n{end}"),
+        None => text.to_owned(),
     }
-    let (head, rest) = text.split_at(text.floor_char_boundary(longest / 2));
-    let (middle, end) = rest.split_at(rest.ceil_char_boundary(rest.len() - longest / 2));
-    format!("{head}\n[{} bytes left out]\n{end}", middle.len())
 }
 
 /// The conversation that begins with what is kept word for word and a summary, and goes on with `newest`.

@@ -18,8 +18,8 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use super::answer::Answer;
-use super::endpoint::is_loopback;
 use super::{Api, Endpoint, ErrorCode, Key, ModelError, Proxy, date, fault, key};
+use crate::domain::is_loopback;
 
 /// The client of one endpoint.
 #[derive(Debug, Default)]

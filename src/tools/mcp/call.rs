@@ -1,7 +1,6 @@
 //! A tool of a server, as the agent knows it: asked about like everything that may change something (what the server
 //! says about being harmless grants nothing), cut when it says too much, cancelled where it runs.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -13,6 +12,7 @@ use super::exchange::Fault;
 use super::keep::{State, Status};
 use super::line::Line;
 use super::listing::Listed;
+use crate::text::without_middle;
 use crate::tools::{Pending, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
 /// The most of a result that a model reads, in bytes.
@@ -204,16 +204,13 @@ fn block(block: &Value) -> String {
 }
 
 /// The beginning and the end of a text that is too long.
-fn capped(mut text: String) -> String {
-    if text.len() <= LARGEST {
-        return text;
+fn capped(text: String) -> String {
+    match without_middle(&text, LARGEST / 4 * 3, LARGEST / 4) {
+        Some((head, left_out, tail)) => {
+            format!("{head}\n… ({left_out} bytes left out; ask for less at once) …\n{tail}")
+        }
+        None => text,
     }
-    let tail = text.split_off(text.ceil_char_boundary(text.len() - LARGEST / 4));
-    let head = text.floor_char_boundary(LARGEST / 4 * 3);
-    let left_out = text.len() - head;
-    text.truncate(head);
-    let _ = write!(text, "\n… ({left_out} bytes left out; ask for less at once) …\n{tail}");
-    text
 }
 
 #[cfg(test)]
