@@ -40,7 +40,7 @@ local keep = {
   end,
 }
 
----@param params { sessionId: string, update: tandem.Update }
+---@param params { sessionId: string, update: wire.SessionUpdate }
 function M.on_update(params)
   local session = chats.by_id(params.sessionId)
   if not session then
@@ -71,8 +71,8 @@ function M.on_turn(params)
   end
 end
 
----@param params tandem.PermissionParams
----@return tandem.Outcome
+---@param params wire.RequestPermissionRequest
+---@return wire.RequestPermissionResponse
 function M.on_permission(params)
   local session = chats.by_id(params.sessionId)
   if not session or session.state == 'idle' or session.stopping then
@@ -90,7 +90,7 @@ local function being_opened(root)
   end) or chats.get(root)
 end
 
----@param params tandem.StatusParams
+---@param params wire.Status
 ---@param client_id integer
 function M.on_status(params, client_id)
   local held = hold(params.sessionId, function()
