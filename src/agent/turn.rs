@@ -14,7 +14,7 @@ pub use self::limits::{Allowance, Limits, Spent};
 use self::nudge::Nudges;
 use self::room::Cause;
 use super::Entry;
-use super::answer::{Answer, End, Scene, listen};
+use super::answer::{Answer, End, Inputs, listen};
 use super::ask;
 use super::event::{AgentEvent, ExecutionResult, Termination};
 use super::guard::Guard;
@@ -227,14 +227,14 @@ impl State {
         let (context, guidance) = (self.turn.context.clone(), self.turn.guidance.clone());
         let mut schedule = Schedule::new(context, guidance, self.steps.clone(), self.permits.clone());
         let sent = self.size();
-        let scene = Scene {
+        let inputs = Inputs {
             provider: &self.turn.provider,
             tools: &self.turn.tools,
             context: &self.turn.context,
             taken: &self.call_ids,
             steps: &self.steps,
         };
-        let answer = listen(scene, request, &mut schedule).await;
+        let answer = listen(inputs, request, &mut schedule).await;
         self.learn_window(&answer.end).await;
         if let Some(usage) = answer.usage {
             let whole = self.check_window(sent, usage).await;
