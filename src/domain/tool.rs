@@ -63,11 +63,26 @@ pub struct Preview {
     pub caution: Option<String>,
 }
 
+/// The language of a shell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// `sh`, `bash` and what reads the same.
+    #[default]
+    Posix,
+    /// PowerShell 5 or newer.
+    PowerShell,
+    /// The command processor of Windows.
+    Cmd,
+}
+
 /// A command that is going to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CommandLine {
     /// For the shell, whole.
     pub command: String,
+    /// What it is written in.
+    pub dialect: Dialect,
     /// The folder it runs in, absolute.
     pub cwd: PathBuf,
     /// Whether a sandbox holds it.
