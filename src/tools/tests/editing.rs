@@ -37,7 +37,7 @@ async fn edit_file_explains_what_it_cannot_do() {
 async fn an_edit_is_visible_before_its_arguments_are_complete() {
     let place = Place::new(&[("a.rs", "one\ntwo\n")]);
     let sketch = |text: &str| {
-        let arguments = super::partial::complete(text).unwrap();
+        let arguments = crate::tools::partial::complete(text).unwrap();
         let context = place.context.clone();
         async move { Place::tool("edit_file").sketch(&context, &arguments).await }
     };
@@ -54,7 +54,7 @@ async fn an_edit_is_visible_before_its_arguments_are_complete() {
 #[tokio::test]
 async fn write_file_creates_and_replaces() {
     let place = Place::new(&[("old.txt", "before\n")]);
-    let partial = super::partial::complete(r#"{"path": "new/a.txt", "content": "on"#).unwrap();
+    let partial = crate::tools::partial::complete(r#"{"path": "new/a.txt", "content": "on"#).unwrap();
     let sketch = Place::tool("write_file").sketch(&place.context, &partial).await.unwrap();
     assert_eq!((sketch.title.as_str(), &*sketch.diffs[0].new_text), ("Create new/a.txt", "on"));
     place.check("write_file", json!({"path": "new/a.txt", "content": "one\n"}), "Created new/a.txt (1 lines).\n").await;
