@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::domain::Prompt;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::{Value, json};
 use tandem::agent::event::AgentEvent;
 use tandem::config::{Environment, Settings, Sources};
+use tandem::domain::Prompt;
 use tandem::model::{Provider, rehearsal};
 use tandem::session::event::SessionEvent;
 use tandem::session::{Session, Sessions, Setup, Start, setup};
