@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::Prompt;
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tandem::agent::Limits;
 use tandem::agent::event::{AgentEvent, Grant, Permission, Scope};
 use tandem::config::{Environment, Mode, Settings, Sources};
+use tandem::domain::Prompt;
 use tandem::model::Provider;
 use tandem::model::rehearsal::{Rehearsal, Script};
 use tandem::server::Carrier;
@@ -18,7 +18,7 @@ use tandem::session::{Session, Setup, Start};
 use tandem::text::Encoding;
 use tandem::tools::mcp::Servers;
 use tandem::tools::process::{Dialect, Surroundings};
-use tandem::tools::{CommandLine, Pending, Preview, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use tandem::tools::{CommandLine, Pending, Preview, Redactor, Tool, ToolContext, ToolKind, ToolOutput};
 use tandem::workspace::{Documents, NoEditor, Root, Workspace};
 use tokio_util::sync::CancellationToken;
 
