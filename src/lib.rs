@@ -5,6 +5,8 @@ mod shared;
 
 pub mod text;
 
+pub mod domain;
+
 pub mod rpc;
 
 pub mod protocol;

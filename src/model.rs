@@ -9,11 +9,13 @@
 //! session starts with the bytes of the one before; dropping a [`ModelStream`] closes its socket; a key is never
 //! printed.
 
+mod answer;
 mod batch;
 mod body;
 mod catalog;
 mod chat;
 pub mod collect;
+mod connection;
 #[cfg(test)]
 mod corpus;
 mod date;
@@ -44,7 +46,6 @@ mod think;
 mod thinking;
 mod whole;
 mod window;
-mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,11 +55,11 @@ use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use crate::domain::{Effort, ErrorCode, Usage};
 pub use batch::Batch;
 pub use catalog::{LocalServer, ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
-pub use effort::Effort;
 pub use endpoint::{Endpoint, Key, Prices, Proxy, TimeLimits};
 pub use family::Known;
 pub use provider::Provider;
@@ -293,24 +294,6 @@ pub enum ModelEvent {
     Notice(String),
 }
 
-/// Tokens of one request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Usage {
-    /// Tokens read, cached ones included, on every dialect.
-    pub input: u64,
-    /// Tokens written, reasoning included.
-    pub output: u64,
-    /// Tokens of `input` that came from the provider's cache.
-    pub cached: u64,
-    /// Tokens of `input` that were written into the cache, if the provider reports it.
-    pub written: u64,
-    /// Tokens of `output` that were reasoning.
-    pub reasoning: u64,
-    /// US dollars, if the provider reports them or prices are known.
-    pub cost: Option<f64>,
-}
-
 /// Why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -345,32 +328,6 @@ pub struct ModelError {
     pub status: Option<u16>,
     /// Whether the same request may work later.
     pub retryable: bool,
-}
-
-/// The values of `error.code`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorCode {
-    /// Nothing is configured.
-    NoModel,
-    /// The key is missing or refused.
-    Auth,
-    /// Too many requests, or no credit left.
-    RateLimit,
-    /// The provider is overloaded.
-    Overloaded,
-    /// The conversation does not fit the model's window.
-    ContextOverflow,
-    /// The endpoint could not be reached.
-    Network,
-    /// It did not answer in time.
-    Timeout,
-    /// The stream ended without its terminator.
-    Truncated,
-    /// The provider did not accept the request.
-    InvalidRequest,
-    /// A bug in tandem.
-    Internal,
 }
 
 /// The events of one request; ends after the first error. Dropping it closes the socket.

@@ -119,7 +119,7 @@ struct Server {
     client: Client,
     documents: Documents,
     editor: Arc<dyn Editor>,
-    focus: Option<crate::session::Focus>,
+    focus: Option<crate::domain::Focus>,
     options: serde_json::Value,
     load: LoadSettings,
     conversations: HashMap<SessionId, Conversation>,

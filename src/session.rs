@@ -40,12 +40,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::event::{AgentEvent, Termination, ToolKind, Usage};
+use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::prompt;
-pub use crate::agent::prompt::{Attachment, Focus, Prompt};
 use crate::agent::{Entry, Guidance, Limits, Spent, Steer, Step};
 use crate::config::{Mode, Settings};
-pub use crate::model::Effort;
+use crate::domain::{Attachment, Effort, Focus, Prompt, ToolKind, Usage};
 use crate::model::{Instructions, Message, Preamble, Provider, ToolSpec};
 use crate::tools::process::{Shell, Surroundings};
 use crate::tools::{Redactor, Tool, mcp};
@@ -114,8 +113,18 @@ struct Running {
 struct Steered {
     id: PromptId,
     said: Arc<Value>,
+    /// Cancels it alone, or with its turn.
+    cancel: CancellationToken,
     /// Closing it before the turn has taken the message withdraws the message.
     taken: oneshot::Receiver<()>,
+}
+
+impl Steered {
+    /// Takes the message back; `false` when the turn was quicker.
+    fn withdraw(&mut self) -> bool {
+        self.taken.close();
+        self.taken.try_recv().is_err()
+    }
 }
 
 struct Actor {
@@ -261,8 +270,7 @@ impl Model {
 
 /// The bytes at the beginning of every request in the conversation `id` with these tools.
 fn preamble(provider: &Provider, id: &SessionId, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Preamble {
-    let edits_by_patch = tools.iter().any(|tool| tool.name() == "apply_patch");
-    let system = prompt::system(provider, workspace, edits_by_patch);
+    let system = prompt::system(provider, workspace, tools);
     let tools = tools.iter().map(|tool| spec(&**tool)).collect();
     provider.preamble(&Instructions { system, tools, conversation: Arc::clone(id) })
 }

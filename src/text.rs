@@ -3,6 +3,7 @@
 pub mod diff;
 pub mod display;
 pub mod fence;
+pub mod middle;
 pub mod position;
 pub mod redact;
 pub mod script;
@@ -10,6 +11,7 @@ pub mod standing;
 
 pub use diff::{Hunk, LineHunk, around, common, hunks, line_hunks, patched, unified};
 pub use fence::{Fences, fence};
+pub use middle::without_middle;
 pub use position::{Encoding, LineIndex, Position, Range, apply_change};
 pub use redact::Redactor;
 pub use standing::{Piece, Standing, standing, undone};

@@ -36,11 +36,9 @@ mod typed;
 mod update_plan;
 mod write_file;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::context::ToolContext;
@@ -52,6 +50,9 @@ use self::process::Dialect;
 pub use self::resolve::{Resolved, accept, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
+pub use crate::domain::{
+    CommandLine, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind, Undo,
+};
 pub use crate::text::Redactor;
 pub use crate::text::display::is_deceptive;
 use crate::workspace::{ChangeSet, FileError, PathError, Skill, Workspace};
@@ -105,37 +106,23 @@ pub fn offered(
     written_for(editing, dialect).iter().cloned().chain(diagnostics).chain(code).chain(skill).collect()
 }
 
+/// The tool that runs commands: rules about it are patterns of words.
+pub const COMMAND: &str = <run_command::RunCommand as TypedTool>::NAME;
+
+/// The name of the tool that changes parts of files.
+#[must_use]
+pub fn edit_name(tools: &[Arc<dyn Tool>]) -> Option<&str> {
+    tools.iter().find(|tool| tool.editing().is_some()).map(|tool| tool.name())
+}
+
 /// The tool called `name`.
 #[must_use]
 pub fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> Option<&'a Arc<dyn Tool>> {
     tools.iter().find(|tool| tool.name() == name)
 }
 
-/// The kind of a tool (as in the Agent Client Protocol).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolKind {
-    /// Looks at files.
-    Read,
-    /// Changes files.
-    Edit,
-    /// Finds files or text.
-    Search,
-    /// Runs something.
-    Execute,
-    /// Organizes thoughts.
-    Think,
-    /// Anything else.
-    Other,
-}
-
-impl ToolKind {
-    /// Whether calls of this kind change nothing, so that they may run in parallel and in every mode.
-    #[must_use]
-    pub fn is_read_only(self) -> bool {
-        matches!(self, Self::Read | Self::Search | Self::Think)
-    }
-}
+/// The work of a tool; an error is an answer to the model.
+pub type Pending<'a, T> = BoxFuture<'a, Result<T, ToolError>>;
 
 /// A tool of the agent.
 pub trait Tool: Send + Sync {
@@ -152,105 +139,28 @@ pub trait Tool: Send + Sync {
         let _ = arguments;
         None
     }
+    /// The name used in permission rules about it: its own, unless it is another way to do what a tool does.
+    fn rule_name(&self) -> &str {
+        self.name()
+    }
+    /// How it changes parts of files, if that is what it is for.
+    fn editing(&self) -> Option<Editing> {
+        None
+    }
+    /// The plan these arguments set.
+    fn plan(&self, _arguments: &Value) -> Option<Vec<PlanEntry>> {
+        None
+    }
     /// What a call with these arguments is going to do; an error if it cannot work, so that nobody is asked to approve
     /// it.
-    fn preview<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<Preview, ToolError>>;
+    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview>;
     /// A preview of a call whose arguments still stream ([`partial::complete`] parses them); `None` while there is
     /// nothing worth showing. The same as [`Self::preview`] unless a tool can do better.
     fn sketch<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Option<Preview>> {
         async { self.preview(context, arguments).await.ok() }.boxed()
     }
     /// Runs the call.
-    fn run<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
-}
-
-/// What a call is going to do, as shown to the person.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Preview {
-    /// One line, such as `Edit src/main.rs`.
-    pub title: String,
-    /// The files it touches.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub locations: Vec<Location>,
-    /// The same with symlinks resolved: permission is decided on these, and the call may touch nothing else.
-    #[serde(skip)]
-    pub targets: Vec<PathBuf>,
-    /// The changes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub diffs: Vec<FileDiff>,
-    /// The provider of a tool that is not built in: stored permissions apply only to this one.
-    #[serde(skip)]
-    pub origin: Option<String>,
-    /// The exact command line; permission is decided on it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<Box<CommandLine>>,
-    /// Additional information for the decision.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// Why this requires approval in every mode, even for reading: a protected path or a file with secrets.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub caution: Option<String>,
-    /// The title is a question to the person, with these answers to choose from: nothing is to be allowed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub answers: Option<Vec<String>>,
-}
-
-/// A command to run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CommandLine {
-    /// The complete command, for the shell.
-    pub command: String,
-    /// What it is written in.
-    pub dialect: Dialect,
-    /// The folder it runs in, absolute.
-    pub cwd: PathBuf,
-    /// Whether it runs in a sandbox.
-    pub sandboxed: bool,
-    /// Whether it has network access.
-    pub network: bool,
-    /// How much of its changes to the workspace undo covers.
-    pub undo: Undo,
-}
-
-/// How much of a command's changes to the workspace undo covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Undo {
-    /// All of it.
-    Everything,
-    /// All but git-ignored folders.
-    ExceptIgnored,
-    /// Nothing: the command requires approval in every mode.
-    Nothing,
-}
-
-/// A location in a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Location {
-    /// Absolute path.
-    pub path: PathBuf,
-    /// 1-based line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-}
-
-/// A change of one file, with complete texts (as in ACP's `diff` content).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileDiff {
-    /// Absolute path.
-    pub path: PathBuf,
-    /// `None` for a file that does not exist yet.
-    pub old_text: Option<Arc<str>>,
-    /// The text afterwards.
-    pub new_text: Arc<str>,
+    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput>;
 }
 
 /// The result of a call.
@@ -272,52 +182,6 @@ pub struct ToolOutput {
     pub notices: Vec<String>,
     /// Whether the call failed although it changed something, such as a command that was killed.
     pub failed: bool,
-}
-
-/// An image for a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picture {
-    /// Such as `image/png`.
-    pub mime_type: &'static str,
-    /// The bytes in base64.
-    pub data: String,
-}
-
-/// A step of the plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct PlanEntry {
-    /// What is to be done.
-    pub content: String,
-    /// How far it is.
-    pub status: PlanStatus,
-    /// Its importance.
-    #[serde(default)]
-    pub priority: PlanPriority,
-}
-
-/// The status of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanStatus {
-    /// Not started.
-    Pending,
-    /// In progress.
-    InProgress,
-    /// Done.
-    Completed,
-}
-
-/// The importance of a step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanPriority {
-    /// First.
-    High,
-    /// Usual.
-    #[default]
-    Medium,
-    /// Last.
-    Low,
 }
 
 /// Why a call failed, worded for the model.

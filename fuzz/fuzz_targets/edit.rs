@@ -2,6 +2,9 @@
 //! once is found where it is. An input is the text, then old and new texts in turn, with NUL between them.
 #![no_main]
 
+#[path = "../rebuilt.rs"]
+mod rebuilt;
+
 use libfuzzer_sys::fuzz_target;
 use tandem::workspace::edit::{Strategy, apply};
 use tandem::workspace::{Change, Replacement};
@@ -13,16 +16,7 @@ fuzz_target!(|input: &str| {
     let edits: Vec<Replacement> = rest.chunks_exact(2).map(replacement).collect();
     let result = apply(text, &Change::Edits(edits.clone()));
     if let Ok(outcome) = &result {
-        let mut rebuilt = String::new();
-        let mut end = 0;
-        for place in &outcome.places {
-            assert!(place.range.start >= end, "places overlap or are out of order");
-            rebuilt.push_str(text.get(end..place.range.start).expect("a place begins between characters"));
-            rebuilt.push_str(&place.new_text);
-            end = place.range.end;
-        }
-        rebuilt.push_str(text.get(end..).expect("a place ends between characters"));
-        assert_eq!(rebuilt, *outcome.new_text, "bytes outside the places changed");
+        rebuilt::check(text, outcome);
     }
     if let [only] = &edits[..] {
         one(text, only, result.ok().and_then(|outcome| outcome.strategy));

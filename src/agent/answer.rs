@@ -13,12 +13,11 @@ use super::live::Live;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
 use super::text_calls::{Held, TextCalls};
-use super::turn::Turn;
 use crate::model::collect::{Collected, Collector, Outcome};
 use crate::model::{
-    Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ModelRequest, ToolCall, Usage,
+    Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ModelRequest, Provider, ToolCall, Usage,
 };
-use crate::tools::{self, Resolved, Tool, ToolKind};
+use crate::tools::{self, Resolved, Tool, ToolContext, ToolKind};
 
 /// The model's answer, complete or as far as it arrived.
 pub(super) struct Answer {
@@ -42,18 +41,22 @@ pub(super) enum End {
     Failed(ModelError),
 }
 
-/// Sends the request and passes the answer's calls to `schedule`: each exactly once, in order. `taken` are the ids of
-/// all earlier calls.
-pub(super) async fn listen(
-    turn: &Turn,
-    request: ModelRequest,
-    taken: &HashSet<String>,
-    schedule: &mut Schedule,
-    steps: &Steps,
-) -> Answer {
-    let mut listener = Listener::new(turn, steps, taken);
-    let mut stream = Some(turn.provider.stream(request));
-    let cancel = &turn.context.cancel;
+/// What reading an answer needs.
+#[derive(Clone, Copy)]
+pub(super) struct Inputs<'a> {
+    pub provider: &'a Provider,
+    pub tools: &'a Arc<[Arc<dyn Tool>]>,
+    pub context: &'a ToolContext,
+    /// The ids of all earlier calls.
+    pub taken: &'a HashSet<String>,
+    pub steps: &'a Steps,
+}
+
+/// Sends the request and passes the answer's calls to `schedule`: each exactly once, in order.
+pub(super) async fn listen(inputs: Inputs<'_>, request: ModelRequest, schedule: &mut Schedule) -> Answer {
+    let mut listener = Listener::new(inputs);
+    let mut stream = Some(inputs.provider.stream(request));
+    let cancel = &inputs.context.cancel;
     let end = loop {
         let Some(open) = &mut stream else { break Ok(()) };
         let event = tokio::select! {
@@ -86,9 +89,7 @@ pub(super) async fn listen(
 }
 
 struct Listener<'a> {
-    turn: &'a Turn,
-    steps: &'a Steps,
-    taken: &'a HashSet<String>,
+    inputs: Inputs<'a>,
     collector: Collector<'a>,
     text_calls: TextCalls,
     open: HashMap<usize, Open>,
@@ -107,13 +108,11 @@ struct Open {
 }
 
 impl<'a> Listener<'a> {
-    fn new(turn: &'a Turn, steps: &'a Steps, taken: &'a HashSet<String>) -> Self {
+    fn new(inputs: Inputs<'a>) -> Self {
         Self {
-            turn,
-            steps,
-            taken,
-            collector: Collector::new(taken),
-            text_calls: TextCalls::new(Arc::clone(&turn.tools)),
+            inputs,
+            collector: Collector::new(inputs.taken),
+            text_calls: TextCalls::new(Arc::clone(inputs.tools)),
             open: HashMap::new(),
             handed: 0,
             understood: HashMap::new(),
@@ -131,15 +130,15 @@ impl<'a> Listener<'a> {
         }
         let complete = self.collector.push(&event);
         match event {
-            ModelEvent::Refusal(content) => self.steps.event(AgentEvent::TextDelta { content }).await,
-            ModelEvent::Reasoning(content) => self.steps.event(AgentEvent::ReasoningDelta { content }).await,
+            ModelEvent::Refusal(content) => self.inputs.steps.event(AgentEvent::TextDelta { content }).await,
+            ModelEvent::Reasoning(content) => self.inputs.steps.event(AgentEvent::ReasoningDelta { content }).await,
             ModelEvent::CallStart { slot, id, name } => self.start(slot, id, name).await,
             ModelEvent::CallDelta { slot, json } => self.grow(slot, json).await,
             ModelEvent::Retry { attempt, wait, reason } => {
                 let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                self.steps.event(AgentEvent::Retry { attempt, wait_ms, reason }).await;
+                self.inputs.steps.event(AgentEvent::Retry { attempt, wait_ms, reason }).await;
             }
-            ModelEvent::Notice(message) => self.steps.event(AgentEvent::Notice { message }).await,
+            ModelEvent::Notice(message) => self.inputs.steps.event(AgentEvent::Notice { message }).await,
             ModelEvent::CallEnd { slot } => {
                 if let Some(call) = complete
                     && slot == self.handed
@@ -156,7 +155,7 @@ impl<'a> Listener<'a> {
     async fn say(&mut self, content: String) {
         if !content.is_empty() {
             self.collector.push(&ModelEvent::Text(content.clone()));
-            self.steps.event(AgentEvent::TextDelta { content }).await;
+            self.inputs.steps.event(AgentEvent::TextDelta { content }).await;
         }
     }
 
@@ -174,7 +173,7 @@ impl<'a> Listener<'a> {
                 self.say(words.trim_end().to_owned()).await;
                 let names = calls.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
                 let message = format!("the model wrote a tool call as text; it was run: {names}");
-                self.steps.event(AgentEvent::Notice { message }).await;
+                self.inputs.steps.event(AgentEvent::Notice { message }).await;
                 for (slot, (name, json)) in calls.into_iter().enumerate() {
                     self.collector.push(&ModelEvent::CallStart { slot, id: String::new(), name });
                     self.collector.push(&ModelEvent::CallDelta { slot, json });
@@ -186,7 +185,7 @@ impl<'a> Listener<'a> {
 
     /// Announces a call once its id is certain; a missing or duplicate id is replaced when the call is complete.
     async fn start(&mut self, slot: usize, id: String, name: String) {
-        let certain = !id.is_empty() && !name.is_empty() && !self.taken.contains(&id);
+        let certain = !id.is_empty() && !name.is_empty() && !self.inputs.taken.contains(&id);
         if !certain
             || slot < self.handed
             || self.open.contains_key(&slot)
@@ -201,7 +200,7 @@ impl<'a> Listener<'a> {
             .filter(|_| kind == ToolKind::Edit)
             .map(|tool| (Work { tool, arguments: Value::Null, note: None }, Live::new()));
         self.open.insert(slot, Open { id: id.clone(), json: String::new(), live });
-        self.steps.event(AgentEvent::ToolCallStart { index: slot, id, name, kind }).await;
+        self.inputs.steps.event(AgentEvent::ToolCallStart { index: slot, id, name, kind }).await;
     }
 
     async fn grow(&mut self, slot: usize, json_chunk: String) {
@@ -209,9 +208,9 @@ impl<'a> Listener<'a> {
         let id = open.id.clone();
         if let Some((work, live)) = &mut open.live {
             open.json.push_str(&json_chunk);
-            live.grow(&id, work, &open.json, &self.turn.context, self.steps).await;
+            live.grow(&id, work, &open.json, self.inputs.context, self.inputs.steps).await;
         }
-        self.steps.event(AgentEvent::ToolCallDelta { index: slot, id, json_chunk }).await;
+        self.inputs.steps.event(AgentEvent::ToolCallDelta { index: slot, id, json_chunk }).await;
     }
 
     /// A complete call: resolved, announced if it was not yet, reported, and scheduled.
@@ -219,7 +218,7 @@ impl<'a> Listener<'a> {
         self.handed = slot + 1;
         let (work, raw) = match std::mem::replace(&mut call.arguments, Arguments::Object(Map::new())) {
             Arguments::Object(arguments) => {
-                let resolved = tools::resolve(&self.turn.tools, &call.name, Value::Object(arguments.clone()));
+                let resolved = tools::resolve(self.inputs.tools, &call.name, Value::Object(arguments.clone()));
                 if let Ok(Resolved { tool, arguments: Value::Object(arguments), .. }) = &resolved {
                     tool.name().clone_into(&mut call.name);
                     call.arguments = Arguments::Object(arguments.clone());
@@ -230,7 +229,7 @@ impl<'a> Listener<'a> {
             }
             Arguments::Unparsable(raw) => {
                 call.arguments = Arguments::Unparsable(raw.clone());
-                let known = tools::resolve(&self.turn.tools, &call.name, Value::Null);
+                let known = tools::resolve(self.inputs.tools, &call.name, Value::Null);
                 if let Ok(known) = &known {
                     known.tool.name().clone_into(&mut call.name);
                 }
@@ -243,7 +242,7 @@ impl<'a> Listener<'a> {
             Arguments::Unparsable(_) => Value::Null,
         };
         let complete = CompleteCall { id: call.id.clone(), name: call.name.clone(), arguments, raw };
-        self.steps.event(AgentEvent::ToolCallComplete { call: complete }).await;
+        self.inputs.steps.event(AgentEvent::ToolCallComplete { call: complete }).await;
         schedule.add(Call { slot, id: call.id.clone(), name: call.name.clone(), work });
         self.understood.insert(slot, call);
     }
@@ -256,17 +255,17 @@ impl<'a> Listener<'a> {
             None => {
                 let kind = self.tool(&call.name).map_or(ToolKind::Other, |tool| tool.kind());
                 let (id, name) = (call.id.clone(), call.name.clone());
-                self.steps.event(AgentEvent::ToolCallStart { index: slot, id, name, kind }).await;
+                self.inputs.steps.event(AgentEvent::ToolCallStart { index: slot, id, name, kind }).await;
             }
         }
     }
 
     /// The stream ended, in whatever way: schedules the remaining calls.
     async fn close(mut self, end: Result<(), ModelError>, schedule: &mut Schedule) -> Answer {
-        let cancelled = self.turn.context.cancel.is_cancelled();
+        let cancelled = self.inputs.context.cancel.is_cancelled();
         let is_whole = end.is_ok() && !cancelled && self.collector.is_whole();
         let unusable = self.settle(is_whole).await;
-        let collector = std::mem::replace(&mut self.collector, Collector::new(self.taken));
+        let collector = std::mem::replace(&mut self.collector, Collector::new(self.inputs.taken));
         let cut = end.as_ref().err().cloned();
         let Collected { mut message, usage, finish, outcome, repaired, .. } = collector.finish(end);
         let end = match outcome {
@@ -311,13 +310,12 @@ impl<'a> Listener<'a> {
     }
 
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        tools::tool(&self.turn.tools, name)
+        tools::tool(self.inputs.tools, name)
     }
 
     /// The error for arguments that are not JSON.
     fn unreadable(&self) -> String {
-        let mut names = self.turn.tools.iter().map(|tool| tool.name());
-        let pieces = names.find(|name| ["edit_file", "apply_patch"].contains(name)).map(|edit| {
+        let pieces = tools::edit_name(self.inputs.tools).map(|edit| {
             format!(". Long content comes in pieces: write_file the first part, then add to its last line with {edit}")
         });
         let pieces = pieces.unwrap_or_default();

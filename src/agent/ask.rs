@@ -11,9 +11,12 @@ use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::event::{AgentEvent, GO_ON, Permission};
+use super::event::{About, AgentEvent, Permission};
 use super::steps::Steps;
 use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind};
+
+/// Stands where a request about a call has the name of its tool.
+const PAUSE: &str = "go_on";
 
 /// A call waiting for permission.
 pub(super) struct Wish<'a> {
@@ -40,6 +43,7 @@ pub(super) async fn ask(
     let (reply, answer) = oneshot::channel();
     let (asked, is_asked) = oneshot::channel();
     let request = AgentEvent::PermissionRequested {
+        about: About::Call { rule_name: tool.rule_name().to_owned() },
         call_id: call_id.to_owned(),
         name: name.to_owned(),
         kind,
@@ -80,8 +84,10 @@ pub(super) async fn ask(
     }
 }
 
-/// Asks whether to continue a turn that was stopped for a reason. Only the person can decide this, no mode and no rule.
-pub(super) async fn go_on(call_id: String, why: &str, cancel: &CancellationToken, steps: &Steps) -> bool {
+/// Asks whether to continue a turn that was stopped at a place (unique in its session) for a reason. Only the person can
+/// decide this, no mode and no rule.
+pub(super) async fn go_on(place: &str, why: &str, cancel: &CancellationToken, steps: &Steps) -> bool {
+    let call_id = format!("{PAUSE}-{place}");
     let (reply, answer) = oneshot::channel();
     let preview = Preview {
         title: format!("Continue? The turn paused {why}"),
@@ -89,8 +95,9 @@ pub(super) async fn go_on(call_id: String, why: &str, cancel: &CancellationToken
         ..Preview::default()
     };
     let question = AgentEvent::PermissionRequested {
+        about: About::Pause,
         call_id: call_id.clone(),
-        name: GO_ON.to_owned(),
+        name: PAUSE.to_owned(),
         kind: ToolKind::Think,
         preview: Box::new(preview),
         rule: None,

@@ -14,6 +14,8 @@ use serde_json::Value;
 use super::text::{fenced, fenced_blocks};
 use super::{Entry, guidance};
 use crate::model::{Arguments, AssistantMessage, Message, Part, Provider, ToolCall, ToolResult};
+use crate::text::without_middle;
+use crate::tools::{PlanEntry, Tool, find};
 
 /// Bytes per token, roughly.
 const BYTES: u64 = 4;
@@ -213,23 +215,15 @@ fn short_part(part: &Part) -> Part {
 }
 
 fn middle_out(text: &str, longest: usize) -> String {
-    if text.len() <= longest {
-        return text.to_owned();
+    match without_middle(text, longest / 2, longest / 2) {
+        Some((head, left_out, end)) => format!("{head}\n[{left_out} bytes left out]\n{end}"),
+        None => text.to_owned(),
     }
-    let (head, rest) = text.split_at(text.floor_char_boundary(longest / 2));
-    let (middle, end) = rest.split_at(rest.ceil_char_boundary(rest.len() - longest / 2));
-    format!("{head}\n[{} bytes left out]\n{end}", middle.len())
 }
 
-/// The new conversation: the verbatim parts of `old` and a summary of it, followed by `newest`.
-pub(super) fn summarized(
-    old: &[Arc<Entry>],
-    verbatim: &str,
-    summary: &str,
-    newest: &[Arc<Entry>],
-    provider: &Provider,
-) -> Vec<Arc<Entry>> {
-    let text = format!("{}{}", summary.trim(), facts(old));
+/// The new conversation: the verbatim parts and a summary, followed by `newest`.
+pub(super) fn summarized(verbatim: &str, summary: &str, newest: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Entry>> {
+    let text = summary.trim();
     let opening = if matches!(newest.first().map(|entry| entry.outline()), Some(Message::Assistant(_))) {
         let text = format!(
             "{verbatim}\n\nThe conversation so far, in your own summary:\n\n{text}\n\nGo on with what you were doing."
@@ -240,14 +234,14 @@ pub(super) fn summarized(
         // Some templates reject two user messages in a row.
         let question =
             Part::Text { text: format!("{verbatim}\n\nWhat was said and done so far?").trim_start().to_owned() };
-        let answer = AssistantMessage { text, ..AssistantMessage::default() };
+        let answer = AssistantMessage { text: text.to_owned(), ..AssistantMessage::default() };
         vec![Message::User { parts: vec![question] }, Message::Assistant(answer)]
     };
     opening.into_iter().map(|message| Entry::new(message, provider)).chain(newest.iter().cloned()).collect()
 }
 
 /// What the calls themselves record: the last state of the plan, and the files read or changed last.
-fn facts(entries: &[Arc<Entry>]) -> String {
+pub(super) fn facts(entries: &[Arc<Entry>], tools: &[Arc<dyn Tool>]) -> String {
     let calls: Vec<&ToolCall> = entries
         .iter()
         .filter_map(|entry| match entry.outline() {
@@ -257,12 +251,10 @@ fn facts(entries: &[Arc<Entry>]) -> String {
         .flatten()
         .collect();
     let mut text = String::new();
-    let mut plans = calls.iter().rev().filter(|call| call.name == "update_plan");
-    if let Some(steps) = plans.find_map(|call| argument(call, "entries")?.as_array()) {
+    if let Some(steps) = calls.iter().rev().find_map(|call| plan(call, tools)) {
         text.push_str("\n\nThe plan:");
         for step in steps {
-            let word = |key: &str| step[key].as_str().unwrap_or_default();
-            let _ = write!(text, "\n- [{}] {}", word("status"), word("content"));
+            let _ = write!(text, "\n- [{}] {}", step.status, step.content);
         }
     }
     let mut files: Vec<&str> = Vec::new();
@@ -277,6 +269,11 @@ fn facts(entries: &[Arc<Entry>]) -> String {
     text
 }
 
+fn plan(call: &ToolCall, tools: &[Arc<dyn Tool>]) -> Option<Vec<PlanEntry>> {
+    let Arguments::Object(arguments) = &call.arguments else { return None };
+    find(tools, &call.name)?.plan(&Value::Object(arguments.clone()))
+}
+
 fn argument<'a>(call: &'a ToolCall, name: &str) -> Option<&'a Value> {
     match &call.arguments {
         Arguments::Object(arguments) => arguments.get(name),
@@ -288,6 +285,7 @@ fn argument<'a>(call: &'a ToolCall, name: &str) -> Option<&'a Value> {
 mod tests {
     use super::*;
     use crate::model::rehearsal::Script;
+    use crate::tools::{Editing, all};
     use serde_json::json;
 
     fn provider() -> Provider {
@@ -346,8 +344,9 @@ mod tests {
     #[test]
     fn a_summary_keeps_the_plan_and_the_files() {
         let entries = conversation();
-        let new =
-            summarized(&entries[..5], &verbatim(&entries[..5]), "  We look for it.\n", &entries[5..], &provider());
+        let tools = all(Editing::Replacements);
+        let summary = format!("  We look for it.\n{}", facts(&entries[..5], &tools));
+        let new = summarized(&verbatim(&entries[..5]), &summary, &entries[5..], &provider());
         assert_eq!(new.len(), 3, "one message, because an answer follows");
         let Message::User { parts } = new[0].message().into_owned() else {
             panic!("a conversation begins with the person")
@@ -362,7 +361,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        let whole = summarized(&entries, &verbatim(&entries), "All done.", &[], &provider());
+        let whole = summarized(&verbatim(&entries), &facts(&entries, &tools), &[], &provider());
         assert!(matches!(whole[1].outline(), Message::Assistant(answer) if answer.text.contains("b.rs, a.rs")));
     }
 
@@ -373,7 +372,7 @@ mod tests {
         entries.extend(round("1", "read_file", json!({ "path": "a.rs" }), "text"));
         entries.push(user("and blue, please"));
         for summary in ["First.", "Second."] {
-            entries = summarized(&entries, &verbatim(&entries), summary, &[], &provider());
+            entries = summarized(&verbatim(&entries), summary, &[], &provider());
             let text = String::from_utf8(entries[0].encoded().to_vec()).unwrap();
             for words in ["the task", "and blue, please", "Use tabs."] {
                 assert_eq!(text.matches(words).count(), 1, "{words}: {text}");

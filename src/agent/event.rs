@@ -6,8 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-pub use crate::model::{Effort, ErrorCode, Usage};
-pub use crate::tools::{FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
+use crate::domain::{Effort, ErrorCode, FileDiff, Location, Picture, PlanEntry, Preview, ToolKind, Usage};
 use crate::workspace::ChangeSet;
 
 /// An event. Consumers ignore types they do not know.
@@ -140,6 +139,9 @@ pub enum AgentEvent {
     },
     /// A person has to decide. Dropping `reply` means no.
     PermissionRequested {
+        /// What it is about.
+        #[serde(skip)]
+        about: About,
         /// The call.
         call_id: String,
         /// The tool's name.
@@ -271,9 +273,17 @@ pub struct ExecutionResult {
     pub images: Vec<Picture>,
 }
 
-/// The tool name in a permission request about a turn rather than a call: a guard has paused the turn, and the person
-/// decides whether to continue.
-pub const GO_ON: &str = "go_on";
+/// What a permission request is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum About {
+    /// A call.
+    Call {
+        /// The name used in rules about its tool.
+        rule_name: String,
+    },
+    /// Whether a turn that a guard has stopped continues.
+    Pause,
+}
 
 /// The answer to a permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -6,104 +6,25 @@
 
 use std::fmt::Write as _;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::guidance::Rules;
 use super::text::fenced;
+use crate::domain::{Attachment, Focus, Prompt};
 use crate::model::{Message, Part, Provider, ToolResult};
-use crate::workspace::{Root, Skill, Workspace, native};
-
-/// One message of a person.
-#[derive(Debug, Clone, Default)]
-pub struct Prompt {
-    /// Its text and attachments, in order.
-    pub parts: Vec<Attachment>,
-    /// What the person is looking at.
-    pub focus: Option<Focus>,
-}
-
-impl Prompt {
-    /// A message of text alone.
-    #[must_use]
-    pub fn text(text: impl Into<String>) -> Self {
-        Self { parts: vec![Attachment::Text(text.into())], focus: None }
-    }
-
-    /// The person's own text, without attachments.
-    #[must_use]
-    pub fn words(&self) -> String {
-        let words = self.parts.iter().filter_map(|part| match part {
-            Attachment::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
-        words.collect::<Vec<_>>().join("\n")
-    }
-
-    /// Whether it is empty.
-    #[must_use]
-    pub fn is_blank(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part, Attachment::Text(text) if text.trim().is_empty()))
-    }
-}
-
-/// A piece of a prompt.
-#[derive(Debug, Clone)]
-pub enum Attachment {
-    /// The person's text.
-    Text(String),
-    /// An attached text, such as the selection with unsaved changes.
-    Excerpt {
-        /// Its source.
-        name: String,
-        /// 1-based first and last line.
-        lines: Option<(u32, u32)>,
-        /// The text.
-        text: String,
-    },
-    /// Another attachment, under a heading of its own.
-    Shown {
-        /// The heading.
-        heading: String,
-        /// The text.
-        text: String,
-    },
-    /// Instructions of a workspace or of the person, for the whole conversation.
-    Instructions(Rules),
-    /// A skill the person invokes.
-    Skill(Skill),
-    /// A mentioned file or folder.
-    Mention {
-        /// Its path or name.
-        name: String,
-    },
-    /// An image.
-    Image {
-        /// Such as `image/png`.
-        mime_type: String,
-        /// Base64.
-        data: String,
-    },
-}
-
-/// What the person is looking at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Focus {
-    /// The file.
-    pub path: PathBuf,
-    /// 1-based first and last line of the selection (or the cursor's line twice).
-    pub lines: (u32, u32),
-}
+use crate::tools::{self, Tool};
+use crate::workspace::{Root, Workspace, native};
 
 /// Models with a window up to this size, in tokens, get the short system prompt.
 const SMALL_WINDOW: u64 = 16_384;
 
 /// The system prompt of a session: the same for the same model, machine and workspace, in every process.
 #[must_use]
-pub fn system(provider: &Provider, workspace: &Workspace, edits_by_patch: bool) -> String {
+pub fn system(provider: &Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> String {
     let is_small = provider.window().is_some_and(|window| window <= SMALL_WINDOW);
     let text = if is_small { include_str!("small.md") } else { include_str!("system.md") };
-    let mut text = text.replace("{edit}", if edits_by_patch { "apply_patch" } else { "edit_file" });
+    let mut text = text.replace("{edit}", tools::edit_name(tools).unwrap_or_default());
     if let Some(habit) = provider.habit() {
         let _ = writeln!(text, "{habit}");
     }
@@ -160,9 +81,8 @@ pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
     for part in prompt.parts {
         match part {
             Attachment::Text(words) => push_block(&mut text, &words),
-            Attachment::Instructions(rules) => push_block(&mut text, &rules.to_string()),
             Attachment::Shown { heading, text: shown } => push_block(&mut text, &fenced(&heading, &shown)),
-            Attachment::Skill(skill) => push_block(&mut text, &format!("(the skill {} could not be read)", skill.name)),
+            Attachment::Skill(name) => push_block(&mut text, &format!("(the skill {name} could not be read)")),
             Attachment::Mention { name } => push_block(&mut text, &format!("(mentioned: {name})")),
             Attachment::Excerpt { name, lines, text: excerpt } => {
                 push_block(&mut text, &quote(&name, lines, &excerpt));

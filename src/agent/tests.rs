@@ -4,18 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::event::{AgentEvent, ExecutionResult, GO_ON, Permission, Termination};
+use super::event::{About, AgentEvent, ExecutionResult, Permission, Termination};
 use super::{Allowance, Entry, Goal, Guidance, Limits, Spent, Steer, Step, Turn, run_turn};
 use crate::model::rehearsal::{Rehearsal, Script};
 use crate::model::{Instructions, Message, Part, Provider};
 use crate::text::Encoding;
-use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::tools::{Pending, Preview, Tool, ToolContext, ToolKind, ToolOutput};
 use crate::workspace::{Documents, NoEditor, Workspace};
 
 /// How long anything may take before a test fails.
@@ -45,11 +44,11 @@ impl Tool for Held {
         self.kind
     }
 
-    fn preview<'a>(&'a self, _: &'a ToolContext, _: &'a Value) -> BoxFuture<'a, Result<Preview, ToolError>> {
+    fn preview<'a>(&'a self, _: &'a ToolContext, _: &'a Value) -> Pending<'a, Preview> {
         async { Ok(Preview::default()) }.boxed()
     }
 
-    fn run<'a>(&'a self, _: &'a ToolContext, arguments: &'a Value) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn run<'a>(&'a self, _: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput> {
         assert!(arguments["panic"] != true, "as it was told");
         async {
             self.places.acquire().await.unwrap().forget();
@@ -173,7 +172,7 @@ impl Play {
                 self.log.push(format!("end {call_id}"));
                 self.ends.push((call_id, result, wait_ms, execute_duration_ms));
             }
-            AgentEvent::PermissionRequested { name, preview, reply: Some(reply), .. } if name == GO_ON => {
+            AgentEvent::PermissionRequested { about: About::Pause, preview, reply: Some(reply), .. } => {
                 assert!(preview.caution.is_some(), "no mode and no rule may answer this");
                 self.pauses.push(preview.title);
                 if self.cancel_at_pause {

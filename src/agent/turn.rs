@@ -14,9 +14,9 @@ pub use self::limits::{Allowance, Limits, Spent};
 use self::nudge::Nudges;
 use self::room::Cause;
 use super::Entry;
-use super::answer::{Answer, End, listen};
+use super::answer::{Answer, End, Inputs, listen};
 use super::ask;
-use super::event::{AgentEvent, ExecutionResult, GO_ON, Termination};
+use super::event::{AgentEvent, ExecutionResult, Termination};
 use super::guard::Guard;
 use super::guidance::Guidance;
 use super::schedule::{Outcome, Permits, Schedule};
@@ -200,8 +200,8 @@ impl State {
 
     /// Asks the person whether to continue; `None` if so, and usage is counted from zero.
     async fn pause(&mut self, why: String) -> Option<Termination> {
-        let id = format!("{}-{}-{}", GO_ON, self.turn.id, self.iteration);
-        if ask::go_on(id, &why, &self.turn.context.cancel, &self.steps).await {
+        let place = format!("{}-{}", self.turn.id, self.iteration);
+        if ask::go_on(&place, &why, &self.turn.context.cancel, &self.steps).await {
             self.guard = Guard::default();
             self.spent = Spent::default();
             self.turn.spent.go_on(&self.turn.limits.session);
@@ -228,7 +228,14 @@ impl State {
         let (context, guidance) = (self.turn.context.clone(), self.turn.guidance.clone());
         let mut schedule = Schedule::new(context, guidance, self.steps.clone(), self.permits.clone());
         let sent = self.size();
-        let answer = listen(&self.turn, request, &self.call_ids, &mut schedule, &self.steps).await;
+        let inputs = Inputs {
+            provider: &self.turn.provider,
+            tools: &self.turn.tools,
+            context: &self.turn.context,
+            taken: &self.call_ids,
+            steps: &self.steps,
+        };
+        let answer = listen(inputs, request, &mut schedule).await;
         self.learn_window(&answer.end).await;
         if let Some(usage) = answer.usage {
             let whole = self.check_window(sent, usage).await;

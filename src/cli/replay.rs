@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use crate::agent::event::{AgentEvent, CompleteCall, Termination, ToolKind};
+use crate::agent::event::{AgentEvent, CompleteCall, Termination};
+use crate::domain::ToolKind;
 use crate::model::{
     Api, Arguments, Batch, Collector, Finish, ModelError, ModelEvent, Outcome, StreamDecoder, ToolCall,
 };

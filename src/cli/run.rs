@@ -13,10 +13,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Outcome, sessions};
-use crate::agent::event::{AgentEvent, Grant, Permission, Preview, Scope, Termination, ToolKind};
+use crate::agent::event::{AgentEvent, Grant, Permission, Scope, Termination};
 use crate::config::{Environment, Flags, Mode, Settings, Sources};
+use crate::domain::Prompt;
+use crate::domain::{Preview, ToolKind};
 use crate::session::event::SessionEvent;
-use crate::session::{Change, Prompt, Session, SessionId, Setup, Start, new_id, rule_problems, setup};
+use crate::session::{Change, Session, SessionId, Setup, Start, new_id, rule_problems, setup};
 use crate::text::{Encoding, display, unified};
 use crate::workspace::{Documents, NoEditor, Root, Workspace};
 

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::agent::event::{AgentEvent, ExecutionResult, PlanEntry, PlanStatus};
+use crate::agent::event::{AgentEvent, ExecutionResult};
+use crate::domain::{PlanEntry, PlanStatus};
 use crate::text::{fence, unified};
 
 /// The speaker of the current part.
@@ -89,7 +90,7 @@ fn step(entry: &PlanEntry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::event::{FileDiff, Preview, ToolKind};
+    use crate::domain::{FileDiff, Preview, ToolKind};
 
     fn changed(title: &str, diffs: Vec<FileDiff>) -> [AgentEvent; 2] {
         let (call_id, name) = ("c".to_owned(), "edit_file".to_owned());

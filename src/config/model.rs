@@ -17,6 +17,7 @@ use super::options::{
     Api, BaseUrl, CommandLine, LimitOptions, ModelOptions, Options, Prices, ProviderOptions, without_password,
 };
 use super::providers::{PROVIDERS, Provider};
+use crate::domain::is_loopback;
 
 /// The provider name for an endpoint given as a bare `base-url`.
 const CUSTOM: &str = "custom";
@@ -70,7 +71,7 @@ impl ModelSettings {
     /// Whether requests stay on this machine, without TLS.
     #[must_use]
     pub fn is_plain_loopback(&self) -> bool {
-        self.base_url.starts_with("http://") && is_loopback(&self.base_url)
+        self.base_url.starts_with("http://") && is_local(&self.base_url)
     }
 
     /// The base URL without a password, for display.
@@ -285,7 +286,7 @@ impl Choice<'_> {
             return Err(self.misconfigured(&needed));
         }
         let api = wanted.api.or(provider.api).or(row.map(|row| row.api)).unwrap_or_default();
-        let local = is_loopback(base_url);
+        let local = is_local(base_url);
         let LimitOptions { connect_timeout, first_byte_timeout, idle_timeout, .. } = &self.options.limits;
         let seconds = |limit: &Option<std::num::NonZeroU64>| limit.map(|limit| Duration::from_secs(limit.get()));
         Ok(ModelSettings {
@@ -389,11 +390,6 @@ fn host(url: &str) -> Option<String> {
     Url::parse(url).ok()?.host_str().map(str::to_owned)
 }
 
-fn is_loopback(url: &str) -> bool {
-    match Url::parse(url).ok().as_ref().and_then(Url::host) {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
+fn is_local(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| is_loopback(&url))
 }

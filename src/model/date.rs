@@ -1,31 +1,21 @@
 //! The date form of HTTP headers (RFC 9110 §5.6.7, the preferred form).
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub(super) fn parse(text: &str) -> Option<SystemTime> {
-    let mut words = text.split_once(", ")?.1.split(' ');
-    let day: u64 = words.next()?.parse().ok()?;
-    let name = words.next()?;
-    let month = MONTHS.iter().position(|month| *month == name)? as u64 + 1;
-    let year: u64 = words.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
-    let mut time = words.next()?.split(':').map(|part| part.parse::<u64>().ok().filter(|n| *n < 61));
-    let (hours, minutes, seconds) = (time.next()??, time.next()??, time.next()??);
-    (words.next()? == "GMT" && (1..=31).contains(&day)).then_some(())?;
-    // Years begin in March, so that the leap day is the last day of a year.
-    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 1;
-    let days = days.checked_sub(DAYS_BEFORE_1970)?;
-    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(days * 86_400 + hours * 3600 + minutes * 60 + seconds))
+    let words: Vec<&str> = text.split(' ').collect();
+    let [_weekday, day, month, year, time, "GMT"] = *words.as_slice() else { return None };
+    let month = MONTHS.iter().position(|name| *name == month)? + 1;
+    humantime::parse_rfc3339(&format!("{year}-{month:02}-{day}T{time}Z")).ok()
 }
-
-/// Days from 1 March of the year 0 to 1 January 1970.
-const DAYS_BEFORE_1970: u64 = 719_468;
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[track_caller]

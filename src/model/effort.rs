@@ -1,67 +1,9 @@
-//! The reasoning effort of a model, and the efforts it supports.
-
-use serde::{Deserialize, Serialize};
+//! The reasoning efforts a model supports.
 
 use super::family::{Family, Known};
-
-/// A reasoning effort.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Effort {
-    /// Not at all, where the model can do without.
-    None,
-    /// As little as it can.
-    Minimal,
-    /// Briefly.
-    Low,
-    /// As long as is usual.
-    Medium,
-    /// Long.
-    High,
-    /// Longer.
-    Xhigh,
-    /// As long as it can.
-    Max,
-}
+use crate::domain::Effort;
 
 impl Effort {
-    /// All of them, from little to much.
-    pub const ALL: [Self; 7] = [Self::None, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
-
-    /// Its name, as most providers have it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Minimal => "minimal",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Xhigh => "xhigh",
-            Self::Max => "max",
-        }
-    }
-
-    /// The effort of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|effort| effort.name() == name)
-    }
-
-    /// Its name in a menu.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::None => "None",
-            Self::Minimal => "Minimal",
-            Self::Low => "Low",
-            Self::Medium => "Medium",
-            Self::High => "High",
-            Self::Xhigh => "Extra high",
-            Self::Max => "Maximum",
-        }
-    }
-
     /// The efforts to offer for a model of this name.
     #[must_use]
     pub fn offered(model: &str) -> &'static [Self] {

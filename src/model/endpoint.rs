@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::{Map, Value};
-use url::{Host, Url};
+use url::Url;
 
-use super::effort::{self, Effort};
+use super::effort;
 use super::{Api, Usage};
+use crate::domain::{Effort, is_loopback};
 
 /// An endpoint; built from the settings by `session`.
 #[derive(Debug, Clone)]
@@ -84,16 +85,6 @@ impl Endpoint {
     /// The same in another dialect.
     pub(super) fn in_dialect(&self, api: Api) -> Self {
         Self { api, ..self.clone() }
-    }
-}
-
-/// Whether a URL leads to this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
     }
 }
 

@@ -17,9 +17,9 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::endpoint::is_loopback;
-use super::wire::Answer;
+use super::answer::Answer;
 use super::{Api, Endpoint, ErrorCode, Key, ModelError, Proxy, date, fault, key};
+use crate::domain::is_loopback;
 
 /// The client of one endpoint.
 #[derive(Debug, Default)]

@@ -4,41 +4,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::connection::{Connection, Wire};
 use super::http::Http;
-use super::learned::Learned;
 use super::rehearsal::Rehearsal;
-use super::wire::Wire;
 use super::{
     Api, Endpoint, Instructions, Message, ModelError, ModelInfo, ModelRequest, ModelStream, Preamble, Prices, body,
-    catalog, chat, known, messages, request, responses, silence,
+    catalog, chat, messages, request, responses, silence,
 };
 
 /// A model at an endpoint. Clones share one client and its connections.
 #[derive(Debug, Clone)]
-pub struct Provider(Arc<Inner>);
-
-#[derive(Debug)]
-pub(super) struct Inner {
-    pub(super) endpoint: Endpoint,
-    pub(super) wire: Arc<Wire>,
-    pub(super) learned: Arc<Learned>,
-}
-
-impl Inner {
-    /// The model's prices: configured, reported by the endpoint, or built-in.
-    pub(super) fn prices(&self) -> Option<Prices> {
-        let reported = || self.learned.info().and_then(|info| info.prices);
-        self.endpoint.prices.or_else(reported).or_else(|| self.known()?.prices)
-    }
-
-    pub(super) fn known(&self) -> Option<ModelInfo> {
-        if self.endpoint.is_own_server() { None } else { known::find(&self.endpoint.model) }
-    }
-}
+pub struct Provider(Arc<Connection>);
 
 impl Provider {
     fn new(endpoint: Endpoint, wire: Wire) -> Self {
-        Self(Arc::new(Inner { endpoint, wire: Arc::new(wire), learned: Arc::default() }))
+        Self(Arc::new(Connection { endpoint, wire: Arc::new(wire), learned: Arc::default() }))
     }
 
     /// A model reached over HTTP. Nothing is opened before the first request or [`Provider::warm`].
@@ -56,17 +36,17 @@ impl Provider {
     /// The same model in the dialect its server asked for; `None` if that is the current one.
     #[must_use]
     pub fn switched(&self) -> Option<Self> {
-        let Inner { endpoint, wire, learned } = &*self.0;
+        let Connection { endpoint, wire, learned } = &*self.0;
         let api = learned.api().filter(|api| *api != endpoint.api)?;
         let (endpoint, wire, learned) = (endpoint.in_dialect(api), Arc::clone(wire), Arc::clone(learned));
-        Some(Self(Arc::new(Inner { endpoint, wire, learned })))
+        Some(Self(Arc::new(Connection { endpoint, wire, learned })))
     }
 
     /// Another model of the same endpoint, over the same connections.
     #[must_use]
     pub fn with_model(&self, model: &str) -> Self {
         let endpoint = Endpoint { model: model.to_owned(), ..self.0.endpoint.clone() };
-        Self(Arc::new(Inner { endpoint, wire: Arc::clone(&self.0.wire), learned: Arc::default() }))
+        Self(Arc::new(Connection { endpoint, wire: Arc::clone(&self.0.wire), learned: Arc::default() }))
     }
 
     /// Takes over what is known about the server from `before`, if it is the same model.
@@ -78,7 +58,7 @@ impl Provider {
         self
     }
 
-    pub(super) fn inner(&self) -> &Inner {
+    pub(super) fn connection(&self) -> &Connection {
         &self.0
     }
 
@@ -153,9 +133,9 @@ impl Provider {
     /// built-in value.
     #[must_use]
     pub fn window(&self) -> Option<u64> {
-        let Inner { endpoint, learned, .. } = &*self.0;
+        let Connection { endpoint, learned, .. } = &*self.0;
         let reported = || learned.info().and_then(|info| info.context_window);
-        let window = endpoint.context_window.or_else(reported).or_else(|| self.known()?.context_window);
+        let window = endpoint.context_window.or_else(reported).or_else(|| self.0.known()?.context_window);
         match (learned.cut(), window) {
             (Some(cut), Some(window)) => Some(cut.min(window)),
             (cut, window) => cut.or(window),
@@ -172,7 +152,7 @@ impl Provider {
     #[must_use]
     pub fn sees(&self) -> Option<bool> {
         let told = self.0.learned.info().and_then(|info| info.images);
-        told.or_else(|| self.known()?.images)
+        told.or_else(|| self.0.known()?.images)
     }
 
     /// Additional instructions for models of this family.
@@ -187,17 +167,12 @@ impl Provider {
         self.0.prices()
     }
 
-    /// Built-in values for the model. A local server uses another window, and is free.
-    fn known(&self) -> Option<ModelInfo> {
-        self.0.known()
-    }
-
     /// Whether to ask the endpoint about its model before the first answer is shown: it is local, or the model is
     /// unknown.
     #[must_use]
     pub fn is_to_learn(&self) -> bool {
-        let Inner { endpoint, learned, wire } = &*self.0;
-        let unknown = || endpoint.is_local() || self.known().is_none() || endpoint.lists_windows();
+        let Connection { endpoint, learned, wire } = &*self.0;
+        let unknown = || endpoint.is_local() || self.0.known().is_none() || endpoint.lists_windows();
         matches!(&**wire, Wire::Http(_)) && learned.info().is_none() && unknown()
     }
 
@@ -209,7 +184,7 @@ impl Provider {
 
     /// Asks the endpoint about its model. What it does not report stays unknown.
     pub async fn learn(&self) {
-        let Inner { endpoint, learned, wire } = &*self.0;
+        let Connection { endpoint, learned, wire } = &*self.0;
         if let Wire::Http(http) = &**wire {
             let info = catalog::model(http, endpoint).await;
             learned.set_info(info.unwrap_or_else(|| ModelInfo::named(&endpoint.model)));

@@ -22,7 +22,7 @@ use script::{Piece, Played};
 pub use server::Server;
 
 use super::Api;
-use super::wire::Answer;
+use super::answer::Answer;
 
 /// A script being played; clones are handles to the same play.
 #[derive(Debug, Clone)]

@@ -14,11 +14,11 @@ use futures_util::{FutureExt, StreamExt, stream};
 use secrecy::SecretString;
 use tokio::time::timeout;
 
+use super::answer::Answer;
 use super::batch::Batch;
+use super::connection::{Connection, Wire};
 use super::decoder::StreamDecoder;
 use super::fault::Remedy;
-use super::provider::Inner;
-use super::wire::{Answer, Wire};
 use super::{Endpoint, ErrorCode, ModelError, ModelEvent, ModelStream, Preamble, body, catalog, fault, whole};
 
 /// The maximum number of attempts for one answer.
@@ -37,7 +37,7 @@ const LISTING: Duration = Duration::from_secs(3);
 /// How long the connection may take to come free after the terminal marker.
 const GRACE: Duration = Duration::from_millis(25);
 
-pub(super) fn stream(provider: Arc<Inner>, body: Bytes, preamble: &Preamble) -> ModelStream {
+pub(super) fn stream(provider: Arc<Connection>, body: Bytes, preamble: &Preamble) -> ModelStream {
     let request = Request {
         provider,
         conversation: Arc::clone(&preamble.instructions.conversation),
@@ -60,7 +60,7 @@ pub(super) fn stream(provider: Arc<Inner>, body: Bytes, preamble: &Preamble) -> 
 }
 
 struct Request {
-    provider: Arc<Inner>,
+    provider: Arc<Connection>,
     conversation: Arc<str>,
     body: Bytes,
     phase: Phase,
@@ -163,12 +163,17 @@ impl Request {
     async fn send(&mut self) {
         self.tries += 1;
         let provider = Arc::clone(&self.provider);
-        let Inner { endpoint, wire, learned } = &*provider;
+        let Connection { endpoint, wire, learned } = &*provider;
         let refused = learned.refused();
         if !refused.is_empty() {
             self.body = body::without(&self.body, &refused).into();
         }
-        let sending = wire.send(endpoint, &self.conversation, self.body.clone());
+        let sending = async {
+            match &**wire {
+                Wire::Http(http) => http.send(endpoint, &self.conversation, self.body.clone()).await,
+                Wire::Rehearsal(rehearsal) => Ok(rehearsal.answer(&self.body, endpoint.api)),
+            }
+        };
         let sent = within_first_byte(endpoint, sending).await.and_then(|sent| sent);
         let mut answer = match sent {
             Ok(answer) => answer,
@@ -201,7 +206,7 @@ impl Request {
     /// cause. A different dialect requires the messages, so it is only recorded here for the turn.
     fn adapt(&mut self, status: u16, said: &str) -> bool {
         let provider = Arc::clone(&self.provider);
-        let Inner { endpoint, learned, .. } = &*provider;
+        let Connection { endpoint, learned, .. } = &*provider;
         let (name, model) = (&endpoint.provider, &endpoint.model);
         match fault::remedy(endpoint, status, said, &self.body) {
             Some(Remedy::Without(path)) if learned.refuse(&path) => {

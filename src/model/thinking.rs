@@ -5,10 +5,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::effort::Effort;
 use super::family::Family;
 use super::host::Host;
 use super::{Api, Endpoint};
+use crate::domain::Effort;
 
 /// What an answer may have beside its thoughts, in tokens.
 const ROOM: u32 = 32_000;

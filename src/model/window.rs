@@ -27,7 +27,7 @@ impl Provider {
 }
 
 fn check(provider: &Provider, sent: u64, read: u64) -> Option<String> {
-    let inner = provider.inner();
+    let inner = provider.connection();
     // Providers say so when a prompt is too long; servers that people run may not.
     let trusted = !inner.endpoint.is_local() && inner.endpoint.host() != Host::Other;
     if !trusted && read > 0 && sent >= SHORT && read * 2 < sent {

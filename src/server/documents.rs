@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::Server;
+use crate::domain::Focus;
 use crate::protocol::{ext, lsp};
-use crate::session::Focus;
 use crate::text;
 use crate::workspace::ContentChange;
 

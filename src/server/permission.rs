@@ -5,7 +5,8 @@ use tokio::task::AbortHandle;
 
 use super::Server;
 use super::dispatch::{Answer, error};
-use crate::agent::event::{AgentEvent, Grant, Permission, Preview, Scope, ToolKind};
+use crate::agent::event::{About, AgentEvent, Grant, Permission, Scope};
+use crate::domain::{Preview, ToolKind};
 use crate::rpc::ErrorCode;
 use crate::session::SessionId;
 use crate::text::display;
@@ -21,8 +22,7 @@ pub(super) struct Request {
     pub key: String,
     pub session: SessionId,
     pub call_id: String,
-    /// The tool's name.
-    pub name: String,
+    pub about: About,
     pub kind: ToolKind,
     pub preview: Preview,
     /// The rule that "always" would add; `None` if this requires approval every time.
@@ -152,11 +152,11 @@ impl Requests {
 impl Server {
     /// Asks the person to decide about a call.
     pub(super) fn ask_permission(&mut self, id: &SessionId, event: AgentEvent) {
-        let AgentEvent::PermissionRequested { call_id, name, kind, preview, rule, reply, .. } = event else { return };
+        let AgentEvent::PermissionRequested { about, call_id, kind, preview, rule, reply, .. } = event else { return };
         let Some(conversation) = self.conversations.get_mut(id) else { return };
         let key = format!("{id}/{call_id}");
         let session = SessionId::clone(id);
-        let request = Request { key: key.clone(), session, call_id, name, kind, preview: *preview, rule };
+        let request = Request { key: key.clone(), session, call_id, about, kind, preview: *preview, rule };
         let answer = conversation.front.ask(&request);
         let decisions = self.requests.decisions.clone();
         let task = self.tasks.spawn(async move {

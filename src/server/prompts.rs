@@ -12,10 +12,11 @@ use super::dispatch::{Answer, error, read};
 use super::front_end::FrontEnd;
 use super::wire::{attachment, failure, stop_reason};
 use crate::agent::event::Termination;
+use crate::domain::{Focus, Prompt};
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, Params, RequestId, Responder, ResponseError};
 use crate::session::event::{Failure, PromptId, PromptState, ReturnReason};
-use crate::session::{Focus, Prompt, Session, SessionId};
+use crate::session::{Session, SessionId};
 
 /// The prompts of a session that have not ended.
 #[derive(Default)]

@@ -107,6 +107,7 @@ impl Server {
             Ok(conversation) => conversation,
             Err(error) => return responder.respond(Err(error)),
         };
+        conversation.session.returned();
         self.closing.spawn(async move {
             conversation.close().await;
             responder.ok(&acp::CloseSessionResponse::new());

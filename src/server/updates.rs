@@ -5,11 +5,10 @@
 
 use std::borrow::Cow;
 
-use crate::agent::event::{
-    AgentEvent, ExecutionResult, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,
-};
+use crate::agent::event::{AgentEvent, ExecutionResult};
+use crate::domain::{FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
 use crate::protocol::acp;
-use crate::text::display;
+use crate::text::{display, without_middle};
 
 /// The longest result shown in full; the model reads all of it, a person can open the file.
 const SHOWN: usize = 4000;
@@ -178,12 +177,10 @@ fn executed(result: ExecutionResult, proposed: &[FileDiff]) -> acp::ToolCallUpda
 }
 
 fn shown(text: &str) -> acp::ToolCallContent {
-    if text.len() <= SHOWN {
-        return content(text);
+    match without_middle(text, SHOWN / 2, SHOWN / 2) {
+        Some((head, more, tail)) => content(&format!("{head}\n… ({more} bytes more)\n{tail}")),
+        None => content(text),
     }
-    let (head, rest) = text.split_at(text.floor_char_boundary(SHOWN / 2));
-    let (middle, tail) = rest.split_at(rest.ceil_char_boundary(rest.len() - SHOWN / 2));
-    content(&format!("{head}\n… ({} bytes more)\n{tail}", middle.len()))
 }
 
 fn content(text: &str) -> acp::ToolCallContent {

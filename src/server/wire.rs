@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use super::dispatch::{Answer, error};
 use super::documents::path_of;
-use crate::agent::event::{ErrorCode as FailureCode, Termination};
+use crate::agent::event::Termination;
 use crate::config::{CommandLine, McpServer, Mode};
+use crate::domain::ErrorCode as FailureCode;
+use crate::domain::{Attachment, Effort};
 use crate::protocol::{acp, ext};
 use crate::rpc::{ErrorCode, ResponseError};
 use crate::session::event::{Failure, State};
-use crate::session::{Attachment, Effort};
 use crate::text::display;
 use crate::workspace::native;
 

@@ -44,7 +44,8 @@ impl Actor {
         let until = Instant::now() + TIMEOUT;
         let (mut parts, mentioned) = split(std::mem::take(&mut prompt.parts));
         for part in &mut parts {
-            if let Attachment::Skill(skill) = part
+            if let Attachment::Skill(name) = part
+                && let Some(skill) = self.skills.iter().find(|skill| skill.name == *name)
                 && let Ok(Ok(text)) = timeout_at(until, tools::load_skill(&self.workspace, skill, None)).await
             {
                 *part = Attachment::Shown { heading: format!("The skill {}", skill.name), text };
@@ -68,7 +69,7 @@ impl Actor {
             }
         }
         parts.extend(timeout_at(until, self.news()).await.ok().flatten());
-        prompt.parts = rules.into_iter().map(Attachment::Instructions).chain(parts).collect();
+        prompt.parts = rules.into_iter().map(|rules| Attachment::Text(rules.to_string())).chain(parts).collect();
     }
 
     /// Changes by others to files the model has read, so that it does not rely on outdated text.

@@ -56,13 +56,15 @@ pub(super) struct Control {
 #[derive(Debug)]
 struct Waiting {
     changes: Vec<(Change, Taken)>,
+    /// The prompts that wait were returned to whoever sent them.
+    returned: bool,
     /// Cancels everything sent so far.
     sent: CancellationToken,
 }
 
 impl Control {
     pub fn new(end: &CancellationToken) -> Self {
-        let waiting = Waiting { changes: Vec::new(), sent: end.child_token() };
+        let waiting = Waiting { changes: Vec::new(), returned: false, sent: end.child_token() };
         Self { waiting: Mutex::new(waiting), changed: Notify::new(), end: end.clone() }
     }
 
@@ -84,6 +86,16 @@ impl Control {
         let sent = std::mem::replace(&mut self.lock().sent, self.end.child_token());
         sent.cancel();
         self.wake();
+    }
+
+    /// The prompts that wait were returned, because the session is closed.
+    pub fn returned(&self) {
+        self.lock().returned = true;
+    }
+
+    /// Whether they were.
+    pub fn has_returned(&self) -> bool {
+        self.lock().returned
     }
 
     /// Reports that one message was cancelled on its own.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Effort;
-use crate::agent::event::{AgentEvent, ErrorCode, Termination, ToolKind};
+use crate::agent::event::{AgentEvent, Termination};
 use crate::config::Mode;
+use crate::domain::{ErrorCode, ToolKind};
 
 /// The id of a prompt, unique in its session.
 pub type PromptId = Arc<str>;

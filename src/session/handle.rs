@@ -148,6 +148,11 @@ impl Session {
         self.control.cancel();
     }
 
+    /// The prompts that wait were returned to the client: loading the conversation does not return them again.
+    pub fn returned(&self) {
+        self.control.returned();
+    }
+
     /// Makes the session check for prompts that were cancelled on their own.
     pub fn wake(&self) {
         self.control.wake();

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 
 use command::windows;
 pub use rule::Rule;
-use rule::{CODE, COMMAND, EDIT, NETWORK, may_be_short, of_path, of_words};
+use rule::{NETWORK, may_be_short, of_path, of_words};
 
-use crate::agent::event::GO_ON;
+use crate::agent::event::About;
 use crate::config::Mode;
 use crate::tools::process::Dialect;
 use crate::tools::{CommandLine, Preview, ToolKind, Undo};
@@ -30,9 +30,12 @@ use crate::workspace::{Workspace, native};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     tool: String,
+    about: About,
     kind: ToolKind,
     targets: Vec<Target>,
     command: Option<Line>,
+    /// It reads or stops a command that was decided about when it started.
+    follows_up: bool,
     cautious: bool,
     is_question: bool,
 }
@@ -63,7 +66,7 @@ impl Facts {
     /// Whether this is the request to continue a turn, rather than a call.
     #[must_use]
     pub fn is_pause(&self) -> bool {
-        self.tool == GO_ON
+        self.about == About::Pause
     }
 
     /// Whether the call asks the person something, so that only they can answer it.
@@ -74,7 +77,7 @@ impl Facts {
 
     /// The facts in a call's preview.
     #[must_use]
-    pub fn new(tool: &str, kind: ToolKind, preview: &Preview, workspace: &Workspace) -> Self {
+    pub fn new(tool: &str, about: About, kind: ToolKind, preview: &Preview, workspace: &Workspace) -> Self {
         // Both as named and as resolved: a restricting rule must apply to either.
         let named = preview.locations.iter().map(|location| &location.path);
         let mut targets: Vec<Target> = Vec::new();
@@ -88,18 +91,31 @@ impl Facts {
         let command = preview.command.as_deref();
         let empties = command.is_some_and(|line| empties(line, &roots));
         let cautious = preview.caution.is_some() || empties;
+        let (command, follows_up) = (command.map(Line::new), preview.follows_up);
         let is_question = preview.answers.is_some();
-        Self { tool: tool.to_owned(), kind, targets, command: command.map(Line::new), cautious, is_question }
+        Self { tool: tool.to_owned(), about, kind, targets, command, follows_up, cautious, is_question }
     }
 
-    /// The subject of its allow rules.
-    fn allowed_as(&self) -> &str {
-        if self.command.as_ref().is_some_and(|line| line.network) { NETWORK } else { &self.tool }
+    /// The name used in rules about its tool.
+    fn rule_name(&self) -> &str {
+        match &self.about {
+            About::Call { rule_name } => rule_name,
+            About::Pause => &self.tool,
+        }
     }
 
-    /// Whether the rule speaks of what its tool does. What language servers change is an edit.
+    fn reaches_network(&self) -> bool {
+        self.command.as_ref().is_some_and(|line| line.network)
+    }
+
+    /// Whether the rule is about its tool. A rule for editing applies however the model edits.
     fn is_named_by(&self, rule: &Rule) -> bool {
-        rule.names(&self.tool) || (self.kind == ToolKind::Edit && self.tool == CODE && rule.names(EDIT))
+        rule.names(&self.tool) || rule.names(self.rule_name())
+    }
+
+    /// Whether the rule may allow it: a rule for its tool, or for `network` if it reaches the network.
+    fn is_allowed_by(&self, rule: &Rule) -> bool {
+        if self.reaches_network() { rule.names(NETWORK) } else { self.is_named_by(rule) }
     }
 
     /// The rule that would allow exactly this; `None` if it requires approval every time.
@@ -109,12 +125,13 @@ impl Facts {
         }
         if let Some(line) = &self.command {
             let [words] = line.commands.as_deref()? else { return None };
-            return line.sandboxed.then(|| of_words(self.allowed_as(), words));
+            let name = if line.network { NETWORK } else { self.rule_name() };
+            return line.sandboxed.then(|| of_words(name, words));
         }
         match (self.kind, self.targets.as_slice()) {
-            (ToolKind::Edit, [target]) if target.is_alone => Some(of_path(&self.tool, &target.relative)),
-            (ToolKind::Edit, [target]) => Some(of_path(&self.tool, &target.absolute)),
-            (ToolKind::Other, [origin]) => Some(of_path(&self.tool, &origin.relative)),
+            (ToolKind::Edit, [target]) if target.is_alone => Some(of_path(self.rule_name(), &target.relative)),
+            (ToolKind::Edit, [target]) => Some(of_path(self.rule_name(), &target.absolute)),
+            (ToolKind::Other, [origin]) => Some(of_path(self.rule_name(), &origin.relative)),
             _ => None,
         }
     }
@@ -279,7 +296,7 @@ impl Policy {
         let is_free = match facts.kind {
             ToolKind::Edit => matches!(mode, Mode::Edit | Mode::Auto),
             // Managing jobs that already run.
-            ToolKind::Execute if facts.command.is_none() && facts.tool == COMMAND => true,
+            ToolKind::Execute if facts.follows_up => true,
             ToolKind::Execute => mode == Mode::Auto && is_held,
             kind => kind.is_read_only(),
         };
@@ -288,11 +305,7 @@ impl Policy {
 
     /// Whether the allow rules cover all of the call.
     fn covers(&self, facts: &Facts) -> bool {
-        let speaks = |rule: &&Rule| match facts.allowed_as() {
-            NETWORK => rule.names(NETWORK),
-            _ => facts.is_named_by(rule),
-        };
-        let rules: Vec<&Rule> = self.allow.iter().filter(speaks).collect();
+        let rules: Vec<&Rule> = self.allow.iter().filter(|rule| facts.is_allowed_by(rule)).collect();
         let any_covers = |fits: &dyn Fn(&Rule) -> bool| rules.iter().any(|rule| fits(rule));
         let Some(line) = &facts.command else {
             let all_targets = facts.targets.iter().all(|target| any_covers(&|rule| target.is_meant(rule)));
@@ -348,8 +361,8 @@ impl Policy {
 
 /// Whether any of the restricting rules matches the call.
 fn touch(rules: &[Rule], facts: &Facts) -> Touch {
-    let network = facts.command.as_ref().is_some_and(|line| line.network);
-    let about = rules.iter().filter(|rule| facts.is_named_by(rule) || (network && rule.names(NETWORK)));
+    let is_about = |rule: &&Rule| facts.is_named_by(rule) || (facts.reaches_network() && rule.names(NETWORK));
+    let about = rules.iter().filter(is_about);
     let touches = about.map(|rule| match &facts.command {
         Some(line) => line.touched(rule),
         None if rule.is_bare() => Touch::Surely,

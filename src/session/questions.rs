@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 
 use super::permission::{Facts, Verdict};
 use super::{Actor, Running};
-use crate::agent::event::{AgentEvent, Permission, Preview, Scope, ToolKind};
+use crate::agent::event::{About, AgentEvent, Permission, Scope};
+use crate::domain::{Preview, ToolKind};
 
 /// Unanswered requests of a turn.
 #[derive(Default)]
@@ -32,6 +33,7 @@ struct Open {
 
 /// A request for the person.
 struct Request {
+    about: About,
     call_id: String,
     name: String,
     kind: ToolKind,
@@ -66,15 +68,17 @@ impl Actor {
 
     /// Decides about a call, or asks the person after all earlier requests.
     pub(super) fn question(&mut self, event: AgentEvent) {
-        let AgentEvent::PermissionRequested { call_id, name, kind, preview, reply, asked, .. } = event else { return };
+        let AgentEvent::PermissionRequested { about, call_id, name, kind, preview, reply, asked, .. } = event else {
+            return;
+        };
         let (Some(running), Some(reply)) = (self.running.as_mut(), reply) else { return };
-        let facts = Facts::new(&name, kind, &preview, &self.workspace);
+        let facts = Facts::new(&name, about.clone(), kind, &preview, &self.workspace);
         let outcome = match self.policy.decide(self.mode, &facts) {
             Verdict::Allow => Permission::AllowOnce,
             Verdict::Forbid(why) => Permission::Forbidden(why),
             Verdict::Ask => {
                 let _turn_gone = asked.map(|asked| asked.send(()));
-                running.questions.waiting.push_back(Request { call_id, name, kind, preview, facts, reply });
+                running.questions.waiting.push_back(Request { about, call_id, name, kind, preview, facts, reply });
                 return self.ask_next();
             }
         };
@@ -87,7 +91,7 @@ impl Actor {
             && running.questions.open.is_none()
             && let Some(request) = running.questions.waiting.pop_front()
         {
-            let Request { call_id, name, kind, preview, facts, reply } = request;
+            let Request { about, call_id, name, kind, preview, facts, reply } = request;
             match self.policy.decide(self.mode, &facts) {
                 Verdict::Allow => running.decide(&call_id, kind, reply, Permission::AllowOnce),
                 Verdict::Forbid(why) => running.decide(&call_id, kind, reply, Permission::Forbidden(why)),
@@ -98,6 +102,7 @@ impl Actor {
                     running.questions.open = Some(Open { call_id: id, kind, facts, reply, answer });
                     let reply = Some(person);
                     self.tell(AgentEvent::PermissionRequested {
+                        about,
                         call_id,
                         name,
                         kind,

@@ -61,13 +61,22 @@ impl Actor {
     }
 
     /// Records the queue in the journal, so that a killed server loses no prompt.
-    fn note_queue(&mut self) {
+    pub(super) fn note_queue(&mut self) {
         let prompt =
             |queued: &Queued| QueuedPrompt { id: queued.sent.id.to_string(), prompt: (*queued.sent.said).clone() };
         self.journal.queue(self.queue.iter().map(prompt).collect());
     }
 
+    /// Returns the prompts that were cancelled; whether any of them was in the queue.
     fn return_cancelled(&mut self) -> bool {
+        let joining = self.running.iter_mut().flat_map(|running| running.steers.iter_mut());
+        let cancelled = joining.filter(|steered| steered.cancel.is_cancelled());
+        let withdrawn: Vec<_> =
+            cancelled.filter_map(|steered| steered.withdraw().then(|| steered.id.clone())).collect();
+        for id in &withdrawn {
+            self.return_steered(id, ReturnReason::Cancelled);
+        }
+
         let (cancelled, waiting): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.queue).into_iter().partition(|queued| queued.sent.cancel.is_cancelled());
         self.queue = waiting.into();
@@ -89,16 +98,20 @@ impl Actor {
             self.write().await;
             return true;
         }
-        let Some(running) = &mut self.running else { return false };
-        let Some(index) = running.steers.iter().position(|steered| steered.id == *id) else { return false };
-        let steered = running.steers.get_mut(index).expect("it was found");
-        steered.taken.close();
-        if steered.taken.try_recv().is_ok() {
-            return false;
+        let mut joining = self.running.iter_mut().flat_map(|running| running.steers.iter_mut());
+        let withdrawn = joining.find(|steered| steered.id == *id).is_some_and(Steered::withdraw);
+        if withdrawn {
+            self.return_steered(id, ReturnReason::Withdrawn);
         }
+        withdrawn
+    }
+
+    /// Gives back a message that the running turn does not take any more.
+    fn return_steered(&mut self, id: &PromptId, reason: ReturnReason) {
+        let Some(running) = &mut self.running else { return };
+        let Some(index) = running.steers.iter().position(|steered| steered.id == *id) else { return };
         let Steered { id, said, .. } = running.steers.remove(index);
-        self.give_back(id, said, ReturnReason::Withdrawn);
-        true
+        self.give_back(id, said, reason);
     }
 
     pub(super) fn give_back(&mut self, id: PromptId, said: Arc<serde_json::Value>, reason: ReturnReason) {

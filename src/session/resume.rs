@@ -84,9 +84,8 @@ impl Actor {
             return Ok(());
         }
         let provider = connect::provider_named(settings, &name, effort).map_err(|why| {
-            let why = why.message.split(';').next().unwrap_or_default().to_owned();
-            let instead = current.map(|current| format!("; continuing with {current}")).unwrap_or_default();
-            format!("this conversation used {name}, which is not available now ({why}){instead}")
+            let instead = current.map(|current| format!(", so {current} continues")).unwrap_or_default();
+            format!("this conversation used {name}, which is not available{instead}: {}", why.message)
         })?;
         self.set_model(provider, effort);
         Ok(())

@@ -146,6 +146,10 @@ impl Actor {
             drop(running.steps);
             let _ended = running.task.await;
         }
+        if self.control.has_returned() && !self.queue.is_empty() {
+            self.queue.clear();
+            self.note_queue();
+        }
         // Saves choices made right before the end.
         for (change, taken) in self.control.take() {
             if self.change(change).is_ok() {

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use super::{Actor, Attachment, Prompt, Review, ReviewError, connect};
-use crate::agent::event::{AgentEvent, Termination, Usage};
+use crate::agent::event::{AgentEvent, Termination};
 use crate::config::UserCommand;
+use crate::domain::Usage;
 use crate::text::display;
 use crate::workspace::Skill;
 
@@ -83,7 +84,7 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
             if let Some(command) = commands.own.iter().find(|command| command.name == name) {
                 command.prompt(arguments)
             } else if let Some(found) = commands.skills.iter().find(|skill| skill.name == name) {
-                skill = Some(Attachment::Skill(found.clone()));
+                skill = Some(Attachment::Skill(found.name.clone()));
                 format!("Use the skill {name}.\n\n{arguments}").trim_end().to_owned()
             } else {
                 return Work::Prompt(prompt);

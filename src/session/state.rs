@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::event::{Activity, State, Used};
 use super::{Actor, Setup};
-use crate::agent::event::Usage;
+use crate::domain::Usage;
 
 impl State {
     /// The state of a new session.

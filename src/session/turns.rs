@@ -187,7 +187,7 @@ impl Actor {
         let parts = prompt::render(prompt, self.stage());
         let (joined, taken) = oneshot::channel();
         if let Some(running) = &mut self.running {
-            running.steers.push(Steered { id: Arc::clone(&id), said, taken });
+            running.steers.push(Steered { id: Arc::clone(&id), said, cancel, taken });
         }
         place.send(Steer { prompt: id, words, parts, joined });
         self.answer_by_message();

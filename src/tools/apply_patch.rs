@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::arguments::read_partial;
+use super::edit_file::EditFile;
 use super::planned::{self, Planned, What};
-use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::workspace::WorkspacePath;
 use crate::workspace::patch::{Action, FilePatch, parse};
 
@@ -38,6 +39,8 @@ impl TypedTool for ApplyPatch {
         (maybe `*** Move to: PATH`, then chunks: `@@ anchor`, context lines with a blank, removed ones with -, added \
         ones with +). All files change or none. Copy context from what read_file showed, without the line numbers.";
     const KIND: ToolKind = ToolKind::Edit;
+    const RULE_NAME: &'static str = EditFile::NAME;
+    const EDITING: Option<Editing> = Some(Editing::Patches);
     const EXAMPLE: &'static str = r#"{"patch": "*** Begin Patch\n*** Update File: src/main.rs\n@@ fn main() {\n-    let x = 1;\n+    let x = 2;\n*** End Patch"}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {

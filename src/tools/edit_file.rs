@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::arguments::read_partial;
 use super::changes::{commit, propose, sketch};
-use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::workspace::{Change, Replacement};
 
 pub(super) struct EditFile;
@@ -46,6 +46,7 @@ impl TypedTool for EditFile {
     const DESCRIPTION: &'static str = "Replace text in a file. Copy old_text from what read_file showed, without the \
         line numbers. Make several changes of one file in one call.";
     const KIND: ToolKind = ToolKind::Edit;
+    const EDITING: Option<Editing> = Some(Editing::Replacements);
     const EXAMPLE: &'static str =
         r#"{"path": "src/main.rs", "edits": [{"old_text": "let x = 1;", "new_text": "let x = 2;"}]}"#;
 

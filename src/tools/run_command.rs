@@ -88,7 +88,7 @@ impl TypedTool for RunCommand {
                 Action::Read => format!("Read the output of job {id}"),
                 Action::Stop => format!("Stop job {id}"),
             };
-            return Ok(Preview { title, ..Preview::default() });
+            return Ok(Preview { title, follows_up: true, ..Preview::default() });
         }
         let (line, note) = command_line(context, &arguments).await?;
         let mut title = format!("Run `{}`", escape_line(&line.command));

@@ -6,14 +6,14 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::future::FutureExt as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::arguments::Unknown;
 use super::files::unless_cancelled;
-use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
+use super::{Pending, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
 use crate::text::display::{escape_line, marked};
 use crate::workspace::{Skill, Workspace};
 
@@ -101,11 +101,7 @@ impl Tool for LoadSkill {
         ToolKind::Read
     }
 
-    fn preview<'a>(
-        &'a self,
-        _context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<Preview, ToolError>> {
+    fn preview<'a>(&'a self, _context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview> {
         async {
             let (Arguments { name, file }, _) = arguments::read(arguments, EXAMPLE, Unknown::LeftOut)?;
             let skill = self.find(&name)?;
@@ -115,11 +111,7 @@ impl Tool for LoadSkill {
         .boxed()
     }
 
-    fn run<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput> {
         async {
             let (Arguments { name, file }, _) = arguments::read(arguments, EXAMPLE, Unknown::LeftOut)?;
             let loading = load_skill(&context.workspace, self.find(&name)?, file.as_deref());

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::arguments::Unknown;
-use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
+use super::{Editing, Pending, PlanEntry, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, arguments};
 
 /// A tool whose arguments are a type: their schema is derived from it, and they are validated before the tool runs.
 /// Implementations are [`Tool`]s.
@@ -23,6 +24,10 @@ pub trait TypedTool: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     /// See [`Tool::kind`].
     const KIND: ToolKind;
+    /// See [`Tool::rule_name`].
+    const RULE_NAME: &'static str = Self::NAME;
+    /// See [`Tool::editing`].
+    const EDITING: Option<Editing> = None;
     /// Arguments of a correct call, shown to a model after invalid ones.
     const EXAMPLE: &'static str;
 
@@ -54,6 +59,12 @@ pub trait TypedTool: Send + Sync + 'static {
         async { None }
     }
 
+    /// See [`Tool::plan`].
+    #[must_use]
+    fn plan(_arguments: Self::Arguments) -> Option<Vec<PlanEntry>> {
+        None
+    }
+
     /// See [`Tool::run`].
     fn run(
         context: &ToolContext,
@@ -82,11 +93,19 @@ impl<T: TypedTool> Tool for T {
         T::KIND
     }
 
-    fn preview<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<Preview, ToolError>> {
+    fn rule_name(&self) -> &str {
+        T::RULE_NAME
+    }
+
+    fn editing(&self) -> Option<Editing> {
+        T::EDITING
+    }
+
+    fn plan(&self, arguments: &Value) -> Option<Vec<PlanEntry>> {
+        T::plan(T::Arguments::deserialize(arguments).ok()?)
+    }
+
+    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview> {
         async {
             let (arguments, _) = arguments::read(arguments, T::EXAMPLE, unknown(T::KIND))?;
             T::preview(context, arguments).await
@@ -98,11 +117,7 @@ impl<T: TypedTool> Tool for T {
         T::sketch(context, arguments).boxed()
     }
 
-    fn run<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput> {
         async {
             let (arguments, note) = arguments::read(arguments, T::EXAMPLE, unknown(T::KIND))?;
             let mut output = T::run(context, arguments).await?;

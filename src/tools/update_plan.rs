@@ -26,6 +26,10 @@ impl TypedTool for UpdatePlan {
         Ok(Preview { title: "Update the plan".to_owned(), ..Preview::default() })
     }
 
+    fn plan(arguments: Arguments) -> Option<Vec<PlanEntry>> {
+        Some(arguments.entries)
+    }
+
     async fn run(_context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
         let entries = arguments.entries;
         if let Some(index) = entries.iter().position(|entry| entry.content.trim().is_empty()) {

@@ -92,7 +92,7 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 pub(super) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
     let (file, size) = sized(path, LIMIT)?;
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| io_error("read", path, &error))?;
+    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| read_error(path, &error))?;
     if bytes.len() as u64 > LIMIT {
         return Err(FileError::TooLarge { path: path.display(), size: bytes.len() as u64, limit: LIMIT });
     }
@@ -102,13 +102,13 @@ pub(super) fn read_now(path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
 /// Opens a regular file of at most `limit` bytes; also returns its size.
 fn sized(path: &WorkspacePath, limit: u64) -> Result<(File, u64), FileError> {
     let file = open(path)?;
-    let size = file.metadata().map_err(|error| io_error("read", path, &error))?.len();
+    let size = file.metadata().map_err(|error| read_error(path, &error))?.len();
     if size > limit { Err(FileError::TooLarge { path: path.display(), size, limit }) } else { Ok((file, size)) }
 }
 
 /// Opens a regular file for reading.
 pub(super) fn open(path: &WorkspacePath) -> Result<File, FileError> {
-    let failed = |error: io::Error| io_error("read", path, &error);
+    let failed = |error: io::Error| read_error(path, &error);
     let (dir, name) = path.parent().map_err(failed)?;
     // Checked before opening, because opening a device may have effects, and again afterwards.
     refuse_special(path, &dir.symlink_metadata(name).map_err(failed)?)?;
@@ -127,7 +127,7 @@ pub(super) async fn some_lines(
     blocking(move || {
         let (file, size) = sized(&path, LIMIT_IN_PARTS)?;
         let found = lines(BufReader::new(file), offset, limit, bytes);
-        let (text, more) = found.map_err(|error| io_error("read", &path, &error))?;
+        let (text, more) = found.map_err(|error| read_error(&path, &error))?;
         if text.contains('\0') { Err(FileError::Binary(path.display(), size)) } else { Ok((text, more)) }
     })
     .await
@@ -187,9 +187,15 @@ fn special_kind(kind: FileType) -> Option<&'static str> {
     })
 }
 
+fn read_error(path: &WorkspacePath, error: &io::Error) -> FileError {
+    match error.kind() {
+        io::ErrorKind::NotFound => FileError::NotFound(path.display()),
+        _ => io_error("read", path, error),
+    }
+}
+
 fn io_error(verb: &'static str, path: &WorkspacePath, error: &io::Error) -> FileError {
     let reason = match error.kind() {
-        io::ErrorKind::NotFound if verb == "read" => return FileError::NotFound(path.display()),
         io::ErrorKind::IsADirectory => return FileError::Special(path.display(), "a folder"),
         io::ErrorKind::PermissionDenied => "permission denied; only the user can grant it".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only; only the user can change that".to_owned(),

@@ -15,14 +15,15 @@ mod server;
 mod tools;
 mod wire;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::sync::Mutex;
 use std::time::Instant;
 
 use case::{Case, Trouble};
 use inputs::Run;
+
+use crate::driver::side_by_side;
 
 /// So many cases are played side by side; most of them wait.
 const SIDE_BY_SIDE: usize = 6;
@@ -59,20 +60,8 @@ fn the_attack_cases_hold() {
 fn play_all(cases: &[Case]) -> BTreeMap<String, Outcome> {
     let mut order: Vec<&Case> = cases.iter().collect();
     order.sort_by_key(|case| std::cmp::Reverse(length(case)));
-    let queue = Mutex::new(VecDeque::from(order));
-    let outcomes = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..SIDE_BY_SIDE {
-            scope.spawn(|| {
-                loop {
-                    let Some(case) = queue.lock().unwrap().pop_front() else { break };
-                    let outcome = play(case);
-                    outcomes.lock().unwrap().insert(case.id.clone(), outcome);
-                }
-            });
-        }
-    });
-    let mut outcomes = outcomes.into_inner().unwrap();
+    let mut outcomes: BTreeMap<_, _> =
+        side_by_side(SIDE_BY_SIDE, order, |case| (case.id.clone(), play(case))).into_iter().collect();
     for case in cases {
         let is_late = |outcome: &Outcome| matches!(outcome, Outcome::Failed(wrong) if wrong.iter().all(|wrong| wrong.contains(": late: ")));
         if is_late(&outcomes[&case.id]) {

@@ -50,14 +50,20 @@ fn result(world: &World) -> String {
     last["content"].as_str().unwrap().to_owned()
 }
 
+/// A turn that edits `a.rs`, which the server asks about before it does.
+fn editing(world: &World) -> (Client, String, i64, Value) {
+    let mut client = telling(world);
+    let session = session(&mut client, world);
+    let prompt = client.prompt(&session, "change it");
+    let before = client.next("_tandem/diagnostics");
+    (client, session, prompt, before)
+}
+
 #[test]
 fn an_edit_tells_the_problems_it_brought_once_they_rest() {
     let world = World::new(json!([edit_one(), [{ "text": "Done." }]]));
-    let mut client = telling(&world);
-    let session = session(&mut client, &world);
+    let (mut client, _, prompt, before) = editing(&world);
     let uri = world.uri("a.rs");
-    let prompt = client.prompt(&session, "change it");
-    let before = client.next("_tandem/diagnostics");
     assert_eq!(before["params"], json!({ "uris": [uri], "settled": false }));
     tell(&mut client, &before, &uri, json!([problem(0, 1, "old news"), problem(4, 2, "unused")]));
     apply(&mut client, &world);
@@ -75,11 +81,8 @@ fn an_edit_tells_the_problems_it_brought_once_they_rest() {
 #[test]
 fn an_edit_that_brings_none_says_nothing_of_problems() {
     let world = World::new(json!([edit_one(), [{ "text": "Done." }]]));
-    let mut client = telling(&world);
-    let session = session(&mut client, &world);
+    let (mut client, _, prompt, before) = editing(&world);
     let uri = world.uri("a.rs");
-    let prompt = client.prompt(&session, "change it");
-    let before = client.next("_tandem/diagnostics");
     tell(&mut client, &before, &uri, json!([problem(0, 1, "old news")]));
     apply(&mut client, &world);
     let after = client.next("_tandem/diagnostics");
@@ -91,10 +94,7 @@ fn an_edit_that_brings_none_says_nothing_of_problems() {
 #[test]
 fn an_editor_that_never_answers_costs_two_seconds_and_no_error() {
     let world = World::new(json!([edit_one(), [{ "text": "Done." }]]));
-    let mut client = telling(&world);
-    let session = session(&mut client, &world);
-    let prompt = client.prompt(&session, "change it");
-    let before = client.next("_tandem/diagnostics");
+    let (mut client, _, prompt, before) = editing(&world);
     tell(&mut client, &before, &world.uri("a.rs"), json!([]));
     apply(&mut client, &world);
     client.next("_tandem/diagnostics");
@@ -105,10 +105,7 @@ fn an_editor_that_never_answers_costs_two_seconds_and_no_error() {
 #[test]
 fn a_cancel_does_not_wait_for_the_problems_to_rest() {
     let world = World::new(json!([edit_one()]));
-    let mut client = telling(&world);
-    let session = session(&mut client, &world);
-    let prompt = client.prompt(&session, "change it");
-    let before = client.next("_tandem/diagnostics");
+    let (mut client, session, prompt, before) = editing(&world);
     tell(&mut client, &before, &world.uri("a.rs"), json!([]));
     apply(&mut client, &world);
     client.next("_tandem/diagnostics");

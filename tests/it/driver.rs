@@ -26,6 +26,23 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Does something with each item, so many at a time, in their order; the results come as they were ready.
+pub fn side_by_side<T: Send, R: Send>(many: usize, items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let (queue, results) = (Mutex::new(VecDeque::from(items)), Mutex::new(Vec::new()));
+    let next = || queue.lock().unwrap().pop_front();
+    std::thread::scope(|scope| {
+        for _ in 0..many {
+            scope.spawn(|| {
+                while let Some(item) = next() {
+                    let result = work(item);
+                    results.lock().unwrap().push(result);
+                }
+            });
+        }
+    });
+    results.into_inner().unwrap()
+}
+
 /// A workspace, a scripted model and a runtime for both ends.
 pub struct World {
     pub runtime: tokio::runtime::Runtime,

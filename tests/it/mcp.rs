@@ -211,12 +211,18 @@ fn a_chatty_server_does_not_eat_the_context() {
     assert!(notices.contains("MCP server `tricks` offers more than 24 kB") && notices.contains("t59"), "{notices}");
 }
 
-#[test]
-fn a_server_that_dies_is_started_again_but_not_for_ever() {
-    let mut script = calls(&["die", "echo", "die", "die", "die", "die", "echo"]);
+/// A world with the good server: one turn calls these tools, another one none.
+fn with_two_turns(tools: &[&str]) -> World {
+    let mut script = calls(tools);
     script.as_array_mut().unwrap().push(json!([{ "text": "done" }]));
     let world = World::new(script);
     configure(&world, "good");
+    world
+}
+
+#[test]
+fn a_server_that_dies_is_started_again_but_not_for_ever() {
+    let world = with_two_turns(&["die", "echo", "die", "die", "die", "die", "echo"]);
     let mut client = world.client();
     let session = client.session(&world);
     prompt(&mut client, &session);
@@ -302,10 +308,7 @@ fn nonsense_is_no_answer_and_harms_nobody() {
 
 #[test]
 fn renamed_tools_are_there_with_the_next_prompt() {
-    let mut script = calls(&["rename", "echo"]);
-    script.as_array_mut().unwrap().push(json!([{ "text": "done" }]));
-    let world = World::new(script);
-    configure(&world, "good");
+    let world = with_two_turns(&["rename", "echo"]);
     let mut client = world.client();
     let session = client.session(&world);
     prompt(&mut client, &session);

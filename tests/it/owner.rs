@@ -233,6 +233,42 @@ fn prompts_that_waited_when_the_server_ended_are_returned_when_the_session_is_lo
 }
 
 #[test]
+fn prompts_that_closing_returned_are_not_returned_again() {
+    let world = World::new(json!([[{ "gate": "never" }]]));
+    let mut client = world.client();
+    let session = client.session(&world);
+    for id in ["a", "b"] {
+        prompt_as(&mut client, &session, id);
+    }
+    turn(&mut client, "b", "queued");
+    assert_eq!(client.call("session/close", json!({ "sessionId": session }))["result"], json!({}));
+    assert_eq!(turn(&mut client, "b", "returned")["reason"], "closed");
+    let load = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+    assert!(client.call("session/load", load)["result"].is_object());
+    client.call("session/close", json!({ "sessionId": session }));
+    assert!(client.seen.iter().all(|message| message["params"]["promptId"] != "b"), "{:#?}", client.seen);
+}
+
+#[test]
+fn cancelling_the_request_of_a_steering_message_takes_it_back() {
+    let call = json!({ "call": { "id": "c1", "name": "glob", "arguments": { "pattern": "*.x" } } });
+    let world = World::new(json!([[call, { "gate": "half" }], [{ "text": "done" }]]));
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = prompt_as(&mut client, &session, "a");
+    world.wait(world.rehearsal().waiting_at("half"));
+    let prompt = json!([{ "type": "text", "text": "never mind" }]);
+    let params = json!({ "sessionId": session, "prompt": prompt, "_meta": { "tandem/promptId": "s" } });
+    let steer = client.ask("_tandem/session/steer", params);
+    client.notify("$/cancelRequest", json!({ "id": steer }));
+    assert_eq!(client.answer(steer)["error"]["code"], -32800);
+    assert_eq!(turn(&mut client, "s", "returned")["reason"], "cancelled");
+    world.rehearsal().open("half");
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn", "the turn goes on");
+    assert!(!world.rehearsal().requests()[1]["messages"].to_string().contains("never mind"));
+}
+
+#[test]
 fn the_status_has_fields() {
     let world = World::new(json!([[{ "gate": "first" }], [{ "text": "two" }]]));
     let mut client = world.client();

@@ -4,21 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tandem::agent::Limits;
 use tandem::agent::event::{AgentEvent, Grant, Permission, Scope};
 use tandem::config::{Environment, Mode, Settings, Sources};
+use tandem::domain::Prompt;
 use tandem::model::Provider;
 use tandem::model::rehearsal::{Rehearsal, Script};
 use tandem::server::Transport;
 use tandem::session::event::SessionEvent;
 use tandem::session::permission::Policy;
-use tandem::session::{Prompt, Session, Setup, Start};
+use tandem::session::{Session, Setup, Start};
 use tandem::text::Encoding;
 use tandem::tools::mcp::Servers;
 use tandem::tools::process::{Dialect, Surroundings};
-use tandem::tools::{CommandLine, Preview, Redactor, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use tandem::tools::{CommandLine, Pending, Preview, Redactor, Tool, ToolContext, ToolKind, ToolOutput};
 use tandem::workspace::{Documents, NoEditor, Root, Workspace};
 use tokio_util::sync::CancellationToken;
 
@@ -426,20 +426,12 @@ impl Tool for Pretend {
         ToolKind::Execute
     }
 
-    fn preview<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<Preview, ToolError>> {
+    fn preview<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview> {
         let line = line(context, arguments);
         async { Ok(Preview { command: Some(Box::new(line)), ..Preview::default() }) }.boxed()
     }
 
-    fn run<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput> {
         async {
             let line = line(context, arguments);
             context.check_command(&line)?;

@@ -167,8 +167,8 @@ fn mode_model_and_effort_are_those_it_was_held_in() {
     let resumed = open(&mut third, &world, "session/resume", &session);
     assert_eq!(current(&resumed), ["plan", "custom/scripted", "default"], "there is no such model any more");
     let said = third.find(|message| message["params"]["message"].is_string())["params"]["message"].clone();
-    let expected = "this conversation used other/big, which is not available now (model `other/big` has an \
-                    unknown provider); continuing with custom/scripted";
-    assert_eq!(said, expected);
+    let expected = "this conversation used other/big, which is not available, so custom/scripted continues: model \
+                    `other/big` has an unknown provider";
+    assert!(said.as_str().unwrap().starts_with(expected), "{said}");
     third.end();
 }

@@ -9,14 +9,15 @@ mod judge;
 mod play;
 mod speech;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use serde_json::Value;
+
+use crate::driver::side_by_side;
 
 /// How many cases run side by side; most of them wait.
 const SIDE_BY_SIDE: usize = 4;
@@ -90,22 +91,13 @@ fn play_folder(folder: &Path) -> (String, Vec<String>) {
 
 /// What is wrong after each case, by its id.
 fn play_all(cases: &[Value]) -> BTreeMap<String, Vec<String>> {
-    let queue: Mutex<VecDeque<&Value>> = Mutex::new(cases.iter().collect());
-    let outcomes = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..SIDE_BY_SIDE {
-            scope.spawn(|| {
-                loop {
-                    let Some(case) = queue.lock().unwrap().pop_front() else { break };
-                    let outcome = catch_unwind(AssertUnwindSafe(|| judge::judge(&case["expect"], &play::play(case))));
-                    let broke = |panic: Box<dyn std::any::Any + Send>| {
-                        let why = panic.downcast_ref::<String>().cloned();
-                        vec![format!("the play broke: {}", why.unwrap_or_default())]
-                    };
-                    outcomes.lock().unwrap().insert(id(case).to_owned(), outcome.unwrap_or_else(broke));
-                }
-            });
-        }
-    });
-    outcomes.into_inner().unwrap()
+    let play = |case: &Value| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| judge::judge(&case["expect"], &play::play(case))));
+        let broke = |panic: Box<dyn std::any::Any + Send>| {
+            let why = panic.downcast_ref::<String>().cloned();
+            vec![format!("the play broke: {}", why.unwrap_or_default())]
+        };
+        (id(case).to_owned(), outcome.unwrap_or_else(broke))
+    };
+    side_by_side(SIDE_BY_SIDE, cases.iter().collect(), play).into_iter().collect()
 }

@@ -49,7 +49,8 @@ fn prompts_wait_for_each_other_and_are_answered_in_order() {
     let session = client.session(&world);
     let ids = ["a", "b", "c"].map(|text| client.prompt(&session, text));
     for n in [1, 2] {
-        client.find(|message| message["params"]["message"] == format!("queued {n}"));
+        let status = client.find(|message| message["method"] == "_tandem/status" && message["params"]["queued"] == n);
+        assert!(status["params"]["message"].is_null(), "what the fields say is not said again: {status}");
     }
     world.rehearsal().open("first");
     for (index, id) in ids.into_iter().enumerate() {

@@ -464,7 +464,7 @@ end)
 
 -- the chat
 
----@param ... tandem.Update
+---@param ... wire.SessionUpdate
 ---@return string
 local function drawn(...)
   local chat = require('tandem.chat').new({ root = vim.fn.tempname(), state = 'running' })

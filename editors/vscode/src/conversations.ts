@@ -38,6 +38,8 @@ export class Conversations implements Disposable {
   private open: Open[];
   private readonly ids: Ids = { next: 1 };
   private readonly happened = new EventEmitter<SessionEvent>();
+  /** Messages of conversations that are not shown, which were not sent on. */
+  private returned: { readonly session: Session; readonly event: SessionEvent }[] = [];
   private readonly elsewhere = new EventEmitter<void>();
   private readonly switched = new EventEmitter<void>();
   /** Of the conversation that is shown. */
@@ -224,6 +226,9 @@ export class Conversations implements Disposable {
       this.happened.fire(event);
       return;
     }
+    if (event.type === "returned") {
+      this.returned.push({ session, event }); // for the input, once it is that of this conversation
+    }
     const one = this.open.find((other) => other.session === session);
     if (event.type === "ended" && one !== undefined) {
       one.isNews = true;
@@ -243,6 +248,10 @@ export class Conversations implements Disposable {
     this.closeOldest();
     this.remember();
     this.switched.fire();
+    const isShown = (of: { readonly session: Session }) => of.session === session;
+    const returned = this.returned.filter(isShown);
+    this.returned = this.returned.filter((of) => !isShown(of));
+    returned.forEach(({ event }) => this.happened.fire(event));
   }
 
   private closeOldest(): void {

@@ -6,33 +6,6 @@ import { type Diagnostic, NotificationType, RequestType, type Range } from "vsco
 
 import type * as wire from "./wire-types";
 
-export interface TextBlock {
-  readonly type: "text";
-  readonly text: string;
-}
-
-/** Text that travels with the prompt, as the editor has it: saved or not. The uri ends in `#L3-L7`, 1-based. */
-export interface ResourceBlock {
-  readonly type: "resource";
-  readonly resource: { readonly uri: string; readonly mimeType: string; readonly text: string };
-}
-
-/** A file the model may read by itself. */
-export interface ResourceLinkBlock {
-  readonly type: "resource_link";
-  readonly uri: string;
-  readonly name: string;
-}
-
-/** Bytes in base64. */
-export interface ImageBlock {
-  readonly type: "image";
-  readonly mimeType: string;
-  readonly data: string;
-}
-
-export type ContentBlock = TextBlock | ResourceBlock | ResourceLinkBlock | ImageBlock;
-
 export interface SessionMode {
   readonly id: string;
   readonly name: string;
@@ -149,16 +122,8 @@ export interface PermissionResult {
 
 export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled";
 
-export interface StatusParams {
-  readonly sessionId?: string | null;
-  readonly state: "ready" | "running" | "waiting" | "no_model";
-  readonly model?: string | null;
-  readonly mode?: string | null;
-  readonly usage?: wire.Usage | null;
-  readonly message?: string | null;
-}
-
-export type { LanguageOp, LanguageParams, Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, Turn } from "./wire-types";
+export type { ContentBlock, LanguageOp, LanguageParams, Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, Turn } from "./wire-types";
+export type StatusParams = Partial<wire.Status> & Pick<wire.Status, "state">;
 export type ReviewParams = Omit<wire.Review, "sessionId">;
 
 export interface DiagnosticsParams {
@@ -185,7 +150,7 @@ export interface OpenedSession {
 }
 
 interface Prompt {
-  readonly prompt: readonly ContentBlock[];
+  readonly prompt: readonly wire.ContentBlock[];
   /** Names it in what the server says of it. */
   readonly _meta: { readonly "tandem/promptId": string };
 }

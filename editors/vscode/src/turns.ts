@@ -6,7 +6,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Attachment } from "./context";
-import type { StopReason, Turn } from "./protocol";
+import type { ContentBlock, StopReason, Turn } from "./protocol";
 
 export interface Message {
   readonly text: string;
@@ -127,9 +127,12 @@ export class Turns {
   }
 
   /** The server says what became of a message. That it ended or is not sent on is also the answer to the request that sent it. */
-  receive({ promptId, state }: Pick<Turn, "promptId" | "state">): void {
+  receive({ promptId, state, prompt }: Pick<Turn, "promptId" | "state" | "prompt">): void {
     const said = [...this.joining, ...this.prompts].find(({ id }) => id === promptId);
     if (said === undefined) {
+      if (state === "returned" && prompt) {
+        this.listener?.returned(sent(prompt)); // it waited when the server before this one ended
+      }
       return;
     }
     if (state === "joined") {
@@ -187,6 +190,18 @@ export class Turns {
 
 function fresh(message: Message, joins: boolean): Said {
   return { message, joins, id: randomUUID(), abort: new AbortController(), isTold: false, withdrawn: false };
+}
+
+/** A message as it was sent: its words, and what came along. */
+function sent(prompt: readonly ContentBlock[]): Message {
+  const text = prompt.map((block) => (block.type === "text" ? block.text : "")).filter(Boolean);
+  const others = prompt.filter(({ type }) => type !== "text");
+  return { text: text.join("\n"), attachments: others.map((block) => ({ label: label(block), block })) };
+}
+
+function label(block: ContentBlock): string {
+  const uri = block.type === "resource_link" ? block.uri : block.type === "resource" ? block.resource.uri : undefined;
+  return uri?.split("/").at(-1) ?? block.type;
 }
 
 function remove<T>(list: T[], one: T): void {

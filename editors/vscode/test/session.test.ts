@@ -18,7 +18,8 @@ class Stage {
   readonly status = new EventEmitter<protocol.StatusParams>();
   readonly onUpdate = this.updated.event;
   readonly onStatus = this.status.event;
-  readonly onTurn = new EventEmitter<protocol.Turn>().event;
+  readonly turn = new EventEmitter<protocol.Turn>();
+  readonly onTurn = this.turn.event;
   readonly onEnd = new EventEmitter<void>().event;
   private readonly asked = new Map<string, Asked>();
 
@@ -115,6 +116,22 @@ test("a session that is loaded is shown, and the other one stays open", async ()
   );
   await conversations.select(0);
   assert.deepEqual(texts(), ["old question", "old answer"]);
+});
+
+test("what waited when the server ended comes back to the input of its conversation once that is shown", async () => {
+  const { stage, conversations } = await conversation();
+  const returned: string[] = [];
+  conversations.onEvent((event) => event.type === "returned" && returned.push(event.message.text));
+  const loaded = conversations.load("saved");
+  const load = await stage.take("session/load");
+  load.resolve({});
+  stage.turn.fire({ sessionId: "saved", promptId: "p", state: "returned", prompt: [{ type: "text", text: "And the tests?" }] });
+  assert.deepEqual(returned, [], "another conversation is shown");
+  await loaded;
+  assert.deepEqual(returned, ["And the tests?"]);
+  await conversations.select(0);
+  await conversations.select(1);
+  assert.deepEqual(returned, ["And the tests?"], "once");
 });
 
 test("a conversation that runs goes on while another is shown, and its state is seen", async () => {

@@ -106,6 +106,16 @@ test("a message begins when the server says that it runs", async () => {
   assert.equal(stage.turns.isRunning, false);
 });
 
+test("a message that waited when the server before ended is given back with what came along", () => {
+  const stage = new Stage();
+  const returned: Message[] = [];
+  stage.returned = (message) => void returned.push(message);
+  const link = { type: "resource_link", uri: "file:///work/a.rs", name: "a.rs" } as const;
+  stage.turns.heard({ promptId: "of another life", state: "returned", prompt: [{ type: "text", text: "And the tests?" }, link] });
+  stage.turns.heard({ promptId: "another", state: "ended" });
+  assert.deepEqual(returned, [{ text: "And the tests?", attachments: [{ label: "a.rs", block: link }] }]);
+});
+
 test("stopping gives back what has not begun, in its order", async () => {
   const stage = new Stage();
   stage.say("one");

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use crate::agent::event::{AgentEvent, Usage};
+use crate::agent::event::AgentEvent;
+use crate::domain::Usage;
 
 /// The limits of a turn.
 #[derive(Debug, Clone, Copy)]

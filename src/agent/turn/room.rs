@@ -119,7 +119,8 @@ impl State {
             let (old, new) = messages.split_at(cut);
             let new = if cause == Cause::Overflow { compact::digest(new, &provider) } else { new.to_vec() };
             if let Some(summary) = self.summarize(old).await {
-                let shorter = |verbatim: &str| compact::summarized(old, verbatim, &summary, &new, &provider);
+                let summary = format!("{}{}", summary.trim(), compact::facts(old, &self.turn.tools));
+                let shorter = |verbatim: &str| compact::summarized(verbatim, &summary, &new, &provider);
                 let whole = shorter(&compact::verbatim(old));
                 // A few short messages are no longer than their summary.
                 messages = if sum(&whole) < sum(&self.messages) { whole } else { shorter("") };
@@ -159,9 +160,8 @@ impl State {
 
     /// Removes images a model did not accept, so that the conversation can continue; returns whether there were any.
     pub(super) async fn leave_out_images(&mut self, error: &ModelError) -> bool {
-        // Providers have no error code for this, but all of them mention it.
-        let is_about_images = error.message.to_lowercase().contains("image");
-        let left = is_about_images.then(|| compact::without_images(&self.messages, &self.turn.provider)).flatten();
+        let is_refused = error.code == ErrorCode::ImagesRefused;
+        let left = is_refused.then(|| compact::without_images(&self.messages, &self.turn.provider)).flatten();
         let Some(left) = left else { return false };
         self.messages.clone_from(&left);
         self.steps.history(left).await;

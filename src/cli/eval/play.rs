@@ -13,8 +13,9 @@ use super::buffers::{Buffers, spread};
 use super::task::{Task, write};
 use crate::agent::event::{AgentEvent, Permission};
 use crate::config::{Environment, Flags, Settings, Sources};
+use crate::domain::Prompt;
 use crate::session::event::SessionEvent;
-use crate::session::{Change, Prompt, Session, SessionId, Setup, Start, new_id, setup};
+use crate::session::{Change, Session, SessionId, Setup, Start, new_id, setup};
 use crate::workspace::{Documents, Root, Workspace};
 
 /// Events that may wait.

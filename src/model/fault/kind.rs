@@ -8,6 +8,9 @@ pub(super) fn code(status: Option<u16>, words: &Words) -> ErrorCode {
     if is_overflow(status, words) {
         return ErrorCode::ContextOverflow;
     }
+    if is_about_images(status, words) {
+        return ErrorCode::ImagesRefused;
+    }
     match status {
         Some(401 | 403) => ErrorCode::Auth,
         Some(402 | 429) => ErrorCode::RateLimit,
@@ -29,7 +32,7 @@ pub(super) fn is_transient(status: Option<u16>, words: &Words) -> bool {
         Some(status) => matches!(status, 408 | 409 | 425 | 429 | 500..=599),
         None => matches!(code, ErrorCode::Overloaded | ErrorCode::RateLimit | ErrorCode::Network),
     };
-    transient && code != ErrorCode::ContextOverflow && !is_quota(words)
+    transient && !matches!(code, ErrorCode::ContextOverflow | ErrorCode::ImagesRefused) && !is_quota(words)
 }
 
 /// Waiting does not help without credit.
@@ -42,6 +45,12 @@ fn is_overflow(status: Option<u16>, words: &Words) -> bool {
     let possible = matches!(status, None | Some(400 | 413 | 422 | 500));
     let said = has(&words.kind, OVERFLOW) || has(&words.message, OVERFLOW);
     possible && said && !has(&words.message, &["per minute", "per min", "rate limit"])
+}
+
+/// Providers have no code for images they do not take, but all of them name them.
+fn is_about_images(status: Option<u16>, words: &Words) -> bool {
+    let possible = matches!(status, None | Some(400 | 404 | 413 | 415 | 422 | 500));
+    possible && has(&words.message, &["image"]) && !(has(&words.message, &["model"]) && has(&words.message, GONE))
 }
 
 /// The model does not exist, or no longer.
@@ -137,6 +146,28 @@ mod tests {
             check(400, body, ErrorCode::ContextOverflow, false);
         }
         check(429, "Request too large: tokens per min (TPM): Limit 30000, too many tokens", ErrorCode::RateLimit, true);
+    }
+
+    #[test]
+    fn images_that_are_refused_are_known_by_the_providers_words() {
+        for body in [
+            "Invalid content type. image_url is only supported by certain models.",
+            "This model does not support image input",
+            "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum",
+            r#"{"error":{"message":"Could not process image","type":"invalid_request_error"}}"#,
+        ] {
+            check(400, body, ErrorCode::ImagesRefused, false);
+        }
+        check(404, "No endpoints found that support image input", ErrorCode::ImagesRefused, false);
+        check(
+            500,
+            "image input is not supported - hint: you may need to provide the mmproj",
+            ErrorCode::ImagesRefused,
+            false,
+        );
+        check(404, "The model `gpt-image-9` does not exist", ErrorCode::InvalidRequest, false);
+        check(401, "no key for image models", ErrorCode::Auth, false);
+        check(429, "too many images per min", ErrorCode::RateLimit, true);
     }
 
     #[test]

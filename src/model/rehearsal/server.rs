@@ -13,7 +13,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::Rehearsal;
 use crate::model::Api;
-use crate::model::wire::Answer;
+use crate::model::answer::Answer;
 
 /// A model server on loopback that plays a script. Dropping it closes the port and every connection.
 #[derive(Debug)]

@@ -4,7 +4,8 @@
 use super::acp::request_permission;
 use super::updates::{Updates, blocks};
 use super::{Answering, FrontEnd};
-use crate::agent::event::{AgentEvent, Permission, ToolKind};
+use crate::agent::event::{AgentEvent, Permission};
+use crate::domain::ToolKind;
 use crate::protocol::ext;
 use crate::rpc::Peer;
 use crate::server::permission::Request;
@@ -115,12 +116,12 @@ impl FrontEnd for PluginClient {
     }
 }
 
-/// The text of a state for people.
+/// What a person reads of a state, where its fields do not say it.
 fn message(state: &State) -> Option<String> {
     match (state.activity, &state.model) {
         (Activity::Waiting(kind), _) => Some(waiting(kind).to_owned()),
         (Activity::Idle, Err(why)) => Some(why.clone()),
-        _ => (state.queued > 0).then(|| format!("queued {}", state.queued)),
+        _ => None,
     }
 }
 

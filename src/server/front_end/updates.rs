@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::agent::event::{AgentEvent, FileDiff, GO_ON};
+use crate::agent::event::{About, AgentEvent};
+use crate::domain::FileDiff;
 use crate::protocol::{acp, ext};
 use crate::rpc::{Peer, TextKind, TextSource};
 use crate::server::permission::Request;
@@ -137,7 +138,7 @@ impl Updates {
 
     /// Clients show no permission request without a call, so the request to continue a turn gets its own.
     pub fn announce(&mut self, request: &Request) {
-        if request.name == GO_ON {
+        if request.about == About::Pause {
             self.pause = Some(request.call_id.clone());
             self.send(updates::pause(&request.call_id, &request.preview));
         }

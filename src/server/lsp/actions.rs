@@ -8,13 +8,13 @@ use super::chat;
 use super::front::safe_first;
 use super::hints::SOURCE;
 use crate::agent::event::{Grant, Permission, Scope};
+use crate::domain::{Attachment, Prompt};
 use crate::protocol::lsp;
 use crate::rpc::{ErrorCode, Params, Responder};
 use crate::server::Server;
 use crate::server::dispatch::{Answer, error, read};
 use crate::server::documents::last_line;
 use crate::server::review::ReviewCommand;
-use crate::session::{Attachment, Prompt};
 use crate::text::display;
 use crate::workspace::native;
 

@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 use super::chat::{self, YOU};
 use super::front::{ChatFront, Connection};
 use super::hints::Hints;
+use crate::domain::{Attachment, Prompt};
 use crate::protocol::lsp::MessageType;
 use crate::rpc::ErrorCode;
 use crate::server::Server;
 use crate::server::dispatch::{Answer, error};
 use crate::server::documents::path_of;
 use crate::server::problems::show_message;
-use crate::session::{Attachment, Prompt, SessionId, Start, new_id};
+use crate::session::{SessionId, Start, new_id};
 use crate::workspace::StateFolder;
 
 /// The conversations of chat files.

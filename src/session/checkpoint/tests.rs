@@ -42,6 +42,15 @@ fn changes_of_a_file_become_one_without_what_was_typed_between() {
     assert_eq!(Change::of(&diff(None, "b\n")).then(Change::of(&diff(Some("b\nmine\n"), "c\nmine\n"))), Some(created));
 }
 
+/// After undo and redo, the turn is as it was.
+async fn there_and_back(before: BTreeMap<PathBuf, (u32, Vec<u8>)>, mut fixture: Fixture) {
+    let after = fixture.tree();
+    let undone = fixture.undo().await.unwrap();
+    assert_eq!((fixture.tree(), undone.left), (before, Vec::new()));
+    let redone = fixture.redo().await.unwrap();
+    assert_eq!((fixture.tree(), redone.left), (after, Vec::new()));
+}
+
 #[tokio::test]
 async fn a_turn_is_one_entry_and_nothing_is_none() {
     let (undoable, watched) = watch::channel(Undoable::default());
@@ -230,11 +239,7 @@ async fn tools_and_commands_of_a_turn_on_one_file_are_undone_together() {
         .await;
     assert!(fixture.tool(1, "b.txt", edit("two;", "2;")).await);
     assert!(fixture.tool(1, "made by command.txt", edit("x", "y")).await);
-    let after = fixture.tree();
-    let undone = fixture.undo().await.unwrap();
-    assert_eq!((fixture.tree(), undone.left), (before, Vec::new()));
-    let redone = fixture.redo().await.unwrap();
-    assert_eq!((fixture.tree(), redone.left), (after, Vec::new()));
+    there_and_back(before, fixture).await;
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::mention::written;
-use crate::agent::prompt::Focus;
+use crate::domain::Focus;
 use crate::tools::{self, Symbol};
 use crate::workspace::walk::{Entry, Kind};
 use crate::workspace::{Workspace, WorkspacePath, blocking, native};

@@ -13,14 +13,9 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use super::command::{self, Word};
 use super::programs;
+use crate::tools::COMMAND;
 use crate::workspace::protect;
 
-/// The name of the tool that runs commands.
-pub(super) const COMMAND: &str = "run_command";
-/// The tool that edits; rules about it hold for all that do.
-pub(super) const EDIT: &str = "edit_file";
-/// The tool that asks language servers, some of whose answers are edits.
-pub(super) const CODE: &str = "code";
 /// The name used in rules for commands with network access.
 pub(super) const NETWORK: &str = "network";
 
@@ -92,9 +87,9 @@ impl Rule {
         Ok(Self { text: text.trim().to_owned(), tool: tool.to_owned(), pattern })
     }
 
-    /// Whether the rule is about the tool. A rule for editing applies however the model edits.
+    /// Whether the rule is about the tool.
     pub(super) fn names(&self, tool: &str) -> bool {
-        self.tool == tool || (self.tool == EDIT && tool == "apply_patch")
+        self.tool == tool
     }
 
     /// Whether it covers every call of its tool.
@@ -224,7 +219,6 @@ pub(super) fn of_words(tool: &str, words: &[String]) -> String {
 
 /// The rule for exactly this path.
 pub(super) fn of_path(tool: &str, path: &str) -> String {
-    let tool = if matches!(tool, "apply_patch" | CODE) { EDIT } else { tool };
     format!("{tool}({})", globset::escape(path))
 }
 

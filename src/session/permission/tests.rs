@@ -6,7 +6,17 @@ fn target(path: &str) -> Target {
 }
 
 fn facts(tool: &str, kind: ToolKind) -> Facts {
-    Facts { tool: tool.into(), kind, targets: vec![], command: None, cautious: false, is_question: false }
+    let about = About::Call { rule_name: tool.into() };
+    Facts {
+        tool: tool.into(),
+        about,
+        kind,
+        targets: vec![],
+        command: None,
+        follows_up: false,
+        cautious: false,
+        is_question: false,
+    }
 }
 
 fn edit(path: &str) -> Facts {
@@ -48,7 +58,7 @@ fn modes_decide_when_no_rule_does() {
     let read = facts("read_file", ToolKind::Read);
     let other = facts("search_issues", ToolKind::Other);
     let unknown = facts("other", ToolKind::Execute);
-    let job = facts("run_command", ToolKind::Execute);
+    let job = Facts { follows_up: true, ..facts("run_command", ToolKind::Execute) };
     let careful = Facts { cautious: true, ..facts("read_file", ToolKind::Read) };
     let unheld = with(run("make"), |line| line.sandboxed = false);
     let reaching = with(run("make"), |line| line.network = true);
@@ -91,8 +101,9 @@ fn deny_beats_ask_beats_allow_beats_mode() {
 fn every_file_of_a_patch_must_be_allowed_and_none_denied() {
     let rules = policy(&["edit_file(docs/**)", "edit_file(/work/b.md)"], &[], &["edit_file(src/**)"]);
     let patch = |paths: &[&str]| Facts {
+        tool: "apply_patch".into(),
         targets: paths.iter().map(|path| target(path)).collect(),
-        ..facts("apply_patch", ToolKind::Edit)
+        ..edit("")
     };
     check(&rules, Ask, &patch(&["docs/a.md", "b.md"]), "allow");
     check(&rules, Ask, &patch(&["docs/a.md", "c.md"]), "ask");

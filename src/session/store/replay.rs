@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::record::{Call, Record};
 use super::review::StoredReview;
-use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult, FileDiff, Preview, ToolKind};
+use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult};
+use crate::domain::{FileDiff, Preview, ToolKind};
 use crate::model::{Arguments, AssistantMessage, Message, Part, ToolResult};
 use crate::session::texts::Texts;
 use crate::workspace::ChangeSet;

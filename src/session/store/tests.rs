@@ -4,7 +4,8 @@ use serde_json::{Map, json};
 
 use super::load::{TooNew, load};
 use super::*;
-use crate::agent::event::{ExecutionResult, FileDiff, Termination, Usage};
+use crate::agent::event::{ExecutionResult, Termination};
+use crate::domain::{FileDiff, Usage};
 use crate::model::rehearsal::Script;
 use crate::model::{Arguments, AssistantMessage, Effort, Part, Provider, ToolCall, ToolResult};
 use crate::session::Undoable;

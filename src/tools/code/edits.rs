@@ -6,6 +6,7 @@ use super::places::file;
 use super::question::{Arguments, EXAMPLE, NAME, answer};
 use crate::text::display::escape_line;
 use crate::text::{Hunk, LineIndex, patched};
+use crate::tools::edit_file::EditFile;
 use crate::tools::planned::{self, Planned, What};
 use crate::tools::{FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::workspace::language::{Answer, DocumentEdits, Operation};
@@ -16,6 +17,7 @@ pub(super) struct CodeEdits;
 impl TypedTool for CodeEdits {
     type Arguments = Arguments;
     const NAME: &'static str = NAME;
+    const RULE_NAME: &'static str = EditFile::NAME;
     const DESCRIPTION: &'static str = "Change code by the editor's language servers.";
     const KIND: ToolKind = ToolKind::Edit;
     const EXAMPLE: &'static str = EXAMPLE;

@@ -1,11 +1,9 @@
 //! A server's tool: each call requires approval like a change (the server's own claims grant nothing), long results are
 //! truncated, and a cancel is passed on.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -14,7 +12,8 @@ use super::exchange::Fault;
 use super::keep::{State, Status};
 use super::line::Line;
 use super::listing::Listed;
-use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::text::without_middle;
+use crate::tools::{Pending, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
 /// The maximum size of a result for the model, in bytes.
 const LARGEST: usize = 32 << 10;
@@ -58,19 +57,11 @@ impl Tool for McpTool {
         ToolKind::Other
     }
 
-    fn preview<'a>(
-        &'a self,
-        _context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<Preview, ToolError>> {
+    fn preview<'a>(&'a self, _context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, Preview> {
         std::future::ready(object(arguments).map(|_object| self.shown(arguments))).boxed()
     }
 
-    fn run<'a>(
-        &'a self,
-        context: &'a ToolContext,
-        arguments: &'a Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn run<'a>(&'a self, context: &'a ToolContext, arguments: &'a Value) -> Pending<'a, ToolOutput> {
         self.call(context, arguments).boxed()
     }
 }
@@ -213,16 +204,13 @@ fn block(block: &Value) -> String {
 }
 
 /// The beginning and end of a text that is too long.
-fn capped(mut text: String) -> String {
-    if text.len() <= LARGEST {
-        return text;
+fn capped(text: String) -> String {
+    match without_middle(&text, LARGEST / 4 * 3, LARGEST / 4) {
+        Some((head, left_out, tail)) => {
+            format!("{head}\n… ({left_out} bytes left out; ask for less at once) …\n{tail}")
+        }
+        None => text,
     }
-    let tail = text.split_off(text.ceil_char_boundary(text.len() - LARGEST / 4));
-    let head = text.floor_char_boundary(LARGEST / 4 * 3);
-    let left_out = text.len() - head;
-    text.truncate(head);
-    let _ = write!(text, "\n… ({left_out} bytes left out; ask for less at once) …\n{tail}");
-    text
 }
 
 #[cfg(test)]

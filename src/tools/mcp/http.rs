@@ -17,6 +17,7 @@ use tokio::time::sleep;
 use super::bounded::{LONGEST_LINE, Meter, TOO_LONG};
 use super::events::Events;
 use super::exchange::{Answer, Exchange, Expected, Fault};
+use crate::domain::is_loopback;
 
 /// Timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -187,15 +188,6 @@ fn read(headers: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["auth", "key", "token", "secret", "cookie"].iter().any(|word| name.contains(word))
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
-    }
 }
 
 /// Follows redirects that keep method, body and origin.

@@ -5,20 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
-/// The language of a shell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Dialect {
-    /// `sh`, `bash` and what reads the same.
-    #[default]
-    Posix,
-    /// PowerShell 5 or newer.
-    PowerShell,
-    /// The command processor of Windows.
-    Cmd,
-}
+pub use crate::domain::Dialect;
 
 /// A shell that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! Death at every system call, and systems that refuse: the old file or the new one, and the next request works.
 
-use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
@@ -9,6 +8,7 @@ use super::case::{Case, Done, Expect, Trouble};
 use super::faults::{Tracer, litter};
 use super::inputs::Run;
 use super::scene::Scene;
+use crate::driver::side_by_side;
 
 /// The calls at which the server is killed, at the first to the last of them.
 const CALLS: [&str; 6] = ["openat", "write", "fsync", "rename", "unlink", "ftruncate"];
@@ -100,28 +100,19 @@ fn a_server_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
     // The first calls are those of one change, from its first to its last; those after them are the same again.
     let numbers = || (1..=ONE_BY_ONE).chain((ONE_BY_ONE..=LAST).step_by(5).skip(1));
     let all = CALLS.iter().flat_map(|call| numbers().map(move |n| (*call, n)));
-    let queue = Mutex::new(all.collect::<VecDeque<_>>());
-    let results = Mutex::new(Vec::new());
     let never = Mutex::new(Vec::<(&str, u64)>::new());
-    std::thread::scope(|scope| {
-        for _ in 0..SIDE_BY_SIDE {
-            scope.spawn(|| {
-                loop {
-                    let Some((call, n)) = queue.lock().unwrap().pop_front() else { break };
-                    // Where one is never made, those after it are not either.
-                    if never.lock().unwrap().iter().any(|(other, m)| *other == call && *m < n) {
-                        continue;
-                    }
-                    let done = kill(call, n);
-                    if matches!(done, Ok((false, _))) {
-                        never.lock().unwrap().push((call, n));
-                    }
-                    results.lock().unwrap().push((call, n, done));
-                }
-            });
+    let results = side_by_side(SIDE_BY_SIDE, all.collect(), |(call, n)| {
+        // Where one is never made, those after it are not either.
+        if never.lock().unwrap().iter().any(|(other, m)| *other == call && *m < n) {
+            return None;
         }
+        let done = kill(call, n);
+        if matches!(done, Ok((false, _))) {
+            never.lock().unwrap().push((call, n));
+        }
+        Some((call, n, done))
     });
-    let results = results.into_inner().unwrap();
+    let results: Vec<_> = results.into_iter().flatten().collect();
     let mut wrong = Vec::new();
     for call in CALLS {
         let of_call = || results.iter().filter(|(other, ..)| *other == call);

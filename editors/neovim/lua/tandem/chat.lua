@@ -21,7 +21,7 @@ local user_heading, agent_heading = '## You', '## tandem'
 
 ---@class tandem.DrawnTool
 ---@field block? tandem.Block absent while there is nothing to draw
----@field call tandem.ToolCall
+---@field call wire.ToolCall
 
 ---@class tandem.Asked a question that stands in the transcript
 ---@field block tandem.Block
@@ -380,7 +380,7 @@ function Chat:draw_tool(drawn)
 end
 
 --- Draws a tool call, or what changed of one.
----@param change tandem.ToolCall only the fields that changed
+---@param change wire.ToolCall only the fields that changed
 function Chat:tool(change)
   self:transcript()
   local drawn = self.tools[change.toolCallId]
@@ -393,7 +393,7 @@ function Chat:tool(change)
   self:draw_tool(drawn)
 end
 
----@param entries tandem.PlanEntry[]
+---@param entries wire.PlanEntry[]
 function Chat:draw_plan(entries)
   local text = self:transcript()
   local rendered = render.plan(entries)
@@ -405,7 +405,7 @@ function Chat:draw_plan(entries)
   self:draw(self.plan, rendered)
 end
 
----@type table<string, fun(chat: tandem.Chat, update: tandem.Update)>
+---@type table<string, fun(chat: tandem.Chat, update: wire.SessionUpdate)>
 local draw = {
   agent_message_chunk = function(chat, update)
     chat:stream('answer', update.content.text or '')
@@ -421,7 +421,7 @@ local draw = {
 }
 
 --- Draws an update; kinds that are not known are ignored, as the protocol wants.
----@param update tandem.Update
+---@param update wire.SessionUpdate
 function Chat:update(update)
   local how = draw[update.sessionUpdate]
   if how then

@@ -22,9 +22,9 @@ function M.word(before)
   return begins and is_open and { sigil = '@', query = query } or nil
 end
 
----@param commands tandem.AvailableCommand[]
+---@param commands wire.AvailableCommand[]
 ---@param query string
----@return tandem.Completion[]
+---@return wire.Completion[]
 function M.commands(commands, query)
   local fitting = vim.tbl_filter(function(command)
     return vim.startswith(command.name, query)
@@ -37,7 +37,7 @@ end
 --- What can stand for a word, from a conversation that is open.
 ---@param session tandem.Session
 ---@param word tandem.Word
----@param callback fun(items: tandem.Completion[])
+---@param callback fun(items: wire.Completion[])
 local function find(session, word, callback)
   if word.sigil == '/' then
     return callback(M.commands(session.commands, word.query))
@@ -51,7 +51,7 @@ end
 --- What can stand for a word; the conversation begins where there is none.
 ---@param session tandem.Session
 ---@param word tandem.Word
----@param callback fun(items: tandem.Completion[])
+---@param callback fun(items: wire.Completion[])
 function M.items(session, word, callback)
   session:open(function(problem)
     if problem then
@@ -80,7 +80,7 @@ local function word_at_cursor(session)
   return M.word(M.before(session, row - 1, column))
 end
 
----@param item tandem.Completion
+---@param item wire.Completion
 ---@return vim.v.completed_item
 local function entry(item)
   return { word = item.insert, abbr = item.label, kind = item.kind, menu = item.detail or '', dup = 1 }
@@ -118,7 +118,7 @@ function M.on_command_line(session, before)
   if not word or not session.id or word.query:find('%s') then
     return {} -- of a quoted name Neovim would replace the last word alone
   end
-  local found ---@type tandem.Completion[]?
+  local found ---@type wire.Completion[]?
   find(session, word, function(items)
     found = items
   end)

@@ -115,10 +115,10 @@ end
 --- The content blocks of a prompt.
 ---@param text string
 ---@param chosen? tandem.Selection
----@return tandem.ContentBlock[]
+---@return wire.ContentBlock[]
 function M.blocks(text, chosen)
   local words, images = require('tandem.image').split(text)
-  local blocks = { { type = 'text', text = words } } ---@type tandem.ContentBlock[]
+  local blocks = { { type = 'text', text = words } } ---@type wire.ContentBlock[]
   if chosen and not chosen.text then
     blocks[2] = { type = 'resource_link', uri = chosen.uri, name = chosen.name }
   elseif chosen then

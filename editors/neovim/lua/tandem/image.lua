@@ -63,9 +63,9 @@ end
 
 --- The images that a question names, and what it says without their paths.
 ---@param text string
----@return string text, tandem.ContentBlock[] images
+---@return string text, wire.ContentBlock[] images
 function M.split(text)
-  local images = {} ---@type tandem.ContentBlock[]
+  local images = {} ---@type wire.ContentBlock[]
   local words = text:gsub('!%[image%]%((.-)%)', function(path)
     local file = vim.fs.dirname(vim.fs.normalize(path)) == folder() and io.open(path, 'rb')
     if not file then

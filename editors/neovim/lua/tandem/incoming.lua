@@ -40,7 +40,7 @@ local keep = {
   end,
 }
 
----@param params { sessionId: string, update: tandem.Update }
+---@param params { sessionId: string, update: wire.SessionUpdate }
 function M.on_update(params)
   local session = chats.by_id(params.sessionId)
   if not session then
@@ -71,8 +71,8 @@ function M.on_turn(params)
   end
 end
 
----@param params tandem.PermissionParams
----@return tandem.Outcome
+---@param params wire.RequestPermissionRequest
+---@return wire.RequestPermissionResponse
 function M.on_permission(params)
   local session = chats.by_id(params.sessionId)
   if not session or session.state == 'idle' or session.stopping then
@@ -90,7 +90,7 @@ local function being_opened(root)
   end) or chats.get(root)
 end
 
----@param params tandem.StatusParams
+---@param params wire.Status
 ---@param client_id integer
 function M.on_status(params, client_id)
   local held = hold(params.sessionId, function()
@@ -102,10 +102,8 @@ function M.on_status(params, client_id)
     return -- or it is of one that was left
   end
   session.model, session.mode = params.model or session.model, params.mode or session.mode
-  -- What waits for the person, why a turn failed, and what is queued are shown as such.
-  local told_anyway = params.state == 'waiting'
-    or params.state == 'no_model' and session.state ~= 'idle'
-    or (params.queued or 0) > 0
+  -- What waits for the person and why a turn failed are shown as such.
+  local told_anyway = params.state == 'waiting' or params.state == 'no_model' and session.state ~= 'idle'
   if params.message and not told_anyway then
     session.chat:notice(params.message)
   end

@@ -19,7 +19,7 @@ local function chat_session(bufnr)
   return vim.b[bufnr].tandem_root and require('tandem.chats').of_chat(bufnr) or nil
 end
 
----@param item tandem.Completion
+---@param item wire.Completion
 ---@param word tandem.Word
 ---@param position lsp.Position
 ---@return lsp.CompletionItem

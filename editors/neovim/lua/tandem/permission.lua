@@ -8,11 +8,11 @@ local M = {}
 
 ---@class tandem.Question
 ---@field session tandem.Session
----@field call tandem.ToolCall
----@field options tandem.PermissionOption[] the refusals first
+---@field call wire.ToolCall
+---@field options wire.PermissionOption[] the refusals first
 ---@field thread thread the request's coroutine
 ---@field shown_at? number when it was shown, in ms
----@field outcome? tandem.Outcome
+---@field outcome? wire.RequestPermissionResponse
 
 ---@type tandem.Question[] the first one is being asked
 local queue = {}
@@ -20,8 +20,8 @@ local queue = {}
 local order = { reject_once = 1, reject_always = 2, allow_once = 3, allow_always = 4 }
 
 --- The refusals first, then what allows least.
----@param options tandem.PermissionOption[]
----@return tandem.PermissionOption[]
+---@param options wire.PermissionOption[]
+---@return wire.PermissionOption[]
 function M.sorted(options)
   local ranked = {}
   for index, option in ipairs(vim.deepcopy(options)) do
@@ -38,7 +38,7 @@ end
 local show_next ---@type fun()
 
 ---@param question tandem.Question
----@param outcome tandem.Outcome
+---@param outcome wire.RequestPermissionResponse
 local function answer(question, outcome)
   if question.outcome then
     return
@@ -60,7 +60,7 @@ local function answer(question, outcome)
 end
 
 ---@param question tandem.Question
----@param option tandem.PermissionOption
+---@param option wire.PermissionOption
 ---@param rule? string in place of the one that the option names
 local function choose(question, option, rule)
   local meta = rule and { tandem = { rule = rule } } or nil
@@ -91,8 +91,8 @@ end
 
 --- Asks, and answers when the user did. Runs in the coroutine of the request and suspends it.
 ---@param session tandem.Session
----@param params tandem.PermissionParams
----@return tandem.Outcome
+---@param params wire.RequestPermissionRequest
+---@return wire.RequestPermissionResponse
 function M.ask(session, params)
   local question = { ---@type tandem.Question
     session = session,

@@ -112,7 +112,7 @@ function M.clear(bufnr)
 end
 
 --- Shows what a tool call is going to change, in the buffers that are open.
----@param call tandem.ToolCall
+---@param call wire.ToolCall
 ---@return fun() clear
 function M.show_call(call)
   require('tandem.window').define_highlights()

@@ -6,7 +6,7 @@ local M = {}
 ---@field highlight string
 ---@field first? integer byte column; the whole line when absent
 ---@field last? integer
----@field status? tandem.ToolStatus shown as a sign
+---@field status? wire.ToolCallStatus shown as a sign
 ---@field hidden? boolean
 
 ---@class tandem.Rendered
@@ -125,8 +125,8 @@ local function last(lines, count)
 end
 
 --- What stands under a tool call's title: its diffs and its output.
----@param content tandem.ToolContent[]
----@param status? tandem.ToolStatus
+---@param content wire.ToolCallContent[]
+---@param status? wire.ToolCallStatus
 ---@param live boolean whether more output is to come: its last lines are shown
 ---@param asked boolean whether it is part of a permission request
 ---@return tandem.Rendered body
@@ -158,7 +158,7 @@ end
 local answer_keys = { reject_once = 'gr', allow_once = 'ga', allow_always = 'gA' }
 
 ---@param out tandem.Rendered
----@param options tandem.PermissionOption[]
+---@param options wire.PermissionOption[]
 local function add_question(out, options)
   local answers = require('tandem.permission').answers_of(options)
   add_line(out, { { #answers > 0 and 'Answer?' or 'Allow?', 'TandemQuestion' } })
@@ -202,8 +202,8 @@ end
 
 --- A tool call: its title, then its diffs (folded once they are settled) or its output (folded, unless the call failed),
 --- then the question whether it may run.
----@param call tandem.ToolCall
----@param options? tandem.PermissionOption[] when it is being asked for
+---@param call wire.ToolCall
+---@param options? wire.PermissionOption[] when it is being asked for
 ---@param width? integer cells of a line: a closed fold shows one, which must not hide what stands behind the title
 ---@return tandem.Rendered
 function M.tool(call, options, width)
@@ -229,7 +229,7 @@ end
 
 local plan_highlights = { in_progress = 'TandemRunning', completed = 'TandemDim' }
 
----@param entries tandem.PlanEntry[]
+---@param entries wire.PlanEntry[]
 ---@return tandem.Rendered
 function M.plan(entries)
   local out = { lines = {}, marks = {}, fold = false } ---@type tandem.Rendered

@@ -7,6 +7,10 @@ local say = require('tandem.say')
 local status = require('tandem.status')
 local Turns = require('tandem.turns')
 
+---@class tandem.Coming a conversation that is being loaded
+---@field id string
+---@field heard fun()[] what was told of it so far
+
 ---@class tandem.Session
 ---@field root string
 ---@field id? string the server's session id
@@ -17,8 +21,8 @@ local Turns = require('tandem.turns')
 ---@field mode? string
 ---@field effort? string
 ---@field modes { id: string, name: string }[]
----@field options table<string, tandem.ConfigOption> by id
----@field commands tandem.AvailableCommand[]
+---@field options table<string, wire.SessionConfigOption> by id
+---@field commands wire.AvailableCommand[]
 ---@field usage? { used: integer, size: integer, cost?: { amount: number, currency: string } }
 ---@field began_at? number when the running turn began, in ms
 ---@field chat tandem.Chat
@@ -57,7 +61,7 @@ function Session:opened(problem)
   end
 end
 
----@param options tandem.ConfigOption[]
+---@param options wire.SessionConfigOption[]
 function Session:set_options(options)
   self.options = {}
   for _, option in ipairs(options or {}) do
@@ -68,7 +72,7 @@ function Session:set_options(options)
   end
 end
 
----@param result tandem.Opened
+---@param result wire.NewSessionResponse|wire.LoadSessionResponse
 function Session:adopt(result)
   self.lost = nil
   if result.modes then
@@ -118,7 +122,7 @@ function Session:open(callback)
 end
 
 --- The conversations of this workspace that were kept, the last used first.
----@param callback fun(kept: tandem.Kept[])
+---@param callback fun(kept: wire.SessionInfo[])
 function Session:list(callback)
   self:open(function(problem)
     if problem then
@@ -169,7 +173,7 @@ end
 
 --- The conversation that was loaded is shown now.
 ---@param connection vim.lsp.Client
----@param result tandem.Opened
+---@param result wire.NewSessionResponse|wire.LoadSessionResponse
 function Session:replace(connection, result)
   local coming = self.coming ---@cast coming -nil
   self:leave()

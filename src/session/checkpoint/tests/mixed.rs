@@ -2,15 +2,6 @@
 
 use super::*;
 
-/// After undo and redo, the turn is as it was.
-async fn there_and_back(before: BTreeMap<PathBuf, (u32, Vec<u8>)>, mut fixture: Fixture) {
-    let after = fixture.tree();
-    let undone = fixture.undo().await.unwrap();
-    assert_eq!((fixture.tree(), undone.left), (before, Vec::new()));
-    let redone = fixture.redo().await.unwrap();
-    assert_eq!((fixture.tree(), redone.left), (after, Vec::new()));
-}
-
 #[tokio::test]
 async fn what_a_tool_wrote_before_a_command_made_it_binary_is_undone() {
     for text in ["", "written\n"] {

@@ -1,4 +1,4 @@
-//! The transport of requests: HTTP, or a rehearsal without a network.
+//! The answer to one request, before it is decoded.
 
 use std::time::Duration;
 
@@ -6,16 +6,7 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use secrecy::SecretString;
 
-use super::http::Http;
-use super::rehearsal::Rehearsal;
-use super::{Endpoint, ModelError};
-
-/// The transport of a provider.
-#[derive(Debug)]
-pub(super) enum Wire {
-    Http(Http),
-    Rehearsal(Rehearsal),
-}
+use super::ModelError;
 
 /// The head of an answer, and its body as it arrives, which stays at its end. Dropping it closes the connection.
 pub(super) struct Answer {
@@ -27,18 +18,4 @@ pub(super) struct Answer {
     /// The headers a rehearsal sends; over HTTP they have done their work before.
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: BoxStream<'static, Result<Bytes, ModelError>>,
-}
-
-impl Wire {
-    pub(super) async fn send(
-        &self,
-        endpoint: &Endpoint,
-        conversation: &str,
-        body: Bytes,
-    ) -> Result<Answer, ModelError> {
-        match self {
-            Self::Http(http) => http.send(endpoint, conversation, body).await,
-            Self::Rehearsal(rehearsal) => Ok(rehearsal.answer(&body, endpoint.api)),
-        }
-    }
 }

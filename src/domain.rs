@@ -1,0 +1,14 @@
+//! The words all modules share: what a person sends, what a tool does, how a model failed. Plain types that use nothing
+//! else of ours.
+
+mod host;
+mod model;
+mod prompt;
+mod tool;
+
+pub use host::is_loopback;
+pub use model::{Effort, ErrorCode, Usage};
+pub use prompt::{Attachment, Focus, Prompt};
+pub use tool::{
+    CommandLine, Dialect, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind, Undo,
+};

@@ -1,0 +1,108 @@
+//! What everybody knows of a model: how hard it thinks, what it used, how it failed.
+
+use serde::{Deserialize, Serialize};
+
+/// A reasoning effort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// Not at all, where the model can do without.
+    None,
+    /// As little as it can.
+    Minimal,
+    /// Briefly.
+    Low,
+    /// As long as is usual.
+    Medium,
+    /// Long.
+    High,
+    /// Longer.
+    Xhigh,
+    /// As long as it can.
+    Max,
+}
+
+impl Effort {
+    /// All of them, from little to much.
+    pub const ALL: [Self; 7] = [Self::None, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
+
+    /// Its name, as most providers have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+
+    /// The effort of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|effort| effort.name() == name)
+    }
+
+    /// Its name in a menu.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Minimal => "Minimal",
+            Self::Low => "Low",
+            Self::Medium => "Medium",
+            Self::High => "High",
+            Self::Xhigh => "Extra high",
+            Self::Max => "Maximum",
+        }
+    }
+}
+
+/// Tokens of one request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens read, cached ones included, on every dialect.
+    pub input: u64,
+    /// Tokens written, reasoning included.
+    pub output: u64,
+    /// Tokens of `input` that came from the provider's cache.
+    pub cached: u64,
+    /// Tokens of `input` that were written into the cache, if the provider reports it.
+    pub written: u64,
+    /// Tokens of `output` that were reasoning.
+    pub reasoning: u64,
+    /// US dollars, if the provider reports them or prices are known.
+    pub cost: Option<f64>,
+}
+
+/// The values of `error.code`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// Nothing is configured.
+    NoModel,
+    /// The key is missing or refused.
+    Auth,
+    /// Too many requests, or no credit left.
+    RateLimit,
+    /// The provider is overloaded.
+    Overloaded,
+    /// The conversation does not fit the model's window.
+    ContextOverflow,
+    /// The endpoint could not be reached.
+    Network,
+    /// It did not answer in time.
+    Timeout,
+    /// The stream ended without its terminator.
+    Truncated,
+    /// The model does not take images, or not these.
+    ImagesRefused,
+    /// The provider did not accept the request.
+    InvalidRequest,
+    /// A bug in tandem.
+    Internal,
+}

@@ -1,0 +1,82 @@
+//! What a person sends to the model.
+
+use std::path::PathBuf;
+
+/// One message of a person.
+#[derive(Debug, Clone, Default)]
+pub struct Prompt {
+    /// Its text and attachments, in order.
+    pub parts: Vec<Attachment>,
+    /// What the person is looking at.
+    pub focus: Option<Focus>,
+}
+
+impl Prompt {
+    /// A message of text alone.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { parts: vec![Attachment::Text(text.into())], focus: None }
+    }
+
+    /// The person's own text, without attachments.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let words = self.parts.iter().filter_map(|part| match part {
+            Attachment::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        words.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether it is empty.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Attachment::Text(text) if text.trim().is_empty()))
+    }
+}
+
+/// A piece of a prompt.
+#[derive(Debug, Clone)]
+pub enum Attachment {
+    /// Words.
+    Text(String),
+    /// An attached text, such as the selection with unsaved changes.
+    Excerpt {
+        /// Its source.
+        name: String,
+        /// 1-based first and last line.
+        lines: Option<(u32, u32)>,
+        /// The text.
+        text: String,
+    },
+    /// Another attachment, under a heading of its own.
+    Shown {
+        /// The heading.
+        heading: String,
+        /// The text.
+        text: String,
+    },
+    /// A skill the person wants to be used, by its name.
+    Skill(String),
+    /// A mentioned file or folder.
+    Mention {
+        /// Its path or name.
+        name: String,
+    },
+    /// An image.
+    Image {
+        /// Such as `image/png`.
+        mime_type: String,
+        /// Base64.
+        data: String,
+    },
+}
+
+/// What the person is looking at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Focus {
+    /// The file.
+    pub path: PathBuf,
+    /// 1-based first and last line of the selection (or the cursor's line twice).
+    pub lines: (u32, u32),
+}

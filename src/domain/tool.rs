@@ -1,0 +1,186 @@
+//! What a tool is and does, as everybody sees it: its kind, what a call is going to do, what changed, the plan.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// The kind of a tool (as in the Agent Client Protocol).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// Looks at files.
+    Read,
+    /// Changes files.
+    Edit,
+    /// Finds files or text.
+    Search,
+    /// Runs something.
+    Execute,
+    /// Organizes thoughts.
+    Think,
+    /// Anything else.
+    Other,
+}
+
+impl ToolKind {
+    /// Whether calls of this kind change nothing, so that they may run in parallel and in every mode.
+    #[must_use]
+    pub fn is_read_only(self) -> bool {
+        matches!(self, Self::Read | Self::Search | Self::Think)
+    }
+}
+
+/// What a call is going to do, as shown to the person.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Preview {
+    /// One line, such as `Edit src/main.rs`.
+    pub title: String,
+    /// The files it touches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub locations: Vec<Location>,
+    /// The same with symlinks resolved: permission is decided on these, and the call may touch nothing else.
+    #[serde(skip)]
+    pub targets: Vec<PathBuf>,
+    /// The changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diffs: Vec<FileDiff>,
+    /// The provider of a tool that is not built in: stored permissions apply only to this one.
+    #[serde(skip)]
+    pub origin: Option<String>,
+    /// The exact command line; permission is decided on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Box<CommandLine>>,
+    /// Whether it reads or stops a command that was decided on when it started.
+    #[serde(skip)]
+    pub follows_up: bool,
+    /// Additional information for the decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Why this requires approval in every mode, even for reading: a protected path or a file with secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
+    /// The title is a question to the person, with these answers to choose from: nothing is to be allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Vec<String>>,
+}
+
+/// The language of a shell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// `sh`, `bash` and what reads the same.
+    #[default]
+    Posix,
+    /// PowerShell 5 or newer.
+    PowerShell,
+    /// The command processor of Windows.
+    Cmd,
+}
+
+/// A command to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CommandLine {
+    /// The complete command, for the shell.
+    pub command: String,
+    /// What it is written in.
+    pub dialect: Dialect,
+    /// The folder it runs in, absolute.
+    pub cwd: PathBuf,
+    /// Whether it runs in a sandbox.
+    pub sandboxed: bool,
+    /// Whether it has network access.
+    pub network: bool,
+    /// How much of its changes to the workspace undo covers.
+    pub undo: Undo,
+}
+
+/// How much of a command's changes to the workspace undo covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Undo {
+    /// All of it.
+    Everything,
+    /// All but git-ignored folders.
+    ExceptIgnored,
+    /// Nothing: the command requires approval in every mode.
+    Nothing,
+}
+
+/// A location in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// Absolute path.
+    pub path: PathBuf,
+    /// 1-based line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+/// A change of one file, with complete texts (as in ACP's `diff` content).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileDiff {
+    /// Absolute path.
+    pub path: PathBuf,
+    /// `None` for a file that does not exist yet.
+    pub old_text: Option<Arc<str>>,
+    /// The text afterwards.
+    pub new_text: Arc<str>,
+}
+
+/// An image for a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// Such as `image/png`.
+    pub mime_type: &'static str,
+    /// The bytes in base64.
+    pub data: String,
+}
+
+/// A step of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanEntry {
+    /// What is to be done.
+    pub content: String,
+    /// How far it is.
+    pub status: PlanStatus,
+    /// Its importance.
+    #[serde(default)]
+    pub priority: PlanPriority,
+}
+
+/// The status of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    /// Not begun.
+    Pending,
+    /// Under way.
+    InProgress,
+    /// Done.
+    Completed,
+}
+
+impl fmt::Display for PlanStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "pending",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+        })
+    }
+}
+
+/// The importance of a step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanPriority {
+    /// First.
+    High,
+    /// Usual.
+    #[default]
+    Medium,
+    /// Last.
+    Low,
+}
