@@ -106,13 +106,13 @@ test("a message begins when the server says that it runs", async () => {
   assert.equal(stage.turns.isRunning, false);
 });
 
-test("a message that waited when the server before ended is given back with what came along", () => {
+test("a message that waited when the server before ended is given back with its attachments", () => {
   const stage = new Stage();
   const returned: Message[] = [];
   stage.returned = (message) => void returned.push(message);
   const link = { type: "resource_link", uri: "file:///work/a.rs", name: "a.rs" } as const;
-  stage.turns.heard({ promptId: "of another life", state: "returned", prompt: [{ type: "text", text: "And the tests?" }, link] });
-  stage.turns.heard({ promptId: "another", state: "ended" });
+  stage.turns.receive({ promptId: "of another life", state: "returned", prompt: [{ type: "text", text: "And the tests?" }, link] });
+  stage.turns.receive({ promptId: "another", state: "ended" });
   assert.deepEqual(returned, [{ text: "And the tests?", attachments: [{ label: "a.rs", block: link }] }]);
 });
 

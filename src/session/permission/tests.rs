@@ -112,7 +112,8 @@ fn every_file_of_a_patch_must_be_allowed_and_none_denied() {
 
 #[test]
 fn what_language_servers_change_is_an_edit_and_a_question_is_for_the_person() {
-    let change = Facts { targets: vec![target("docs/a.md")], ..facts("code", ToolKind::Edit) };
+    let about = About::Call { rule_name: "edit_file".into() };
+    let change = Facts { about, targets: vec![target("docs/a.md")], ..facts("code", ToolKind::Edit) };
     check(&Policy::default(), Plan, &change, "forbid");
     check(&Policy::default(), Ask, &change, "ask");
     check(&policy(&["edit_file(docs/**)"], &[], &[]), Ask, &change, "allow");

@@ -9,7 +9,7 @@ local Turns = require('tandem.turns')
 
 ---@class tandem.Coming a conversation that is being loaded
 ---@field id string
----@field heard fun()[] what was told of it so far
+---@field callbacks fun()[] what arrived for it so far
 
 ---@class tandem.Session
 ---@field root string
