@@ -40,6 +40,8 @@ pub enum PromptState {
     Running {
         /// The turn's id.
         turn: String,
+        /// The turn's number, as reviews use it; `None` for a command, which changes nothing of its own.
+        number: Option<u64>,
         /// The prompt as the client sent it, if it was queued.
         waited: Option<Arc<Value>>,
     },

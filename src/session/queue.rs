@@ -127,7 +127,7 @@ impl Actor {
             Work::Compact => self.compact(id, waited, cancel).await,
             Work::Local(local) => {
                 let turn = self.other_turn();
-                self.report(&id, PromptState::Running { turn: turn.clone(), waited });
+                self.report(&id, PromptState::Running { turn: turn.clone(), number: None, waited });
                 self.answer_locally(local).await;
                 self.report(&id, PromptState::Ended { turn, end: Ok(Termination::EndTurn) });
             }

@@ -26,6 +26,7 @@ const STEERING: usize = 8;
 struct Cause {
     prompt: PromptId,
     turn: String,
+    number: Option<u64>,
     waited: Option<Arc<Value>>,
     cancel: CancellationToken,
 }
@@ -62,7 +63,7 @@ impl Actor {
         self.journal.prompt(&words, &entry, Held { model: provider.name(), effort: self.effort });
         self.history.push(entry);
         let turn = format!("{}-{}", self.id, self.turns);
-        self.begin(Goal::Answer, Cause { prompt: id, turn, waited, cancel }).await;
+        self.begin(Goal::Answer, Cause { prompt: id, turn, number: Some(self.turns), waited, cancel }).await;
     }
 
     /// What the mode means for the next message. Whether the last one asked for a plan is recorded in the history
@@ -83,7 +84,7 @@ impl Actor {
             return self.fail(&id, message, code);
         }
         let turn = self.other_turn();
-        self.begin(Goal::Compact, Cause { prompt: id, turn, waited, cancel }).await;
+        self.begin(Goal::Compact, Cause { prompt: id, turn, number: None, waited, cancel }).await;
     }
 
     /// The model. Loaded messages, and those encoded for another model, are encoded for it now.
@@ -110,7 +111,7 @@ impl Actor {
 
     async fn begin(&mut self, goal: Goal, cause: Cause) {
         let Ok(Model { provider, preamble }) = &self.model else { return };
-        let Cause { prompt, turn: name, waited, cancel } = cause;
+        let Cause { prompt, turn: name, number, waited, cancel } = cause;
         let (said, steering) = mpsc::channel(STEERING);
         let turn = Turn {
             id: name.clone(),
@@ -130,7 +131,7 @@ impl Actor {
             steering,
         };
         self.write().await;
-        self.report(&prompt, PromptState::Running { turn: name.clone(), waited });
+        self.report(&prompt, PromptState::Running { turn: name.clone(), number, waited });
         let (sender, steps) = mpsc::channel(STEPS);
         let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.server_timeout, sender));
         self.running = Some(Running {

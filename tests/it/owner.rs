@@ -144,6 +144,7 @@ fn updates_name_their_turn_and_prompt() {
     let update = client.find(|message| message["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
     let meta = &update["params"]["_meta"];
     assert_eq!(meta["tandem/promptId"], "mine");
+    assert_eq!(turn(&mut client, "mine", "running")["turn"], 1);
     assert_eq!(meta["tandem/turnId"], turn(&mut client, "mine", "ended")["turnId"]);
     let id =
         client.ask("session/prompt", json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "/help" }] }));

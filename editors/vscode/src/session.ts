@@ -275,9 +275,8 @@ export class Session implements Disposable {
 
   private turnChanged(turn: protocol.Turn): void {
     this.turns.receive(turn);
-    const number = /-(\d+)$/.exec(turn.turnId ?? "")?.[1]; // as reviews name it
-    if (turn.state === "running" && number !== undefined) {
-      this.transcript.number(Number(number));
+    if (turn.state === "running" && typeof turn.turn === "number") {
+      this.transcript.number(turn.turn);
       this.happened.fire({ type: "grew" });
     }
   }

@@ -40,6 +40,9 @@ pub struct Turn {
     /// The turn that runs it, that it joined, or that ended (`running`, `joined`, `ended`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
+    /// The number of that turn, as in `_tandem/review` (`running`; missing if the prompt is a command).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u64>,
     /// Its position in the queue, counted from 1 (`queued`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,

@@ -52,6 +52,7 @@ impl PluginClient {
             prompt_id: id.to_string(),
             state: ext::PromptState::Queued,
             turn_id: None,
+            turn: None,
             position: None,
             reason: None,
             message: None,
@@ -59,8 +60,8 @@ impl PluginClient {
         };
         match state {
             PromptState::Queued(position) => turn.position = Some(*position),
-            PromptState::Running { turn: name, .. } => {
-                (turn.state, turn.turn_id) = (ext::PromptState::Running, Some(name.clone()));
+            PromptState::Running { turn: name, number, .. } => {
+                (turn.state, turn.turn_id, turn.turn) = (ext::PromptState::Running, Some(name.clone()), *number);
             }
             PromptState::Joined { turn: name } => {
                 (turn.state, turn.turn_id) = (ext::PromptState::Joined, Some(name.clone()));

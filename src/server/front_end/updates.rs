@@ -89,7 +89,7 @@ impl Updates {
     /// Updates belong to a prompt from its beginning to its end. A queued prompt is shown when it begins.
     pub fn prompt(&mut self, id: &PromptId, state: &PromptState) {
         match state {
-            PromptState::Running { turn, waited } => {
+            PromptState::Running { turn, waited, .. } => {
                 self.meta = Some(Map::from_iter([
                     (ext::TURN_ID.to_owned(), turn.clone().into()),
                     (ext::PROMPT_ID.to_owned(), id.to_string().into()),

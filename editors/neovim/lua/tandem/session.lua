@@ -277,7 +277,7 @@ local on_state = {
   end,
   running = function(session, message, turn)
     message.state, message.joins = 'running', false
-    session:begin(message, tonumber((turn.turnId or ''):match('%-(%d+)$')))
+    session:begin(message, turn.turn)
   end,
   joined = function(session, message)
     session.turns:remove(message)
