@@ -15,6 +15,7 @@ pub mod edit;
 pub mod editor;
 pub mod error;
 pub mod guard;
+mod identity;
 pub mod language;
 pub(crate) mod native;
 mod news;

@@ -22,8 +22,8 @@ use tokio::sync::watch;
 use super::store::Remembered;
 use super::texts::Texts;
 use crate::tools::FileDiff;
-use crate::workspace::ChangeSet;
 use crate::workspace::change_set::EntryChange;
+use crate::workspace::{ChangeSet, Workspace};
 use change::Change;
 pub use review::{Review, Selection};
 pub use reviewed::{Left, ReviewError, Reviewed, ReviewedFile, ReviewedTurn};
@@ -76,8 +76,8 @@ impl Checkpoints {
     /// previous versions cannot be stored.
     pub async fn record(
         &mut self,
-        session: &str,
-        turn: u64,
+        workspace: &Workspace,
+        (session, turn): (&str, u64),
         diffs: &[FileDiff],
         command: Option<&ChangeSet>,
     ) -> Option<String> {
@@ -87,7 +87,8 @@ impl Checkpoints {
             return None;
         }
         self.undone.clear();
-        self.add(turn, change::all(diffs, command), command.map(|command| command.git.clone()).unwrap_or_default());
+        let changes = change::all(workspace, diffs, command);
+        self.add(turn, changes, command.map(|command| command.git.clone()).unwrap_or_default());
         let problem = self.store.save(session, turn, &real).await.err();
         self.forget_oldest();
         self.publish();
@@ -95,14 +96,14 @@ impl Checkpoints {
     }
 
     /// Remembers what turns of an earlier process changed.
-    pub async fn restore(&mut self, remembered: Vec<Remembered>, texts: &Texts) {
+    pub async fn restore(&mut self, workspace: &Workspace, remembered: Vec<Remembered>, texts: &Texts) {
         for one in remembered {
             match one {
                 Remembered::Changed { turn, diffs, command } => {
                     let git = command.as_ref().map(|command| command.git.clone()).unwrap_or_default();
-                    self.add(turn, change::all(&diffs, command.as_deref()), git);
+                    self.add(turn, change::all(workspace, &diffs, command.as_deref()), git);
                 }
-                Remembered::Reviewed(review) => self.take_review(review, texts).await,
+                Remembered::Reviewed(review) => self.take_review(workspace, review, texts).await,
             }
         }
         self.forget_oldest();

@@ -30,7 +30,8 @@ impl Actor {
         self.guidance.reset_to(kept.messages.iter());
         self.kept = kept.messages;
         let texts = self.checkpoints.texts().await;
-        self.checkpoints.restore(store::changes(&kept.records, &texts).await, &texts).await;
+        let remembered = store::changes(&kept.records, &texts).await;
+        self.checkpoints.restore(&self.workspace, remembered, &texts).await;
         if self.start == Start::Replay {
             self.outgoing.extend(store::events(kept.records, &texts).await.into_iter().map(SessionEvent::from));
         }
@@ -69,7 +70,8 @@ impl Actor {
 
     /// What a command changed that no call has reported becomes part of the last turn.
     pub(super) async fn take_up(&mut self, title: &str, changed: Changed) {
-        let problem = self.checkpoints.record(&self.id, self.turns, &changed.diffs, Some(&changed.changes)).await;
+        let (of, changes) = ((&*self.id, self.turns), Some(&*changed.changes));
+        let problem = self.checkpoints.record(&self.workspace, of, &changed.diffs, changes).await;
         self.journal.unreported(title, &changed);
         for message in changed.told.into_iter().chain(problem) {
             self.tell(AgentEvent::Notice { message });

@@ -218,10 +218,11 @@ impl Actor {
         };
         let mut reviewed = match done {
             Some(done) => self.listed(done).await?,
-            None => self.checkpoints.review(&self.workspace, review).await?,
+            None => self.checkpoints.review(&self.workspace, review.with_identity(&self.workspace)).await?,
         };
         reviewed.cut_from = self.restored.iter().map(|restored| restored.turn).min();
         self.notes.extend(reviewed.note.take());
+        reviewed.name_files(&self.workspace);
         Ok(reviewed)
     }
 
@@ -237,7 +238,8 @@ impl Actor {
                 self.spent.note(&event);
                 if let AgentEvent::ToolExecutionEnd { result, .. } = &event {
                     let changes = result.changes.as_deref();
-                    let problem = self.checkpoints.record(&self.id, self.turns, &result.diffs, changes).await;
+                    let of = (&*self.id, self.turns);
+                    let problem = self.checkpoints.record(&self.workspace, of, &result.diffs, changes).await;
                     self.outgoing.extend(problem.map(|message| AgentEvent::Notice { message }.into()));
                 }
                 let title = self.title.take_if(|_| matches!(event, AgentEvent::TurnStart { .. }));

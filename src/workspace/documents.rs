@@ -194,6 +194,11 @@ impl Documents {
         self.buffers().values_mut().find(|buffer| buffer.path.as_deref() == Some(real)).map(Buffer::snapshot)
     }
 
+    /// The document that the editor knows by this path.
+    pub(super) fn find_named(&self, name: &Path) -> Option<Arc<Document>> {
+        self.buffers().values_mut().find(|buffer| name_of(&buffer.uri).as_deref() == Some(name)).map(Buffer::snapshot)
+    }
+
     /// All open documents, unordered.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Document>> {
@@ -242,6 +247,13 @@ impl Documents {
 
     fn announce(&self) {
         self.0.revision.send_modify(|revision| *revision += 1);
+    }
+}
+
+impl Document {
+    /// The path that the editor uses, in which symlinks are as it names them; `None` if it is not a file.
+    pub(super) fn name(&self) -> Option<PathBuf> {
+        name_of(&self.uri)
     }
 }
 
@@ -301,13 +313,17 @@ impl Drop for Expectation<'_> {
     }
 }
 
+/// The path that the editor uses.
+fn name_of(uri: &str) -> Option<PathBuf> {
+    url::Url::parse(uri).ok()?.to_file_path().ok()
+}
+
 /// The location of `uri`, with symlinks resolved as far as it exists.
 fn path_of(uri: &str) -> Option<PathBuf> {
-    let path = url::Url::parse(uri).ok()?.to_file_path().ok()?;
+    let path = name_of(uri)?;
     if let Ok(real) = native::canonical(&path) {
         return Some(real);
     }
     // A file that is not there yet: its folder may be.
-    let folder = path.parent().and_then(|folder| native::canonical(folder).ok());
-    Some(folder.zip(path.file_name()).map_or_else(|| path.clone(), |(folder, name)| folder.join(name)))
+    native::canonical_folder(&path)
 }

@@ -12,6 +12,13 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().map(plain)
 }
 
+/// The path with the symlinks of its folder resolved, as far as that exists.
+pub(super) fn canonical_folder(path: &Path) -> Option<PathBuf> {
+    let mut above = path.ancestors().skip(1);
+    let (folder, real) = above.find_map(|folder| Some((folder, canonical(folder).ok()?)))?;
+    Some(real.join(path.strip_prefix(folder).ok()?))
+}
+
 /// A path without `\\?\` where it does without.
 pub(super) fn plain(path: PathBuf) -> PathBuf {
     let plain = path.to_str().filter(|_| cfg!(windows)).and_then(without_prefix).map(|plain| PathBuf::from(&*plain));

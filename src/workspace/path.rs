@@ -107,8 +107,8 @@ impl WorkspacePath {
         self.target_root.real.join(&self.target)
     }
 
-    /// The absolute path with symlinks below its root resolved: changes of the file are recorded under this name, so that
-    /// they can be undone after the link is gone.
+    /// The absolute path with symlinks below its root resolved: changes of the file are shown under this name. They are
+    /// recorded under its [`identity`](super::Workspace::identity).
     #[must_use]
     pub fn recorded(&self) -> PathBuf {
         self.target_root.path.join(&self.target)
@@ -266,7 +266,7 @@ pub(super) fn resolve_path(roots: &[Arc<Root>], path: &Path) -> Result<Workspace
 }
 
 /// The root that contains `path` and the path below it; the innermost one if roots are nested.
-fn place<'a>(roots: &'a [Arc<Root>], path: &'a Path) -> Option<(&'a Arc<Root>, &'a Path)> {
+pub(super) fn place<'a>(roots: &'a [Arc<Root>], path: &'a Path) -> Option<(&'a Arc<Root>, &'a Path)> {
     if path.has_root() || matches!(path.components().next(), Some(Component::Prefix(_))) {
         let inside = roots.iter().filter_map(|root| Some((root, root.strip(path)?)));
         return inside.min_by_key(|(_, relative)| relative.components().count());

@@ -1,6 +1,7 @@
 //! Commands of the model: what they say, how they end, and that nothing of them stays.
 
 mod changes;
+mod linked;
 mod sandbox;
 
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ use crate::workspace::{FileChange, FileError, Source, Workspace, WorkspacePath, 
 /// A turn's change of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Absolute path.
+    /// The file's [`identity`](Workspace::identity).
     pub path: PathBuf,
     /// Whether the turn created the file.
     pub created: bool,
@@ -48,17 +48,13 @@ pub(super) struct File {
 }
 
 /// The changes of a call: what a command did, with its texts if known, and the texts a tool changed.
-pub(super) fn all(diffs: &[FileDiff], command: Option<&ChangeSet>) -> Vec<Change> {
-    let mut diffs: Vec<_> = diffs.iter().map(|diff| (diff, false)).collect();
+pub(super) fn all(workspace: &Workspace, diffs: &[FileDiff], command: Option<&ChangeSet>) -> Vec<Change> {
+    let mut rest: Vec<_> = diffs.iter().map(|diff| (workspace.identity(&diff.path), Some(diff))).collect();
     let by_path: HashMap<PathBuf, usize> =
-        diffs.iter().enumerate().map(|(index, (diff, _))| (diff.path.clone(), index)).collect();
+        rest.iter().enumerate().map(|(index, (path, _))| (path.clone(), index)).collect();
     let mut changes = Vec::new();
     for change in command.into_iter().flat_map(|command| &command.files) {
-        let text = by_path.get(&change.path).and_then(|&index| diffs.get_mut(index));
-        let text = text.map(|(diff, is_taken)| {
-            *is_taken = true;
-            *diff
-        });
+        let text = by_path.get(&change.path).and_then(|&index| rest.get_mut(index)?.1.take());
         let old_text = text.and_then(|diff| diff.old_text.clone());
         changes.push(Change {
             path: change.path.clone(),
@@ -70,15 +66,16 @@ pub(super) fn all(diffs: &[FileDiff], command: Option<&ChangeSet>) -> Vec<Change
     }
     // A removed empty file has no difference in its text, but its text is needed above.
     let is_real = |diff: &FileDiff| diff.old_text.as_ref() != Some(&diff.new_text);
-    let rest = diffs.into_iter().filter(|(diff, is_taken)| !is_taken && is_real(diff));
-    changes.extend(rest.map(|(diff, _)| Change::of(diff)));
+    let rest = rest.into_iter().filter_map(|(path, diff)| Some((path, diff.filter(|diff| is_real(diff))?)));
+    changes.extend(rest.map(|(path, diff)| Change::of(path, diff)));
     changes
 }
 
 impl Change {
-    pub fn of(diff: &FileDiff) -> Self {
+    /// A tool's change of the file of this identity.
+    pub fn of(path: PathBuf, diff: &FileDiff) -> Self {
         Self {
-            path: diff.path.clone(),
+            path,
             created: diff.old_text.is_none(),
             before: diff.old_text.clone().unwrap_or_default(),
             after: Arc::clone(&diff.new_text),
@@ -230,7 +227,7 @@ impl File {
 
     /// Writes this text (`None` removes the file); returns what that changed.
     pub async fn give(self, workspace: &Workspace, target: Option<Arc<str>>) -> Result<FileDiff, Left> {
-        let path = self.path.absolute();
+        let path = self.path.real();
         let failed = |reason: String| Left { path: path.clone(), lines: None, is_changed: false, reason };
         if target.is_none() && self.unsaved {
             return Err(failed("it has unsaved changes in the editor, so it was not removed".to_owned()));

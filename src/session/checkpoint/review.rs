@@ -40,6 +40,16 @@ pub struct Selection {
     pub hunk: Option<usize>,
 }
 
+impl Review {
+    /// The same, with the selected file as its changes are recorded.
+    pub(in crate::session) fn with_identity(mut self, workspace: &Workspace) -> Self {
+        if let Self::Keep(selection) | Self::Reject(selection) = &mut self {
+            selection.path = selection.path.take().map(|path| workspace.identity_of_named(&path));
+        }
+        self
+    }
+}
+
 impl Checkpoints {
     /// Carries out the action and lists what can be reviewed afterwards.
     ///

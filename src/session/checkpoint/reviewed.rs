@@ -62,6 +62,16 @@ pub struct ReviewedFile {
 #[error("{0}")]
 pub struct ReviewError(pub String);
 
+impl Reviewed {
+    /// Names the files as the person does.
+    pub(in crate::session) fn name_files(&mut self, workspace: &Workspace) {
+        let files = self.turns.iter_mut().flat_map(|turn| &mut turn.files).map(|file| &mut file.path);
+        for path in files.chain(self.left.iter_mut().map(|left| &mut left.path)) {
+            *path = workspace.name_of(path);
+        }
+    }
+}
+
 pub(super) fn nothing() -> ReviewError {
     ReviewError("there is nothing to undo".to_owned())
 }

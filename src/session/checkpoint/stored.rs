@@ -1,6 +1,6 @@
 //! What is under review, to and from the journal: what a person settled, undid or redid stays so after a restart.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,6 +12,7 @@ use super::store::Store;
 use super::{Checkpoints, Entry};
 use crate::session::store::{StoredCommand, StoredFile, StoredLeft, StoredReview};
 use crate::session::texts::Texts;
+use crate::workspace::Workspace;
 
 impl Checkpoints {
     /// What is under review.
@@ -47,13 +48,15 @@ impl Checkpoints {
     }
 
     /// Takes a review of an earlier process over.
-    pub(super) async fn take_review(&mut self, review: StoredReview, texts: &Texts) {
-        let mut changes = Vec::new();
+    pub(super) async fn take_review(&mut self, workspace: &Workspace, review: StoredReview, texts: &Texts) {
+        let (mut paths, mut changes) = (HashSet::new(), Vec::new());
         for StoredFile { path, change } in &review.files {
+            let path = workspace.identity(path);
             if let Some(stored) = change {
                 // A text that is not stored any more cannot be undone to.
-                changes.extend(Change::load(path, stored, texts).await);
+                changes.extend(Change::load(&path, stored, texts).await);
             }
+            paths.insert(path);
         }
         let index = self.entries.partition_point(|entry| entry.turn < review.turn);
         if self.entries.get(index).is_none_or(|entry| entry.turn != review.turn) {
@@ -61,7 +64,7 @@ impl Checkpoints {
             self.entries.insert(index, Entry { turn, since, changes: Vec::new(), git: Vec::new() });
         }
         if let Some(entry) = self.entries.get_mut(index) {
-            entry.changes.retain(|change| !review.files.iter().any(|file| file.path == change.path));
+            entry.changes.retain(|change| !paths.contains(&change.path));
             entry.changes.extend(changes);
             entry.git = review.git;
         }

@@ -26,10 +26,14 @@ fn diff(old_text: Option<&str>, new_text: &str) -> FileDiff {
     FileDiff { path: "/w/a".into(), old_text: old_text.map(Into::into), new_text: new_text.into() }
 }
 
+fn of(diff: &FileDiff) -> Change {
+    Change::of(diff.path.clone(), diff)
+}
+
 #[test]
 fn changes_of_a_file_become_one_without_what_was_typed_between() {
     let check = |first: FileDiff, second: FileDiff, expected: Option<FileDiff>| {
-        assert_eq!(Change::of(&first).then(Change::of(&second)), expected.as_ref().map(Change::of));
+        assert_eq!(of(&first).then(of(&second)), expected.as_ref().map(of));
     };
     check(diff(Some("a\n"), "b\n"), diff(Some("b\n"), "c\n"), Some(diff(Some("a\n"), "c\n")));
     check(diff(Some("a\n"), "b\n"), diff(Some("b\n"), "a\n"), None);
@@ -38,8 +42,8 @@ fn changes_of_a_file_become_one_without_what_was_typed_between() {
     let (typed, then) = ("b\n1\nmine\n", "b\n2\nmine\n");
     check(diff(Some("a\n1\n2\n"), "b\n1\n2\n"), diff(Some(typed), then), Some(diff(Some("a\n1\nmine\n"), then)));
     check(diff(Some("a\n"), "b\n"), diff(Some("mine\n"), "c\n"), Some(diff(Some("mine\n"), "c\n")));
-    let created = Change { before: "mine\n".into(), ..Change::of(&diff(None, "c\nmine\n")) };
-    assert_eq!(Change::of(&diff(None, "b\n")).then(Change::of(&diff(Some("b\nmine\n"), "c\nmine\n"))), Some(created));
+    let created = Change { before: "mine\n".into(), ..of(&diff(None, "c\nmine\n")) };
+    assert_eq!(of(&diff(None, "b\n")).then(of(&diff(Some("b\nmine\n"), "c\nmine\n"))), Some(created));
 }
 
 /// After undo and redo, the turn is as it was.
@@ -55,13 +59,14 @@ async fn there_and_back(before: BTreeMap<PathBuf, (u32, Vec<u8>)>, mut fixture: 
 async fn a_turn_is_one_entry_and_nothing_is_none() {
     let (undoable, watched) = watch::channel(Undoable::default());
     let mut checkpoints = Checkpoints::new(None, undoable);
-    checkpoints.record("s", 1, &[diff(Some("a"), "a")], None).await;
+    let workspace = Workspace::new(Vec::new(), Documents::new(crate::text::Encoding::Utf16), Arc::new(NoEditor));
+    checkpoints.record(&workspace, ("s", 1), &[diff(Some("a"), "a")], None).await;
     assert_eq!(*watched.borrow(), Undoable::default());
-    checkpoints.record("s", 1, &[diff(Some("a"), "b")], None).await;
-    checkpoints.record("s", 1, &[diff(Some("b"), "c")], None).await;
-    checkpoints.record("s", 2, &[diff(Some("c"), "d")], None).await;
+    checkpoints.record(&workspace, ("s", 1), &[diff(Some("a"), "b")], None).await;
+    checkpoints.record(&workspace, ("s", 1), &[diff(Some("b"), "c")], None).await;
+    checkpoints.record(&workspace, ("s", 2), &[diff(Some("c"), "d")], None).await;
     assert_eq!(checkpoints.entries.len(), 2);
-    assert_eq!(checkpoints.entries[0].changes, [Change::of(&diff(Some("a"), "c"))]);
+    assert_eq!(checkpoints.entries[0].changes, [of(&diff(Some("a"), "c"))]);
     assert!(watched.borrow().undo.is_some() && watched.borrow().redo.is_none());
 }
 
@@ -116,7 +121,7 @@ impl Fixture {
             })
         };
         let diffs: Vec<_> = changes.files.iter().filter_map(diff).collect();
-        assert_eq!(self.checkpoints.record("s", turn, &diffs, Some(&changes)).await, None);
+        assert_eq!(self.checkpoints.record(&self.workspace, ("s", turn), &diffs, Some(&changes)).await, None);
     }
 
     /// A tool of a turn that writes a file.
@@ -125,7 +130,7 @@ impl Fixture {
         let _known = self.workspace.read(&path).await;
         let Ok(done) = self.workspace.commit(&path, &change).await else { return false };
         let diff = FileDiff { path: path.recorded(), old_text: done.old_text, new_text: done.new_text };
-        assert_eq!(self.checkpoints.record("s", turn, &[diff], None).await, None);
+        assert_eq!(self.checkpoints.record(&self.workspace, ("s", turn), &[diff], None).await, None);
         true
     }
 

@@ -279,7 +279,7 @@ impl<'a> Work<'a> {
         for step in steps.into_iter().rev() {
             match step {
                 Step::Text(diff) => {
-                    if self.undo_text(&Change::of(&diff)).await.is_some() {
+                    if self.undo_text(&Change::of(diff.path.clone(), &diff)).await.is_some() {
                         failed.insert(0, Step::Text(diff));
                     }
                 }

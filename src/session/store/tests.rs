@@ -10,7 +10,14 @@ use crate::model::rehearsal::Script;
 use crate::model::{Arguments, AssistantMessage, Effort, Part, Provider, ToolCall, ToolResult};
 use crate::session::Undoable;
 use crate::session::checkpoint::Checkpoints;
+use crate::workspace::Workspace;
 use crate::workspace::state::address;
+
+/// A workspace without folders: texts are stored whatever their files are.
+fn workspace() -> Workspace {
+    let documents = crate::workspace::Documents::new(crate::text::Encoding::Utf16);
+    Workspace::new(Vec::new(), documents, Arc::new(crate::workspace::NoEditor))
+}
 
 fn entry(message: Message) -> Arc<Entry> {
     Entry::new(message, &Provider::scripted(Script::new()))
@@ -104,7 +111,7 @@ async fn what_was_typed_between_two_changes_is_kept_with_them() {
     let mut journal = journal(home.path(), "s");
     journal.prompt("do it", &entry(user("do it")), held());
     for (id, diff) in ["a", "b", "c"].into_iter().zip(&diffs) {
-        checkpoints.record("s", 1, std::slice::from_ref(diff), None).await;
+        checkpoints.record(&workspace(), ("s", 1), std::slice::from_ref(diff), None).await;
         let preview = Preview { title: "Edit a".to_owned(), ..Preview::default() };
         journal.event(&AgentEvent::ToolPreview { call_id: id.to_owned(), kind: ToolKind::Edit, preview });
         journal.event(&ended(id, vec![diff.clone()]));
@@ -126,7 +133,7 @@ async fn what_is_shown_again_is_what_was_shown() {
     let mut checkpoints =
         Checkpoints::new(Some(home.path().join("checkpoints")), tokio::sync::watch::channel(Undoable::default()).0);
     let diff = FileDiff { path: "/w/a".into(), old_text: Some("1".into()), new_text: "2".into() };
-    checkpoints.record("s", 1, std::slice::from_ref(&diff), None).await;
+    checkpoints.record(&workspace(), ("s", 1), std::slice::from_ref(&diff), None).await;
     let mut journal = journal(home.path(), "s");
     journal.prompt("do it", &entry(user("do it")), held());
     journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });

@@ -1,0 +1,35 @@
+//! The one name of a file, under which its changes are recorded, and the one a person knows it by.
+//!
+//! A workspace may be opened through a symlink (`/tmp` is one on macOS), and an editor may name documents by either path.
+
+use std::path::{Path, PathBuf};
+
+use super::path::place;
+use super::{Workspace, native};
+
+impl Workspace {
+    /// The identity of the file at the absolute `path`, however the folders above its root are spelled. What is at the
+    /// path now does not matter: a link may have taken the place of a file.
+    #[must_use]
+    pub fn identity(&self, path: &Path) -> PathBuf {
+        let inside = |path: &Path| place(self.roots(), path).map(|(root, relative)| root.real().join(relative));
+        let resolved = || inside(&native::canonical_folder(path)?);
+        inside(path).or_else(resolved).unwrap_or_else(|| path.to_owned())
+    }
+
+    /// The identity of the file that a person or their editor calls `name`.
+    #[must_use]
+    pub fn identity_of_named(&self, name: &Path) -> PathBuf {
+        let document = self.documents().find_named(name).and_then(|document| document.path.clone());
+        document.unwrap_or_else(|| self.identity(name))
+    }
+
+    /// What a person calls the file of this identity: as the editor names its document, else below its root as that was
+    /// named.
+    #[must_use]
+    pub fn name_of(&self, identity: &Path) -> PathBuf {
+        let document = self.documents().find(identity).and_then(|document| document.name());
+        let below = || place(self.roots(), identity).map(|(root, relative)| root.path().join(relative));
+        document.or_else(below).unwrap_or_else(|| identity.to_owned())
+    }
+}

@@ -1,0 +1,163 @@
+//! A workspace opened through a symbolic link, as `/tmp` is one on macOS: a file has two names and one history.
+
+use super::*;
+
+/// A world whose folder is opened as `link`.
+struct Linked {
+    stage: Stage,
+    link: PathBuf,
+}
+
+impl Linked {
+    fn new(calls: &[Value]) -> Self {
+        let stage = Stage::new(Level::Best, calls);
+        let link = stage.home.path().canonicalize().unwrap().join("link");
+        std::os::unix::fs::symlink(stage.world.path(), &link).unwrap();
+        Self { stage, link }
+    }
+
+    fn client(&self) -> Client {
+        let mut client = self.stage.world.stranger_in(Transport::Lsp, self.stage.environment());
+        let uri = format!("file://{}", self.link.display());
+        client.shake_hands(json!({ "processId": null, "rootUri": uri,
+            "capabilities": { "experimental": { "tandem": {} } }, "workspaceFolders": [{ "uri": uri, "name": "w" }] }));
+        client
+    }
+
+    /// A session in the folder under this name that has made its calls.
+    fn session(&self, client: &mut Client) -> String {
+        let answer = client.call("session/new", json!({ "cwd": self.link, "mcpServers": [] }));
+        let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+        client.call("session/set_mode", json!({ "sessionId": session, "modeId": "auto" }));
+        session
+    }
+}
+
+fn edit(name: &str, old: &str, new: &str) -> Value {
+    json!({ "tool": "edit_file", "path": name, "edits": [{ "old_text": old, "new_text": new }] })
+}
+
+fn review(client: &mut Client, session: &str, action: &str, more: Value) -> Value {
+    let mut params = json!({ "sessionId": session, "action": action });
+    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    client.call("_tandem/review", params)
+}
+
+/// The files under review, with the number of their hunks.
+fn files(answer: &Value) -> Vec<(PathBuf, usize)> {
+    let turns = answer["result"]["turns"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    let files = turns.iter().flat_map(|turn| turn["files"].as_array().unwrap());
+    files.map(|file| (file["path"].as_str().unwrap().into(), file["hunks"].as_array().unwrap().len())).collect()
+}
+
+const BEFORE: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+const AFTER: &str = "one\n2\n3\n4\nfive\n6\n7\n8\nnine\n";
+
+#[test]
+fn a_tool_and_a_command_change_one_file_once() {
+    let calls = [edit("a", "1\n", "one\n"), run("sed -i s/5/five/ a"), edit("a", "9\n", "nine\n")];
+    let linked = Linked::new(&calls);
+    let world = &linked.stage.world;
+    world.write("a", BEFORE);
+    let mut client = linked.client();
+    let session = linked.session(&mut client);
+    let prompt = client.prompt(&session, "go");
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    assert_eq!(world.read("a"), AFTER);
+    let (named, real) = (linked.link.join("a"), world.path().join("a"));
+    assert_eq!(files(&review(&mut client, &session, "list", json!({}))), [(named.clone(), 3)]);
+
+    let undone = review(&mut client, &session, "undo", json!({}));
+    assert_eq!((world.read("a").as_str(), &undone["result"]["message"]), (BEFORE, &json!("undid turn 1: a")));
+    let redone = review(&mut client, &session, "redo", json!({}));
+    assert_eq!((world.read("a").as_str(), &redone["result"]["message"]), (AFTER, &json!("redid turn 1: a")));
+
+    review(&mut client, &session, "reject", json!({ "turn": 1, "path": named, "hunk": 9 }));
+    review(&mut client, &session, "reject", json!({ "turn": 1, "path": real, "hunk": 5 }));
+    assert_eq!(world.read("a"), BEFORE.replace("1\n", "one\n"));
+    let undone = review(&mut client, &session, "undo", json!({}));
+    assert_eq!((world.read("a").as_str(), files(&undone)), (BEFORE, Vec::new()));
+}
+
+#[test]
+fn what_was_left_is_named_as_the_person_opened_it() {
+    let linked = Linked::new(&[edit("a", "1\n", "one\n"), run("sed -i s/5/five/ a")]);
+    let world = &linked.stage.world;
+    world.write("a", BEFORE);
+    let mut client = linked.client();
+    let session = linked.session(&mut client);
+    let prompt = client.prompt(&session, "go");
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    world.write("a", &world.read("a").replace("five", "mine"));
+    let undone = review(&mut client, &session, "undo", json!({}));
+    assert_eq!(world.read("a"), BEFORE.replace('5', "mine"), "{undone}");
+    let left = undone["result"]["left"].as_array().unwrap();
+    assert_eq!(left.iter().map(|left| &left["path"]).collect::<Vec<_>>(), [&json!(linked.link.join("a"))]);
+}
+
+#[test]
+fn a_turn_is_undone_by_either_name_of_the_folder_after_a_restart() {
+    for undo_in_real in [false, true] {
+        let linked = Linked::new(&[edit("a", "1\n", "one\n"), run("sed -i s/5/five/ a"), run("rm b")]);
+        let world = &linked.stage.world;
+        world.write("a", BEFORE);
+        world.write("b", "b\n");
+        let mut client = linked.client();
+        let session = linked.session(&mut client);
+        let prompt = client.prompt(&session, "go");
+        assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+        review(&mut client, &session, "reject", json!({ "path": linked.link.join("a"), "hunk": 5 }));
+        client.end();
+        let (mut client, cwd) = match undo_in_real {
+            true => (linked.stage.client(), world.path()),
+            false => (linked.client(), linked.link.clone()),
+        };
+        client.call("session/load", json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }));
+        let listed = review(&mut client, &session, "list", json!({}));
+        assert_eq!(files(&listed), [(cwd.join("a"), 1), (cwd.join("b"), 1)], "{undo_in_real}");
+        let undone = review(&mut client, &session, "undo", json!({}));
+        assert_eq!((world.read("a").as_str(), world.read("b").as_str()), (BEFORE, "b\n"), "{undone}");
+    }
+}
+
+#[test]
+fn a_document_is_named_as_the_editor_names_it() {
+    for is_real in [false, true] {
+        // The text is not saved, so that `sed -i` could not replace the file.
+        let replace = run("text=$(sed s/5/five/ a); echo \"$text\" > a");
+        let linked = Linked::new(&[edit("a", "1\n", "one\n"), replace]);
+        let world = &linked.stage.world;
+        world.write("a", BEFORE);
+        let path = if is_real { world.path().join("a") } else { linked.link.join("a") };
+        let uri = format!("file://{}", path.display());
+        let mut client = linked.client();
+        client.open(&uri, BEFORE);
+        let session = linked.session(&mut client);
+        let prompt = client.prompt(&session, "go");
+        let first = BEFORE.replace("1\n", "one\n");
+        show(&mut client, &uri, &first);
+        // What the command wrote to unsaved text comes as an edit, too.
+        show(&mut client, &uri, &first.replace('5', "five"));
+        assert_eq!(finish_prompt(&mut client, prompt), "end_turn", "{is_real}");
+        let listed = review(&mut client, &session, "list", json!({}));
+        assert_eq!(files(&listed), [(path.clone(), 2)]);
+        let params = json!({ "sessionId": session, "action": "reject", "path": path, "hunk": 5 });
+        let rejected = client.ask("_tandem/review", params);
+        show(&mut client, &uri, &first);
+        assert!(client.answer(rejected).get("error").is_none());
+        let undone = client.ask("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+        show(&mut client, &uri, BEFORE);
+        assert_eq!(client.answer(undone)["result"]["left"], json!([]));
+        assert_eq!(world.read("a"), BEFORE);
+    }
+}
+
+/// Plays the editor for one edit of a document, which has this text then.
+fn show(client: &mut Client, uri: &str, text: &str) {
+    let request = client.next("workspace/applyEdit");
+    let document = &request["params"]["edit"]["documentChanges"][0]["textDocument"];
+    assert_eq!(document["uri"], uri);
+    let document = json!({ "uri": uri, "version": document["version"].as_i64().unwrap() + 1 });
+    client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
+    client.respond(&request, json!({ "applied": true }));
+}
