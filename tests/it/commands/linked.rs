@@ -43,11 +43,14 @@ fn review(client: &mut Client, session: &str, action: &str, more: Value) -> Valu
     client.call("_tandem/review", params)
 }
 
-/// The files under review, with the number of their hunks.
+/// The files under review by name, with the number of their hunks.
 fn files(answer: &Value) -> Vec<(PathBuf, usize)> {
     let turns = answer["result"]["turns"].as_array().unwrap_or_else(|| panic!("{answer}"));
     let files = turns.iter().flat_map(|turn| turn["files"].as_array().unwrap());
-    files.map(|file| (file["path"].as_str().unwrap().into(), file["hunks"].as_array().unwrap().len())).collect()
+    let hunks = |file: &Value| file["hunks"].as_array().unwrap().len();
+    let mut files: Vec<_> = files.map(|file| (file["path"].as_str().unwrap().into(), hunks(file))).collect();
+    files.sort();
+    files
 }
 
 const BEFORE: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
@@ -136,7 +139,7 @@ fn a_document_is_named_as_the_editor_names_it() {
         let prompt = client.prompt(&session, "go");
         let first = BEFORE.replace("1\n", "one\n");
         show(&mut client, &uri, &first);
-        // What the command wrote to unsaved text comes as an edit, too.
+        // What the command writes to unsaved text comes as an edit, too.
         show(&mut client, &uri, &first.replace('5', "five"));
         assert_eq!(finish_prompt(&mut client, prompt), "end_turn", "{is_real}");
         let listed = review(&mut client, &session, "list", json!({}));
