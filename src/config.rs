@@ -11,6 +11,7 @@
 //! other module reads the environment; a tree never contains a key, only the name of its variable.
 
 mod commands;
+mod completion;
 mod environment;
 pub mod keyring;
 mod layer;
@@ -25,9 +26,10 @@ mod settings;
 mod sources;
 
 pub use commands::UserCommand;
+pub use completion::Completion;
 pub use environment::{Environment, Proxy};
 pub use model::{KeySource, ModelSettings, NoModel, ProviderEntry};
-pub use options::{Api, BaseUrl, CommandLine, McpOptions, Mode, Options, Permissions, Prices, schema};
+pub use options::{Api, BaseUrl, CommandLine, CompletionApi, McpOptions, Mode, Options, Permissions, Prices, schema};
 pub use problem::{Place, Problem};
 pub use providers::{PROVIDERS, Provider, best};
 pub use settings::{Entry, Flags, Limits, McpServer, Settings, Sources};

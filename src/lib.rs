@@ -23,6 +23,8 @@ pub mod agent;
 
 pub mod session;
 
+pub mod completion;
+
 pub mod server;
 
 pub mod cli;

@@ -28,6 +28,7 @@ mod family;
 mod fault;
 #[cfg(test)]
 mod faults;
+mod fill;
 mod host;
 mod http;
 mod key;
@@ -62,6 +63,7 @@ pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
 pub use endpoint::{Endpoint, Key, Prices, Proxy, TimeLimits};
 pub use family::Known;
+pub use fill::{FillApi, Gap, Snippet};
 pub use provider::Provider;
 
 /// An entry of a conversation, independent of providers.

@@ -15,6 +15,7 @@ mod events;
 mod front_end;
 mod handshake;
 mod inline;
+mod inline_completion;
 mod lsp;
 mod models;
 mod options;
@@ -36,6 +37,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use crate::completion::Completer;
 use crate::config::Settings;
 use crate::rpc::{self, Framing, Incoming, Peer};
 use crate::session::SessionId;
@@ -127,8 +129,10 @@ struct Server {
     requests: Requests,
     chats: lsp::Chats,
     events: mpsc::Sender<(SessionId, SessionEvent)>,
-    /// The running inline edits.
+    /// The running inline edits and completions.
     inlines: Vec<inline::Inline>,
+    /// Inline completion, if it is configured and the client offers it.
+    completer: Option<Completer>,
     tasks: JoinSet<()>,
     /// Sessions that are closing.
     closing: JoinSet<()>,
@@ -160,6 +164,7 @@ impl Server {
             conversations: HashMap::new(),
             events,
             inlines: Vec::new(),
+            completer: None,
             tasks: JoinSet::new(),
             closing: JoinSet::new(),
             end: CancellationToken::new(),

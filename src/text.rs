@@ -10,7 +10,7 @@ pub mod script;
 pub mod standing;
 
 pub use diff::{Hunk, LineHunk, around, common, hunks, line_hunks, patched, unified};
-pub use fence::{Fences, fence};
+pub use fence::{Fences, fence, unfenced};
 pub use middle::without_middle;
 pub use position::{Encoding, LineIndex, Position, Range, apply_change};
 pub use redact::Redactor;

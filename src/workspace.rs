@@ -46,7 +46,7 @@ pub use content::{Charset, Format, LineEnding};
 use diagnostics::{Diagnostic, Scope};
 pub(crate) use disk::blocking;
 pub use disk::lines;
-pub use documents::{ContentChange, Document, Documents};
+pub use documents::{ContentChange, Document, Documents, Excerpt};
 pub use edit::{Change, Replacement, Strategy};
 pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
 pub use error::FileError;

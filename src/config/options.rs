@@ -34,6 +34,8 @@ pub struct Options {
     pub permissions: Permissions,
     /// MCP servers by name.
     pub mcp: BTreeMap<String, McpOptions>,
+    /// Inline completion while you type. It is off, and sends nothing, until it has a `model`.
+    pub completion: CompletionOptions,
     /// The log filter, such as `info` or `tandem=debug`.
     pub log: Option<String>,
     /// The folder for conversations, undo data and logs.
@@ -152,6 +154,40 @@ pub struct McpOptions {
     pub url: Option<BaseUrl>,
     /// HTTP headers for `url`.
     pub headers: BTreeMap<String, String>,
+}
+
+/// Inline completion.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CompletionOptions {
+    /// `provider/model` of the model that completes, usually a small one trained to fill in the middle.
+    pub model: Option<String>,
+    /// How the provider is asked; by default the way that fits the provider.
+    pub api: Option<CompletionApi>,
+    /// Milliseconds without typing before a request is sent, besides what the editor waits itself. The default is 75.
+    pub debounce_ms: Option<u64>,
+    /// The most tokens of one suggestion. The default is 256.
+    pub max_tokens: Option<NonZeroU64>,
+}
+
+/// The APIs that fill in the middle of a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CompletionApi {
+    /// llama.cpp's `/infill`.
+    Infill,
+    /// Ollama's `/api/generate` with a suffix.
+    Ollama,
+    /// Mistral's `/fim/completions`.
+    Mistral,
+    /// DeepSeek's `/beta/completions` with a suffix.
+    Deepseek,
+    /// OpenAI-compatible `/completions`: with the model's own fill-in-the-middle tokens if its name tells them, else with
+    /// a suffix.
+    Completions,
+    /// A chat model that is shown the text around the cursor.
+    #[default]
+    Chat,
 }
 
 /// What runs without approval, from narrow to wide.

@@ -1,6 +1,6 @@
 //! Providers that need no configuration but a key. One row each; `[providers.NAME]` can change everything.
 
-use super::options::Api;
+use super::options::{Api, CompletionApi};
 
 /// A built-in provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Provider {
     /// Patterns to choose a model by, best first: `#` is a version, of which the highest wins; `|` separates names of
     /// one rank.
     pub preferred: &'static [&'static str],
+    /// How its models are asked for an inline completion.
+    pub completion: CompletionApi,
 }
 
 impl Provider {
@@ -43,7 +45,8 @@ const fn hosted(
     base_url: &'static str,
     key_variable: &'static str,
 ) -> Provider {
-    Provider { name, title, api: Api::Chat, base_url, key_variable, default_model: "", preferred: &[] }
+    let completion = CompletionApi::Chat;
+    Provider { name, title, api: Api::Chat, base_url, key_variable, default_model: "", preferred: &[], completion }
 }
 
 const fn local(name: &'static str, title: &'static str, base_url: &'static str) -> Provider {
@@ -53,6 +56,10 @@ const fn local(name: &'static str, title: &'static str, base_url: &'static str) 
 impl Provider {
     const fn speaking(self, api: Api) -> Self {
         Self { api, ..self }
+    }
+
+    const fn completing(self, completion: CompletionApi) -> Self {
+        Self { completion, ..self }
     }
 
     const fn with_models(self, default_model: &'static str, preferred: &'static [&'static str]) -> Self {
@@ -78,8 +85,10 @@ pub const PROVIDERS: &[Provider] = &[
             &["gemini-#-pro|gemini-#-pro-preview", "gemini-#-flash|gemini-#-flash-preview"],
         ),
     hosted("deepseek", "DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY")
+        .completing(CompletionApi::Deepseek)
         .with_models("deepseek-v4-pro", &["deepseek-v#-pro", "deepseek-v#-flash|deepseek-v#", "deepseek-chat"]),
     hosted("mistral", "Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY")
+        .completing(CompletionApi::Mistral)
         .with_models("mistral-large-latest", &["mistral-large-latest", "mistral-medium-latest", "devstral-latest"]),
     hosted("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY")
         .with_models("openai/gpt-oss-120b", &["openai/gpt-oss-120b", "moonshotai/kimi-k#", "qwen/qwen#-32b"]),
@@ -103,10 +112,10 @@ pub const PROVIDERS: &[Provider] = &[
     hosted("vertex", "Google Vertex AI", "", "VERTEX_ACCESS_TOKEN"),
     hosted("github", "GitHub Models", "https://models.github.ai/inference", "GITHUB_TOKEN"),
     hosted("huggingface", "Hugging Face", "https://router.huggingface.co/v1", "HF_TOKEN"),
-    local("ollama", "Ollama", "http://127.0.0.1:11434/v1"),
-    local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1"),
-    local("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1"),
-    local("vllm", "vLLM", "http://127.0.0.1:8000/v1"),
+    local("ollama", "Ollama", "http://127.0.0.1:11434/v1").completing(CompletionApi::Ollama),
+    local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1").completing(CompletionApi::Completions),
+    local("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1").completing(CompletionApi::Infill),
+    local("vllm", "vLLM", "http://127.0.0.1:8000/v1").completing(CompletionApi::Completions),
 ];
 
 /// The best of `offered` by the patterns of `preferred`, if any matches.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::commands::{self, UserCommand};
+use super::completion::Completion;
 use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
 use super::managed;
@@ -52,6 +53,8 @@ pub struct Settings {
     pub permissions: Permissions,
     /// The MCP servers by name.
     pub mcp: BTreeMap<String, McpServer>,
+    /// Inline completion, if it is configured.
+    pub completion: Option<Completion>,
     /// The state folder; `None` without a home directory.
     pub state_dir: Option<PathBuf>,
     /// The log filter.
@@ -168,7 +171,13 @@ impl Settings {
     fn new(environment: &Environment, merged: Merged, mut problems: Vec<Problem>) -> Self {
         let options: Options =
             serde_json::from_value(merged.tree.clone()).expect("layers that are valid alone are valid together");
-        let model = Choice { options: &options, environment }.default_model();
+        let choice = Choice { options: &options, environment };
+        let model = choice.default_model();
+        let completion = choice.completion().unwrap_or_else(|why| {
+            let path = ["completion".to_owned(), "model".to_owned()];
+            problems.push(Problem { place: merged.place(&path), key: dotted(&path), message: why.message });
+            None
+        });
         let mcp = options.mcp.iter().filter_map(|(name, server)| match mcp_server(server) {
             Ok(server) => Some((name.clone(), server)),
             Err(message) => {
@@ -182,6 +191,7 @@ impl Settings {
         Self {
             mcp,
             model,
+            completion,
             mode: options.mode.unwrap_or_default(),
             widest_mode: Mode::Auto,
             limits: limits(&options),

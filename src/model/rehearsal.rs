@@ -34,6 +34,7 @@ struct State {
     replies: VecDeque<Reply>,
     documents: HashMap<String, Value>,
     requests: Vec<Value>,
+    paths: Vec<String>,
     open: HashSet<String>,
     waiting: Vec<String>,
     closed_early: usize,
@@ -67,6 +68,12 @@ impl Rehearsal {
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
         self.0.borrow().requests.clone()
+    }
+
+    /// The paths of the requests a [`Server`] received so far.
+    #[must_use]
+    pub fn paths(&self) -> Vec<String> {
+        self.0.borrow().paths.clone()
     }
 
     /// How many connections a [`Server`] has accepted.

@@ -50,6 +50,7 @@ impl Server {
             ("textDocument/foldingRange", Transport::Lsp) => {
                 reply(responder, &params, |params| Ok(self.chat_folds(&params)));
             }
+            ("textDocument/inlineCompletion", Transport::Lsp) => self.inline_completion(responder, &params),
             ("textDocument/hover", Transport::Lsp) => self.hover(responder, &params),
             ("workspace/executeCommand", Transport::Lsp) => reply(responder, &params, |params| self.execute(params)),
             _ => responder.error(ErrorCode::MethodNotFound, format!("unknown method `{method}`")),

@@ -43,6 +43,9 @@ impl Server {
         if ours.is_object() {
             self.options = ours.clone();
             self.announce();
+            if self.client.completes_inline {
+                self.load_completer();
+            }
         }
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Client {
     pub asks: bool,
     /// Whether the server may create progress.
     pub shows_progress: bool,
+    /// Whether it shows inline completions.
+    pub completes_inline: bool,
     /// The URIs of the workspace folders.
     pub folders: Vec<String>,
 }
@@ -72,6 +74,7 @@ impl Server {
             files: handshake.capability("experimental.tandem").map(FileAccess::of).unwrap_or_default(),
             asks: handshake.capability("window.showMessage.messageActionItem").is_some(),
             shows_progress: handshake.can("window.workDoneProgress"),
+            completes_inline: handshake.capability("textDocument.inlineCompletion").is_some(),
             folders: handshake.folders(),
         };
         let label = handshake.client_info.as_ref().is_some_and(|client| client.name.contains("Code"));
@@ -89,6 +92,12 @@ impl Server {
             "textDocumentSync": { "openClose": true, "change": sync, "save": { "includeText": false } },
             "workspace": { "workspaceFolders": { "supported": true, "changeNotifications": true } },
         });
+        if self.client.completes_inline {
+            self.load_completer();
+        }
+        if self.completer.is_some() {
+            capabilities["inlineCompletionProvider"] = json!({});
+        }
         if self.client.speaks_acp {
             capabilities["experimental"] = json!({ "tandem": acp_answer() });
         } else {

@@ -31,9 +31,7 @@ impl Server {
         };
         let folders: Vec<_> = self.client.folders.iter().filter_map(|uri| path_of(uri)).collect();
         let settings = (self.load)(&self.options, &folders);
-        let (id, cancel) = (responder.id().clone(), self.end.child_token());
-        self.inlines.retain(|inline| !inline.cancel.is_cancelled());
-        self.inlines.push(Inline { id: id.clone(), cancel: cancel.clone() });
+        let (id, cancel) = (responder.id().clone(), self.cancellable(responder.id()));
         let mut updates = Updates { peer: self.peer.clone(), id, reported: None };
         self.tasks.spawn(async move {
             let _over = cancel.clone().drop_guard();
@@ -51,6 +49,14 @@ impl Server {
                 }
             }
         });
+    }
+
+    /// What `$/cancelRequest` cancels for this request; its task cancels it when it ends.
+    pub(super) fn cancellable(&mut self, id: &RequestId) -> CancellationToken {
+        let cancel = self.end.child_token();
+        self.inlines.retain(|inline| !inline.cancel.is_cancelled());
+        self.inlines.push(Inline { id: id.clone(), cancel: cancel.clone() });
+        cancel
     }
 
     /// Stops the inline request with this id, if there is one.

@@ -8,6 +8,7 @@ use futures_util::StreamExt as _;
 use super::connect::{NoProvider, local, provider};
 use crate::config::Settings;
 use crate::model::{ErrorCode, Instructions, Message, ModelError, ModelEvent, ModelRequest, Part};
+use crate::text::unfenced;
 
 /// How much of the document is sent on each side of the range, in bytes.
 const AROUND: usize = 16 * 1024;
@@ -121,20 +122,9 @@ impl From<ModelError> for NotRewritten {
     }
 }
 
-/// The text without an enclosing Markdown fence, which many models add; the closing fence may still be missing.
-fn unfenced(answer: &str) -> &str {
-    let text = answer.trim_start_matches(['\r', '\n']);
-    let Some(first) = text.trim_start().strip_prefix("```") else { return text };
-    let Some((_language, body)) = first.split_once('\n') else { return "" };
-    match body.trim_end().strip_suffix("```") {
-        Some(body) if body.is_empty() || body.ends_with('\n') => body,
-        _ => body,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Rewrite, unfenced};
+    use super::Rewrite;
 
     fn rewrite(text: &str, selected: &str) -> Rewrite {
         let start = text.find(selected).expect("the selection is in the text");
@@ -157,20 +147,6 @@ mod tests {
         let prompt = again.prompt();
         assert!(prompt.contains("<document name=\"a.rs\">\nlet <selection>x</selection> = 1;\n"), "{prompt}");
         assert!(prompt.ends_with("<previous>\ny\n</previous>\n\nWhat the person wants: shorter"), "{prompt}");
-    }
-
-    #[test]
-    fn a_fence_around_the_answer_is_left_out_also_while_it_streams() {
-        for (answer, expected) in [
-            ("x = 1", "x = 1"),
-            ("```rust\nx = 1\n```\n", "x = 1\n"),
-            ("```", ""),
-            ("```rust\nx =", "x ="),
-            ("\n    x", "    x"),
-            ("see ```x```", "see ```x```"),
-        ] {
-            assert_eq!(unfenced(answer), expected, "{answer:?}");
-        }
     }
 
     #[test]

@@ -43,6 +43,18 @@ impl Fences {
     }
 }
 
+/// The text without an enclosing Markdown fence, which many models add; the closing fence may still be missing.
+#[must_use]
+pub fn unfenced(answer: &str) -> &str {
+    let text = answer.trim_start_matches(['\r', '\n']);
+    let Some(first) = text.trim_start().strip_prefix("```") else { return text };
+    let Some((_language, body)) = first.split_once('\n') else { return "" };
+    match body.trim_end().strip_suffix("```") {
+        Some(body) if body.is_empty() || body.ends_with('\n') => body,
+        _ => body,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +90,20 @@ mod tests {
                 &("c".repeat(text.lines().count().max(1) + 2) + "."),
                 None,
             );
+        }
+    }
+
+    #[test]
+    fn a_fence_around_the_answer_is_left_out_also_while_it_streams() {
+        for (answer, expected) in [
+            ("x = 1", "x = 1"),
+            ("```rust\nx = 1\n```\n", "x = 1\n"),
+            ("```", ""),
+            ("```rust\nx =", "x ="),
+            ("\n    x", "    x"),
+            ("see ```x```", "see ```x```"),
+        ] {
+            assert_eq!(unfenced(answer), expected, "{answer:?}");
         }
     }
 }

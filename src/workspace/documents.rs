@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use super::native;
 use super::protect::is_protected;
 use super::written::{Listeners, Written};
-use crate::text::{Encoding, LineIndex, Range};
+use crate::text::{Encoding, LineIndex, Position, Range};
 
 /// The open documents. Cheap to clone; clones share state.
 #[derive(Clone)]
@@ -57,6 +57,21 @@ pub struct Document {
     pub text: Arc<str>,
     /// Its lines.
     pub lines: Arc<LineIndex>,
+}
+
+/// The text around a place of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The location of the document, as in [`Document::path`].
+    pub path: Option<PathBuf>,
+    /// The editor's language id.
+    pub language: String,
+    /// The place, in bytes.
+    pub offset: usize,
+    /// The text before it.
+    pub before: String,
+    /// The text after it.
+    pub after: String,
 }
 
 /// A change as reported by `textDocument/didChange`.
@@ -186,6 +201,42 @@ impl Documents {
     #[must_use]
     pub fn get(&self, uri: &str) -> Option<Arc<Document>> {
         self.buffers().get_mut(uri).map(Buffer::snapshot)
+    }
+
+    /// The text around a place, at most `before` and `after` bytes of it. Copies nothing else, so that it costs the same
+    /// in a document of any size.
+    ///
+    /// The beginning moves in steps of a quarter of `before`, and to the beginning of a line: while somebody types, texts
+    /// begin alike, which is what servers cache by.
+    #[must_use]
+    pub fn excerpt(&self, uri: &str, at: Position, before: usize, after: usize) -> Option<Excerpt> {
+        let buffers = self.buffers();
+        let Buffer { path, language, text, lines, .. } = buffers.get(uri)?;
+        let offset = lines.offset(text, at, self.0.encoding);
+        let step = (before / 4).max(1);
+        let begin = text.ceil_char_boundary(offset.saturating_sub(before).next_multiple_of(step).min(offset));
+        let line = lines.line(begin);
+        let next_line = if lines.bytes(text, line).start == begin { begin } else { lines.bytes(text, line).end };
+        let begin = if next_line < offset { next_line } else { begin };
+        let end = text.floor_char_boundary(offset.saturating_add(after));
+        let part = |bytes: std::ops::Range<usize>| text.get(bytes).unwrap_or_default().to_owned();
+        Some(Excerpt {
+            path: path.clone(),
+            language: language.clone(),
+            offset,
+            before: part(begin..offset),
+            after: part(offset..end),
+        })
+    }
+
+    /// The open documents besides `uri`, in the order of their URIs.
+    #[must_use]
+    pub fn others(&self, uri: &str) -> Vec<Arc<Document>> {
+        let mut buffers = self.buffers();
+        let others = buffers.values_mut().filter(|buffer| buffer.uri != uri);
+        let mut others: Vec<_> = others.map(Buffer::snapshot).collect();
+        others.sort_by(|one, other| one.uri.cmp(&other.uri));
+        others
     }
 
     /// The document of the file at `real`, a path without symlinks.

@@ -609,7 +609,7 @@ dofile(here .. '/neovim_chats.lua').test(t, model, {
   sent_text = models.sent_text,
 })
 
-dofile(here .. '/neovim_language.lua').test(t, { here = here, project = project })
+dofile(here .. '/neovim_language.lua').test(t, { project = project })
 
 dofile(here .. '/neovim_edit.lua').test(t, model, {
   project = project,
@@ -621,7 +621,6 @@ dofile(here .. '/neovim_edit.lua').test(t, model, {
 })
 
 dofile(here .. '/neovim_review.lua').test(t, model, {
-  here = here,
   project = project,
   wait_idle = wait_idle,
   notified = notified,
@@ -652,13 +651,15 @@ else
   io.stdout:write('# vim.lsp.enable is not in this Neovim\n')
 end
 
-dofile(here .. '/neovim_screen.lua').test(t, model, {
-  binary = binary,
-  plugin = plugin,
-  home = home,
-  here = here,
-  environment = environment,
-})
+for _, part in ipairs({ 'suggest', 'screen' }) do
+  dofile(here .. ('/neovim_%s.lua'):format(part)).test(t, model, {
+    binary = binary,
+    plugin = plugin,
+    home = home,
+    here = here,
+    environment = environment,
+  })
+end
 
 for _, client in ipairs(vim.lsp.get_clients({ name = 'tandem' })) do
   vim.lsp.stop_client(client.id)

@@ -9,10 +9,9 @@ local function at(line, first, last)
 end
 
 --- A server that counts in UTF-16 and answers as it is told.
----@param here string the folder of the tests
 ---@param answers table<string, any|fun(params: table): any>
 ---@return function cmd, { [1]: string, [2]: table }[] heard
-local function made_up_server(here, answers)
+local function made_up_server(answers)
   local heard, providers = {}, { textDocumentSync = 1, codeActionProvider = { resolveProvider = true } }
   for _, provider in ipairs({
     'definition',
@@ -25,14 +24,14 @@ local function made_up_server(here, answers)
   }) do
     providers[provider .. 'Provider'] = true
   end
-  local cmd = dofile(here .. '/neovim_server.lua').cmd({
-    request = function(method, params)
+  local cmd = require('tandem.in_process').cmd({
+    request = function(method, params, reply)
       table.insert(heard, { method, params })
       local answer = answers[method]
       if type(answer) == 'function' then
-        return answer(params)
+        return reply(nil, answer(params))
       end
-      return method == 'initialize' and { capabilities = providers } or answer
+      reply(nil, method == 'initialize' and { capabilities = providers } or answer)
     end,
     notify = function(method, params)
       table.insert(heard, { method, params })
@@ -42,7 +41,7 @@ local function made_up_server(here, answers)
 end
 
 ---@param t table the harness
----@param setup { here: string, project: fun(name: string): integer, string }
+---@param setup { project: fun(name: string): integer, string }
 function M.test(t, setup)
   --- What is answered, in UTF-8.
   local function ask(question)
@@ -62,7 +61,7 @@ function M.test(t, setup)
     local buf, folder = setup.project(name)
     vim.bo[buf].filetype = 'rust'
     api.nvim_buf_set_lines(buf, 0, 1, false, { '/* 😀 */ fn greet(name: &str) {' })
-    local cmd, heard = made_up_server(setup.here, answers)
+    local cmd, heard = made_up_server(answers)
     local id = assert(vim.lsp.start({ name = 'made up', cmd = cmd, root_dir = folder }))
     t.wait('the server', function()
       return #vim.lsp.get_clients({ bufnr = buf, name = 'made up' }) == 1

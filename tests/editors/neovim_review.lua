@@ -12,9 +12,8 @@ local function two_edits()
 end
 
 --- A language server that finds a problem in every line with "bad".
----@param here string the folder of the tests
 ---@return function cmd, fun(): integer looked how many times
-local function bad_word_server(here)
+local function bad_word_server()
   local looked = 0
   local function look(uri, text, dispatchers)
     local diagnostics = {}
@@ -27,9 +26,9 @@ local function bad_word_server(here)
     looked = looked + 1
     dispatchers.notification('textDocument/publishDiagnostics', { uri = uri, diagnostics = diagnostics })
   end
-  local cmd = dofile(here .. '/neovim_server.lua').cmd({
-    request = function(method)
-      return method == 'initialize' and { capabilities = { textDocumentSync = 1 } } or nil
+  local cmd = require('tandem.in_process').cmd({
+    request = function(method, _, reply)
+      reply(nil, method == 'initialize' and { capabilities = { textDocumentSync = 1 } } or nil)
     end,
     notify = function(method, params, dispatchers)
       local text = method == 'textDocument/didOpen' and params.textDocument.text
@@ -278,7 +277,7 @@ function M.test(t, model, use)
   end)
 
   t.test('the model is told of the problems its edit brought, and can ask for all', function()
-    local cmd, looked = bad_word_server(use.here)
+    local cmd, looked = bad_word_server()
     local _, folder = use.project('review-problems')
     api.nvim_buf_set_lines(0, 0, -1, false, { 'bad from the start', 'good' })
     vim.cmd('silent write')

@@ -16,7 +16,7 @@ use source::Source;
 
 /// What each top-level module may use of ours, besides itself, `text` and `domain`. A re-export is looked through: what counts is
 /// where an item is defined.
-const MAY_IMPORT: [(&str, &[&str]); 14] = [
+const MAY_IMPORT: [(&str, &[&str]); 15] = [
     ("lib", &[]),
     ("text", &[]),
     ("domain", &[]),
@@ -28,7 +28,8 @@ const MAY_IMPORT: [(&str, &[&str]); 14] = [
     ("tools", &["workspace"]),
     ("agent", &["model", "tools", "workspace"]),
     ("session", &["agent", "model", "tools", "workspace", "config"]),
-    ("server", &["session", "agent::event", "workspace", "rpc", "protocol", "config"]),
+    ("completion", &["session::connect", "model", "workspace", "config"]),
+    ("server", &["session", "completion", "agent::event", "workspace", "rpc", "protocol", "config"]),
     ("cli", &["server", "session", "agent", "model", "tools", "workspace", "rpc", "protocol", "config"]),
     ("main", &["cli"]),
 ];

@@ -30,6 +30,7 @@ mod eval;
 mod faults;
 mod house;
 mod inline;
+mod inline_completion;
 mod language;
 mod lifecycle;
 mod limits;

@@ -75,7 +75,9 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
     let mut incoming = Incoming { read, buf: BytesMut::new() };
     while let Some((head, body)) = incoming.request().await? {
         if head.starts_with("POST ") {
-            let answer = rehearsal.answer(&body, dialect(&head));
+            let path = head.split(' ').nth(1).unwrap_or_default();
+            rehearsal.0.send_modify(|state| state.paths.push(path.to_owned()));
+            let answer = rehearsal.answer(&body, dialect(path));
             tokio::select! {
                 sent = stream(&mut write, answer) => sent?,
                 () = incoming.closed() => return Ok(()),
@@ -90,8 +92,8 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
 }
 
 /// The dialect for the path of a request.
-fn dialect(head: &str) -> Api {
-    match head.split(' ').nth(1).unwrap_or_default() {
+fn dialect(path: &str) -> Api {
+    match path {
         path if path.ends_with("/messages") => Api::Messages,
         path if path.ends_with("/responses") => Api::Responses,
         _ => Api::Chat,

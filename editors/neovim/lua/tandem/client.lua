@@ -303,6 +303,7 @@ function M.watch_buffers()
     end,
   })
   require('tandem.focus').watch(group)
+  require('tandem.suggest').watch(group)
 end
 
 --- Reads files again that a command changed on disk, where their buffers are unchanged.

@@ -78,6 +78,13 @@ function M.edit(instruction, selection)
   end)
 end
 
+--- Inserts what inline completion suggests (Neovim 0.12), or its first word or line.
+---@param part? 'word'|'line'|'all'
+---@return boolean accepted false where nothing is suggested, so that a map can do something else
+function M.accept(part)
+  return require('tandem.suggest').accept(part)
+end
+
 --- Asks for the problems to be fixed that Neovim shows in the selection, or on the line of the cursor.
 ---@param selection? tandem.Selection
 function M.fix(selection)

@@ -111,36 +111,16 @@ local requests = {
   end,
 }
 
----@param dispatchers vim.lsp.rpc.Dispatchers
----@return vim.lsp.rpc.PublicClient
-local function serve(dispatchers)
-  local closing, count = false, 0
-  return {
-    request = function(method, params, callback)
-      count = count + 1
-      local handler, answer = requests[method], vim.schedule_wrap(callback) -- an answer comes after its request
-      if handler then
-        handler(params, answer)
-      else
-        answer({ code = -32601, message = 'no method ' .. method })
-      end
-      return true, count
-    end,
-    notify = function(method)
-      if method == 'exit' then
-        closing = true
-        dispatchers.on_exit(0, 0)
-      end
-      return true
-    end,
-    is_closing = function()
-      return closing
-    end,
-    terminate = function()
-      closing = true
-    end,
-  }
-end
+local cmd = require('tandem.in_process').cmd({
+  request = function(method, params, answer)
+    local handler = requests[method]
+    if handler then
+      handler(params, answer)
+    else
+      answer({ code = -32601, message = 'no method ' .. method })
+    end
+  end,
+})
 
 --- Attaches it to a chat or a file.
 ---@param bufnr integer
@@ -149,7 +129,7 @@ function M.attach(bufnr)
   utf8.general.positionEncodings = { 'utf-8' }
   vim.lsp.start({
     name = NAME,
-    cmd = serve,
+    cmd = cmd,
     root_dir = client.root(bufnr),
     capabilities = utf8,
     offset_encoding = 'utf-8',

@@ -8,7 +8,7 @@ local began, last = nil, -PAUSE_MS ---@type number?, number
 local watching = false
 
 ---@return number ms
-local function now()
+function M.now()
   return vim.uv.hrtime() / 1e6
 end
 
@@ -22,7 +22,7 @@ function M.watch()
     if not typed or typed == '' then
       return
     end
-    local at = now()
+    local at = M.now()
     if not began or at - last > PAUSE_MS then
       began = at
     end
@@ -31,7 +31,7 @@ function M.watch()
   vim.api.nvim_create_autocmd('CmdlineEnter', {
     desc = 'tandem: a command line is a moment of its own',
     callback = function()
-      began = now()
+      began = M.now()
     end,
   })
 end
@@ -41,10 +41,8 @@ end
 ---@return boolean
 function M.is_older_than(shown_at)
   local in_command_line = vim.fn.getcmdtype() ~= ''
-  local is_typing = began and (in_command_line or now() - last <= PAUSE_MS)
+  local is_typing = began and (in_command_line or M.now() - last <= PAUSE_MS)
   return is_typing and began < shown_at + PAUSE_MS or false
 end
-
-M.now = now
 
 return M

@@ -1,0 +1,71 @@
+--- Inline completion: Neovim (0.12) asks, shows and inserts; this turns it on where the server offers it, and accepts
+--- parts of a suggestion.
+local api = vim.api
+local M = {}
+
+local METHOD = 'textDocument/inlineCompletion'
+
+--- Turns it on in the files of a server that has a model for it.
+---@param group integer of autocommands
+function M.watch(group)
+  if not vim.lsp.inline_completion then
+    return
+  end
+  api.nvim_create_autocmd('LspAttach', {
+    group = group,
+    desc = 'tandem: turn inline completion on where the server offers it',
+    callback = function(event)
+      local client = vim.lsp.get_client_by_id(event.data.client_id)
+      if client and client.name == 'tandem' and client:supports_method(METHOD) then
+        vim.lsp.inline_completion.enable(true, { bufnr = event.buf, client_id = client.id })
+      end
+    end,
+  })
+end
+
+--- The first part of a text.
+---@param text string
+---@param part? 'word'|'line'|'all'
+---@return string
+function M.part(text, part)
+  if part == 'word' then
+    return vim.fn.matchstr(text, [[^\_s*\%(\k\+\|\%(\k\@!\S\)\+\)\?]])
+  elseif part == 'line' then
+    return vim.fn.matchstr(text, [[^\n*[^\n]*]])
+  end
+  return text
+end
+
+--- What is left of a suggestion after what was typed since.
+---@param text string
+---@param typed string
+---@return string? rest nil where something else was typed
+function M.rest(text, typed)
+  return vim.startswith(text, typed) and text:sub(#typed + 1) or nil
+end
+
+---@param item vim.lsp.inline_completion.Item
+---@return string typed since it was suggested
+local function typed_since(item)
+  local row, column = unpack(api.nvim_win_get_cursor(0))
+  local first_row, first_column = item.range:to_extmark()
+  return row - 1 == first_row and api.nvim_get_current_line():sub(first_column + 1, column) or ''
+end
+
+--- Inserts what is suggested at the cursor, or its first word or line.
+---@param part? 'word'|'line'|'all'
+---@return boolean there was a suggestion
+function M.accept(part)
+  return vim.lsp.inline_completion ~= nil
+    and vim.lsp.inline_completion.get({
+      on_accept = function(item)
+        local rest = type(item.insert_text) == 'string' and item.range and M.rest(item.insert_text, typed_since(item))
+        if not rest then
+          return item -- of another server
+        end
+        api.nvim_paste(M.part(rest, part), false, -1)
+      end,
+    })
+end
+
+return M

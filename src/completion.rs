@@ -1,0 +1,198 @@
+//! Inline completion: what somebody is about to type, from a model that fills in the middle.
+//!
+//! A request is a place in an open document. What the last suggestions already say about it is answered at once; else one
+//! request goes to the model after a pause in typing. A newer request takes the place of the one before.
+//!
+//! Invariants: nothing is sent unless a model is configured; neither a file with secrets nor a known secret is sent, and
+//! of other files only open ones in the workspace; one request at a time, and dropping or superseding it closes its
+//! connection; a failure is reported once, and is followed by a pause.
+
+mod cache;
+mod clean;
+mod context;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{self, CompletionApi, Settings};
+use crate::domain::Effort;
+use crate::model::{FillApi, Gap, Provider};
+use crate::session::{NoProvider, provider_named};
+use crate::text::{Position, Redactor};
+use crate::workspace::{Documents, Excerpt};
+use cache::Cache;
+
+/// How long nothing is sent after a failure.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Completes in the documents of one connection.
+pub struct Completer {
+    shared: Arc<Shared>,
+    /// Ends the request that is under way.
+    newest: CancellationToken,
+}
+
+/// A place where somebody types.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The document.
+    pub uri: String,
+    /// The place in it.
+    pub at: Position,
+    /// Whether the person asked for a suggestion; otherwise the editor does so while they type.
+    pub invoked: bool,
+    /// The URIs of the workspace folders.
+    pub folders: Vec<String>,
+}
+
+/// What there is to say about a place.
+pub enum Asked {
+    /// Something, or nothing, without a request.
+    Known(Option<String>),
+    /// What the model says.
+    Request(Request),
+}
+
+/// A request to the model; nothing is sent before [`Request::answer`].
+pub struct Request {
+    shared: Arc<Shared>,
+    documents: Documents,
+    place: Place,
+    excerpt: Excerpt,
+    superseded: CancellationToken,
+}
+
+/// The end of a request.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// What to insert, if there is anything.
+    pub text: Option<String>,
+    /// What went wrong, if it was not reported before.
+    pub notice: Option<String>,
+}
+
+struct Shared {
+    provider: Provider,
+    settings: config::Completion,
+    secrets: Redactor,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    cache: Cache,
+    /// Nothing is sent before.
+    paused: Option<Instant>,
+    reported: HashSet<String>,
+}
+
+impl Completer {
+    /// A completer as configured; `None` if completion is off.
+    ///
+    /// # Errors
+    /// The key of its provider is missing.
+    pub fn new(settings: &Settings) -> Result<Option<Self>, NoProvider> {
+        let Some(completion) = settings.completion.clone() else { return Ok(None) };
+        // A chat model that thinks first is too late.
+        let effort = (completion.api == CompletionApi::Chat).then_some(Effort::None);
+        let shared = Shared {
+            provider: provider_named(settings, &completion.model, effort)?,
+            settings: completion,
+            secrets: Redactor::new(settings.secrets()),
+            state: Mutex::default(),
+        };
+        Ok(Some(Self { shared: Arc::new(shared), newest: CancellationToken::new() }))
+    }
+
+    /// What there is to say about a place. Ends the request before.
+    pub fn ask(&mut self, documents: &Documents, place: Place) -> Asked {
+        self.newest.cancel();
+        let excerpt = documents.excerpt(&place.uri, place.at, context::BEFORE, context::AFTER);
+        let Some(excerpt) = excerpt.filter(|excerpt| context::is_allowed(excerpt)) else { return Asked::Known(None) };
+        if let Some(known) = self.shared.state().cache.get(&place.uri, &excerpt) {
+            return Asked::Known(Some(known).filter(|text| !text.is_empty()));
+        }
+        if !place.invoked && (self.shared.is_paused() || context::is_inside_word(&excerpt)) {
+            return Asked::Known(None);
+        }
+        self.newest = CancellationToken::new();
+        let (shared, superseded) = (Arc::clone(&self.shared), self.newest.clone());
+        Asked::Request(Request { shared, documents: documents.clone(), place, excerpt, superseded })
+    }
+}
+
+impl Drop for Completer {
+    fn drop(&mut self) {
+        self.newest.cancel();
+    }
+}
+
+impl Request {
+    /// Asks the model. Dropping the future closes the connection, as does a newer request.
+    pub async fn answer(self) -> Answer {
+        let superseded = self.superseded.clone();
+        tokio::select! {
+            biased;
+            () = superseded.cancelled() => Answer::default(),
+            answer = self.ask() => answer,
+        }
+    }
+
+    async fn ask(self) -> Answer {
+        let Self { shared, documents, place, excerpt, .. } = self;
+        let config::Completion { api, debounce, max_tokens, .. } = shared.settings;
+        if !place.invoked {
+            tokio::time::sleep(debounce).await;
+        }
+        let gap = context::gap(&documents, &place, &excerpt, max_tokens);
+        match shared.provider.fill(wire(api), &shared.without_secrets(gap)).await {
+            Ok(text) => {
+                let text = clean::suggestion(&text, &excerpt);
+                shared.state().cache.put(&place.uri, excerpt, text.clone());
+                Answer { text: Some(text).filter(|text| !text.is_empty()), notice: None }
+            }
+            Err(error) => Answer { text: None, notice: shared.failed(error.message) },
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_paused(&self) -> bool {
+        self.state().paused.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Notes a failure; returns what to report.
+    fn failed(&self, message: String) -> Option<String> {
+        tracing::warn!("inline completion: {message}");
+        let mut state = self.state();
+        state.paused = Some(Instant::now() + PAUSE);
+        state.reported.insert(message.clone()).then_some(message)
+    }
+
+    fn without_secrets(&self, mut gap: Gap) -> Gap {
+        let texts = gap.others.iter_mut().map(|other| &mut other.text).chain([&mut gap.before, &mut gap.after]);
+        for text in texts {
+            *text = self.secrets.redact(text).into_owned();
+        }
+        gap
+    }
+}
+
+fn wire(api: CompletionApi) -> FillApi {
+    match api {
+        CompletionApi::Infill => FillApi::Infill,
+        CompletionApi::Ollama => FillApi::Ollama,
+        CompletionApi::Mistral => FillApi::Mistral,
+        CompletionApi::Deepseek => FillApi::DeepSeek,
+        CompletionApi::Completions => FillApi::Completions,
+        CompletionApi::Chat => FillApi::Chat,
+    }
+}

@@ -1,0 +1,70 @@
+//! Makes a model's answer a suggestion: no more than belongs into the gap.
+
+use crate::workspace::Excerpt;
+
+/// Whether something follows on the line of the place: then only the rest of the line is suggested.
+pub(super) fn is_inside_line(excerpt: &Excerpt) -> bool {
+    !rest_of_line(excerpt).is_empty()
+}
+
+fn rest_of_line(excerpt: &Excerpt) -> &str {
+    excerpt.after.split(['\n', '\r']).next().unwrap_or_default().trim()
+}
+
+/// The suggestion, which is empty if there is nothing to insert.
+pub(super) fn suggestion(answer: &str, excerpt: &Excerpt) -> String {
+    let mut text = answer.replace('\r', "");
+    let rest = rest_of_line(excerpt);
+    if rest.is_empty() {
+        without_next_line(&mut text, excerpt);
+    } else {
+        text.truncate(text.find('\n').unwrap_or(text.len()));
+        if surplus(&text) > 0
+            && let Some(kept) = text.trim_end().strip_suffix(rest)
+        {
+            text.truncate(kept.len());
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// Removes the last line where the document goes on with it.
+fn without_next_line(text: &mut String, excerpt: &Excerpt) {
+    let next = excerpt.after.lines().map(str::trim_end).find(|line| !line.is_empty());
+    let kept = text.trim_end();
+    if let (Some(next), Some((above, last))) = (next, kept.rsplit_once('\n'))
+        && last.trim_end() == next
+    {
+        text.truncate(above.len());
+    }
+}
+
+/// How many more brackets are closed than opened.
+fn surplus(text: &str) -> i32 {
+    text.chars().map(|c| i32::from(matches!(c, ')' | ']' | '}')) - i32::from(matches!(c, '(' | '[' | '{'))).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(answer: &str, after: &str, expected: &str) {
+        let excerpt =
+            Excerpt { path: None, language: String::new(), offset: 0, before: String::new(), after: after.to_owned() };
+        assert_eq!(suggestion(answer, &excerpt), expected);
+    }
+
+    #[test]
+    fn a_suggestion_ends_where_the_document_goes_on() {
+        check(" 1;\n", "\nfoo\n", " 1;");
+        check("\n    1\n}\n", "\n}\n", "\n    1");
+        check("\n    1\n    }\n", "\n}\n", "\n    1\n    }");
+        check("a, b)", ")\n", "a, b");
+        check("f(a)", ")\n", "f(a)");
+        check("a, b);\nmore", ");\n", "a, b");
+        check("x\r\ny\r\n", "", "x\ny");
+        check("  \n\n", "", "");
+    }
+}

@@ -1,0 +1,116 @@
+//! What is sent: the text around the place, and the beginnings of other open files in the same language.
+
+use std::path::Path;
+
+use url::Url;
+
+use super::{Place, clean};
+use crate::model::{Gap, Snippet};
+use crate::workspace::protect::is_secret;
+use crate::workspace::{CHAT_FILE, Document, Documents, Excerpt};
+
+/// The most bytes before the place.
+pub(super) const BEFORE: usize = 8 << 10;
+/// The most bytes after it.
+pub(super) const AFTER: usize = 4 << 10;
+/// The most bytes of another file.
+const OTHER: usize = 2 << 10;
+/// The most other files.
+const OTHERS: usize = 4;
+
+/// Whether the document may be sent: it holds no secrets.
+pub(super) fn is_allowed(excerpt: &Excerpt) -> bool {
+    excerpt.path.as_deref().is_none_or(|path| !is_secret(path))
+}
+
+/// Whether a word goes on behind the place: nobody wants it split.
+pub(super) fn is_inside_word(excerpt: &Excerpt) -> bool {
+    excerpt.after.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+}
+
+pub(super) fn gap(documents: &Documents, place: &Place, excerpt: &Excerpt, max_tokens: u64) -> Gap {
+    let others = documents.others(&place.uri);
+    // Always in the same order, for servers that cache what requests begin with.
+    let others = others.iter().filter(|other| other.language == excerpt.language);
+    let others = others.filter_map(|other| snippet(other, &place.folders)).take(OTHERS).collect();
+    Gap {
+        name: name(&place.uri, &place.folders).unwrap_or_else(|| place.uri.clone()),
+        before: excerpt.before.clone(),
+        after: excerpt.after.clone(),
+        others,
+        comment: comment(&excerpt.language),
+        one_line: clean::is_inside_line(excerpt),
+        max_tokens,
+    }
+}
+
+/// The beginning of another open file of the workspace, unless it may hold secrets.
+fn snippet(document: &Document, folders: &[String]) -> Option<Snippet> {
+    let name = name(&document.uri, folders).filter(|name| !is_secret(Path::new(name)) && !name.ends_with(CHAT_FILE))?;
+    let path = document.path.as_deref().filter(|path| !is_secret(path));
+    let end = document.text.floor_char_boundary(OTHER);
+    let text = path.and(document.text.get(..end)).filter(|text| !text.trim().is_empty())?;
+    let whole_lines = text.rfind('\n').and_then(|end| text.get(..end)).filter(|_| end < document.text.len());
+    Some(Snippet { name, text: whole_lines.unwrap_or(text).to_owned() })
+}
+
+/// The name of a file below one of the folders.
+fn name(uri: &str, folders: &[String]) -> Option<String> {
+    let path = Url::parse(uri).ok()?.to_file_path().ok()?;
+    let folders = folders.iter().filter_map(|folder| Url::parse(folder).ok()?.to_file_path().ok());
+    let below = folders.filter_map(|folder| Some(path.strip_prefix(folder).ok()?.to_string_lossy().into_owned()));
+    below.min_by_key(String::len)
+}
+
+/// What begins a comment in a language.
+fn comment(language: &str) -> &'static str {
+    match language {
+        "python" | "ruby" | "perl" | "r" | "sh" | "bash" | "shellscript" | "zsh" | "fish" | "toml" | "yaml"
+        | "make" | "makefile" | "cmake" | "dockerfile" | "elixir" | "julia" | "nix" | "powershell" | "terraform" => "#",
+        "lua" | "sql" | "haskell" | "elm" | "ada" | "vhdl" => "--",
+        "lisp" | "scheme" | "clojure" | "fennel" | "racket" | "elisp" => ";;",
+        "tex" | "latex" | "plaintex" | "erlang" | "prolog" | "matlab" => "%",
+        "vim" => "\"",
+        _ => "//",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{Encoding, Position};
+
+    fn texts(documents: &Documents, uri: &str) -> Vec<String> {
+        let place = Place {
+            uri: uri.to_owned(),
+            at: Position { line: 0, character: 0 },
+            invoked: false,
+            folders: vec!["file:///w".to_owned()],
+        };
+        let excerpt = documents.excerpt(uri, place.at, BEFORE, AFTER).unwrap();
+        let gap = gap(documents, &place, &excerpt, 1);
+        gap.others.into_iter().map(|other| format!("{}: {}", other.name, other.text)).collect()
+    }
+
+    #[test]
+    fn other_files_are_of_the_workspace_and_the_language_without_secrets_and_bounded() {
+        let documents = Documents::new(Encoding::Utf8);
+        let long = format!("{}\nlast", "x\n".repeat(OTHER));
+        for (name, language, text) in [
+            ("w/b.rs", "rust", "b"),
+            ("w/a.rs", "rust", "a"),
+            ("w/.ssh/a.rs", "rust", "no"),
+            ("w/long.rs", "rust", &long),
+            ("w/a.py", "python", "no"),
+            ("elsewhere/a.rs", "rust", "no"),
+            ("w/empty.rs", "rust", " \n"),
+            ("w/main.rs", "rust", "no"),
+        ] {
+            documents.open(&format!("file:///{name}"), 1, language, text);
+        }
+        let texts = texts(&documents, "file:///w/main.rs");
+        assert_eq!(texts[..2], ["a.rs: a", "b.rs: b"]);
+        assert_eq!(texts.len(), 3);
+        assert!(texts[2].len() <= OTHER + 20 && texts[2].ends_with('x'), "{}", texts[2].len());
+    }
+}

@@ -1,0 +1,41 @@
+//! Inline completion as it is configured: off unless it has a model.
+
+use std::time::Duration;
+
+use super::model::{Choice, NoModel};
+use super::options::{CompletionApi, CompletionOptions};
+use super::providers::Provider;
+
+/// How long typing has to pause before a request is sent.
+const DEBOUNCE: u64 = 75;
+/// The most tokens of a suggestion: what fits on a screen.
+const TOKENS: u64 = 256;
+
+/// A configured inline completion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// `provider/model`.
+    pub model: String,
+    /// How it is asked.
+    pub api: CompletionApi,
+    /// How long typing has to pause before a request is sent.
+    pub debounce: Duration,
+    /// The most tokens of a suggestion.
+    pub max_tokens: u64,
+}
+
+impl Choice<'_> {
+    /// The inline completion, if one is configured.
+    pub(super) fn completion(&self) -> Result<Option<Completion>, NoModel> {
+        let CompletionOptions { model, api, debounce_ms, max_tokens } = &self.options.completion;
+        let Some(model) = model else { return Ok(None) };
+        let provider = self.model_named(model)?.provider;
+        let usual = || Provider::named(&provider).map(|row| row.completion).unwrap_or_default();
+        Ok(Some(Completion {
+            model: model.clone(),
+            api: api.unwrap_or_else(usual),
+            debounce: Duration::from_millis(debounce_ms.unwrap_or(DEBOUNCE)),
+            max_tokens: max_tokens.map_or(TOKENS, Into::into),
+        }))
+    }
+}

@@ -1,0 +1,191 @@
+//! Filling a gap in a text: one short request for what belongs between two texts, in the API of whoever serves the
+//! model. No retries: while somebody types, a late answer is worth nothing.
+
+mod chat;
+mod tokens;
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::connection::{Connection, Wire};
+use super::http::Http;
+use super::{Endpoint, ModelError, Provider, fault};
+
+/// No answer is waited for longer.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// About this many bytes are a token.
+const TOKEN: u64 = 4;
+
+/// The APIs that fill a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FillApi {
+    /// llama.cpp's `/infill`.
+    Infill,
+    /// Ollama's `/api/generate` with a suffix.
+    Ollama,
+    /// Mistral's `/fim/completions`.
+    Mistral,
+    /// DeepSeek's `/beta/completions` with a suffix.
+    DeepSeek,
+    /// OpenAI-compatible `/completions`.
+    Completions,
+    /// A chat model, by prompt.
+    Chat,
+}
+
+/// A gap in a text.
+#[derive(Debug, Clone, Default)]
+pub struct Gap {
+    /// The file's name.
+    pub name: String,
+    /// The text before the gap.
+    pub before: String,
+    /// The text after it.
+    pub after: String,
+    /// Texts of other files that may help.
+    pub others: Vec<Snippet>,
+    /// What begins a comment in the file's language.
+    pub comment: &'static str,
+    /// Whether only the rest of a line is missing.
+    pub one_line: bool,
+    /// The most tokens of the answer.
+    pub max_tokens: u64,
+}
+
+/// A part of another file.
+#[derive(Debug, Clone)]
+pub struct Snippet {
+    /// The file's name.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+impl Gap {
+    /// The other files as comments, where an API has no field for them.
+    fn prompt(&self) -> String {
+        let mut prompt = String::new();
+        for Snippet { name, text } in &self.others {
+            for line in std::iter::once(name.as_str()).chain(text.lines()) {
+                prompt.extend([self.comment, " ", line, "\n"]);
+            }
+        }
+        prompt.push_str(&self.before);
+        prompt
+    }
+
+    fn stop(&self) -> Value {
+        if self.one_line { json!(["\n"]) } else { json!([]) }
+    }
+}
+
+impl Provider {
+    /// The text that belongs into the gap. Dropping the future closes the connection.
+    ///
+    /// # Errors
+    /// The endpoint cannot be reached, refuses the request, or does not answer in time.
+    pub async fn fill(&self, api: FillApi, gap: &Gap) -> Result<String, ModelError> {
+        let Connection { endpoint, wire, .. } = self.connection();
+        let limit = endpoint.limits.first_byte.map_or(TIMEOUT, |limit| limit.min(TIMEOUT));
+        let answer = async {
+            match &**wire {
+                Wire::Http(http) if api != FillApi::Chat => fill(http, endpoint, api, gap).await,
+                _ => chat::fill(self, gap).await,
+            }
+        };
+        tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
+            let why = "no completion";
+            Err(fault::timeout(endpoint, why, limit))
+        })
+    }
+}
+
+/// Sends one document and reads the text of another.
+async fn fill(http: &Http, endpoint: &Endpoint, api: FillApi, gap: &Gap) -> Result<String, ModelError> {
+    let (path, mut body, answer) = match api {
+        FillApi::Infill => ("/infill", infill(gap), "/content"),
+        FillApi::Ollama => ("/api/generate", ollama(endpoint, gap), "/response"),
+        FillApi::Mistral => ("fim/completions", completions(endpoint, gap), "/choices/0/message/content"),
+        FillApi::DeepSeek => ("/beta/completions", completions(endpoint, gap), "/choices/0/text"),
+        FillApi::Completions | FillApi::Chat => ("completions", with_tokens(endpoint, gap), "/choices/0/text"),
+    };
+    body.extend(endpoint.body.clone());
+    let document = http.post(endpoint, path, &Value::Object(body)).await?;
+    let text = document.pointer(answer).and_then(Value::as_str);
+    text.map(str::to_owned).ok_or_else(|| {
+        let provider = &endpoint.provider;
+        fault::invalid(&format!(
+            "{provider} answered without a completion — check `api` in the section [completion] of config.toml"
+        ))
+    })
+}
+
+fn infill(gap: &Gap) -> Map<String, Value> {
+    let others = gap.others.iter().map(|Snippet { name, text }| json!({ "filename": name, "text": text }));
+    object(json!({
+        "input_extra": others.collect::<Vec<_>>(),
+        "input_prefix": gap.before,
+        "input_suffix": gap.after,
+        "prompt": "",
+        "n_predict": gap.max_tokens,
+        "temperature": 0,
+        "cache_prompt": true,
+        "stop": gap.stop(),
+        "stream": false,
+    }))
+}
+
+fn ollama(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
+    object(json!({
+        "model": endpoint.model,
+        "prompt": gap.prompt(),
+        "suffix": gap.after,
+        "options": { "num_predict": gap.max_tokens, "temperature": 0, "stop": gap.stop() },
+        "stream": false,
+    }))
+}
+
+fn completions(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
+    let mut body = object(json!({
+        "model": endpoint.model,
+        "prompt": gap.prompt(),
+        "suffix": gap.after,
+        "max_tokens": gap.max_tokens,
+        "temperature": 0,
+        "stream": false,
+    }));
+    if gap.one_line {
+        body.insert("stop".to_owned(), gap.stop());
+    }
+    body
+}
+
+/// With the tokens the model was trained with, where its name tells them: many servers ignore or refuse a suffix.
+fn with_tokens(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
+    let mut body = completions(endpoint, gap);
+    if let Some(prompt) = tokens::prompt(&endpoint.model, &gap.prompt(), &gap.after) {
+        body.insert("prompt".to_owned(), prompt.into());
+        body.remove("suffix");
+    }
+    body
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_files_are_comments_where_an_api_has_no_field_for_them() {
+        let others = vec![Snippet { name: "b.py".to_owned(), text: "import c\nx = 1\n".to_owned() }];
+        let gap = Gap { before: "y = ".to_owned(), others, comment: "#", ..Gap::default() };
+        assert_eq!(gap.prompt(), "# b.py\n# import c\n# x = 1\ny = ");
+    }
+}

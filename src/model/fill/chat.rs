@@ -1,0 +1,76 @@
+//! A chat model that is shown the text around the gap.
+
+use std::fmt::Write as _;
+
+use futures_util::StreamExt as _;
+
+use super::{Gap, Snippet, TOKEN};
+use crate::model::{Instructions, Message, ModelError, ModelEvent, ModelRequest, Part, Provider};
+use crate::text::unfenced;
+
+/// Marks the gap.
+const CURSOR: &str = "<cursor/>";
+
+const SYSTEM: &str = "You complete code in an editor while somebody types. You are shown a document in which <cursor/> \
+    marks the place of the cursor. Answer with the text to insert there, and with nothing else: no explanation, no \
+    mark, no Markdown fence, and nothing of what is already there. Insert little: the rest of the line, or a few lines. \
+    Where nothing is missing, answer with nothing.";
+
+/// Asks the model; stops reading, which closes the connection, as soon as there is enough.
+pub(super) async fn fill(provider: &Provider, gap: &Gap) -> Result<String, ModelError> {
+    let instructions = Instructions { system: SYSTEM.to_owned(), tools: [].into(), conversation: "completion".into() };
+    let message = Message::User { parts: vec![Part::Text { text: prompt(gap) }] };
+    let (preamble, messages) = (provider.preamble(&instructions), vec![provider.encode(&message)]);
+    let mut stream = provider.stream(ModelRequest { preamble, messages, may_call: false });
+    let mut answer = String::new();
+    while let Some(event) = stream.next().await {
+        match event? {
+            ModelEvent::Text(text) => answer.push_str(&text),
+            ModelEvent::Retry { reason, .. } => return Err(super::fault::invalid(&reason)),
+            _ => {}
+        }
+        if is_enough(gap, unfenced(&answer)) {
+            break;
+        }
+    }
+    Ok(new_text(gap, unfenced(&answer)).to_owned())
+}
+
+fn prompt(gap: &Gap) -> String {
+    let mut prompt = String::new();
+    for Snippet { name, text } in &gap.others {
+        let _ = write!(prompt, "<document name=\"{name}\">\n{text}\n</document>\n\n");
+    }
+    let Gap { name, before, after, .. } = gap;
+    let _ = write!(prompt, "<document name=\"{name}\">\n{before}{CURSOR}{after}\n</document>");
+    prompt
+}
+
+fn is_enough(gap: &Gap, answer: &str) -> bool {
+    let lines = new_text(gap, answer);
+    gap.one_line && lines.contains('\n') || answer.len() as u64 > gap.max_tokens * TOKEN
+}
+
+/// The answer without the beginning of the line, which chat models like to repeat.
+fn new_text<'a>(gap: &Gap, answer: &'a str) -> &'a str {
+    let line = gap.before.rsplit('\n').next().unwrap_or_default().trim_start();
+    let repeated = answer.trim_start().strip_prefix(line);
+    repeated.filter(|_| !line.trim().is_empty()).unwrap_or(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_the_line_is_not_repeated() {
+        let check = |before: &str, answer: &str, expected: &str| {
+            let gap = Gap { before: before.to_owned(), ..Gap::default() };
+            assert_eq!(new_text(&gap, answer), expected);
+        };
+        check("a\n    let x = ", "let x = 1;", "1;");
+        check("a\n    let x = ", "1;", "1;");
+        check("a\n    ", "    b", "    b");
+        check("a\n", "b", "b");
+    }
+}

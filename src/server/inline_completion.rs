@@ -1,0 +1,73 @@
+//! `textDocument/inlineCompletion`: suggestions while the person types. Off until it is configured.
+
+use serde_json::{Value, json};
+
+use super::Server;
+use super::dispatch::{error, read};
+use super::problems::show_message;
+use crate::completion::{Answer, Asked, Completer, Place};
+use crate::protocol::lsp;
+use crate::rpc::{ErrorCode, Params, Peer, Responder};
+use crate::text::Position;
+
+impl Server {
+    /// Reads how to complete from the settings.
+    pub(super) fn load_completer(&mut self) {
+        self.completer = match Completer::new(&(self.load)(&self.options, &[])) {
+            Ok(completer) => completer,
+            Err(why) => {
+                report(&self.peer, &why.message);
+                None
+            }
+        };
+    }
+
+    pub(super) fn inline_completion(&mut self, responder: Responder, params: &Params) {
+        let Some(completer) = &mut self.completer else {
+            let message = "inline completion is off: set `model` in the section [completion] of config.toml";
+            return responder.error(ErrorCode::MethodNotFound, message);
+        };
+        let params = match read::<lsp::InlineCompletionParams>(params) {
+            Ok(params) => params,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        let at = params.text_document_position_params.position;
+        let request = match completer.ask(&self.documents, place(params, self.client.folders.clone())) {
+            Asked::Known(text) => return responder.ok(&items(text, at)),
+            Asked::Request(request) => request,
+        };
+        let (cancel, peer) = (self.cancellable(responder.id()), self.peer.clone());
+        self.tasks.spawn(async move {
+            let _over = cancel.clone().drop_guard();
+            let Answer { text, notice } = tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    return responder.respond(Err(error(ErrorCode::RequestCanceled, "the completion was cancelled")));
+                }
+                answer = request.answer() => answer,
+            };
+            if let Some(notice) = notice {
+                report(&peer, &notice);
+            }
+            responder.ok(&items(text, at));
+        });
+    }
+}
+
+fn place(params: lsp::InlineCompletionParams, folders: Vec<String>) -> Place {
+    let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
+    let at = Position { line: position.line, character: position.character };
+    let invoked = params.context.trigger_kind == lsp::InlineCompletionTriggerKind::Invoked;
+    Place { uri: text_document.uri.0, at, invoked, folders }
+}
+
+/// The suggestion as one insertion, with the place it is for: by then the cursor may be somewhere else.
+fn items(text: Option<String>, at: lsp::Position) -> Value {
+    let range = lsp::Range { start: at, end: at };
+    let item = text.map(|text| json!({ "insertText": text, "range": range }));
+    json!({ "items": item.into_iter().collect::<Vec<_>>() })
+}
+
+fn report(peer: &Peer, problem: &str) {
+    show_message(peer, lsp::MessageType::Warning, &format!("tandem: inline completion: {problem}"));
+}

@@ -1,0 +1,92 @@
+-- Inline completion in a real Neovim on a real screen, by the server and a scripted model.
+local M = {}
+
+local INIT = [[
+vim.opt.runtimepath:prepend(%q)
+vim.o.swapfile, vim.o.laststatus = false, 0
+vim.opt.shortmess:append('I')
+vim.g.tandem = {
+  cmd = { %q, 'lsp' },
+  init_options = {
+    completion = { model = 'mine/coder' },
+    providers = { mine = { ['base-url'] = %q } },
+  },
+}
+vim.lsp.enable('tandem')
+for key, part in pairs({ ['<M-w>'] = 'word', ['<M-l>'] = 'line', ['<Tab>'] = 'all' }) do
+  vim.keymap.set('i', key, function()
+    return require('tandem').accept(part) and '' or '(nothing)'
+  end, { expr = true })
+end
+]]
+
+---@param t table the harness
+---@param model tandem.test.Model
+---@param setup { binary: string, plugin: string, home: string, here: string, environment: table<string, string> }
+function M.test(t, model, setup)
+  if not vim.lsp.inline_completion then
+    return io.stdout:write('# inline completion is not in this Neovim\n')
+  elseif vim.fn.executable('tmux') == 0 then
+    return t.skip('inline completion', 'tmux is not installed')
+  end
+  local folder = setup.home .. '/suggest'
+  vim.fn.mkdir(folder .. '/.git', 'p')
+  vim.fn.writefile({ 'fn main() {', '}' }, folder .. '/main.rs')
+  local init = setup.home .. '/suggest.lua'
+  local url = setup.environment.TANDEM_BASE_URL
+  vim.fn.writefile(vim.split(INIT:format(setup.plugin, setup.binary, url), '\n'), init)
+  local screen = dofile(setup.here .. '/neovim_screen.lua').start({
+    nvim = vim.v.progpath,
+    init = init,
+    file = 'main.rs',
+    cwd = folder,
+    columns = 80,
+    rows = 12,
+    env = vim.tbl_extend('force', setup.environment, { VIMRUNTIME = vim.env.VIMRUNTIME }),
+  })
+  local function lines()
+    return screen:lua('return vim.api.nvim_buf_get_lines(0, 0, -1, false)')
+  end
+  local function wait_lines(expected)
+    t.wait(vim.inspect(expected), function()
+      return vim.deep_equal(lines(), expected)
+    end, 20000)
+  end
+  local function wait_text(part)
+    t.wait(part .. ' on the screen', function()
+      return screen:text():find(part, 1, true)
+    end, 20000)
+  end
+
+  t.test('a suggestion is shown and accepted by word, by line and as a whole, with one request', function()
+    model:script({ { text = 'compute(1);\n    let b = 2;\n    done();' } })
+    t.wait('inline completion', function()
+      return screen:lua('return #vim.lsp.get_clients({ bufnr = 0, name = "tandem" }) == 1')
+    end, 20000)
+    screen:keys('ggo    let a = ')
+    wait_text('let a = compute(1);')
+    wait_text('let b = 2;')
+    t.equal(lines(), { 'fn main() {', '    let a = ', '}' }, 'it is not in the buffer')
+    screen:keys('M-w')
+    wait_lines({ 'fn main() {', '    let a = compute', '}' })
+    wait_text('let a = compute(1);')
+    screen:keys('M-l')
+    wait_lines({ 'fn main() {', '    let a = compute(1);', '}' })
+    wait_text('let b = 2;')
+    screen:keys('Tab')
+    wait_lines({ 'fn main() {', '    let a = compute(1);', '    let b = 2;', '    done();', '}' })
+    t.equal(#model:state().requests, 1)
+  end)
+
+  t.test('what was typed of a suggestion is not inserted twice', function()
+    model:script({ { text = 'x = 1;' } })
+    screen:keys('Escape', 'Go', 'let ')
+    wait_text('let x = 1;')
+    screen:keys('x ', 'Tab')
+    wait_lines({ 'fn main() {', '    let a = compute(1);', '    let b = 2;', '    done();', '}', 'let x = 1;' })
+    screen:keys('Escape')
+  end)
+  screen:stop()
+end
+
+return M
