@@ -31,14 +31,14 @@ function M.test(t, model, setup)
   end
   local folder = setup.home .. '/suggest'
   vim.fn.mkdir(folder .. '/.git', 'p')
-  vim.fn.writefile({ 'fn main() {', '}' }, folder .. '/main.rs')
+  vim.fn.writefile({ 'fn main() {', '}' }, folder .. '/main.txt')
   local init = setup.home .. '/suggest.lua'
   local url = setup.environment.TANDEM_BASE_URL
   vim.fn.writefile(vim.split(INIT:format(setup.plugin, setup.binary, url), '\n'), init)
   local screen = dofile(setup.here .. '/neovim_screen.lua').start({
     nvim = vim.v.progpath,
     init = init,
-    file = 'main.rs',
+    file = 'main.txt',
     cwd = folder,
     columns = 80,
     rows = 12,
