@@ -112,7 +112,7 @@ impl Completer {
     pub fn ask(&mut self, documents: &Documents, place: Place) -> Asked {
         self.newest.cancel();
         let excerpt = documents.excerpt(&place.uri, place.at, context::BEFORE, context::AFTER);
-        let Some(excerpt) = excerpt.filter(|excerpt| context::is_allowed(excerpt)) else { return Asked::Known(None) };
+        let Some(excerpt) = excerpt.filter(context::is_allowed) else { return Asked::Known(None) };
         if let Some(known) = self.shared.state().cache.get(&place.uri, &excerpt) {
             return Asked::Known(Some(known).filter(|text| !text.is_empty()));
         }

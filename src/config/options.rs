@@ -180,7 +180,7 @@ pub enum CompletionApi {
     Ollama,
     /// Mistral's `/fim/completions`.
     Mistral,
-    /// DeepSeek's `/beta/completions` with a suffix.
+    /// `DeepSeek`'s `/beta/completions` with a suffix.
     Deepseek,
     /// OpenAI-compatible `/completions`: with the model's own fill-in-the-middle tokens if its name tells them, else with
     /// a suffix.

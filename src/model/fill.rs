@@ -26,7 +26,7 @@ pub enum FillApi {
     Ollama,
     /// Mistral's `/fim/completions`.
     Mistral,
-    /// DeepSeek's `/beta/completions` with a suffix.
+    /// `DeepSeek`'s `/beta/completions` with a suffix.
     DeepSeek,
     /// OpenAI-compatible `/completions`.
     Completions,

@@ -261,9 +261,9 @@ local function settle(t, screen)
       if current.chat.buf then
         current.chat:transcript():set_input('')
       end
-      vim.fn.writefile(..., vim.fn.fnamemodify('src/main.rs', ':p'))
-      vim.cmd('botright new | silent! only')
-      vim.cmd('edit! src/main.rs')
+      vim.cmd('botright new | silent! only | edit src/main.rs')
+      vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)
+      vim.cmd('silent write!')
     ]],
     vim.split(source, '\n', { plain = true, trimempty = true })
   )
