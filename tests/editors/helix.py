@@ -26,12 +26,21 @@ class Skipped(Exception):
     """Why a test has nothing to test here."""
 
 
+# What a permission request looks like: in the chat, or in a menu.
+ASKS = r"(Allow\* or|Always \(session\))"
+
 TESTS = []
 
 
 def test(function):
     TESTS.append(function)
     return function
+
+
+def edit(*replacements):
+    """A call that replaces texts in src/lib.rs."""
+    edits = [{"old_text": old, "new_text": new} for old, new in replacements]
+    return {"call": {"id": "call_1", "name": "edit_file", "arguments": {"path": "src/lib.rs", "edits": edits}}}
 
 
 @test
@@ -53,8 +62,7 @@ def configuration_lists_tandem_for_every_language():
 def chat_file_answers_while_it_streams():
     reply = [{"words": "The first half,"}, {"gate": "middle"}, {"words": " and the second half."}]
     with session("notes.tandem.md", reply, [{"text": "Once more."}]) as (model, helix):
-        helix.insert("geo", "How does streaming look?")
-        helix.command("w")
+        helix.ask("How does streaming look?")
         asked = question(model.wait("gate:middle")["requests"][0])
         assert "How does streaming look?" in asked, asked + helix.screen()
         helix.shows("The first half,")
@@ -66,8 +74,7 @@ def chat_file_answers_while_it_streams():
         exchange = "How does streaming look?\n\n## tandem\n\nThe first half, and the second half.\n\n## You\n"
         helix.saved("notes.tandem.md", lambda text: text.startswith(CHAT + exchange))
         # The save above asked nothing: the next request is the second question, and it carries the first exchange.
-        helix.insert("geo", "And again?")
-        helix.command("w")
+        helix.ask("And again?")
         helix.shows("Once more.")
         requests = model.requests()
         assert len(requests) == 2, len(requests)
@@ -79,8 +86,7 @@ def chat_file_answers_while_it_streams():
 def what_is_typed_below_a_running_answer_is_the_next_question():
     reply = [{"words": "The first half,"}, {"gate": "middle"}, {"words": " and the second half."}]
     with session("notes.tandem.md", reply, [{"text": "Once more."}]) as (model, helix):
-        helix.insert("geo", "How does streaming look?")
-        helix.command("w")
+        helix.ask("How does streaming look?")
         model.wait("gate:middle")
         helix.shows(r"The first half,[\s\S]*## You")
         # The cursor went to the place of the next question, so that the view follows the answer.
@@ -97,8 +103,7 @@ def what_is_typed_below_a_running_answer_is_the_next_question():
 def cursor_is_below_a_long_answer():
     lines = [{"text": f"line {number} of the answer\n\n"} for number in range(1, 80)]
     with session("notes.tandem.md", [*lines, {"gate": "end"}, {"text": "The end."}]) as (model, helix):
-        helix.insert("geo", "Tell me a lot.")
-        helix.command("w")
+        helix.ask("Tell me a lot.")
         model.wait("gate:end")
         helix.shows(r"(?m)^ NOR .* 1\d\d:1\b")
         # Helix scrolls to its cursor with the next key.
@@ -111,12 +116,9 @@ def cursor_is_below_a_long_answer():
 
 @test
 def decision_takes_the_place_of_its_question():
-    edit = {"path": "src/lib.rs", "edits": [{"old_text": "a + b", "new_text": "a - b"}]}
-    call = {"call": {"id": "call_1", "name": "edit_file", "arguments": edit}}
-    with session("notes.tandem.md", [call], [{"text": "There you are."}]) as (_, helix):
-        helix.insert("geo", "Subtract, please.")
-        helix.command("w")
-        helix.shows(r"(Allow\* or|Always \(session\))")
+    with session("notes.tandem.md", [edit(("a + b", "a - b"))], [{"text": "There you are."}]) as (_, helix):
+        helix.ask("Subtract, please.")
+        helix.shows(ASKS)
         helix.answer(r"Allow(?! for)")
         helix.shows("There you are.")
         helix.shows(r"> \*\*allowed:\*\* Edit src/lib.rs")
@@ -170,14 +172,13 @@ def instruction_in_a_comment_is_an_action():
 
 @test
 def edit_waits_for_permission_and_is_one_undo_step():
-    edit = {"path": "src/lib.rs", "edits": [{"old_text": "a + b // unsaved", "new_text": "a.wrapping_add(b)"}]}
-    call = {"call": {"id": "call_1", "name": "edit_file", "arguments": edit}, "fragments": 6}
+    call = {**edit(("a + b // unsaved", "a.wrapping_add(b)")), "fragments": 6}
     with session("src/lib.rs", [call], [{"text": "It cannot overflow now."}]) as (model, helix):
         helix.type("ggjj")
         helix.insert("A", " // unsaved")
         helix.type("%")
         helix.action("Edit")
-        helix.shows(r"wrapping_add[\s\S]*(Allow\* or|Always \(session\))")
+        helix.shows(r"wrapping_add[\s\S]*" + ASKS)
         assert helix.read("src/lib.rs") == CODE
         helix.answer(r"Allow")
         helix.shows("It cannot overflow now.")
@@ -195,12 +196,9 @@ def edit_waits_for_permission_and_is_one_undo_step():
 
 @test
 def question_is_a_hint_in_the_code_and_answered_there():
-    edit = {"path": "src/lib.rs", "edits": [{"old_text": "a + b", "new_text": "a - b"}]}
-    call = {"call": {"id": "call_1", "name": "edit_file", "arguments": edit}}
-    with session("notes.tandem.md", [call], [{"text": "There you are."}]) as (_, helix):
-        helix.insert("geo", "Subtract, please.")
-        helix.command("w")
-        helix.shows(r"(Allow\* or|Always \(session\))")
+    with session("notes.tandem.md", [edit(("a + b", "a - b"))], [{"text": "There you are."}]) as (_, helix):
+        helix.ask("Subtract, please.")
+        helix.shows(ASKS)
         helix.close_menu()
         helix.command("open src/lib.rs")
         helix.type("3gg")
@@ -213,12 +211,9 @@ def question_is_a_hint_in_the_code_and_answered_there():
 
 @test
 def rejected_edit_changes_nothing():
-    edit = {"path": "src/lib.rs", "edits": [{"old_text": "a + b", "new_text": "a - b"}]}
-    call = {"call": {"id": "call_1", "name": "edit_file", "arguments": edit}}
-    with session("notes.tandem.md", [call], [{"text": "Left as it was."}]) as (model, helix):
-        helix.insert("geo", "Break it, please.")
-        helix.command("w")
-        helix.shows(r"a - b[\s\S]*(Allow\* or|Always \(session\))")
+    with session("notes.tandem.md", [edit(("a + b", "a - b"))], [{"text": "Left as it was."}]) as (model, helix):
+        helix.ask("Break it, please.")
+        helix.shows(r"a - b[\s\S]*" + ASKS)
         helix.close_menu()
         helix.command("lsp-workspace-command tandem.reject")
         helix.shows("Left as it was.")
@@ -230,13 +225,10 @@ def rejected_edit_changes_nothing():
 @contextlib.contextmanager
 def reviewed_session(*more):
     """A session whose first turn changed `add` and the line above it, in a file that is open and shown."""
-    edits = [{"old_text": "Adds two", "new_text": "Sums two"}, {"old_text": "a + b", "new_text": "a - b"}]
-    edit = {"path": "src/lib.rs", "edits": edits}
-    call = {"call": {"id": "call_1", "name": "edit_file", "arguments": edit}}
+    call = edit(("Adds two", "Sums two"), ("a + b", "a - b"))
     with session("notes.tandem.md", [call], [{"text": "There you are."}], *more) as (model, helix):
-        helix.insert("geo", "Subtract, please.")
-        helix.command("w")
-        helix.shows(r"(Allow\* or|Always \(session\))")
+        helix.ask("Subtract, please.")
+        helix.shows(ASKS)
         helix.answer(r"Allow(?! for)")
         helix.shows("There you are.")
         helix.command("open src/lib.rs")
@@ -254,8 +246,7 @@ def changed_hunk_is_rejected_at_the_cursor_and_the_model_is_told():
         helix.shows("Sums two")
         helix.shows("// typed since")
         helix.command("open notes.tandem.md")
-        helix.insert("geo", "And now?")
-        helix.command("w")
+        helix.ask("And now?")
         helix.shows("I see.")
         assert "the user rejected this change of yours in src/lib.rs" in question(model.requests()[2])
 
@@ -274,8 +265,7 @@ def changed_line_is_a_hint_and_shows_what_stood_there():
 def place_in_an_answer_is_gone_to_and_tool_calls_show_their_output():
     read = {"call": {"id": "call_1", "name": "read_file", "arguments": {"path": "src/lib.rs"}}}
     with session("notes.tandem.md", [read], [{"text": "It is in src/lib.rs:3, I think."}]) as (_, helix):
-        helix.insert("geo", "Where does it add?")
-        helix.command("w")
+        helix.ask("Where does it add?")
         helix.shows("I think")
         helix.type("gg/✓ Read")
         helix.keys("Enter")
@@ -335,23 +325,20 @@ def ask_command_takes_a_question():
 def cancel_hangs_up_on_the_model():
     endless = [{"text": "I begin to"}, {"hang": True}]
     with session("notes.tandem.md", endless, [{"text": "Back again."}]) as (model, helix):
-        helix.insert("geo", "Talk for ever.")
-        helix.command("w")
+        helix.ask("Talk for ever.")
         helix.shows("I begin to")
         helix.command("lsp-workspace-command tandem.cancel")
         model.wait("closed:1")
         helix.shows("> stopped")
         helix.shows(r"## tandem[\s\S]*## You")
-        helix.insert("geo", "Still there?")
-        helix.command("w")
+        helix.ask("Still there?")
         helix.shows("Back again.")
 
 
 @test
 def without_a_model_the_chat_says_what_to_do():
     with Helix("notes.tandem.md", {}) as helix:
-        helix.insert("geo", "Anybody home?")
-        helix.command("w")
+        helix.ask("Anybody home?")
         helix.shows("(?i)no model")
         helix.shows("TANDEM_BASE_URL")
 

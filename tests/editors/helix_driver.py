@@ -148,6 +148,11 @@ class Helix(Terminal):
         self.keys("Escape")
         self.shows(r"(?m)^ NOR ")
 
+    def ask(self, question):
+        """Writes a question at the end of the chat and sends it."""
+        self.insert("geo", question)
+        self.command("w")
+
     def complete(self, keys, text, label):
         """Enters insert mode by `keys`, types, takes the first thing that is offered, and is back in normal mode."""
         self.type(keys)

@@ -71,8 +71,7 @@ def main():
         model.script(*replies)
         settings = {**helix.model_environment(model), "XDG_CONFIG_HOME": home}
         with helix.Helix("notes.tandem.md", settings) as editor:
-            editor.insert("geo", question)
-            editor.command("w")
+            editor.ask(question)
             editor.shows(shown)
             if editor.has_message_menus:
                 editor.shows(r"Always \(session\)")
