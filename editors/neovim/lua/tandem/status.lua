@@ -49,6 +49,23 @@ function M.describe(session)
   return table.concat(parts, ' · ')
 end
 
+local NAME = ' tandem '
+
+--- The left part of a winbar: what is cut where there is no room is the name of the workspace, never the state.
+---@param title string
+---@param room integer cells
+---@return string name
+---@return string title
+function M.fit(title, room)
+  room = room - #NAME
+  if vim.fn.strdisplaywidth(title) <= room then
+    return NAME, title
+  elseif room > 2 then
+    return NAME, vim.fn.strcharpart(title, 0, room - 1) .. '…'
+  end
+  return room >= 0 and NAME or '', ''
+end
+
 --- The winbar of a chat window (evaluated by Neovim while it draws).
 ---@return string
 function M.winbar()
@@ -57,12 +74,14 @@ function M.winbar()
     return ''
   end
   local highlight = ({ idle = 'TandemIdle', running = 'TandemRunning', waiting = 'TandemPending' })[session.state]
-  local title = vim.fs.basename(session.root):gsub('%%', '%%%%')
+  local title = vim.fs.basename(session.root)
   local chats = require('tandem.chats')
   local count = #chats.of_root(session.root)
   title = count > 1 and ('%s %d/%d'):format(title, chats.number(session), count) or title
-  local state = M.describe(session):gsub('%%', '%%%%')
-  return ('%%#TandemTitle# tandem%%* %s%%=%%#%s#%s%%* '):format(title, highlight, state)
+  local state = M.describe(session)
+  local name, rest = M.fit(title, api.nvim_win_get_width(0) - vim.fn.strdisplaywidth(state) - 2)
+  local left = ('%%#TandemTitle#%s%%*%s'):format(name, (rest:gsub('%%', '%%%%')))
+  return ('%s%%=%%#%s#%s%%* '):format(left, highlight, (state:gsub('%%', '%%%%')))
 end
 
 --- Redraws what shows the elapsed time, until the turn ends.
