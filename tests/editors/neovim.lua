@@ -609,6 +609,8 @@ dofile(here .. '/neovim_chats.lua').test(t, model, {
   sent_text = models.sent_text,
 })
 
+dofile(here .. '/neovim_extremes.lua').test(t, model, { project = project, wait_idle = wait_idle })
+
 dofile(here .. '/neovim_language.lua').test(t, { project = project })
 
 dofile(here .. '/neovim_edit.lua').test(t, model, {
@@ -651,7 +653,7 @@ else
   io.stdout:write('# vim.lsp.enable is not in this Neovim\n')
 end
 
-for _, part in ipairs({ 'suggest', 'screen' }) do
+for _, part in ipairs({ 'install', 'suggest', 'screen' }) do
   dofile(here .. ('/neovim_%s.lua'):format(part)).test(t, model, {
     binary = binary,
     plugin = plugin,

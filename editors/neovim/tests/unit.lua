@@ -214,6 +214,21 @@ t.test('distant hunks are separated, line ends do not matter', function()
   t.equal(render.diff(old, new).lines, { '-1', '+x', ' 2', ' 3', '…', ' 7', ' 8', '-9', '+y' })
 end)
 
+t.test('the name of the workspace gives way to the state', function()
+  local fit = require('tandem.status').fit
+  t.equal({ fit('greeter', 20) }, { ' tandem ', 'greeter' })
+  t.equal({ fit('größer', 12) }, { ' tandem ', 'grö…' })
+  t.equal({ fit('greeter', 9) }, { ' tandem ', '' })
+  t.equal({ fit('greeter', 3) }, { '', '' })
+end)
+
+t.test('a long line is cut where it does not change, and shown whole where it does', function()
+  local long = ('é'):rep(1000)
+  local cut = render.diff(long .. '\na\n', long .. '\n' .. long .. '\n').lines
+  t.equal({ #cut, cut[1]:match('… %d+ bytes more$'), cut[3] }, { 3, '… 1600 bytes more', '+' .. long })
+  t.equal(vim.fn.strtrans(cut[1]), cut[1], 'no character is cut')
+end)
+
 t.test('a new file is all additions', function()
   t.equal(render.diff(nil, 'a\nb'), { lines = { '+a', '+b' }, added = 2, removed = 0 })
 end)

@@ -16,6 +16,7 @@ local M = {}
 
 M.max_diff_lines = 400
 M.max_live_lines = 8
+M.max_context_bytes = 400
 
 local diff = vim.text and vim.text.diff or vim.diff
 
@@ -31,6 +32,18 @@ end
 local function whole_lines(text)
   text = text:gsub('\r\n?', '\n')
   return (text == '' or vim.endswith(text, '\n')) and text or text .. '\n'
+end
+
+--- A line that does not change, cut where it is longer than anybody reads. One that changes is shown whole: it is what is
+--- allowed or not.
+---@param line string
+---@return string
+local function context_line(line)
+  if #line <= M.max_context_bytes then
+    return line
+  end
+  local kept = line:sub(1, M.max_context_bytes + vim.str_utf_end(line, M.max_context_bytes))
+  return ('%s … %d bytes more'):format(kept, #line - #kept)
 end
 
 ---@class tandem.Diff
@@ -50,7 +63,7 @@ function M.diff(old, new)
     result.added = result.added + (sign == '+' and 1 or 0)
     result.removed = result.removed + (sign == '-' and 1 or 0)
     if line ~= '' and not (sign == '@' and #result.lines == 0) then
-      result.lines[#result.lines + 1] = sign == '@' and '…' or line
+      result.lines[#result.lines + 1] = sign == '@' and '…' or sign == ' ' and context_line(line) or line
     end
   end
   return result

@@ -1,0 +1,130 @@
+-- Large texts, and buffers, windows and servers that go away at the wrong moment.
+local M = {}
+
+local api = vim.api
+
+---@param t table the harness
+---@param model tandem.test.Model
+---@param use { project: (fun(name: string): integer, string), wait_idle: fun() }
+function M.test(t, model, use)
+  local function session()
+    return require('tandem.chats').current()
+  end
+  local function chat()
+    return table.concat(api.nvim_buf_get_lines(session().chat.buf, 0, -1, false), '\n')
+  end
+  local function text_of(buf)
+    return table.concat(api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
+  end
+  local function edit(old, new)
+    local arguments = { path = 'main.rs', edits = { { old_text = old, new_text = new } } }
+    return { call = { id = old, name = 'edit_file', arguments = arguments } }
+  end
+  local function wait_question()
+    return t.wait('a permission question', function()
+      return require('tandem.permission').pending()
+    end)
+  end
+
+  t.test('a line of 2 MB and a file of 5 MB are edited, and the edit is undone', function()
+    for name, line in pairs({ ['long line'] = ('x'):rep(2e6), ['large file'] = ('let a = 1;\n'):rep(5e5) }) do
+      local buf, folder = use.project(name)
+      local text = line .. '\nfn last() {}'
+      api.nvim_buf_set_lines(buf, 0, -1, false, vim.split(text, '\n'))
+      vim.cmd('silent write')
+      model:script({ edit('fn last() {}', 'fn final_one() {}') }, { { text = 'Edited.' } })
+      vim.cmd('Tandem mode edit')
+      vim.cmd('Tandem ask Rename it')
+      use.wait_idle()
+      t.equal(text_of(buf) == line .. '\nfn final_one() {}', true, name)
+      t.contains(chat(), 'Edited.')
+      t.equal(#chat() < 20000, true, 'the chat shows the change, not the text')
+      vim.cmd('silent undo')
+      t.equal(text_of(buf) == text, true, name .. ' after undo')
+      vim.cmd('bwipeout! ' .. vim.fn.fnameescape(folder .. '/main.rs'))
+    end
+  end)
+
+  t.test('an edit of a buffer that was deleted while the question was open is made in the file', function()
+    local buf, folder = use.project('deleted')
+    model:script({ edit('hello', 'bye') }, { { text = 'Then so.' } })
+    vim.cmd('Tandem ask Edit it')
+    local current = session()
+    wait_question()
+    vim.cmd('botright new')
+    api.nvim_buf_delete(buf, { force = true })
+    vim.cmd('Tandem allow')
+    t.wait('the end of the turn', function()
+      return current.state == 'idle'
+    end)
+    t.contains(text_of(current.chat.buf), 'Then so.')
+    t.contains(table.concat(vim.fn.readfile(folder .. '/main.rs'), '\n'), 'bye {name}')
+    vim.cmd.edit(folder .. '/main.rs')
+    t.contains(text_of(0), 'bye {name}')
+  end)
+
+  t.test('a chat whose window or buffer goes away in mid-answer is there again, with all of it', function()
+    use.project('closed')
+    model:script({ { text = 'One, ' }, { gate = 'window' }, { text = 'two, ' }, { gate = 'buffer' }, { text = 'three.' } })
+    vim.cmd('Tandem ask Count')
+    t.wait('the beginning', function()
+      return chat():find('One,', 1, true)
+    end)
+    api.nvim_win_close(vim.fn.bufwinid(session().chat.buf), true)
+    model:open('window')
+    t.wait('more', function()
+      return chat():find('two,', 1, true)
+    end)
+    model:state('gate:buffer')
+    vim.cmd('bwipeout! ' .. session().chat.buf)
+    model:open('buffer')
+    use.wait_idle()
+    vim.cmd('Tandem chat')
+    t.contains(chat(), 'three.')
+    vim.cmd('Tandem chat')
+    model:script({ { text = 'Four.' } })
+    vim.cmd('Tandem ask And then?')
+    use.wait_idle()
+    t.contains(chat(), 'Four.')
+  end)
+
+  t.test('a server that is killed while it asks takes its question along, and the next one is answered', function()
+    local _, folder = use.project('killed')
+    model:script({ edit('hello', 'bye') })
+    vim.cmd('Tandem ask Edit it')
+    wait_question()
+    local id = require('tandem.client').running(folder).id
+    local server = vim.lsp.get_client_by_id(id)
+    server.rpc.terminate()
+    t.wait('the end of the server', function()
+      return require('tandem.client').running(folder) == nil
+    end)
+    use.wait_idle()
+    t.equal(require('tandem.permission').pending(), nil)
+    model:script({ edit('hello', 'bye') }, { { text = 'Now.' } })
+    vim.cmd('Tandem ask Edit it')
+    wait_question()
+    vim.cmd('Tandem allow')
+    use.wait_idle()
+    t.contains(chat(), 'Now.')
+  end)
+
+  t.test('what another Neovim wrote into the folder is seen, and not overwritten', function()
+    local buf, folder = use.project('two')
+    model:script({ edit('hello', 'bye') }, { { text = 'Both.' } })
+    vim.cmd('Tandem ask Edit it')
+    wait_question()
+    local lines = vim.fn.readfile(folder .. '/main.rs')
+    vim.fn.writefile(vim.list_extend({ '// by another Neovim' }, lines), folder .. '/main.rs')
+    vim.o.autoread = true
+    vim.cmd('Tandem allow')
+    use.wait_idle()
+    t.contains(chat(), 'Both.')
+    vim.cmd('silent! write')
+    vim.cmd('silent! checktime')
+    local disk = table.concat(vim.fn.readfile(folder .. '/main.rs'), '\n')
+    t.equal({ disk:find('by another Neovim', 1, true) ~= nil, text_of(buf):find('bye', 1, true) ~= nil }, { true, true })
+  end)
+end
+
+return M

@@ -1,0 +1,53 @@
+-- The plugin as vim.pack installs it in a clean home, from a repository whose top folder it is.
+local M = {}
+
+local INIT = [[
+vim.pack.add({ { src = %q, name = 'tandem' } }, { confirm = false })
+vim.api.nvim_create_autocmd('VimEnter', {
+  callback = function()
+    vim.cmd('help tandem')
+    local found = { command = vim.fn.exists(':Tandem'), help = vim.fn.expand('%%:t') }
+    found.setup = pcall(require('tandem').setup, { permission = 'chat' })
+    io.stdout:write(vim.json.encode(found), '\n')
+    vim.cmd('qa!')
+  end,
+})
+]]
+
+---@param folder string
+---@param ... string arguments of git
+local function git(folder, ...)
+  local who = { 'GIT_AUTHOR_NAME', 'GIT_AUTHOR_EMAIL', 'GIT_COMMITTER_NAME', 'GIT_COMMITTER_EMAIL' }
+  local environment = { GIT_CONFIG_GLOBAL = '/dev/null', GIT_CONFIG_NOSYSTEM = '1' }
+  for _, name in ipairs(who) do
+    environment[name] = 'test@example.com'
+  end
+  local result = vim.system({ 'git', '-C', folder, ... }, { env = environment, text = true }):wait()
+  assert(result.code == 0, result.stderr)
+end
+
+---@param t table the harness
+---@param _ tandem.test.Model
+---@param setup { plugin: string, home: string }
+function M.test(t, _, setup)
+  if not vim.pack then
+    return io.stdout:write('# vim.pack is not in this Neovim\n')
+  end
+  t.test('vim.pack installs the plugin with its help in a clean home', function()
+    local home, repository = setup.home .. '/clean', setup.home .. '/tandem.nvim'
+    vim.fn.mkdir(home, 'p')
+    assert(vim.system({ 'cp', '-r', setup.plugin, repository }):wait().code == 0)
+    git(repository, 'init', '--quiet', '--initial-branch=main')
+    git(repository, 'add', '--all')
+    git(repository, 'commit', '--quiet', '--message=one')
+    vim.fn.writefile(vim.split(INIT:format('file://' .. repository), '\n'), home .. '/init.lua')
+    local clean = { PATH = vim.env.PATH, HOME = home, VIMRUNTIME = vim.env.VIMRUNTIME, GIT_CONFIG_NOSYSTEM = '1' }
+    local command = { vim.v.progpath, '--headless', '-u', home .. '/init.lua' }
+    local result = vim.system(command, { env = clean, clear_env = true, text = true }):wait(60000)
+    local output = result.stdout .. result.stderr
+    local found = output:match('{.-}')
+    t.equal(found and vim.json.decode(found) or output, { command = 2, help = 'tandem.txt', setup = true })
+  end)
+end
+
+return M
