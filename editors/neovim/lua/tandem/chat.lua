@@ -1,21 +1,19 @@
 --- The conversation as Markdown in a scratch buffer: what was asked, the answer as it streams, reasoning folded,
 --- tool calls with their diffs, the plan, and the input at the end.
 local Flow = require('tandem.flow')
+local Input = require('tandem.input')
 local Transcript = require('tandem.transcript')
 local chats = require('tandem.chats')
 local config = require('tandem.config')
 local context = require('tandem.context')
+local decor = require('tandem.decor')
 local draft = require('tandem.draft')
-local history = require('tandem.history')
 local markdown = require('tandem.markdown')
 local render = require('tandem.render')
 
 local api = vim.api
-local decor = api.nvim_create_namespace('tandem.decor')
 local state_decor = api.nvim_create_namespace('tandem.state')
 local cut_decor = api.nvim_create_namespace('tandem.cut')
-
-local has_conceal_lines = vim.fn.has('nvim-0.11') == 1
 
 local user_heading, agent_heading = '## You', '## tandem'
 
@@ -41,7 +39,7 @@ local user_heading, agent_heading = '## You', '## tandem'
 ---@field private plan? tandem.Block
 ---@field private question? tandem.Question
 ---@field private clear_preview fun() takes what the question would change out of the buffers
----@field private recalled? { at: integer, written: table<integer, string> } the place in the history of questions
+---@field input tandem.Input
 ---@field private after_tool boolean
 ---@field private last_line? string the last notice, not to be repeated
 local Chat = {}
@@ -52,7 +50,9 @@ local M = {}
 ---@param session tandem.Session
 ---@return tandem.Chat
 function M.new(session)
-  return setmetatable({ session = session, tools = {}, drawn = {}, asked = {}, after_tool = false }, Chat)
+  local chat = setmetatable({ session = session, tools = {}, drawn = {}, asked = {}, after_tool = false }, Chat)
+  chat.input = Input.new(chat)
+  return chat
 end
 
 --- The transcript; made anew when the user deleted the buffer.
@@ -95,32 +95,15 @@ end
 function Chat:clear()
   local written = self:transcript():input_text()
   self.text:reset(self:title(), user_heading)
-  api.nvim_buf_clear_namespace(self.buf, decor, 0, -1)
+  decor.clear(self.buf, 0, -1)
   self.drawn, self.asked, self.cut = {}, {}, nil
   self:forget()
   self:decorate_fixed()
   self.text:set_input(written)
 end
 
---- What is written in the input and not sent; nothing where there is no input.
----@return string?
-function Chat:written()
-  return self.buf and api.nvim_buf_is_loaded(self.buf) and self.text:input_text() or nil
-end
-
----@param row integer
----@param name string shown instead of the line's Markdown heading
----@param highlight string
-function Chat:decorate_heading(row, name, highlight)
-  api.nvim_buf_set_extmark(self.buf, decor, row, 0, {
-    virt_text = { { name .. '   ', highlight }, { ('─'):rep(400), 'TandemRule' } },
-    virt_text_pos = 'overlay',
-    priority = 200,
-  })
-end
-
 function Chat:decorate_fixed()
-  self:decorate_heading(0, vim.fs.basename(self.session.root), 'TandemTitle')
+  decor.heading(self.buf, 0, vim.fs.basename(self.session.root), 'TandemTitle')
   self:show_state()
 end
 
@@ -238,9 +221,9 @@ function Chat:say(question, label)
     lines[#lines + 1] = '`' .. label .. '`'
   end
   local asked = text:add(lines)
-  self:decorate_heading((text:rows(asked)), 'You', 'TandemUser')
+  decor.heading(self.buf, (text:rows(asked)), 'You', 'TandemUser')
   local heading = text:add({ agent_heading })
-  self:decorate_heading((text:rows(heading)), 'tandem', 'TandemAgent')
+  decor.heading(self.buf, (text:rows(heading)), 'tandem', 'TandemAgent')
   self.plan, self.after_tool = nil, false
   return asked
 end
@@ -285,7 +268,7 @@ function Chat:line(message, highlight, sign)
   self:settle()
   local block = text:add(render.split(message), { highlight = highlight })
   if sign then
-    self:sign((text:rows(block)), sign, highlight)
+    decor.sign(self.buf, (text:rows(block)), sign, highlight)
   end
   self.after_tool = false
 end
@@ -309,60 +292,6 @@ function Chat:settle()
   end
 end
 
-local sign_highlights = {
-  pending = 'TandemPending',
-  in_progress = 'TandemRunning',
-  completed = 'TandemDone',
-  failed = 'TandemFailed',
-}
-
----@param row integer
----@param text? string
----@param highlight string
-function Chat:sign(row, text, highlight)
-  api.nvim_buf_set_extmark(self.buf, decor, row, 0, { sign_text = text, sign_hl_group = highlight })
-end
-
---- Puts rendered lines into a block, with their highlights and signs.
----@param block tandem.Block
----@param rendered tandem.Rendered
-function Chat:draw(block, rendered)
-  self.text:set(block, rendered.lines, rendered.fold)
-  local top, bottom = self.text:rows(block)
-  api.nvim_buf_clear_namespace(self.buf, decor, top, bottom + 1)
-  for _, mark in ipairs(rendered.marks) do
-    local row = top + mark.row
-    api.nvim_buf_set_extmark(self.buf, decor, row, mark.first or 0, {
-      end_row = mark.last and row or row + 1,
-      end_col = mark.last or 0,
-      hl_group = mark.highlight,
-      hl_eol = mark.last == nil,
-      priority = 200,
-    })
-    if mark.hidden then
-      self:hide(row)
-    end
-    if mark.status then
-      self:sign(row, config.get().icons[mark.status], sign_highlights[mark.status])
-    end
-  end
-end
-
---- Hides a row that only Markdown needs, where the editor can.
----@param row integer
-function Chat:hide(row)
-  local width = #api.nvim_buf_get_lines(self.buf, row, row + 1, true)[1]
-  local options = { end_col = width, conceal = '', conceal_lines = has_conceal_lines and '' or nil }
-  api.nvim_buf_set_extmark(self.buf, decor, row, 0, options)
-end
-
---- The cells of a line, where the chat is shown.
----@return integer?
-function Chat:width()
-  local win = vim.fn.win_findbuf(self.buf)[1]
-  return win and api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff
-end
-
 ---@param drawn tandem.DrawnTool
 function Chat:draw_tool(drawn)
   local question = self.question
@@ -374,9 +303,9 @@ function Chat:draw_tool(drawn)
     drawn.block = self.text:add({ '' }, { gap = not self.after_tool })
     self.after_tool = true
   end
-  local rendered = render.tool(drawn.call, asked and question.options or nil, self:width())
+  local rendered = render.tool(drawn.call, asked and question.options or nil, decor.width(self.buf))
   rendered.marks[1].status = drawn.call.status or 'pending'
-  self:draw(drawn.block, rendered)
+  decor.draw(self.buf, self.text, drawn.block, rendered)
 end
 
 --- Draws a tool call, or what changed of one.
@@ -402,7 +331,7 @@ function Chat:draw_plan(entries)
     self.after_tool = false
     self.plan = text:add({ '' })
   end
-  self:draw(self.plan, rendered)
+  decor.draw(self.buf, self.text, self.plan, rendered)
 end
 
 ---@type table<string, fun(chat: tandem.Chat, update: wire.SessionUpdate)>
@@ -457,65 +386,6 @@ function Chat:permission_answered(question)
     require('tandem.prompt').hide()
   end
   self:tool({ toolCallId = question.call.toolCallId })
-end
-
---- Takes what is written in the input.
----@param use fun(question: string)
-function Chat:take_input(use)
-  local text = self:transcript()
-  local question = text:input_text()
-  if question ~= '' then
-    text:set_input('')
-    self.recalled = nil
-    history.add(self.session.root, question)
-    use(question)
-  end
-end
-
---- Sends what is written in the input.
-function Chat:submit()
-  self:take_input(function(question)
-    self.session:prompt(question)
-  end)
-end
-
---- Says what is written in the input to the running turn.
-function Chat:steer()
-  self:take_input(function(question)
-    self.session:steer(question)
-  end)
-end
-
---- Puts an earlier question into the input, or a later one; what was written there comes again after the last.
----@param step -1|1
-function Chat:recall(step)
-  local asked = history.load(self.session.root)
-  local recalled = self.recalled or { at = #asked + 1, written = {} }
-  local next = recalled.at + step
-  if next >= 1 and next <= #asked + 1 then
-    recalled.written[recalled.at] = self:transcript():input_text()
-    recalled.at, self.recalled = next, recalled
-    self.text:set_input(recalled.written[next] or asked[next] or '')
-  end
-end
-
---- Puts the image in the clipboard behind what is written in the input.
-function Chat:paste_image()
-  local image, problem = require('tandem.image').paste()
-  if not image then
-    return require('tandem.say')(problem, vim.log.levels.WARN)
-  end
-  self:give_back(image)
-end
-
---- Puts a text behind what is written in the input; a selection becomes a mention.
----@param text string
----@param selection? tandem.Selection
-function Chat:give_back(text, selection)
-  local mention = selection and context.mention(selection)
-  text = mention and ('%s %s'):format(text, mention) or text
-  local input = self:transcript():input_text()
-  self.text:set_input(input == '' and text or ('%s\n\n%s'):format(input, text))
 end
 
 ---@param block? tandem.Block

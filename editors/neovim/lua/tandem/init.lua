@@ -385,7 +385,7 @@ end
 function M.back()
   local current, asked = question_here()
   current:back_to(asked, function(question)
-    current.chat:give_back(question.text, question.selection)
+    current.chat.input:give_back(question.text, question.selection)
     show_chat(current)
   end)
 end

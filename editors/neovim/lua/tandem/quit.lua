@@ -38,7 +38,7 @@ function M.watch(sessions)
     callback = function()
       local written = {} ---@type table<string, string[]> by root
       for _, session in ipairs(sessions()) do
-        local text = session.chat:written()
+        local text = session.chat.input:written()
         written[session.root] = written[session.root] or text and {}
         if text and text ~= '' then
           table.insert(written[session.root], text)

@@ -328,7 +328,7 @@ end
 function Session:return_message(message, err)
   local why = err and (' (%s)'):format(err.message) or ''
   self.chat:line(('Not sent; moved back to the input%s: %s'):format(why, message.text), 'TandemNotice')
-  self.chat:give_back(message.text, message.selection)
+  self.chat.input:give_back(message.text, message.selection)
 end
 
 --- Restores files and conversation to before a question, as one step that an undo reverts.

@@ -53,17 +53,20 @@ local NAME = ' tandem '
 
 --- The left part of a winbar: what is cut where there is no room is the name of the workspace, never the state.
 ---@param title string
+---@param number string of the chat, where there are several
 ---@param room integer cells
 ---@return string name
----@return string title
-function M.fit(title, room)
-  room = room - #NAME
+---@return string rest
+function M.fit(title, number, room)
+  room = room - #NAME - #number
   if vim.fn.strdisplaywidth(title) <= room then
-    return NAME, title
+    return NAME, title .. number
   elseif room > 2 then
-    return NAME, vim.fn.strcharpart(title, 0, room - 1) .. '…'
+    return NAME, vim.fn.strcharpart(title, 0, room - 1) .. '…' .. number
+  elseif room >= 0 then
+    return NAME, vim.trim(number)
   end
-  return room >= 0 and NAME or '', ''
+  return '', ''
 end
 
 --- The winbar of a chat window (evaluated by Neovim while it draws).
@@ -77,9 +80,9 @@ function M.winbar()
   local title = vim.fs.basename(session.root)
   local chats = require('tandem.chats')
   local count = #chats.of_root(session.root)
-  title = count > 1 and ('%s %d/%d'):format(title, chats.number(session), count) or title
+  local number = count > 1 and (' %d/%d'):format(chats.number(session), count) or ''
   local state = M.describe(session)
-  local name, rest = M.fit(title, api.nvim_win_get_width(0) - vim.fn.strdisplaywidth(state) - 2)
+  local name, rest = M.fit(title, number, api.nvim_win_get_width(0) - vim.fn.strdisplaywidth(state) - 2)
   local left = ('%%#TandemTitle#%s%%*%s'):format(name, (rest:gsub('%%', '%%%%')))
   return ('%s%%=%%#%s#%s%%* '):format(left, highlight, (state:gsub('%%', '%%%%')))
 end

@@ -1,0 +1,88 @@
+--- The input of a chat: what is written there is sent, put back, or exchanged for an earlier question.
+local context = require('tandem.context')
+local history = require('tandem.history')
+
+local api = vim.api
+
+---@class tandem.Input
+---@field private chat tandem.Chat
+---@field private recalled? { at: integer, written: table<integer, string> } the place in the history of questions
+local Input = {}
+Input.__index = Input
+
+local M = {}
+
+---@param chat tandem.Chat
+---@return tandem.Input
+function M.new(chat)
+  return setmetatable({ chat = chat }, Input)
+end
+
+--- What is written and not sent; nothing where there is no input.
+---@return string?
+function Input:written()
+  local buf = self.chat.buf
+  return buf and api.nvim_buf_is_loaded(buf) and self.chat:transcript():input_text() or nil
+end
+
+---@param use fun(question: string)
+function Input:take(use)
+  local text = self.chat:transcript()
+  local question = text:input_text()
+  if question ~= '' then
+    text:set_input('')
+    self.recalled = nil
+    history.add(self.chat.session.root, question)
+    use(question)
+  end
+end
+
+--- Sends what is written.
+function Input:submit()
+  self:take(function(question)
+    self.chat.session:prompt(question)
+  end)
+end
+
+--- Says what is written to the running turn.
+function Input:steer()
+  self:take(function(question)
+    self.chat.session:steer(question)
+  end)
+end
+
+--- Puts an earlier question there, or a later one; what was written comes again after the last.
+---@param step -1|1
+function Input:recall(step)
+  local asked = history.load(self.chat.session.root)
+  local recalled = self.recalled or { at = #asked + 1, written = {} }
+  local next = recalled.at + step
+  if next >= 1 and next <= #asked + 1 then
+    local text = self.chat:transcript()
+    recalled.written[recalled.at] = text:input_text()
+    recalled.at, self.recalled = next, recalled
+    text:set_input(recalled.written[next] or asked[next] or '')
+  end
+end
+
+--- Puts the image in the clipboard behind what is written.
+function Input:paste_image()
+  local image, problem = require('tandem.image').paste()
+  if not image then
+    return require('tandem.say')(problem, vim.log.levels.WARN)
+  end
+  self:give_back(image)
+end
+
+--- Puts a text behind what is written; a selection becomes a mention.
+---@param text string
+---@param selection? tandem.Selection
+function Input:give_back(text, selection)
+  local mention = selection and context.mention(selection)
+  text = mention and ('%s %s'):format(text, mention) or text
+  local transcript = self.chat:transcript()
+  local written = transcript:input_text()
+  transcript:set_input(written == '' and text or ('%s\n\n%s'):format(written, text))
+end
+
+return M
