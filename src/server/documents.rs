@@ -49,11 +49,11 @@ impl Server {
         }
     }
 
+    /// A document that is no file clears the focus.
     pub(super) fn did_focus(&mut self, params: &ext::DidFocus) {
-        let Some(path) = path_of(&params.text_document.uri.0) else { return };
         let selection = &params.selection;
         let lines = (selection.start.line.saturating_add(1), last_line(selection).saturating_add(1));
-        self.focus = Some(Focus { path, lines });
+        self.focus = path_of(&params.text_document.uri.0).map(|path| Focus { path, lines });
     }
 }
 

@@ -177,6 +177,22 @@ fn what_the_editor_knows_comes_along_when_it_is_mentioned() {
 }
 
 #[test]
+fn the_focus_is_sent_until_the_editor_names_no_file() {
+    for (uri, expected) in [(None, true), (Some("untitled:"), false)] {
+        let world = world();
+        world.write("a.rs", "one\ntwo\n");
+        let mut client = world.client();
+        let at = json!({ "line": 1, "character": 0 });
+        for uri in [Some(world.uri("a.rs").as_str()), uri].into_iter().flatten() {
+            let selection = json!({ "start": at, "end": at });
+            client.notify("_tandem/didFocus", json!({ "textDocument": { "uri": uri }, "selection": selection }));
+        }
+        let message = told(&world, &mut client, "go");
+        assert_eq!(message.contains("the user is looking at"), expected, "{message}");
+    }
+}
+
+#[test]
 fn what_the_editor_does_not_tell_is_said() {
     let world = world();
     let mut client = world.client();
