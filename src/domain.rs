@@ -10,5 +10,6 @@ pub use host::is_loopback;
 pub use model::{Effort, ErrorCode, Usage};
 pub use prompt::{Attachment, Focus, Prompt};
 pub use tool::{
-    CommandLine, Dialect, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind, Undo,
+    CommandLine, Dialect, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind,
+    Undo,
 };

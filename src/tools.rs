@@ -51,7 +51,7 @@ pub use self::resolve::{Resolved, accept, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
 pub use crate::domain::{
-    CommandLine, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind, Undo,
+    CommandLine, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind, Undo,
 };
 pub use crate::text::Redactor;
 pub use crate::text::display::is_deceptive;
@@ -172,6 +172,8 @@ pub struct ToolOutput {
     pub diffs: Vec<FileDiff>,
     /// Everything a command changed; its text files are in `diffs` too, unless there are too many to show.
     pub changes: Option<Arc<ChangeSet>>,
+    /// How its command ended.
+    pub exit: Option<Exit>,
     /// The locations it read or wrote.
     pub locations: Vec<Location>,
     /// Its images, for models that accept images.

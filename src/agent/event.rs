@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::domain::{Effort, ErrorCode, FileDiff, Location, Picture, PlanEntry, Preview, ToolKind, Usage};
+use crate::domain::{Effort, ErrorCode, Exit, FileDiff, Location, Picture, PlanEntry, Preview, ToolKind, Usage};
 use crate::workspace::ChangeSet;
 
 /// An event. Consumers ignore types they do not know.
@@ -265,6 +265,9 @@ pub struct ExecutionResult {
     /// Everything a command changed, text files or not.
     #[serde(skip)]
     pub changes: Option<Arc<ChangeSet>>,
+    /// How its command ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
     /// The locations it concerns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,

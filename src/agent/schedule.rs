@@ -313,11 +313,11 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     };
     drop(permit);
     let (mut result, plan) = match answer {
-        Ok(ToolOutput { content, diffs, changes, locations, plan, notices, failed, images }) => {
+        Ok(ToolOutput { content, diffs, changes, exit, locations, plan, notices, failed, images }) => {
             for message in notices {
                 steps.event(AgentEvent::Notice { message }).await;
             }
-            (ExecutionResult { content, is_error: failed, diffs, changes, locations, images }, plan)
+            (ExecutionResult { content, is_error: failed, diffs, changes, exit, locations, images }, plan)
         }
         Err(ToolError(why)) => (ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() }, None),
     };

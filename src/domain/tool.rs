@@ -108,6 +108,15 @@ pub enum Undo {
     Nothing,
 }
 
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// Its exit code as shells report it; `None` if unknown.
+    pub code: Option<i32>,
+    /// How long it ran, in milliseconds.
+    pub ran_ms: u64,
+}
+
 /// A location in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {

@@ -5,9 +5,11 @@
 
 use std::borrow::Cow;
 
+use serde_json::{Map, json};
+
 use crate::agent::event::{AgentEvent, ExecutionResult};
-use crate::domain::{FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
-use crate::protocol::acp;
+use crate::domain::{Exit, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
+use crate::protocol::{acp, ext};
 use crate::text::{display, without_middle};
 
 /// The longest result shown in full; the model reads all of it, a person can open the file.
@@ -63,7 +65,11 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
         AgentEvent::ToolExecutionStart { call_id, .. } => {
             change(call_id, fields().status(acp::ToolCallStatus::InProgress))
         }
-        AgentEvent::ToolExecutionEnd { call_id, result, .. } => change(call_id, executed(result, proposed)),
+        AgentEvent::ToolExecutionEnd { call_id, result, .. } => {
+            let meta = result.exit.map(exit_meta);
+            let update = acp::ToolCallUpdate::new(call_id, executed(result, proposed)).meta(meta);
+            acp::SessionUpdate::ToolCallUpdate(update)
+        }
         AgentEvent::Plan { entries } => {
             acp::SessionUpdate::Plan(acp::Plan::new(entries.iter().map(plan_entry).collect()))
         }
@@ -145,6 +151,10 @@ fn fields() -> acp::ToolCallUpdateFields {
 
 fn change(call_id: String, fields: acp::ToolCallUpdateFields) -> acp::SessionUpdate {
     acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(call_id, fields))
+}
+
+fn exit_meta(Exit { code, ran_ms }: Exit) -> acp::Meta {
+    Map::from_iter([(ext::EXIT.to_owned(), json!(ext::Exit { code, duration_ms: ran_ms }))])
 }
 
 fn previewed(kind: ToolKind, preview: Preview) -> acp::ToolCallUpdateFields {

@@ -207,6 +207,7 @@ impl Journal {
                     locations: if result.locations.is_empty() { preview.locations } else { result.locations.clone() },
                     changes: Vec::new(),
                     command: result.changes.clone(),
+                    exit: result.exit,
                 };
                 self.note(Pending::Call(call, result.diffs.clone()));
             }
@@ -233,6 +234,7 @@ impl Journal {
             locations: Vec::new(),
             changes: Vec::new(),
             command: Some(Arc::clone(&changed.changes)),
+            exit: None,
         };
         self.note(Pending::Call(call, changed.diffs.clone()));
     }

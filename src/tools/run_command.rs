@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::process::{Changed, Dialect, Ended, Job, Reach, StandIn};
-use super::{CommandLine, FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use super::{CommandLine, Exit, FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::display::escape_line;
 use crate::workspace::{OnDisk, WorkspacePath};
 
@@ -332,7 +332,9 @@ async fn report_changes(context: &ToolContext, job: &Job, ended: Option<&Ended>,
     let put_right = ended.map(|ended| ended.notes.clone()).unwrap_or_default();
     let notices: Vec<String> = put_right.into_iter().chain(told).collect();
     let content = in_brackets(&notices) + &in_brackets(&notes);
-    ToolOutput { content, diffs, changes: Some(changes), notices, ..ToolOutput::default() }
+    let exit =
+        ended.map(|ended| Exit { code: ended.code(), ran_ms: ended.ran.as_millis().try_into().unwrap_or(u64::MAX) });
+    ToolOutput { content, diffs, changes: Some(changes), exit, notices, ..ToolOutput::default() }
 }
 
 /// The texts that were changed on the disk.

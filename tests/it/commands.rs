@@ -183,6 +183,30 @@ fn exit_and_output_are_told() {
 }
 
 #[test]
+fn a_commands_exit_code_is_in_its_last_update_and_in_a_loaded_session() {
+    let stage = Stage::new(Level::Best, &[run("echo no; exit 3")]);
+    let mut client = stage.client();
+    let session = client.session(&stage.world);
+    let prompt = client.prompt(&session, "go");
+    let question = client.next("session/request_permission");
+    allow(&mut client, &question);
+    let exit = |client: &mut Client| {
+        let ended = client.find(|message| message["params"]["update"]["_meta"]["tandem/exit"].is_object());
+        assert_eq!(ended["params"]["update"]["status"], "completed", "it ran");
+        ended["params"]["update"]["_meta"]["tandem/exit"].clone()
+    };
+    let told = exit(&mut client);
+    assert_eq!(told["code"], 3);
+    assert!(told["durationMs"].is_u64(), "{told}");
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    client.call("session/close", json!({ "sessionId": session }));
+    client.seen.clear();
+    let params = json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] });
+    assert!(client.call("session/load", params)["result"].is_object());
+    assert_eq!(exit(&mut client), told);
+}
+
+#[test]
 fn output_streams_into_the_call() {
     let stage = Stage::new(Level::Best, &[run("mkfifo gate; echo first; read x < gate; echo then $x")]);
     let mut client = stage.client();

@@ -93,6 +93,7 @@ fn definitions() -> Map<String, Value> {
         ext::DiagnosticsParams,
         ext::DiagnosticsResult,
         ext::LanguageParams,
+        ext::Exit,
         ext::InlineParams,
         ext::InlineUpdate,
         ext::InlineResult,

@@ -252,6 +252,14 @@ export interface EnvVariable {
   readonly _meta?: Readonly<Record<string, unknown>> | null;
 }
 
+/** How a command ended: `_meta["tandem/exit"]` of the `tool_call_update` that ends its call. */
+export interface Exit {
+  /** Its exit code as shells report it (128 plus the signal that ended it), if known. */
+  readonly code?: number | null;
+  /** How long it ran, in milliseconds. */
+  readonly durationMs: number;
+}
+
 /** The `data` of the error response to a prompt whose turn failed. */
 export interface Failure {
   /** The kind of failure. */

@@ -56,6 +56,20 @@ pub struct Usage {
     pub cost: Option<f64>,
 }
 
+/// The key of an [`Exit`] in the `_meta` of a `tool_call_update`.
+pub const EXIT: &str = "tandem/exit";
+
+/// How a command ended: `_meta["tandem/exit"]` of the `tool_call_update` that ends its call.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Exit {
+    /// Its exit code as shells report it (128 plus the signal that ended it), if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// How long it ran, in milliseconds.
+    pub duration_ms: u64,
+}
+
 /// The `data` of the error response to a prompt whose turn failed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Failure {

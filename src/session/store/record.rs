@@ -11,7 +11,7 @@ use crate::agent::Entry;
 use crate::config::Mode;
 use crate::model::{Effort, Message, Usage};
 use crate::session::texts::StoredChange;
-use crate::tools::{FileDiff, Location, PlanEntry, ToolKind};
+use crate::tools::{Exit, FileDiff, Location, PlanEntry, ToolKind};
 use crate::workspace::ChangeSet;
 
 /// The version this program writes, and the highest it reads.
@@ -143,6 +143,9 @@ pub(in crate::session) struct Call {
     /// Everything a command changed; contents are stored with the texts, by their address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Arc<ChangeSet>>,
+    /// How its command ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
 }
 
 /// A record to write. Long texts are shared with the conversation, not copied.

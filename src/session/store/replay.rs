@@ -125,6 +125,7 @@ impl Replay {
         let mut shown = ExecutionResult { content, is_error, ..ExecutionResult::default() };
         if let Some(call) = self.calls.remove(&call_id) {
             shown.diffs = diffs(&call, texts).await;
+            shown.exit = call.exit;
             shown.locations.clone_from(&call.locations);
             let preview = Preview { title: call.title, locations: call.locations, ..Preview::default() };
             self.events.push(AgentEvent::ToolPreview { call_id: call_id.clone(), kind: call.kind, preview });

@@ -223,6 +223,7 @@ fn a_call_that_ended_is_distinguished_from_one_that_may_not_have() {
         locations: Vec::new(),
         changes: Vec::new(),
         command: None,
+        exit: None,
     };
     let mut lines = Vec::new();
     Pending::from(Record::Message { message: answer(&["a", "b"]) }).write(&mut lines).unwrap();

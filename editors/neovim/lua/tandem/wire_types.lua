@@ -189,6 +189,11 @@
 ---@field value string The value to set for the environment variable.
 ---@field _meta? table<string, any>
 
+---How a command ended: `_meta["tandem/exit"]` of the `tool_call_update` that ends its call.
+---@class wire.Exit
+---@field code? integer Its exit code as shells report it (128 plus the signal that ended it), if known.
+---@field durationMs integer How long it ran, in milliseconds.
+
 ---The `data` of the error response to a prompt whose turn failed.
 ---@class wire.Failure
 ---@field code string The kind of failure.
