@@ -9,9 +9,11 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Model } from "./vscode/model.mjs";
+import { besideChecks } from "./vscode/beside.mjs";
 import { badInputChecks } from "./vscode/badinput.mjs";
+import { inlineChecks, STOCK, STOCK_TEXT } from "./vscode/inline.mjs";
 import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
-import { shapeChecks, STOCK, STOCK_TEXT } from "./vscode/shape.mjs";
+import { shapeChecks } from "./vscode/shape.mjs";
 import { turnChecks } from "./vscode/turns.mjs";
 import { Workbench } from "./vscode/workbench.mjs";
 
@@ -80,10 +82,13 @@ async function inTheWorkbench() {
   for (const [name, body] of reviewChecks({ bench, model, picture })) {
     await check(name, body);
   }
-  for (const [name, body] of shapeChecks({ bench, model, picture })) {
+  for (const [name, body] of [...inlineChecks({ bench, model, picture }), ...shapeChecks({ bench, model, picture })]) {
     await check(name, body);
   }
   for (const [name, body] of badInputChecks({ bench, model })) {
+    await check(name, body);
+  }
+  for (const [name, body] of besideChecks({ bench, model, picture })) {
     await check(name, body);
   }
   await check("another model in the settings begins a new session, and the chat says so", otherModel);
@@ -193,6 +198,8 @@ async function editWaits() {
   await bench.chat.locator(".asking .line.added", { hasText: SAFE }).waitFor();
   await bench.chat.locator(".asking .line.removed", { hasText: UNSAFE }).waitFor();
   await bench.chat.locator(".tool[data-kind=read][data-status=completed]", { hasText: FILE }).waitFor();
+  const preview = bench.page.locator(".review-widget", { hasText: SAFE });
+  await preview.getByText("tandem asks to change this").waitFor();
   await bench.chat.locator(".plan [data-status=in_progress]", { hasText: "Let an empty cart cost nothing" }).waitFor();
   const buttons = await bench.chat.locator(".question button").allInnerTexts();
   assert.match(buttons[0], /reject/i, "the safe answer comes first");
@@ -204,6 +211,7 @@ async function editWaits() {
 
 async function allowEdit() {
   await bench.chat.locator(".question button.allow_once").click();
+  await bench.page.locator(".review-widget").waitFor({ state: "detached" });
   await bench.chat.locator(".answer", { hasText: "an empty cart now costs nothing" }).waitFor();
   await bench.idle();
   await bench.editor.locator(".view-line", { hasText: SAFE }).waitFor();
@@ -253,7 +261,9 @@ async function rejectEdit() {
   await bench.refactor("Ask tandem About Selection");
   await bench.chat.locator("textarea:focus").waitFor();
   await bench.say("In dollars.");
-  await bench.chat.locator(".question button", { hasText: /reject/i }).click();
+  const preview = bench.page.locator(".review-widget", { hasText: " USD" });
+  await preview.getByRole("button", { name: /Reject/ }).click();
+  await preview.waitFor({ state: "detached" });
   await bench.chat.locator(".answer", { hasText: "As you wish." }).waitFor();
   await bench.chat.locator(".tool[data-status=failed]").waitFor();
   await bench.idle();

@@ -15,9 +15,10 @@ import {
   window,
   workspace,
 } from "vscode";
-import { type Attachment, chooseAttachments, fileAttachment, imageAttachment } from "./context";
+import { type Attachment, attachmentOfFile, chooseAttachments, imageAttachment } from "./context";
 import type { Conversations } from "./conversations";
 import { useCode } from "./code";
+import type { Focus } from "./focus";
 import { openLink, openLocation } from "./links";
 import { Flow } from "./flow";
 import type { FromView, Remedy, ToView } from "./messages";
@@ -61,6 +62,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     private readonly review: Review,
     server: Server,
     private readonly renewal: Renewal,
+    private readonly looking: Focus,
   ) {
     this.form = new SetUp(server, (message) => this.post(message));
     this.subscriptions = [
@@ -68,6 +70,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       conversations.onEvent((event) => this.happened(event)),
       conversations.onElsewhere(() => this.stateChanged()),
       conversations.onSwitch(() => this.reset()),
+      looking.onChange(() => this.stateChanged()),
     ];
   }
 
@@ -123,6 +126,16 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
     this.attachments = [...this.attachments.filter(({ label }) => label !== attachment.label), attachment];
     this.stateChanged();
+  }
+
+  private async attachFiles(uris: readonly string[]): Promise<void> {
+    for (const uri of uris) {
+      try {
+        this.attach(await attachmentOfFile(Uri.parse(uri)));
+      } catch {
+        void window.showWarningMessage(l10n.t("{0} was not added: it cannot be read.", uri));
+      }
+    }
   }
 
   /** Each pasted image has the same name. */
@@ -191,7 +204,9 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "image":
         return this.attach(imageAttachment(this.unused(message.name), message.mimeType, message.data));
       case "attachFiles":
-        return message.uris.forEach((uri) => this.attach(fileAttachment(Uri.parse(uri))));
+        return this.attachFiles(message.uris);
+      case "look":
+        return this.looking.toggle(message.what);
       case "detach":
         this.attachments = this.attachments.filter((_, index) => index !== message.index);
         return this.stateChanged();
@@ -217,9 +232,10 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private async send(text: string, now: boolean): Promise<void> {
-    const { attachments } = this;
+    const attachments = [...this.attachments, ...this.looking.problems()];
     this.attachments = [];
     this.stateChanged();
+    await this.looking.report();
     await (now ? this.session.steer({ text, attachments }) : this.session.prompt({ text, attachments }));
   }
 
@@ -308,7 +324,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private state() {
     const { labels } = this.conversations;
     const attachments = this.attachments.map(({ label }) => label);
-    return { ...this.session.state, attachments, conversations: labels };
+    return { ...this.session.state, attachments, looking: this.looking.looking, conversations: labels };
   }
 
   private post(message: ToView): void {

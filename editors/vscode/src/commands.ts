@@ -43,7 +43,6 @@ export function registerCommands(parts: Parts): Disposable[] {
     reject: () => current().questions.answerFirst("reject_once"),
     askSelection: () => askSelection(chat),
     comment: (hunk?: Hunk) => comment(chat, hunk),
-    editSelection: () => editSelection(parts),
     explainSelection: () => explainSelection(parts),
     fix: (uri: Uri, diagnostic: Diagnostic) => fix(parts, uri, diagnostic),
     setMode: () => pick(conversations, "mode", l10n.t("Mode")),
@@ -65,24 +64,6 @@ async function askSelection(chat: ChatView): Promise<void> {
     chat.attach(attachmentOf(editor));
   }
   await chat.focus();
-}
-
-async function editSelection({ conversations, chat }: Parts): Promise<void> {
-  const editor = currentEditor();
-  if (editor === undefined) {
-    return;
-  }
-  const attachment = attachmentOf(editor);
-  const instruction = await window.showInputBox({
-    title: `tandem: Edit ${attachment.label}`,
-    prompt: "What should change?",
-    placeHolder: "make this handle an empty list",
-  });
-  if (instruction === undefined || instruction.trim() === "") {
-    return;
-  }
-  await chat.reveal();
-  await conversations.current.prompt({ text: `Edit ${attachment.label}: ${instruction.trim()}`, attachments: [attachment] });
 }
 
 async function explainSelection({ conversations, chat }: Parts): Promise<void> {

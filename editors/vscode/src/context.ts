@@ -1,7 +1,7 @@
 /** What goes along with a question: the selected text as the editor has it, or a file to look at. */
 import { readFile } from "node:fs/promises";
 import { basename, extname } from "node:path";
-import { l10n, type QuickPickItem, type Range, type TextDocument, type TextEditor, type Uri, window } from "vscode";
+import { l10n, type QuickPickItem, type Range, type TextDocument, type TextEditor, Uri, window } from "vscode";
 import type { ContentBlock } from "./protocol";
 
 /** What models see. */
@@ -39,10 +39,12 @@ export async function chooseAttachments(): Promise<Attachment[]> {
 
 async function chooseFiles(): Promise<Attachment[]> {
   const uris = await window.showOpenDialog({ canSelectMany: true, openLabel: l10n.t("Add") });
-  return Promise.all((uris ?? []).map(ofFile));
+  return Promise.all((uris ?? []).map(attachmentOfFile));
 }
 
-async function ofFile(uri: Uri): Promise<Attachment> {
+/** An image with its bytes, another file by its name. A remote window names files by its own scheme; here they are local. */
+export async function attachmentOfFile(named: Uri): Promise<Attachment> {
+  const uri = named.scheme === "vscode-remote" ? Uri.file(named.path) : named;
   const mimeType = IMAGES[extname(uri.path).toLowerCase()];
   return mimeType === undefined
     ? fileAttachment(uri)
@@ -54,7 +56,7 @@ export function imageAttachment(label: string, mimeType: string, data: string): 
 }
 
 export function rangeAttachment(document: TextDocument, range: Range): Attachment {
-  const { first, last } = lines(range);
+  const { first, last } = linesOf(range);
   const where = first === last ? `${first}` : `${first}-${last}`;
   const fragment = first === last ? `L${first}` : `L${first}-L${last}`;
   const uri = document.uri.with({ fragment }).toString();
@@ -76,7 +78,7 @@ export function fileAttachment(uri: Uri): Attachment {
 }
 
 /** 1-based; a selection that ends before the first character of a line does not include that line. */
-function lines({ start, end }: Range): { first: number; last: number } {
+export function linesOf({ start, end }: Range): { first: number; last: number } {
   const endsBefore = end.character === 0 && end.line > start.line;
   return { first: start.line + 1, last: end.line + (endsBefore ? 0 : 1) };
 }

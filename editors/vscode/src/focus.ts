@@ -1,42 +1,130 @@
-/** Tells the server what the person is looking at, once it rests: a moving cursor says nothing. */
-import { type Disposable, Range, type TextEditor, window } from "vscode";
-import { currentEditor } from "./context";
+/**
+ * What goes along with a message by itself: the place in the editor, and the problems of its file where the person wants them. The server learns
+ * the place once it rests, because a moving cursor says nothing, and before each message. The person sees both beside the input, and switches them.
+ */
+import { basename } from "node:path";
+import {
+  type Diagnostic,
+  DiagnosticSeverity,
+  type Disposable,
+  EventEmitter,
+  l10n,
+  languages,
+  Range,
+  type TextEditor,
+  window,
+  workspace,
+} from "vscode";
+import { type Attachment, currentEditor, linesOf } from "./context";
+import type { Looking } from "./messages";
 import { didFocus } from "./protocol";
 import type { Server } from "./server";
 
 const REST_MS = 200;
+/** No file: the server clears the place. */
+const NOTHING = { textDocument: { uri: "untitled:" }, selection: plain(new Range(0, 0, 0, 0)) };
 
-export function followFocus(server: Server): Disposable {
-  let timer: NodeJS.Timeout | undefined;
-  const soon = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => void send(server, currentEditor()), REST_MS);
-  };
-  const subscriptions = [
-    window.onDidChangeActiveTextEditor(soon),
-    window.onDidChangeTextEditorSelection(soon),
-    window.onDidChangeTextEditorVisibleRanges(soon),
-  ];
-  return {
-    dispose: () => {
-      clearTimeout(timer);
-      subscriptions.forEach((subscription) => void subscription.dispose());
-    },
-  };
+export class Focus implements Disposable {
+  private readonly shared = new Set<Looking["what"]>(["place"]);
+  private timer: NodeJS.Timeout | undefined;
+  private readonly changed = new EventEmitter<void>();
+  readonly onChange = this.changed.event;
+  private readonly subscriptions: Disposable[];
+
+  constructor(private readonly server: Server) {
+    this.subscriptions = [
+      window.onDidChangeActiveTextEditor(() => this.soon()),
+      window.onDidChangeTextEditorSelection(() => this.soon()),
+      window.onDidChangeTextEditorVisibleRanges(() => this.soon()),
+      languages.onDidChangeDiagnostics(() => this.soon()),
+    ];
+  }
+
+  /** Empty where no file is open. */
+  get looking(): Looking[] {
+    const editor = fileEditor();
+    if (editor === undefined) {
+      return [];
+    }
+    const { first, last } = linesOf(editor.selection);
+    const where = first === last ? `${first}` : `${first}-${last}`;
+    const place = `${basename(editor.document.fileName)}:${where}`;
+    const count = problemsOf(editor).length;
+    return [
+      { what: "place", label: place, isShared: this.shared.has("place") },
+      ...(count > 0 ? [{ what: "problems", label: counted(count), isShared: this.shared.has("problems") } as const] : []),
+    ];
+  }
+
+  toggle(what: Looking["what"]): void {
+    if (!this.shared.delete(what)) {
+      this.shared.add(what);
+    }
+    this.changed.fire();
+    void this.report();
+  }
+
+  /** The problems of the file, where they go along. */
+  problems(): Attachment[] {
+    const editor = fileEditor();
+    const found = editor === undefined || !this.shared.has("problems") ? [] : problemsOf(editor);
+    if (editor === undefined || found.length === 0) {
+      return [];
+    }
+    const path = workspace.asRelativePath(editor.document.uri);
+    const lines = found.map((problem) => described(path, problem));
+    const text = `Problems that the editor shows in ${path}:\n${lines.join("\n")}`;
+    return [{ label: counted(found.length), block: { type: "text", text } }];
+  }
+
+  /** Tells the server the place now. */
+  async report(): Promise<void> {
+    clearTimeout(this.timer);
+    const editor = this.shared.has("place") ? fileEditor() : undefined;
+    await this.server.notify(didFocus, editor === undefined ? NOTHING : focusOf(editor));
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    this.changed.dispose();
+    this.subscriptions.forEach((subscription) => void subscription.dispose());
+  }
+
+  private soon(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.changed.fire();
+      void this.report();
+    }, REST_MS);
+  }
 }
 
-async function send(server: Server, editor: TextEditor | undefined): Promise<void> {
-  if (editor === undefined) {
-    return;
-  }
-  const { document, selection, visibleRanges } = editor;
+function fileEditor(): TextEditor | undefined {
+  const editor = currentEditor();
+  return editor?.document.uri.scheme === "file" ? editor : undefined;
+}
+
+function problemsOf({ document }: TextEditor): Diagnostic[] {
+  return languages.getDiagnostics(document.uri).filter(({ severity }) => severity <= DiagnosticSeverity.Warning);
+}
+
+function counted(count: number): string {
+  return count === 1 ? l10n.t("1 problem") : l10n.t("{0} problems", count);
+}
+
+function described(path: string, { range, severity, message, source }: Diagnostic): string {
+  const kind = severity === DiagnosticSeverity.Error ? "error" : "warning";
+  return `${path}:${range.start.line + 1}: ${kind}: ${message}${source === undefined ? "" : ` (${source})`}`;
+}
+
+function focusOf({ document, selection, visibleRanges }: TextEditor) {
   const [first] = visibleRanges;
   const last = visibleRanges.at(-1);
-  await server.notify(didFocus, {
+  return {
     textDocument: { uri: document.uri.toString() },
     selection: plain(selection),
     ...(first && last && { visibleRange: plain(new Range(first.start, last.end)) }),
-  });
+  };
 }
 
 function plain({ start, end }: Range) {

@@ -5,10 +5,13 @@ import { Before } from "./before";
 import { Changes } from "./changes";
 import { ChatView } from "./chat";
 import { registerCommands } from "./commands";
+import { registerCommit } from "./commit";
 import { Conversations } from "./conversations";
-import { followFocus } from "./focus";
+import { Focus } from "./focus";
+import { Inline } from "./inline";
 import { Marks } from "./marks";
 import { Preview } from "./preview";
+import { Proposed } from "./proposed";
 import { Renewal } from "./renewal";
 import { Review } from "./review";
 import { Server } from "./server";
@@ -25,7 +28,8 @@ export function activate({ extensionUri, secrets, subscriptions, workspaceState 
   const review = new Review(conversations);
   const before = new Before(review);
   const renewal = new Renewal((goesOn) => renewServer(conversations, goesOn));
-  const chat = new ChatView(extensionUri, conversations, preview, review, server, renewal);
+  const looking = new Focus(server);
+  const chat = new ChatView(extensionUri, conversations, preview, review, server, renewal, looking);
   subscriptions.push(
     log,
     conversations,
@@ -35,9 +39,12 @@ export function activate({ extensionUri, secrets, subscriptions, workspaceState 
     before,
     new Changes(review),
     new Marks(review),
+    new Proposed(conversations),
+    new Inline(server),
     showStatus(conversations, review),
-    followFocus(server),
+    looking,
     registerActions(review),
+    ...registerCommit(server),
     ...registerCommands({ server, conversations, chat, log }),
     ...registerReviewCommands(review, before),
     conversations.onEvent(({ type }) => type === "changed" && setContext(conversations)),

@@ -2,7 +2,7 @@
 import type { DiffView } from "./diff";
 import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus } from "./protocol";
 
-import type { Finding, ModelInfo, ProviderInfo, Usage } from "./wire-types";
+import type { Exit, Finding, ModelInfo, ProviderInfo, Usage } from "./wire-types";
 
 export interface UserItem {
   readonly kind: "user";
@@ -31,6 +31,8 @@ export interface ToolItem {
   readonly location?: Location;
   readonly diffs: readonly DiffView[];
   readonly output: string;
+  /** How its command ended. */
+  readonly exit?: Exit;
   readonly question?: Question;
 }
 
@@ -105,10 +107,19 @@ export interface ChatState {
   readonly commands: readonly Command[];
   readonly usage?: Usage;
   readonly attachments: readonly string[];
+  /** What goes along by itself. */
+  readonly looking: readonly Looking[];
   /** All that are open. */
   readonly conversations: readonly ConversationLabel[];
   /** Messages that the running turn has not reached. */
   readonly waiting: readonly WaitingMessage[];
+}
+
+/** The place in the editor or the problems of its file: sent with each message while it is shared. */
+export interface Looking {
+  readonly what: "place" | "problems";
+  readonly label: string;
+  readonly isShared: boolean;
 }
 
 /** An open conversation. */
@@ -168,6 +179,7 @@ export type FromView =
   | { readonly type: "pick"; readonly what: string; readonly value: string }
   /** Files and conversation go back to before a message, which is then changed by the person, or sent once more. */
   | { readonly type: "goBack"; readonly id: number; readonly how: "edit" | "again" }
+  | { readonly type: "look"; readonly what: Looking["what"] }
   | { readonly type: "copy"; readonly text: string }
   | { readonly type: "attach" }
   /** An image that was pasted or dropped; its bytes in base64. */

@@ -22,7 +22,7 @@ export class Preview implements TextDocumentContentProvider, Disposable {
 
   /** Opens the diff beside the person's work, without taking the focus. */
   async show(id: number, index: number): Promise<void> {
-    const diff = this.conversations.current.transcript.diff(id, index);
+    const diff = this.conversations.current.transcript.diffs(id)[index];
     if (diff === undefined) {
       return;
     }
@@ -34,7 +34,7 @@ export class Preview implements TextDocumentContentProvider, Disposable {
   provideTextDocumentContent(uri: Uri): string {
     this.shown.set(uri.toString(), uri);
     const [id, index, side] = uri.query.split("/");
-    const diff = this.conversations.current.transcript.diff(Number(id), Number(index));
+    const diff = this.conversations.current.transcript.diffs(Number(id))[Number(index)];
     return (side === "before" ? diff?.oldText : diff?.newText) ?? "";
   }
 

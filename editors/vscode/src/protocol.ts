@@ -63,6 +63,7 @@ export interface ToolCall {
   readonly status?: ToolStatus;
   readonly content?: readonly ToolContent[];
   readonly locations?: readonly { readonly path: string; readonly line?: number | null }[];
+  readonly _meta?: { readonly "tandem/exit"?: wire.Exit } | null;
 }
 
 /** Only the fields that changed; `null` counts as unchanged. */
@@ -122,7 +123,17 @@ export interface PermissionResult {
 
 export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled";
 
-export type { ContentBlock, LanguageOp, LanguageParams, Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, Turn } from "./wire-types";
+export type {
+  ContentBlock,
+  InlineUpdate,
+  LanguageOp,
+  LanguageParams,
+  Reviewed,
+  ReviewedFile,
+  ReviewedHunk,
+  ReviewedTurn,
+  Turn,
+} from "./wire-types";
 export type StatusParams = Partial<wire.Status> & Pick<wire.Status, "state">;
 export type ReviewParams = Omit<wire.Review, "sessionId">;
 
@@ -198,6 +209,8 @@ export const models = new RequestType<wire.ModelsParams, wire.Models, void>("_ta
 export const check = new RequestType<wire.CheckParams, wire.Checked, void>("_tandem/check");
 
 export const language = new RequestType<wire.LanguageParams, unknown, void>("_tandem/language");
+export const inline = new RequestType<wire.InlineParams, wire.InlineResult, FailureData>("_tandem/inline");
+export const inlineUpdate = new NotificationType<wire.InlineUpdate>("_tandem/inline/update");
 
 export const cancel = new NotificationType<OfSession>("session/cancel");
 export const update = new NotificationType<UpdateParams>("session/update");

@@ -15,6 +15,10 @@ export class Questions {
   /** `closed` is called for every permission request that is no longer open. */
   constructor(private readonly closed: (id: number) => void) {}
 
+  get ids(): number[] {
+    return [...this.open.keys()];
+  }
+
   get areOpen(): boolean {
     return this.open.size > 0;
   }
@@ -29,6 +33,14 @@ export class Questions {
   /** With a rule in place of the one that the option names, if given. */
   answer(id: number, optionId: string, rule?: string): void {
     this.close(id, { outcome: { outcome: "selected", optionId }, ...(rule !== undefined && { _meta: { tandem: { rule } } }) });
+  }
+
+  /** Answers this question, if it is open and has such an option. */
+  answerKind(id: number, kind: PermissionOption["kind"]): void {
+    const option = this.open.get(id)?.options.find((one) => one.kind === kind);
+    if (option !== undefined) {
+      this.answer(id, option.optionId);
+    }
   }
 
   /** Answers the oldest question that has such an option. */

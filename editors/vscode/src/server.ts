@@ -22,6 +22,9 @@ import * as protocol from "./protocol";
 const KEY = "tandem.apiKey";
 const keyOf = (provider: string) => (provider === "" ? KEY : `${KEY}.${provider}`);
 
+/** Documents that the server reads beside the files: a commit that is being described. */
+export const COMMIT_SCHEME = "tandem-commit";
+
 export class Server implements Disposable {
   private client: Promise<LanguageClient> | undefined;
   /** Of the server before: two at once would be in each other's way, and the one's end would be taken for the other's. */
@@ -29,10 +32,13 @@ export class Server implements Disposable {
   private readonly updated = new EventEmitter<protocol.UpdateParams>();
   private readonly statusChanged = new EventEmitter<protocol.StatusParams>();
   private readonly turned = new EventEmitter<protocol.Turn>();
+  private readonly inlined = new EventEmitter<protocol.InlineUpdate>();
   private readonly ended = new EventEmitter<void>();
   readonly onUpdate = this.updated.event;
   readonly onStatus = this.statusChanged.event;
   readonly onTurn = this.turned.event;
+  /** More of the text of the edit in place that runs. */
+  readonly onInline = this.inlined.event;
   /** The process is gone, asked for or not. */
   readonly onEnd = this.ended.event;
   /** Answers the server's permission questions. */
@@ -80,6 +86,7 @@ export class Server implements Disposable {
     this.updated.dispose();
     this.statusChanged.dispose();
     this.turned.dispose();
+    this.inlined.dispose();
     this.ended.dispose();
   }
 
@@ -127,7 +134,7 @@ export class Server implements Disposable {
       "tandem",
       { command: program, args: ["lsp"], options },
       {
-        documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
+        documentSelector: [{ scheme: "file" }, { scheme: "untitled" }, { scheme: COMMIT_SCHEME }],
         outputChannel: this.log,
         initializationOptions: settings.mode === "" ? {} : { mode: settings.mode },
         errorHandler: {
@@ -141,6 +148,7 @@ export class Server implements Disposable {
     client.onNotification(protocol.update, (params) => this.updated.fire(params));
     client.onNotification(protocol.status, (status) => this.statusChanged.fire(status));
     client.onNotification(protocol.turn, (turn) => this.turned.fire(turn));
+    client.onNotification(protocol.inlineUpdate, (update) => this.inlined.fire(update));
     client.onRequest(protocol.diagnostics, (params, token) => diagnostics(client, params, token));
     client.onRequest(protocol.language, (params, token) => language(client, params, token));
     client.onRequest(protocol.requestPermission, (params, token) => this.askPermission(params, token));

@@ -83,7 +83,7 @@ export class Session implements Disposable {
     return this.turns.isRunning;
   }
 
-  get state(): Omit<ChatState, "attachments" | "conversations"> {
+  get state(): Omit<ChatState, "attachments" | "conversations" | "looking"> {
     const usage = this.status?.usage ?? this.loaded();
     return {
       phase: this.phase(),

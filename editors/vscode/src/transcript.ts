@@ -4,6 +4,7 @@
  */
 import { createTwoFilesPatch } from "diff";
 import { diffView } from "./diff";
+import { duration } from "./exit";
 import type { Change, Item, Question, Remedy } from "./messages";
 import type { DiffContent, PermissionOption, PlanEntry, SessionUpdate, ToolCall, ToolCallUpdate } from "./protocol";
 import { mixedScripts } from "./safe";
@@ -168,9 +169,10 @@ export class Transcript {
     return [...this.entries.values()].map(asMarkdown).filter(Boolean).join("\n\n").concat("\n");
   }
 
-  diff(id: number, index: number): DiffContent | undefined {
+  /** What a tool call changes. */
+  diffs(id: number): readonly DiffContent[] {
     const entry = this.entries.get(id);
-    return entry?.kind === "tool" ? diffs(entry.call)[index] : undefined;
+    return entry?.kind === "tool" ? diffs(entry.call) : [];
   }
 
   /** Everything, for a view that starts afresh; pending changes are in it. */
@@ -274,6 +276,7 @@ function present(update: ToolCallUpdate): Partial<ToolCall> {
 
 function toolItem({ id, call, options }: ToolEntry): Item {
   const location = call.locations?.[0];
+  const exit = call._meta?.["tandem/exit"];
   return {
     kind: "tool",
     id,
@@ -283,6 +286,7 @@ function toolItem({ id, call, options }: ToolEntry): Item {
     ...(location && { location: { path: location.path, ...(location.line != null && { line: location.line }) } }),
     diffs: diffs(call).map(diffView),
     output: output(call),
+    ...(exit && { exit }),
     ...(options && { question: question(call, options) }),
   };
 }
@@ -322,7 +326,9 @@ function asMarkdown(entry: Entry): string {
 function toolMarkdown(call: ToolCall): string {
   const changed = diffs(call).map(({ path, oldText, newText }) => fenced(createTwoFilesPatch(path, path, oldText ?? "", newText), "diff"));
   const said = output(call);
-  return [`**${call.title}** (${call.status ?? "pending"})`, ...changed, ...(said === "" ? [] : [fenced(said, "")])].join("\n\n");
+  const exit = call._meta?.["tandem/exit"];
+  const how = exit == null ? (call.status ?? "pending") : `exit code ${exit.code ?? "unknown"}, ${duration(exit)}`;
+  return [`**${call.title}** (${how})`, ...changed, ...(said === "" ? [] : [fenced(said, "")])].join("\n\n");
 }
 
 /** In a fence that is longer than any in the text. */

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { EventEmitter, Uri, type WebviewView } from "vscode";
 import { ChatView } from "../src/chat";
 import type { FromView, ToView } from "../src/messages";
+import type { Focus } from "../src/focus";
 import type { Preview } from "../src/preview";
 import type { Renewal } from "../src/renewal";
 import type { Review } from "../src/review";
@@ -75,6 +76,7 @@ function opened() {
     {} as Review,
     {} as Server,
     {} as Renewal,
+    { onChange: new EventEmitter<void>().event, looking: [], problems: () => [], report: async () => undefined } as unknown as Focus,
   );
   const pane = new Pane();
   chat.resolveWebviewView(pane as unknown as WebviewView);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { duration, hasFailed } from "../src/exit";
 import type { Change, Item, ToolItem } from "../src/messages";
 import type { PermissionOption, SessionUpdate } from "../src/protocol";
 import { Transcript } from "../src/transcript";
@@ -139,4 +140,20 @@ test("nothing stays busy after the turn", () => {
 test("unknown updates are ignored", () => {
   const made = transcript({ sessionUpdate: "something_new" } as unknown as SessionUpdate);
   assert.equal(made.isEmpty, true);
+});
+
+test("a command shows how it ended, and only exit code 0 is a success", () => {
+  const call = { toolCallId: "c", title: "`make`", kind: "execute" } as const;
+  const exit = { code: 2, durationMs: 1240 };
+  const made = transcript(
+    { sessionUpdate: "tool_call", ...call },
+    { sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed", _meta: { "tandem/exit": exit } },
+  );
+  assert.deepEqual(firstTool(made).exit, exit);
+  assert.ok(hasFailed(exit) && !hasFailed({ ...exit, code: 0 }) && hasFailed({ durationMs: 1 }));
+  assert.deepEqual(
+    [1240, 42_400, 185_000].map((durationMs) => duration({ code: 0, durationMs })),
+    ["1.2 s", "42 s", "3 min 5 s"],
+  );
+  assert.match(made.markdown(), /\(exit code 2, 1\.2 s\)/);
 });

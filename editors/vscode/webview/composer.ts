@@ -1,5 +1,5 @@
 /** Where the person writes, with what goes along, the mode and the model. Keeps the draft when the view is hidden. */
-import type { ChatState, Picker } from "../src/messages";
+import type { ChatState, Looking, Picker } from "../src/messages";
 import type { Completion } from "../src/protocol";
 import { visible } from "../src/safe";
 import { h, Slot } from "./dom";
@@ -77,15 +77,30 @@ export class Composer {
     this.suggestions.offer(request, items);
   }
 
-  draw({ phase, attachments, pickers, commands, usage }: ChatState): void {
+  draw({ phase, attachments, looking, pickers, commands, usage }: ChatState): void {
     this.isBusy = phase === "running" || phase === "waiting";
     this.suggestions.commands = commands;
     this.input.placeholder = this.isBusy ? t("Queue a follow-up (Alt+Enter: send now)") : t("Ask tandem… (@ file, / command)");
-    this.chips.set(attachments, () => attachments.map((label, index) => this.chip(label, index)));
+    this.chips.set({ attachments, looking }, () => [
+      ...looking.map((one) => this.lookingChip(one)),
+      ...attachments.map((label, index) => this.chip(label, index)),
+    ]);
     const offered = pickers.filter(({ id }) => PICKERS.includes(id));
     this.pickers.set(offered, () => offered.map((picker) => this.picker(picker)));
     this.usage.set(usage, () => [usage && used(usage)]);
     this.action.set(this.isBusy, () => (this.isBusy ? [this.nowButton(), this.stopButton()] : [this.sendButton()]));
+  }
+
+  private lookingChip({ what, label, isShared }: Looking): HTMLElement {
+    const name = visible(label);
+    const words = isShared
+      ? t("{0}: sent with each message. Click to leave it out.", name)
+      : t("{0}: not sent. Click to include it.", name);
+    const click = () => this.send({ type: "look", what });
+    const chip = h("button", { type: "button", class: "looking", title: words, "aria-label": name, click });
+    chip.setAttribute("aria-pressed", String(isShared));
+    chip.append(icon(isShared ? "eye" : "eyeClosed"), name);
+    return chip;
   }
 
   private chip(label: string, index: number): HTMLElement {

@@ -10,6 +10,8 @@ import copy from "@vscode/codicons/src/icons/copy.svg";
 import diff from "@vscode/codicons/src/icons/diff.svg";
 import edit from "@vscode/codicons/src/icons/edit.svg";
 import error from "@vscode/codicons/src/icons/error.svg";
+import eye from "@vscode/codicons/src/icons/eye.svg";
+import eyeClosed from "@vscode/codicons/src/icons/eye-closed.svg";
 import file from "@vscode/codicons/src/icons/file.svg";
 import folder from "@vscode/codicons/src/icons/folder.svg";
 import globe from "@vscode/codicons/src/icons/globe.svg";
@@ -43,6 +45,8 @@ const icons = {
   diff,
   edit,
   error,
+  eye,
+  eyeClosed,
   file,
   folder,
   globe,

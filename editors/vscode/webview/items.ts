@@ -12,6 +12,7 @@ import type {
   UserItem,
   WaitingMessage,
 } from "../src/messages";
+import { duration, hasFailed } from "../src/exit";
 import type { PermissionOption, PlanEntry, ToolStatus } from "../src/protocol";
 import { visible } from "../src/safe";
 import { type Child, h, Slot } from "./dom";
@@ -160,7 +161,7 @@ class ToolView implements ItemView {
   put(item: ToolItem): void {
     this.item = item;
     this.element.dataset["kind"] = item.toolKind;
-    this.element.dataset["status"] = item.status;
+    this.element.dataset["status"] = item.exit !== undefined && hasFailed(item.exit) ? "failed" : item.status;
     const { diffs, output, question, ...head } = item;
     const counts = { added: sum(diffs, "added"), removed: sum(diffs, "removed") };
     const asking = question !== undefined;
@@ -195,7 +196,7 @@ class ToolView implements ItemView {
   }
 
   private drawHead({ added, removed }: { added: number; removed: number }): Child[] {
-    const { id, title, location, toolKind, diffs } = this.item;
+    const { id, title, location, toolKind, diffs, exit } = this.item;
     const words = visible(title);
     const { name, says } = this.state();
     return [
@@ -211,16 +212,20 @@ class ToolView implements ItemView {
         h("span", { class: "counts" }, h("span", { class: "added" }, `+${added}`), h("span", { class: "removed" }, `−${removed}`)),
       diffs.length > 0 && iconButton("diff", t("Open diff in the editor"), () => this.send({ type: "showDiff", id, index: 0 })),
       this.hasBody() && this.drawFold(),
+      exit !== undefined && h("span", { class: "exit" }, hasFailed(exit) ? `${says} · ${duration(exit)}` : duration(exit)),
       h("span", { class: "status", title: says }, icon(name, name === "loading" ? "spin" : ""), h("span", { class: "hidden-text" }, says)),
     ];
   }
 
   private state(): { name: IconName; says: string } {
-    const { status, question } = this.item;
+    const { status, question, exit } = this.item;
     if (question !== undefined) {
       return { name: "question", says: t("waiting for your answer") };
     }
-    return statusIcons[status];
+    if (exit === undefined || !hasFailed(exit)) {
+      return statusIcons[status];
+    }
+    return { name: "close", says: exit.code == null ? t("exit status unknown") : t("exit code {0}", exit.code) };
   }
 
   /** Names one of several diffs, and opens it. */

@@ -1,5 +1,6 @@
 // What must not break the chat: no server, a wrong one, an endpoint that fails, a reload in the middle of a turn, texts of any size.
 import assert from "node:assert/strict";
+import { join } from "node:path";
 
 const BIG = "src/big.txt";
 const LINE = "x".repeat(300_000);
@@ -48,10 +49,82 @@ export function badInputChecks({ bench, model }) {
     await bench.say("Try.");
     await answer("After 500.").waitFor(); // tried again by itself
     await bench.idle();
+    await model.script([{ status: 429, headers: { "retry-after": "1" }, body: { error: { message: "slow down" } } }], [{ text: "After 429." }]);
+    await bench.say("Too fast?");
+    await answer("After 429.").waitFor();
+    await bench.idle();
+    await model.script([{ hang: true }], [{ text: "After a stall." }]);
+    const { requests } = await model.state();
+    await bench.say("Silence?");
+    await model.state(`requests:${requests.length + 1}`);
+    await chat.getByRole("button", { name: "Stop" }).click();
+    await bench.idle();
+    await bench.say("Still there?");
+    await answer("After a stall.").waitFor();
+    await bench.idle();
     await model.script([{ text: "Half of" }, { drop: true }]);
     await bench.say("And a lost connection?");
     await chat.getByRole("button", { name: /Continue|Try Again/ }).first().waitFor();
     await works("After the connection was lost.");
+  }
+
+  async function reloads() {
+    await bench.command("tandem: New Session");
+    await model.script([{ text: "It begins" }, { hang: true }]);
+    await bench.say("Begin.");
+    await answer("It begins").waitFor();
+    await bench.open();
+    await bench.command("tandem: Open Chat");
+    await chat.locator(".list .user", { hasText: "Begin." }).waitFor();
+    await works("After the reload.");
+  }
+
+  /** Both have the conversation of before; one has it locked. */
+  async function twoWindows() {
+    const second = await bench.another();
+    try {
+      await second.command("tandem: Open Chat");
+      await model.script([{ text: "From the second window." }]);
+      await second.say("Is this one alive?");
+      await second.chat.locator(".answer", { hasText: "From the second window." }).waitFor();
+      await works("From the first window.");
+    } finally {
+      await second.page.close();
+    }
+  }
+
+  async function severalFolders() {
+    bench.write("other/far.txt", "a far away text\n");
+    const folders = [{ path: "project" }, { path: "other" }];
+    bench.write("both.code-workspace", JSON.stringify({ folders }));
+    await bench.open(`workspace=${join(bench.folder, "both.code-workspace")}`);
+    await bench.command("tandem: Open Chat");
+    await bench.command("tandem: New Session");
+    const read = { call: { id: "call_far", name: "read_file", arguments: { path: join(bench.folder, "other/far.txt") } } };
+    await model.script([read], [{ text: "I read it." }]);
+    await bench.say("Read the far one.");
+    await answer("I read it.").waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.match(JSON.stringify(requests.at(-1).messages.at(-1)), /a far away text/);
+    await bench.open();
+    await bench.command("tandem: Open Chat");
+  }
+
+  async function hostile() {
+    const text = [
+      "![a picture](https://example.invalid/pixel.png?leak=1)",
+      "[run me](command:workbench.action.closeWindow) [or me](javascript:alert(1)) [or this](data:text/html,x)",
+      '<img src="https://example.invalid/pixel.png" onerror="alert(1)"><script>alert(1)</script>',
+      "The end of the attack.",
+    ].join("\n\n");
+    await model.script([{ text }]);
+    await bench.say("Attack me.");
+    await answer("The end of the attack.").waitFor();
+    await bench.idle();
+    const last = answer("The end of the attack.");
+    assert.equal(await last.locator("img, script, iframe, [onerror]").count(), 0);
+    assert.equal(await last.locator('a[href^="command:"], a[href^="javascript:"], a[href^="data:"]').count(), 0);
   }
 
   async function sizes() {
@@ -68,6 +141,10 @@ export function badInputChecks({ bench, model }) {
   return [
     ["no program, or one that is no server: the chat says so, and goes on with the right one", wrongPrograms],
     ["an endpoint that refuses, fails or breaks off: each is said, and the next message works", failures],
+    ["a reload in the middle of a turn loses nothing that was said", reloads],
+    ["two windows on one folder: each has a conversation that works", twoWindows],
+    ["a workspace of several folders: the files of each can be read", severalFolders],
+    ["hostile Markdown loads nothing, runs nothing and links to no command", hostile],
     ["a line of 300 kB, a file of 5 MB: the chat goes on", sizes],
   ];
 }

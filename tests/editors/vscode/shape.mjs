@@ -1,17 +1,8 @@
-// A conversation is the person's to shape: back to an earlier message, changed or as it was; copied; with images.
+// A conversation is the person's to shape: back to an earlier message, changed or as it was; copied; with images; how its commands ended.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-export const STOCK = "src/stock.ts";
-export const STOCK_TEXT = `export function low(count: number): boolean {
-  return count < 10;
-}
-
-export function text(count: number): string {
-  return \`\${count} left\`;
-}
-`;
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /** The checks, in order; each is a name and what to do. */
@@ -23,10 +14,20 @@ export function shapeChecks({ bench, model, picture }) {
   const write = (text) => ({ call: { id: `call_${text}`, name: "write_file", arguments: { path: "notes.txt", content: text } } });
   const notes = () => readFileSync(join(bench.project, "notes.txt"), "utf8");
 
-  async function backAndChanged() {
+  async function failedCommand() {
     await model.reset();
     await bench.command("tandem: New Session");
     await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("ask");
+    await model.script([{ call: { id: "call_f1", name: "run_command", arguments: { command: "echo no; exit 3" } } }], [{ text: "It failed." }]);
+    await bench.say("Run it.");
+    await chat.locator(".asking .question button.allow_once").click();
+    await answer("It failed.").waitFor();
+    await bench.idle();
+    assert.match(await chat.locator(".tool[data-status=failed] .exit").innerText(), /^exit code 3 · \d/);
+    await picture("failed-command");
+  }
+
+  async function backAndChanged() {
     await model.script([write("one")], [{ text: "One is written." }], [write("two")], [{ text: "Two is written." }]);
     await bench.say("Write one.");
     await chat.locator(".asking .question button.allow_once").click();
@@ -95,6 +96,9 @@ export function shapeChecks({ bench, model, picture }) {
       await bench.answerInputBox(words);
       await chat.locator(".composer .chip", { hasText: words }).waitFor();
     }
+    const place = chat.getByRole("button", { name: "stock.ts:5", exact: true });
+    await place.click();
+    await chat.locator(".looking[aria-pressed=false]", { hasText: "stock.ts:5" }).waitFor();
     await picture("comments");
     await model.script([{ text: "Both seen." }]);
     await bench.say("Do both.");
@@ -103,9 +107,18 @@ export function shapeChecks({ bench, model, picture }) {
     const { requests } = await model.state();
     const sent = JSON.stringify(requests.at(-1).messages.at(-1));
     assert.match(sent, /Comment on src\/stock\.ts:1:[\s\S]*function low[\s\S]*say what low means[\s\S]*stock\.ts:5:[\s\S]*and translate it/);
+    assert.doesNotMatch(sent, /user is looking at/, "it was left out");
+    await place.click();
+    await model.script([{ text: "There." }]);
+    await bench.say("And here?");
+    await answer("There.").waitFor();
+    await bench.idle();
+    const { requests: more } = await model.state();
+    assert.match(JSON.stringify(more.at(-1).messages.at(-1)), /user is looking at [^"]*stock\.ts/);
   }
 
   return [
+    ["a command that failed is red, with its exit code and duration", failedCommand],
     ["a message is changed: files and conversation go back to before it", backAndChanged],
     ["a message is sent again, and an answer copied", again],
     ["comments on lines are collected, and sent as one prompt", comments],

@@ -92,18 +92,28 @@ export class Workbench {
     const { playwright, chromium } = this.options;
     const { chromium: launcher } = await import(pathToFileURL(playwright));
     this.browser = await launcher.launch({ executablePath: chromium, args: BROWSER_FLAGS });
-    this.page = await this.browser.newPage({ viewport: { width: 1400, height: 860 } });
+    const context = await this.browser.newContext({ viewport: { width: 1400, height: 860 } });
+    this.page = await context.newPage();
     this.page.setDefaultTimeout(STEP_MS);
     this.page.on("console", (message) => message.type() === "error" && this.problems.push(message.text()));
     await this.open();
   }
 
   /** Loads the window, again if need be: the extension host starts afresh, settings included. */
-  async open() {
-    await this.page.goto(`${this.address}/?folder=${this.project}`);
+  async open(what = `folder=${this.project}`) {
+    await this.page.goto(`${this.address}/?${what}`);
     await this.page.locator(".explorer-folders-view").waitFor({ timeout: START_MS });
     await this.page.locator(".activitybar [aria-label=tandem]").first().waitFor({ timeout: START_MS });
     this.chat = this.page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
+  }
+
+  /** A second window on the same folder; its page is the caller's to close. */
+  async another() {
+    const other = Object.create(this);
+    other.page = await this.page.context().newPage();
+    other.page.setDefaultTimeout(STEP_MS);
+    await other.open();
+    return other;
   }
 
   async openFile(name) {
@@ -118,7 +128,7 @@ export class Workbench {
 
   /** Runs a command of the palette by its title, or opens a file by its name. */
   async command(title, file) {
-    await eventually(() => this.#pick(file === undefined ? "F1" : "Control+p", file ?? `>${title}`, file ?? title));
+    await eventually(() => this.pick(file === undefined ? "F1" : "Control+p", file ?? `>${title}`, file ?? title));
   }
 
   /** Takes a refactoring of the selection by its title. The menu goes away by itself when something else moves in the window. */
@@ -130,7 +140,7 @@ export class Workbench {
   }
 
   /** The list does not learn of what is registered after it opened: it is opened again then. */
-  async #pick(key, typed, expected) {
+  async pick(key, typed, expected) {
     const { keyboard } = this.page;
     await keyboard.press(key);
     try {
@@ -228,9 +238,9 @@ export class Workbench {
   }
 }
 
-/** Runs in the browser: the text of the first editor. */
+/** Runs in the browser: the text of the first editor, without the widgets in it. */
 function drawnText() {
-  const lines = [...document.querySelector(".editor-instance .monaco-editor").querySelectorAll(".view-line")];
+  const lines = [...document.querySelector(".editor-instance .monaco-editor").querySelectorAll(".view-line")].filter((line) => line.closest(".review-widget") === null);
   const inOrder = lines.map((line) => ({ top: line.offsetTop, text: line.textContent })).sort((a, b) => a.top - b.top);
   return inOrder.map(({ text }) => text.replaceAll("\u00a0", " ")).join("\n");
 }

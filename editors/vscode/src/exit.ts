@@ -1,0 +1,16 @@
+/** How a command ended, for people. Pure. */
+import type { Exit } from "./wire-types";
+
+/** An unknown exit status counts as a failure. */
+export function hasFailed({ code }: Exit): boolean {
+  return code !== 0;
+}
+
+/** `0.3 s`, `42 s`, `3 min 5 s`. */
+export function duration({ durationMs }: Exit): string {
+  const seconds = durationMs / 1000;
+  if (seconds < 60) {
+    return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  }
+  return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
+}

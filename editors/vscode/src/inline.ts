@@ -1,0 +1,362 @@
+/**
+ * Edit in place: the person describes the change below the lines, and the model's rewrite shows there as a diff. Invariants: the document does not
+ * change before the edit is kept, which is one undo step; one edit at a time; lines that were changed meanwhile are never overwritten.
+ */
+import {
+  type Comment,
+  CommentMode,
+  type CommentReply,
+  comments,
+  type CommentThread,
+  CommentThreadCollapsibleState,
+  CancellationTokenSource,
+  commands,
+  type Disposable,
+  l10n,
+  MarkdownString,
+  Range,
+  Selection,
+  type TextDocument,
+  type TextDocumentChangeEvent,
+  type TextEditor,
+  ThemeColor,
+  window,
+  workspace,
+  WorkspaceEdit,
+} from "vscode";
+import { currentEditor } from "./context";
+import { failure } from "./failure";
+import * as protocol from "./protocol";
+import { asDiff, type Lines, type Piece, piecesOf, shifted, withoutLastLineEnd } from "./rewrite";
+import { visible } from "./safe";
+import type { Server } from "./server";
+import { fenced } from "./transcript";
+
+const CONTROLLER = "tandem.inline";
+/** So long the widget is waited for at most. */
+const INPUT_MS = 3000;
+/** After a change of its comments the widget draws itself within 100 ms, and closes an input that was sent; the person needs it again. */
+const DRAWN_MS = 250;
+
+/** A hunk of the proposal, as it is shown. */
+interface Shown extends Comment {
+  readonly piece?: Piece;
+}
+
+interface Edit {
+  readonly document: TextDocument;
+  readonly thread: CommentThread;
+  lines: Lines;
+  /** What the person asked for last. */
+  instruction: string;
+  /** The replacement so far. */
+  text: string | undefined;
+  pieces: readonly Piece[];
+  readonly left: Set<Piece>;
+  request: { readonly cancel: CancellationTokenSource; readonly end: Promise<void> } | undefined;
+}
+
+export class Inline implements Disposable {
+  private readonly controller = comments.createCommentController(CONTROLLER, l10n.t("Edit with tandem"));
+  private readonly replaced = window.createTextEditorDecorationType({
+    isWholeLine: true,
+    backgroundColor: new ThemeColor("diffEditor.removedLineBackground"),
+  });
+  private edit: Edit | undefined;
+  private readonly subscriptions: Disposable[];
+
+  constructor(private readonly server: Server) {
+    this.controller.options = {
+      prompt: l10n.t("What should change?"),
+      placeHolder: l10n.t("What should change? Enter sends, Escape closes"),
+    };
+    const register = (name: string, run: (...args: never[]) => unknown) => commands.registerCommand(`tandem.${name}`, run);
+    this.subscriptions = [
+      this.controller,
+      this.replaced,
+      server.onInline(({ text }) => this.grew(text)),
+      workspace.onDidChangeTextDocument((event) => this.changed(event)),
+      workspace.onDidCloseTextDocument((document) => document === this.edit?.document && this.close()),
+      window.onDidChangeVisibleTextEditors(() => this.decorate()),
+      register("editSelection", () => this.begin()),
+      register("inlineSend", ({ text }: CommentReply) => void this.ask(text)),
+      register("inlineAccept", () => this.accept()),
+      register("inlineDiscard", () => this.discard()),
+      register("inlineLeave", ({ piece }: Shown) => this.choose(piece, false)),
+      register("inlineTake", ({ piece }: Shown) => this.choose(piece, true)),
+    ];
+  }
+
+  dispose(): void {
+    this.close();
+    this.subscriptions.forEach((subscription) => void subscription.dispose());
+  }
+
+  /** Opens the input below the selected lines, or the one of the cursor. */
+  private async begin(): Promise<void> {
+    const editor = currentEditor();
+    if (editor === undefined) {
+      void window.showInformationMessage(l10n.t("Open a file to edit."));
+      return;
+    }
+    this.close();
+    const { document } = editor;
+    const lines = selectedLines(editor);
+    const isThere = inputOpened();
+    const thread = this.controller.createCommentThread(document.uri, rangeOf(document, lines), []);
+    thread.collapsibleState = CommentThreadCollapsibleState.Expanded;
+    this.edit = { document, thread, lines, instruction: "", text: undefined, pieces: [], left: new Set(), request: undefined };
+    this.draw();
+    editor.selection = new Selection(thread.range?.start ?? editor.selection.start, thread.range?.end ?? editor.selection.end);
+    await isThere;
+    await this.focusInput();
+  }
+
+  /**
+   * The widget takes the focus in two steps, itself and then its input; it is the one at the end of the selection. The active editor says nothing
+   * here: while the input has the focus, it is the input.
+   */
+  private async focusInput(): Promise<void> {
+    const { edit } = this;
+    const editor = window.visibleTextEditors.find(({ document }) => document === edit?.document);
+    if (edit !== undefined && editor?.selection.end.line === edit.lines.last) {
+      await commands.executeCommand("workbench.action.focusCommentOnCurrentLine");
+      await commands.executeCommand("widgetNavigation.focusNext");
+    }
+  }
+
+  private focusSoon(): void {
+    setTimeout(() => void this.focusInput(), DRAWN_MS);
+  }
+
+  /** Asks the model, or asks it again to improve on what it proposed. */
+  private async ask(instruction: string): Promise<void> {
+    const { edit } = this;
+    if (edit === undefined || instruction.trim() === "") {
+      return;
+    }
+    edit.request?.cancel.cancel();
+    await edit.request?.end; // what the one before streams is not taken for this one's
+    if (edit !== this.edit) {
+      return;
+    }
+    const previous = edit.text;
+    edit.instruction = instruction.trim();
+    edit.text = "";
+    edit.pieces = [];
+    edit.left.clear();
+    const cancel = new CancellationTokenSource();
+    const end = this.run(edit, previous, cancel);
+    edit.request = { cancel, end };
+    this.draw();
+    this.focusSoon();
+    await end;
+  }
+
+  private async run(edit: Edit, previous: string | undefined, cancel: CancellationTokenSource): Promise<void> {
+    const { document, instruction } = edit;
+    const { start, end } = rangeOf(document, edit.lines);
+    try {
+      const range = { start: { line: start.line, character: 0 }, end: { line: end.line, character: end.character } };
+      const textDocument = { uri: document.uri.toString() };
+      const { text } = await this.server.request(
+        protocol.inline,
+        { textDocument, range, instruction, ...(previous && { previous }) },
+        cancel.token,
+      );
+      edit.text = withoutLastLineEnd(text);
+      edit.pieces = piecesOf(document.getText(rangeOf(document, edit.lines)), edit.text);
+      edit.request = undefined;
+      this.draw();
+    } catch (error) {
+      edit.request = undefined;
+      if (!cancel.token.isCancellationRequested) {
+        edit.text = previous;
+        this.draw(failure(error).text);
+      }
+    }
+  }
+
+  private grew(text: string): void {
+    if (this.edit?.request !== undefined) {
+      this.edit.text = text;
+      this.draw();
+    }
+  }
+
+  private choose(piece: Piece | undefined, isTaken: boolean): void {
+    if (piece !== undefined) {
+      this.edit?.left[isTaken ? "delete" : "add"](piece);
+      this.draw();
+      this.focusSoon();
+    }
+  }
+
+  /** One undo step, of the hunks that were not left out. */
+  private async accept(): Promise<void> {
+    const { edit } = this;
+    if (edit === undefined || edit.request !== undefined || edit.pieces.length === 0) {
+      return;
+    }
+    const { document, lines, pieces, left } = edit;
+    const change = new WorkspaceEdit();
+    for (const piece of pieces.filter((one) => !left.has(one))) {
+      const { range, text } = replacement(document, lines.first, piece);
+      change.replace(document.uri, range, text);
+    }
+    this.close();
+    if (!(await workspace.applyEdit(change))) {
+      void window.showWarningMessage(l10n.t("The edit could not be applied. Nothing was changed."));
+    }
+    await window.showTextDocument(document);
+  }
+
+  private async discard(): Promise<void> {
+    const document = this.edit?.document;
+    this.close();
+    if (document !== undefined) {
+      await window.showTextDocument(document);
+    }
+  }
+
+  private close(): void {
+    const { edit } = this;
+    this.edit = undefined;
+    edit?.request?.cancel.cancel();
+    edit?.thread.dispose();
+    this.tell();
+    this.decorate();
+  }
+
+  private changed({ document, contentChanges }: TextDocumentChangeEvent): void {
+    const { edit } = this;
+    if (document !== edit?.document || contentChanges.length === 0) {
+      return;
+    }
+    let lines: Lines | undefined = edit.lines;
+    for (const { range, text } of contentChanges) {
+      lines &&= shifted(lines, { first: range.start.line, last: range.end.line, text });
+    }
+    if (lines === undefined) {
+      this.close();
+      window.setStatusBarMessage(l10n.t("tandem: the edit was closed, because its lines were changed"), 5000);
+    } else {
+      edit.lines = lines;
+      edit.thread.range = rangeOf(document, lines);
+      this.decorate();
+    }
+  }
+
+  private draw(problem?: string): void {
+    const { edit } = this;
+    if (edit === undefined) {
+      return;
+    }
+    const { thread, request, pieces, left } = edit;
+    const isReady = request === undefined && pieces.length > 0;
+    thread.contextValue = isReady ? "ready" : "open";
+    thread.label = this.label(edit);
+    const asked = edit.instruction === "" ? [] : [comment(l10n.t("You"), new MarkdownString().appendText(visible(edit.instruction)))];
+    thread.comments = [
+      ...asked,
+      ...(problem === undefined ? proposal(edit) : [comment("tandem", new MarkdownString().appendText(problem))]),
+    ];
+    this.tell(isReady && left.size < pieces.length);
+    this.decorate();
+  }
+
+  private label({ request, pieces, left, text }: Edit): string {
+    if (request !== undefined) {
+      return l10n.t("tandem is writing… Escape stops");
+    }
+    if (pieces.length > 0) {
+      const count = pieces.length - left.size;
+      const words = count === 1 ? l10n.t("1 change") : l10n.t("{0} changes", count);
+      return l10n.t("{0}: Enter keeps, Escape discards, or describe what to improve", words);
+    }
+    return text === undefined ? l10n.t("Edit with tandem") : l10n.t("No change proposed");
+  }
+
+  /** For the keys. */
+  private tell(isReady = false): void {
+    void commands.executeCommand("setContext", "tandem.inlineOpen", this.edit !== undefined);
+    void commands.executeCommand("setContext", "tandem.inlineReady", isReady);
+  }
+
+  /** Marks the lines that go. */
+  private decorate(): void {
+    for (const editor of window.visibleTextEditors) {
+      editor.setDecorations(this.replaced, editor.document === this.edit?.document ? this.going(this.edit) : []);
+    }
+  }
+
+  private going({ document, lines, pieces, left, request }: Edit): Range[] {
+    if (request !== undefined) {
+      return [rangeOf(document, lines)];
+    }
+    const taken = pieces.filter((piece) => !left.has(piece) && piece.before.length > 0);
+    return taken.map(({ line, before }) => new Range(lines.first + line, 0, lines.first + line + before.length - 1, 0));
+  }
+}
+
+/** The editor opens a document for what is typed into the widget. */
+function inputOpened(): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      subscription.dispose();
+      resolve();
+    };
+    const timer = setTimeout(done, INPUT_MS);
+    const subscription = workspace.onDidOpenTextDocument(({ uri }) => uri.scheme === "comment" && done());
+  });
+}
+
+/** The text while it streams, then its hunks. */
+function proposal({ text, pieces, left, request, document }: Edit): Shown[] {
+  if (request !== undefined) {
+    return [comment("tandem", new MarkdownString(text ? fenced(visible(text), document.languageId) : "…"))];
+  }
+  return pieces.map((piece) => {
+    const isLeft = left.has(piece);
+    const shown = { ...piece, before: piece.before.map(visible), after: piece.after.map(visible) };
+    const body = new MarkdownString(asDiff(shown));
+    return { ...comment("tandem", body), piece, contextValue: isLeft ? "left" : "taken", ...(isLeft && { label: l10n.t("left out") }) };
+  });
+}
+
+function comment(name: string, body: MarkdownString): Shown {
+  return { author: { name }, mode: CommentMode.Preview, body };
+}
+
+/** A selection that ends before the first character of a line does not include that line. */
+function selectedLines({ selection: { start, end } }: TextEditor): Lines {
+  const endsBefore = end.character === 0 && end.line > start.line;
+  return { first: start.line, last: end.line - (endsBefore ? 1 : 0) };
+}
+
+/** Whole lines, without the end of the last one. */
+function rangeOf(document: TextDocument, { first, last }: Lines): Range {
+  return new Range(first, 0, last, document.lineAt(Math.min(last, document.lineCount - 1)).text.length);
+}
+
+/** In the text as it is: lines that only come are put before the line where they begin, or behind the last one. */
+function replacement(document: TextDocument, first: number, { line, before, after }: Piece): { range: Range; text: string } {
+  const start = first + line;
+  if (before.length === 0) {
+    const isBehind = start >= document.lineCount;
+    const at = isBehind ? document.lineAt(document.lineCount - 1).range.end : document.lineAt(start).range.start;
+    const text = after.join("\n");
+    return { range: new Range(at, at), text: isBehind ? `\n${text}` : `${text}\n` };
+  }
+  const last = start + before.length - 1;
+  if (after.length > 0) {
+    return { range: new Range(start, 0, last, document.lineAt(last).text.length), text: after.join("\n") };
+  }
+  const isToEnd = last + 1 >= document.lineCount;
+  if (!isToEnd) {
+    return { range: new Range(start, 0, last + 1, 0), text: "" };
+  }
+  const from = start === 0 ? document.lineAt(0).range.start : document.lineAt(start - 1).range.end;
+  return { range: new Range(from, document.lineAt(last).range.end), text: "" };
+}

@@ -1,0 +1,102 @@
+// What happens beside the conversation: files dropped and picked, a notice while the window is not focused, a commit message.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/** The checks, in order; each is a name and what to do. */
+export function besideChecks({ bench, model, picture }) {
+  const { chat, page } = bench;
+  const answer = (text) => chat.locator(".answer", { hasText: text });
+
+  async function lastMessage() {
+    const { requests } = await model.state();
+    return JSON.stringify(requests.at(-1).messages.at(-1));
+  }
+
+  async function dropped() {
+    await model.reset();
+    bench.write("project/pixel.png", Buffer.from(PIXEL, "base64"));
+    const uris = [`vscode-remote://localhost${bench.project}/README.md`, `file://${bench.project}/pixel.png`];
+    await chat.locator("textarea").evaluate((input, list) => {
+      const data = new DataTransfer();
+      data.setData("text/uri-list", list);
+      input.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+    }, uris.join("\r\n"));
+    await chat.locator(".composer .chip", { hasText: "README.md" }).waitFor();
+    await chat.locator(".composer .chip", { hasText: "pixel.png" }).waitFor();
+    await model.script([{ text: "Both are here." }]);
+    await bench.say("What are they?");
+    await answer("Both are here.").waitFor();
+    await bench.idle();
+    const sent = await lastMessage();
+    assert.match(sent, /README\.md/);
+    assert.ok(sent.includes(PIXEL), "the image with its bytes");
+  }
+
+  async function picked() {
+    await bench.openFile("stock.ts");
+    await chat.getByRole("button", { name: "Add the selection, files or images" }).click();
+    await bench.choose("Files and Images");
+    const row = (name) => page.locator(".quick-input-list .monaco-list-row", { hasText: name });
+    await row("stock.ts").waitFor(); // the dialog begins in the folder of the open file
+    await page.locator(".quick-input-widget input[type=text]").fill(`${bench.project}/`);
+    await row("pixel.png").click();
+    await chat.locator(".composer .chip", { hasText: "pixel.png" }).waitFor();
+    await chat.getByRole("button", { name: "Remove pixel.png" }).click();
+  }
+
+  async function unfocused() {
+    bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder", "tandem.notify": true });
+    await bench.open();
+    await bench.command("tandem: Open Chat");
+    await bench.command("tandem: New Session");
+    await model.script([{ gate: "away" }, { text: "Done while you were away." }]);
+    await bench.say("Take your time.");
+    await model.state("gate:away");
+    await page.evaluate(() => {
+      document.hasFocus = () => false;
+      document.dispatchEvent(new Event("visibilitychange")); // the window asks again whether it has the focus
+    });
+    await model.open("away");
+    await page.locator(".notifications-toasts .notification-list-item", { hasText: "tandem is done: Take your time." }).waitFor();
+    await picture("notice");
+    await page.evaluate(() => {
+      delete document.hasFocus;
+      document.dispatchEvent(new Event("visibilitychange"));
+    });
+    await bench.command("Notifications: Clear All Notifications");
+  }
+
+  async function commitMessage() {
+    const git = (...args) => execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@example.org", ...args], { cwd: bench.project });
+    git("init", "--quiet");
+    git("add", "--all");
+    git("commit", "--quiet", "--message", "Open the shop");
+    bench.write("project/README.md", "# A shop\n\nOpen on Sundays.\n");
+    git("add", "README.md");
+    bench.write("project/src/cart.ts", "// nothing of this is staged\n");
+    await bench.open();
+    await bench.command("View: Show Source Control");
+    await model.reset();
+    await model.script([{ text: "Say when the shop is open" }]);
+    await page.getByRole("button", { name: "Write Commit Message" }).first().click();
+    await page.locator(".scm-editor .view-line", { hasText: "Say when the shop is open" }).waitFor();
+    await picture("commit");
+    const sent = await lastMessage();
+    assert.match(sent, /Open the shop[\s\S]*\+Open on Sundays/);
+    assert.doesNotMatch(sent, /nothing of this is staged/);
+    await model.script([{ status: 401, body: { error: { message: "Incorrect API key provided" } } }]);
+    await page.getByRole("button", { name: "Write Commit Message" }).first().click();
+    await page.locator(".notifications-toasts", { hasText: /401|key/ }).waitFor();
+    await page.locator(".scm-editor .view-line", { hasText: "Say when the shop is open" }).waitFor();
+    await bench.command("Notifications: Clear All Notifications");
+  }
+
+  return [
+    ["dropped files go along: an image with its bytes, others by name", dropped],
+    ["a file is picked with the button below the input", picked],
+    ["a turn that ends while the window is not focused is announced", unfocused],
+    ["a commit message is written from the staged diff, and a refusal leaves it alone", commitMessage],
+  ];
+}

@@ -1,0 +1,117 @@
+// Edit in place: described below the lines, shown there as a diff, and in the document only when it is kept.
+import assert from "node:assert/strict";
+
+export const STOCK = "src/stock.ts";
+const LOW = "  return count < 10;";
+const LOWER = "  return count <= 10;";
+const LEFT = "  return `${count} left`;";
+export const STOCK_TEXT = `export function low(count: number): boolean {
+${LOW}
+}
+
+export function text(count: number): string {
+${LEFT}
+}
+`;
+const FIRST_HALF = STOCK_TEXT.split("\n").slice(0, 3).join("\n").replace(LOW, LOWER);
+const SECOND_HALF = STOCK_TEXT.split("\n").slice(3, 7).join("\n").replace(" left", " in stock");
+
+/** The checks, in order; each is a name and what to do. */
+export function inlineChecks({ bench, model, picture }) {
+  const { page } = bench;
+  const widget = page.locator(".review-widget");
+  const input = widget.locator(".comment-form .monaco-editor.focused");
+
+  async function begin(instruction) {
+    await bench.select("export function low", 7);
+    await bench.command("tandem: Edit in Place");
+    await input.waitFor();
+    await page.keyboard.type(instruction);
+    await page.keyboard.press("Enter");
+  }
+
+  async function isUntouched() {
+    await widget.waitFor({ state: "detached" });
+    await bench.bufferIs(STOCK_TEXT);
+    assert.equal(await page.locator(".tab.active.dirty").count(), 0);
+  }
+
+  async function kept() {
+    await model.reset();
+    await bench.openFile("stock.ts");
+    await model.script([{ text: `\`\`\`ts\n${FIRST_HALF}\n` }, { gate: "inline" }, { text: `${SECOND_HALF}\n\`\`\`` }]);
+    await begin("ten is low too, and say in stock");
+    await model.state("gate:inline");
+    await widget.getByText("count <= 10").waitFor();
+    await picture("inline-streams");
+    assert.equal(await page.locator(".tab.active.dirty").count(), 0, "nothing is in the document yet");
+    await model.open("inline");
+    await widget.getByText("2 changes: Enter keeps").waitFor();
+    const { requests } = await model.state();
+    assert.match(JSON.stringify(requests.at(-1).messages), /<selection>export function low[\s\S]*ten is low too/);
+    await picture("inline");
+    const last = widget.locator(".review-comment").last();
+    await last.hover();
+    await last.getByRole("button", { name: "Leave Out This Change" }).click();
+    await widget.getByText("1 change: Enter keeps").waitFor();
+    await input.waitFor();
+    await page.keyboard.press("Enter");
+    await widget.waitFor({ state: "detached" });
+    await bench.bufferIs(STOCK_TEXT.replace(LOW, LOWER));
+    await page.keyboard.press("Control+z");
+    await isUntouched();
+  }
+
+  async function stopped() {
+    await model.script([{ text: FIRST_HALF }, { hang: true }]);
+    const { closed_early: before } = await model.state();
+    await begin("never mind");
+    await widget.getByText("count <= 10").waitFor();
+    await input.waitFor();
+    await page.keyboard.press("Escape");
+    await model.state(`closed:${before + 1}`);
+    await isUntouched();
+  }
+
+  async function refined() {
+    await model.script([{ text: `${FIRST_HALF}\n${STOCK_TEXT.split("\n").slice(3, 7).join("\n")}` }]);
+    await begin("ten is low too");
+    await widget.getByText("1 change: Enter keeps").waitFor();
+    await model.reset();
+    await model.script([{ text: STOCK_TEXT.trimEnd().replace(LOW, LOWER.replace("10", "12")) }]);
+    await input.waitFor();
+    await page.keyboard.type("twelve");
+    await page.keyboard.press("Enter");
+    await widget.getByText("count <= 12").waitFor();
+    await widget.getByText("1 change: Enter keeps").waitFor();
+    await input.waitFor();
+    const { requests } = await model.state();
+    assert.match(JSON.stringify(requests.at(-1).messages), /<previous>[\s\S]*count <= 10[\s\S]*twelve/);
+    await page.keyboard.press("Enter");
+    await widget.waitFor({ state: "detached" });
+    await bench.bufferIs(STOCK_TEXT.replace(LOW, LOWER.replace("10", "12")));
+    await page.keyboard.press("Control+z");
+    await isUntouched();
+  }
+
+  async function refused() {
+    await model.reset();
+    await model.script([{ status: 401, body: { error: { message: "Incorrect API key provided" } } }], [{ text: STOCK_TEXT }]);
+    await begin("anything");
+    await widget.getByText(/401|key/).first().waitFor();
+    await input.waitFor();
+    await page.keyboard.type("again");
+    await page.keyboard.press("Enter");
+    await widget.getByText("No change proposed").waitFor();
+    await input.waitFor();
+    await page.keyboard.press("Escape");
+    await isUntouched();
+  }
+
+  return [
+    ["edit in place: the diff streams below the lines; kept by hunk, it is one undo step", kept],
+    ["edit in place: Escape stops the model and leaves every byte", stopped],
+    ["edit in place: what is said next improves the proposal", refined],
+    ["edit in place: a refusal is shown, and the next try works", refused],
+  ];
+}
