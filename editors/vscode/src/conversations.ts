@@ -84,13 +84,15 @@ export class Conversations implements Disposable {
 
   /** The first time: what was open before the window was loaded. Then, and always: starts the server and the session. */
   async start(): Promise<void> {
-    this.restored ??= this.restore();
-    await this.restored;
+    await this.restoredOnce();
     await this.current.open();
   }
 
   /** A fresh conversation; the others go on. */
   async renew(): Promise<void> {
+    if (this.current.transcript.isEmpty) {
+      await this.restoredOnce(); // else what is restored later would take its place
+    }
     await this.switching;
     if (!this.current.transcript.isEmpty) {
       const session = this.begin();
@@ -178,6 +180,11 @@ export class Conversations implements Disposable {
     this.happened.dispose();
     this.elsewhere.dispose();
     this.switched.dispose();
+  }
+
+  private restoredOnce(): Promise<void> {
+    this.restored ??= this.restore();
+    return this.restored;
   }
 
   private async restore(): Promise<void> {

@@ -52,6 +52,7 @@ export function besideChecks({ bench, model, picture }) {
     await bench.command("tandem: Open Chat");
     await bench.command("tandem: New Session");
     await model.script([{ gate: "away" }, { text: "Done while you were away." }]);
+    await chat.locator(".welcome h1").waitFor();
     await bench.say("Take your time.");
     await model.state("gate:away");
     await page.evaluate(() => {
@@ -77,7 +78,7 @@ export function besideChecks({ bench, model, picture }) {
     git("add", "README.md");
     bench.write("project/src/cart.ts", "// nothing of this is staged\n");
     await bench.open();
-    await bench.command("View: Show Source Control");
+    await page.locator('.activitybar [aria-label^="Source Control"]').first().click();
     await model.reset();
     await model.script([{ text: "Say when the shop is open" }]);
     await page.getByRole("button", { name: "Write Commit Message" }).first().click();
