@@ -73,6 +73,7 @@ export function badInputChecks({ bench, model }) {
     await model.script([{ text: "It begins" }, { hang: true }]);
     await bench.say("Begin.");
     await answer("It begins").waitFor();
+    await Promise.all([bench.page.waitForEvent("load"), bench.command("Developer: Reload Window")]);
     await bench.open();
     await bench.command("tandem: Open Chat");
     await chat.locator(".list .user", { hasText: "Begin." }).waitFor();
