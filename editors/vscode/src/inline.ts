@@ -33,12 +33,12 @@ import type { Server } from "./server";
 import { fenced } from "./transcript";
 
 const CONTROLLER = "tandem.inline";
-/** So long the widget is waited for at most. */
+/** The longest wait for the widget's input. */
 const INPUT_MS = 3000;
-/** After a change of its comments the widget draws itself within 100 ms, and closes an input that was sent; the person needs it again. */
+/** The widget redraws itself up to 100 ms after its comments changed, and closes an input that was sent: only then can it have the focus. */
 const DRAWN_MS = 250;
 
-/** A hunk of the proposal, as it is shown. */
+/** A displayed hunk of the proposal. */
 interface Shown extends Comment {
   readonly piece?: Piece;
 }
@@ -47,7 +47,7 @@ interface Edit {
   readonly document: TextDocument;
   readonly thread: CommentThread;
   lines: Lines;
-  /** What the person asked for last. */
+  /** The latest instruction. */
   instruction: string;
   /** The replacement so far. */
   text: string | undefined;
@@ -129,14 +129,14 @@ export class Inline implements Disposable {
     setTimeout(() => void this.focusInput(), DRAWN_MS);
   }
 
-  /** Asks the model, or asks it again to improve on what it proposed. */
+  /** Asks the model, or asks it to improve its proposal. */
   private async ask(instruction: string): Promise<void> {
     const { edit } = this;
     if (edit === undefined || instruction.trim() === "") {
       return;
     }
     edit.request?.cancel.cancel();
-    await edit.request?.end; // what the one before streams is not taken for this one's
+    await edit.request?.end; // else its updates would be taken for this one's
     if (edit !== this.edit) {
       return;
     }
@@ -192,7 +192,7 @@ export class Inline implements Disposable {
     }
   }
 
-  /** One undo step, of the hunks that were not left out. */
+  /** Applies the hunks that were not left out, as one undo step. */
   private async accept(): Promise<void> {
     const { edit } = this;
     if (edit === undefined || edit.request !== undefined || edit.pieces.length === 0) {
@@ -277,13 +277,13 @@ export class Inline implements Disposable {
     return text === undefined ? l10n.t("Edit with tandem") : l10n.t("No change proposed");
   }
 
-  /** For the keys. */
+  /** Sets the contexts of the key bindings. */
   private tell(isReady = false): void {
     void commands.executeCommand("setContext", "tandem.inlineOpen", this.edit !== undefined);
     void commands.executeCommand("setContext", "tandem.inlineReady", isReady);
   }
 
-  /** Marks the lines that go. */
+  /** Marks the lines that would go. */
   private decorate(): void {
     for (const editor of window.visibleTextEditors) {
       editor.setDecorations(this.replaced, editor.document === this.edit?.document ? this.going(this.edit) : []);
@@ -299,7 +299,7 @@ export class Inline implements Disposable {
   }
 }
 
-/** The editor opens a document for what is typed into the widget. */
+/** The editor opens a document for the widget's input. */
 function inputOpened(): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -1,4 +1,4 @@
-/** The difference between lines and what is to replace them, in hunks that can be taken or left out. Pure. */
+/** The difference between lines and their replacement, as hunks that can be taken or left out. Pure. */
 import { diffArrays } from "diff";
 import { fenced } from "./transcript";
 
@@ -29,7 +29,7 @@ export function piecesOf(before: string, after: string): Piece[] {
   return pieces;
 }
 
-/** What a model answers with in place of lines without their last line end. */
+/** A replacement of lines without their last line end. */
 export function withoutLastLineEnd(text: string): string {
   return text.replace(/\r?\n$/, "");
 }
@@ -40,7 +40,7 @@ export function asDiff({ before, after }: Piece): string {
   return fenced(lines.join("\n"), "diff");
 }
 
-/** Where lines are after a change of other lines; `undefined` where it was a change of these. */
+/** Where lines are after a change of other lines; `undefined` if these changed. */
 export function shifted(lines: Lines, change: Lines & { readonly text: string }): Lines | undefined {
   if (change.first > lines.last) {
     return lines;

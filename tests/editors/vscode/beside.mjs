@@ -51,7 +51,7 @@ export function besideChecks({ bench, model, picture }) {
     await bench.open();
     await bench.command("tandem: Open Chat");
     await bench.command("tandem: New Session");
-    await model.script([{ gate: "away" }, { text: "Done while you were away." }]);
+    await model.script([{ text: "One moment. " }, { gate: "away" }, { text: "Still here. " }, { gate: "done" }, { text: "Done." }]);
     await chat.locator(".welcome h1").waitFor();
     await bench.say("Take your time.");
     await model.state("gate:away");
@@ -60,6 +60,8 @@ export function besideChecks({ bench, model, picture }) {
       document.dispatchEvent(new Event("visibilitychange")); // the window asks again whether it has the focus
     });
     await model.open("away");
+    await answer("Still here.").waitFor(); // meanwhile the extension knows that nobody looks
+    await model.open("done");
     await page.locator(".notifications-toasts .notification-list-item", { hasText: "tandem is done: Take your time." }).waitFor();
     await picture("notice");
     await page.evaluate(() => {
@@ -81,6 +83,7 @@ export function besideChecks({ bench, model, picture }) {
     await page.locator('.activitybar [aria-label^="Source Control"]').first().click();
     await model.reset();
     await model.script([{ text: "Say when the shop is open" }]);
+    await page.locator(".pane-header", { hasText: "Changes" }).first().hover(); // else its buttons are hidden
     await page.getByRole("button", { name: "Write Commit Message" }).first().click();
     await page.locator(".scm-editor .view-line", { hasText: "Say when the shop is open" }).waitFor();
     await picture("commit");
