@@ -81,6 +81,9 @@ local function check_session(session)
   if session.id then
     health.ok(('conversation: %s'):format(require('tandem.status').describe(session)))
   end
+  if running.server_capabilities.inlineCompletionProvider then
+    health.ok("inline completion: on, accepted by require('tandem').accept()")
+  end
   if #session.review.changes > 0 then
     health.info(session.review:count() .. ' to review: :Tandem review')
   end
