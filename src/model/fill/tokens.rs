@@ -1,15 +1,13 @@
 //! The tokens models were trained with to fill in the middle, for servers that leave it to the client.
 
 /// Parts of names, and the tokens before the prefix, before the suffix, and before the middle. The first match wins.
-const TOKENS: [(&str, [&str; 3]); 8] = [
+const TOKENS: [(&str, [&str; 3]); 6] = [
     ("qwen", ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]),
     ("codegemma", ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]),
-    ("seed-coder", ["<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>"]),
     ("starcoder", ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"]),
-    ("granite", ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"]),
+    ("granite-code", ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"]),
     ("deepseek-coder", ["<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"]),
     ("codellama", ["<PRE> ", " <SUF>", " <MID>"]),
-    ("refact", ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"]),
 ];
 
 /// A prompt with the tokens of the model of this name; `None` if they are not known.
