@@ -63,6 +63,9 @@ pub enum AgentEvent {
         /// The prompt's id, if it joined the running turn.
         #[serde(skip)]
         prompt: Option<Arc<str>>,
+        /// The number of the turn it began, as reviews use it, if it is replayed.
+        #[serde(skip)]
+        turn: Option<u64>,
     },
     /// Text of the answer.
     TextDelta {

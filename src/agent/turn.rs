@@ -191,7 +191,7 @@ impl State {
         while let Ok(Steer { prompt, words, parts, joined }) = self.turn.steering.try_recv() {
             if joined.send(()).is_ok() {
                 any = true;
-                self.steps.event(AgentEvent::UserMessage { content: words, prompt: Some(prompt) }).await;
+                self.steps.event(AgentEvent::UserMessage { content: words, prompt: Some(prompt), turn: None }).await;
                 self.push(Message::User { parts }).await;
             }
         }

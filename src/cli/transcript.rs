@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_conversation_reads_like_one() {
         let mut events = vec![
-            AgentEvent::UserMessage { content: "change it\n".to_owned(), prompt: None },
+            AgentEvent::UserMessage { content: "change it\n".to_owned(), prompt: None, turn: None },
             AgentEvent::TextDelta { content: "I will.".to_owned() },
         ];
         events.extend(changed("Edit a.rs", vec![diff("/w/a.rs", Some("one\n"), "two\n")]));

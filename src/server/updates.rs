@@ -49,9 +49,10 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
             let title = display::escape_line(&title).into_owned();
             acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title))
         }
-        AgentEvent::UserMessage { content, .. } => {
+        AgentEvent::UserMessage { content, turn, .. } => {
             let content = display::escape(&content).into_owned();
-            acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(content.into()))
+            let meta = turn.map(|turn| Map::from_iter([(ext::TURN.to_owned(), turn.into())]));
+            acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(content.into()).meta(meta))
         }
         AgentEvent::ReasoningDelta { content } => {
             return Some(text(Chunk::Thought, content));

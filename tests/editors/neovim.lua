@@ -434,6 +434,12 @@ t.test('an earlier conversation is shown and goes on, the one that is left stays
   wait_idle()
   t.contains(chat(), 'Xylophone.')
   t.contains(vim.json.encode(model:state().requests[3]), 'The word is xylophone')
+  session():back_to(session().chat:question_at(3), function(question)
+    session().chat.input:give_back(question.text)
+  end)
+  t.wait('the first question in the input', function()
+    return session().chat.input:written() == 'The word is xylophone'
+  end)
 end)
 
 t.test('a conversation that another program has open is not loaded, and the one that is shown goes on', function()

@@ -549,6 +549,9 @@ fn files_and_conversation_go_back_to_before_a_turn_and_return() {
     let mut client = world.client();
     let load = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
     client.call("session/load", load);
-    let said = client.seen.iter().filter(|m| m["params"]["update"]["sessionUpdate"] == "user_message_chunk").count();
-    assert_eq!(said, 2, "turn 1 and the one after the restore");
+    let said = client.seen.iter().filter(|m| m["params"]["update"]["sessionUpdate"] == "user_message_chunk");
+    let turns: Vec<_> = said.map(|m| m["params"]["update"]["_meta"]["tandem/turn"].as_u64()).collect();
+    assert_eq!(turns, [Some(1), Some(4)], "turn 1 and the one after the restore");
+    let restored = review(&mut client, &session, "restore", json!({ "turn": 4 }));
+    assert_eq!(restored["result"]["cutFrom"], 4, "a turn of an earlier process");
 }

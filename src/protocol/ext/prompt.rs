@@ -11,6 +11,8 @@ use crate::protocol::acp;
 pub const PROMPT_ID: &str = "tandem/promptId";
 /// In the `_meta` of a `session/update`: the turn it belongs to.
 pub const TURN_ID: &str = "tandem/turnId";
+/// The field of a replayed message's `_meta` that has the number of the turn it began, as in `_tandem/review`.
+pub const TURN: &str = "tandem/turn";
 
 /// `_tandem/session/steer`, a request: adds a message to the running turn. The message joins the conversation after the
 /// current answer's tool calls, and the request is answered then; an error if no turn took it.

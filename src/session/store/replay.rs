@@ -50,7 +50,8 @@ pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> V
         match record {
             Record::Prompt { text, .. } => {
                 turns.push(replay.events.len());
-                replay.events.push(AgentEvent::UserMessage { content: text, prompt: None });
+                let turn = u64::try_from(turns.len()).ok();
+                replay.events.push(AgentEvent::UserMessage { content: text, prompt: None, turn });
             }
             Record::Restored { turn, .. } => {
                 let begin = usize::try_from(turn.saturating_sub(1)).ok().and_then(|turn| turns.get(turn));
@@ -68,7 +69,11 @@ pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> V
                     Part::Text { text } => Some(text),
                     Part::Note { .. } | Part::Image { .. } => None,
                 });
-                replay.events.extend(texts.map(|content| AgentEvent::UserMessage { content, prompt: None }));
+                replay.events.extend(texts.map(|content| AgentEvent::UserMessage {
+                    content,
+                    prompt: None,
+                    turn: None,
+                }));
             }
             Record::Message { message: Message::Results { results } } => {
                 for result in results {

@@ -32,7 +32,8 @@ local keep = {
   end,
   user_message_chunk = function(session, update)
     if session.loading then
-      session.chat:begin_turn(update.content.text or ('(%s)'):format(update.content.type))
+      local text = update.content.text or ('(%s)'):format(update.content.type)
+      session.chat:begin_turn(text, nil, vim.tbl_get(update, '_meta', 'tandem/turn'))
     end
   end,
   usage_update = function(session, update)

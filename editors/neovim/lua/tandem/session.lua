@@ -340,7 +340,7 @@ function Session:back_to(asked, next)
   elseif self:is_busy() then
     return
   elseif not asked.number then
-    return say('tandem cannot go back to this question: it was asked in an earlier session, or no model answered it')
+    return say('tandem cannot go back to this question: no model answered it')
   end
   self.review:restore('restore', asked.number, function()
     next(asked)
