@@ -56,6 +56,7 @@ mod slash;
 #[cfg(target_os = "linux")]
 mod slips;
 mod streaming;
+mod strict;
 #[cfg(unix)]
 mod survival;
 mod turns;

@@ -1,0 +1,291 @@
+//! Every provider's row against a server that enforces what the real one does: whole sessions, over real HTTP.
+//!
+//! `rules` is the table. A session is played per row: fresh, a turn with parallel calls, a steering message, a summary in the
+//! middle of a turn, two other models and back, a new process. Nothing is refused; and every rule is proved to refuse what
+//! breaks it.
+
+mod rows;
+mod rules;
+mod server;
+mod voice;
+
+use std::panic::catch_unwind;
+
+use serde_json::{Value, json};
+use tandem::server::Transport;
+
+use self::rows::{ROWS, Row};
+use self::server::{Act, Memory, Request, Strict};
+use self::voice::Said;
+use crate::driver::{Client, World, side_by_side};
+
+/// How many sessions run side by side.
+const SIDE_BY_SIDE: usize = 3;
+
+fn say(text: &'static str) -> Act {
+    Act::Say(Said { text, calls: Vec::new() })
+}
+
+/// Words, and two calls side by side.
+fn look(text: &'static str) -> Act {
+    let calls = ["*.rs", "*.md"].map(|pattern| ("glob", json!({ "pattern": pattern })));
+    Act::Say(Said { text, calls: calls.into() })
+}
+
+/// A session of a world with the strict server.
+struct Play {
+    /// Before the world, whose runtime it needs to end.
+    client: Client,
+    world: World,
+    strict: Strict,
+    session: String,
+    rows: Vec<Row>,
+    /// What was said, by both.
+    words: Vec<&'static str>,
+}
+
+fn client(world: &World, strict: &Strict, rows: &[Row], more: &Value) -> Client {
+    let mut providers = json!({});
+    for (provider, model) in rows {
+        providers[*provider]["base-url"] = strict.base_url(provider).into();
+        providers[*provider]["models"][*model] = more.clone();
+    }
+    let mut client = world.stranger_on(Transport::Lsp, &[]);
+    let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
+    let model = format!("{}/{}", rows[0].0, rows[0].1);
+    params["initializationOptions"] = json!({ "model": model, "providers": providers });
+    client.shake_hands(params);
+    client
+}
+
+impl Play {
+    fn begin(rows: &[Row]) -> Self {
+        let (strict, world) = (Strict::start(), World::new(json!([])));
+        world.write("AGENTS.md", "RULE-ONE: use tabs.");
+        world.write("a.rs", "fn a() {}\n");
+        world.write("long.rs", &"// line\n".repeat(2000));
+        let mut client = client(&world, &strict, rows, &json!({}));
+        let session = client.session(&world);
+        Self { client, world, strict, session, rows: rows.to_vec(), words: Vec::new() }
+    }
+
+    /// A prompt, and what the model does with it.
+    #[track_caller]
+    fn turn(&mut self, prompt: &'static str, acts: impl IntoIterator<Item = Act>) {
+        let acts: Vec<Act> = acts.into_iter().collect();
+        self.words.push(prompt);
+        self.words.extend(acts.iter().filter_map(|act| if let Act::Say(said) = act { Some(said.text) } else { None }));
+        self.strict.add(acts);
+        let id = self.client.prompt(&self.session, prompt);
+        self.end(id);
+    }
+
+    #[track_caller]
+    fn end(&mut self, prompt: i64) {
+        let answer = self.client.answer(prompt);
+        let refusals = self.strict.refusals();
+        assert!(answer["result"]["stopReason"] == "end_turn" && refusals.is_empty(), "{answer} {refusals:#?}");
+    }
+
+    /// A message that comes while a call waits for permission.
+    #[track_caller]
+    fn steered(&mut self) {
+        let write = ("write_file", json!({ "path": "new.txt", "content": "new\n" }));
+        let glob = ("glob", json!({ "pattern": "*" }));
+        self.strict.add([Act::Say(Said { text: "Writing.", calls: vec![glob, write] }), say("Written.")]);
+        let prompt = self.client.prompt(&self.session, "write it");
+        let request = self.client.next("session/request_permission");
+        let words = json!([{ "type": "text", "text": "only a small one" }]);
+        let steered = self.client.ask("_tandem/session/steer", json!({ "sessionId": self.session, "prompt": words }));
+        self.client.respond(&request, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+        self.client.answer(steered);
+        self.end(prompt);
+        self.words.extend(["write it", "Writing.", "only a small one", "Written."]);
+    }
+
+    #[track_caller]
+    fn switch(&mut self, (provider, model): Row) {
+        let value = format!("{provider}/{model}");
+        let params = json!({ "sessionId": self.session, "configId": "model", "value": value });
+        let answer = self.client.call("session/set_config_option", params);
+        assert!(answer["error"].is_null(), "{answer}");
+    }
+
+    /// The conversation goes on in another process.
+    fn restart(&mut self) {
+        let next = client(&self.world, &self.strict, &self.rows, &json!({}));
+        // The session is saved and its journal free once the first process has ended.
+        drop(std::mem::replace(&mut self.client, next));
+        let params = json!({ "sessionId": self.session, "cwd": self.world.path(), "mcpServers": [] });
+        let resumed = self.client.call("session/resume", params);
+        assert!(resumed["error"].is_null(), "{resumed}");
+    }
+
+    /// The last request.
+    fn last(&self) -> Request {
+        self.strict.requests().pop().unwrap().0
+    }
+
+    /// All words so far are in the last request.
+    #[track_caller]
+    fn check_words(&self) {
+        let last = self.last();
+        for words in &self.words[..self.words.len() - 1] {
+            assert!(last.raw.contains(words), "{}/{}: {words} is gone: {}", last.provider, last.model(), last.raw);
+        }
+    }
+}
+
+/// A session that begins with a row and visits two others; gives its requests, with what the server knew.
+fn whole_session(index: usize) -> Vec<(Request, Memory)> {
+    let other = |step: usize| ROWS[(index + step) % ROWS.len()];
+    let rows = [ROWS[index], other(5), other(12)];
+    let mut play = Play::begin(&rows);
+    play.turn("THE-FIRST question", [look("Looking."), say("Two files.")]);
+    play.steered();
+    play.check_words();
+    play.turn("THE-SECOND question, about long.rs", [look("Again."), say("The same.")]);
+    for row in [rows[1], rows[2], rows[0]] {
+        play.switch(row);
+        play.turn("THE-NEXT question", [look("Here too."), say("No change.")]);
+        play.check_words();
+    }
+    play.turn(
+        "THE-REQUEST, word for word, about @long.rs",
+        [look("Now."), Act::Overflow, look("Where was I?"), say("Done.")],
+    );
+    let last = play.last();
+    for words in ["THE-REQUEST, word for word", "RULE-ONE", "THE-SUMMARY"] {
+        assert!(last.raw.contains(words), "{rows:?}: {words} is gone: {}", last.raw);
+    }
+    assert!(!play.client.text().contains("THE-SUMMARY"), "a summary is no answer");
+    play.restart();
+    play.turn("THE-LAST question", [look("Still here."), say("The end.")]);
+    assert!(play.last().raw.contains("THE-REQUEST, word for word"));
+    play.strict.requests()
+}
+
+#[test]
+fn a_whole_session_of_every_row_is_never_refused_and_every_rule_can_refuse() {
+    // All rows are played, so that one run tells all there is to know.
+    let play = |index: usize| catch_unwind(|| whole_session(index)).map_err(|_| ROWS[index]);
+    let sessions = side_by_side(SIDE_BY_SIDE, (0..ROWS.len()).collect(), play);
+    let refused: Vec<_> = sessions.iter().filter_map(|session| session.as_ref().err()).collect();
+    assert!(refused.is_empty(), "these sessions failed: {refused:?}");
+    let requests: Vec<_> = sessions.into_iter().flatten().flatten().collect();
+    let unproved: Vec<_> = rules::all()
+        .filter(|rule| {
+            !requests.iter().filter(|(request, _)| (rule.of)(request)).any(|(request, memory)| {
+                let mut spoiled = request.clone();
+                (rule.spoil)(&mut spoiled, memory);
+                spoiled.raw = spoiled.body.to_string();
+                (rule.holds)(request, memory) && !(rule.holds)(&spoiled, memory)
+            })
+        })
+        .map(|rule| rule.says)
+        .collect();
+    assert!(unproved.is_empty(), "these rules refuse nothing: {unproved:#?}");
+}
+
+#[test]
+fn every_provider_of_the_configuration_is_played() {
+    for provider in tandem::config::PROVIDERS {
+        assert!(ROWS.iter().any(|row| row.0 == provider.name), "{} has no row", provider.name);
+    }
+}
+
+/// Encrypted reasoning belongs to the account it was made for.
+#[test]
+fn reasoning_does_not_go_to_another_provider_of_the_same_model() {
+    for rows in [
+        [("openai", "gpt-5.5"), ("openrouter", "openai/gpt-5.5")],
+        [("vllm", "Qwen/Qwen3-Coder"), ("ollama", "qwen3-coder")],
+    ] {
+        let mut play = Play::begin(&rows);
+        play.turn("one", [look("Looking."), say("Seen.")]);
+        play.switch(rows[1]);
+        play.turn("two", [look("Looking."), say("Seen.")]);
+    }
+}
+
+#[test]
+fn a_conversation_has_a_cache_key_of_its_own() {
+    let mut play = Play::begin(&[ROWS[0]]);
+    play.turn("one", [say("One.")]);
+    let first = play.last().body["prompt_cache_key"].clone();
+    play.session = play.client.session(&play.world);
+    play.strict.add([say("Two.")]);
+    let id = play.client.prompt(&play.session, "two");
+    play.client.answer(id);
+    assert_ne!(play.last().body["prompt_cache_key"], first);
+}
+
+#[test]
+fn pictures_go_in_the_words_of_each_dialect_and_into_results_where_they_may() {
+    const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
+    for row in [("openai", "gpt-5.5"), ("anthropic", "claude-sonnet-4-6"), ("gemini", "gemini-3.5-flash")] {
+        let mut play = Play::begin(&[row]);
+        std::fs::write(play.world.path().join("dot.png"), PIXEL).unwrap();
+        let read = Act::Say(Said { text: "Reading.", calls: vec![("read_file", json!({ "path": "dot.png" }))] });
+        play.strict.add([read, say("A dot.")]);
+        let image = json!({ "type": "image", "mimeType": "image/png", "data": "AAAA" });
+        let prompt = json!([{ "type": "text", "text": "what is this?" }, image]);
+        let id = play.client.ask("session/prompt", json!({ "sessionId": play.session, "prompt": prompt }));
+        play.end(id);
+        let last = play.last();
+        assert_eq!(last.raw.matches("AAAA\"").count(), 1, "{row:?}: {}", last.raw);
+        assert!(last.raw.contains("iVBORw0KGgo"), "{row:?}: the picture of the result is gone: {}", last.raw);
+    }
+}
+
+#[track_caller]
+fn notices(client: &Client, part: &str) -> usize {
+    let said = |message: &&Value| message["params"]["message"].as_str().is_some_and(|text| text.contains(part));
+    client.seen.iter().filter(said).count()
+}
+
+#[test]
+fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
+    let row = ("xai", "grok-4.3");
+    let (strict, world) = (Strict::start(), World::new(json!([])));
+    let mut client = client(&world, &strict, &[row, ROWS[0]], &json!({ "reasoning-effort": "low" }));
+    let session = client.session(&world);
+    let ask = |client: &mut Client, text: &'static str| {
+        strict.add([say("Yes.")]);
+        let id = client.prompt(&session, text);
+        assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    };
+    let set = |client: &mut Client, option: &str, value: &str| {
+        let params = json!({ "sessionId": session, "configId": option, "value": value });
+        assert!(client.call("session/set_config_option", params)["error"].is_null());
+    };
+    ask(&mut client, "one");
+    set(&mut client, "effort", "high");
+    ask(&mut client, "two");
+    set(&mut client, "model", "openai/gpt-5.5");
+    ask(&mut client, "three");
+    set(&mut client, "model", "xai/grok-4.3");
+    ask(&mut client, "four");
+    let refusals = strict.refusals();
+    assert_eq!(refusals.len(), 1, "{refusals:#?}");
+    assert_eq!(notices(&client, "`reasoning_effort`"), 1);
+}
+
+#[test]
+fn a_host_that_names_the_other_dialect_is_asked_there_from_then_on() {
+    let (strict, world) = (Strict::start(), World::new(json!([])));
+    let mut client = world.stranger_on(Transport::Lsp, &[]);
+    let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
+    let mine = json!({ "base-url": strict.base_url("openai"), "api": "chat", "models": { "gpt-5.5": {} } });
+    params["initializationOptions"] = json!({ "model": "mine/gpt-5.5", "providers": { "mine": mine } });
+    client.shake_hands(params);
+    let session = client.session(&world);
+    for _ in 0..2 {
+        strict.add([look("Looking."), say("Seen.")]);
+        let id = client.prompt(&session, "look");
+        assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    }
+    let refusals = strict.refusals();
+    assert_eq!(refusals.len(), 1, "{refusals:#?}");
+    assert_eq!(notices(&client, "`responses` dialect"), 1);
+}

@@ -1,0 +1,140 @@
+//! What providers refuse or need, a rule a sentence. `wire-rules` is the audit behind them; sources are named there.
+//!
+//! Each rule says to whom it applies, whether a request keeps it, and how a request that keeps it is spoiled: the tests
+//! prove with the last that the rule can fail.
+
+mod chat;
+mod messages;
+mod responses;
+
+use serde_json::{Value, json};
+use tandem::model::Api;
+
+use super::rows::ROWS;
+use super::server::{Memory, Request};
+
+/// A rule.
+pub struct Rule {
+    pub says: &'static str,
+    /// The providers and models it is about.
+    pub of: fn(&Request) -> bool,
+    pub holds: fn(&Request, &Memory) -> bool,
+    /// Breaks it in a request, where that is possible there.
+    pub spoil: fn(&mut Request, &Memory),
+}
+
+/// All rules.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    EVERYWHERE.iter().chain(responses::RULES).chain(messages::RULES).chain(chat::RULES)
+}
+
+/// The rules that a request breaks.
+pub fn broken(request: &Request, memory: &Memory) -> Vec<&'static str> {
+    all().filter(|rule| (rule.of)(request) && !(rule.holds)(request, memory)).map(|rule| rule.says).collect()
+}
+
+const EVERYWHERE: &[Rule] = &[
+    Rule {
+        says: "The model does not exist",
+        of: |_| true,
+        holds: |request, _| ROWS.iter().any(|row| (row.0, row.1) == (&request.provider, request.model())),
+        spoil: |request, _| request.body["model"] = "gpt-0".into(),
+    },
+    Rule {
+        says: "Unknown field at the top level",
+        of: |_| true,
+        holds: |request, _| fields(&request.body).all(|field| is_known(request, field)),
+        spoil: |request, _| request.body["frobnicate"] = true.into(),
+    },
+    Rule {
+        says: "The answer is streamed",
+        of: |_| true,
+        holds: |request, _| request.body["stream"] == true,
+        spoil: |request, _| request.body["stream"] = false.into(),
+    },
+    Rule {
+        says: "Tools, system prompt and settings are the same bytes in every request to a model",
+        of: |_| true,
+        holds: |request, memory| memory.openings.get(&request.row()).is_none_or(|opening| opening == request.opening()),
+        spoil: |request, _| request.body["tools"][0]["description"] = "Another.".into(),
+    },
+    Rule {
+        says: "A request repeats the one before byte for byte",
+        of: |_| true,
+        holds: |request, memory| {
+            let before = memory.before.as_ref().filter(|before| before.row() == request.row());
+            before.is_none_or(|before| request.raw.starts_with(before.raw.trim_end_matches("]}")))
+        },
+        spoil: |request, _| list(request)[0] = json!({ "role": "user", "content": "Another beginning." }),
+    },
+    Rule {
+        says: "Another model's reasoning is not in the request",
+        of: |_| true,
+        holds: |request, memory| {
+            let foreign = memory.issued.iter().filter(|issued| issued.row != request.row());
+            !foreign.flat_map(|issued| &issued.secrets).any(|secret| request.raw.contains(secret))
+        },
+        spoil: |request, memory| {
+            let row = request.row();
+            if let Some(foreign) = memory.issued.iter().find(|issued| issued.row != row) {
+                request.body["model_note"] = foreign.secrets[1].clone().into();
+            }
+        },
+    },
+    Rule {
+        says: "Nobody chose a temperature",
+        of: |_| true,
+        holds: |request, _| request.body.get("temperature").is_none() && request.body.get("top_p").is_none(),
+        spoil: |request, _| request.body["temperature"] = 0.into(),
+    },
+    Rule {
+        says: "A tool has a name of letters, digits, _ and -, a description and a schema of an object",
+        of: |request| !request.is_summary(),
+        holds: |request, _| tools(&request.body).iter().all(is_good_tool) && !tools(&request.body).is_empty(),
+        spoil: |request, _| {
+            let tool = &mut request.body["tools"][0];
+            let function = if tool.get("function").is_some() { &mut tool["function"] } else { tool };
+            function["name"] = "a tool".into();
+        },
+    },
+];
+
+/// The functions of a body, whatever stands around them.
+fn tools(body: &Value) -> Vec<&Value> {
+    let tools = body["tools"].as_array().into_iter().flatten();
+    tools.map(|tool| tool.get("function").unwrap_or(tool)).collect()
+}
+
+fn is_good_tool(tool: &&Value) -> bool {
+    let schema = tool.get("parameters").or_else(|| tool.get("input_schema"));
+    tool["name"].as_str().is_some_and(|name| is_word(name, 64))
+        && tool["description"].as_str().is_some_and(|text| !text.is_empty())
+        && schema.is_some_and(|schema| schema["type"] == "object")
+}
+
+/// Whether it is letters, digits, `_` and `-`.
+fn is_word(text: &str, longest: usize) -> bool {
+    !text.is_empty()
+        && text.len() <= longest
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+fn fields(value: &Value) -> impl Iterator<Item = &str> {
+    value.as_object().into_iter().flatten().map(|(field, _)| field.as_str())
+}
+
+/// The messages of a request.
+fn list(request: &mut Request) -> &mut Vec<Value> {
+    let field = if request.api == Api::Responses { "input" } else { "messages" };
+    request.body[field].as_array_mut().expect("a request has messages")
+}
+
+/// What a provider takes at the top level of a body.
+fn is_known(request: &Request, field: &str) -> bool {
+    let usual = match request.api {
+        Api::Responses => responses::FIELDS,
+        Api::Messages => messages::FIELDS,
+        Api::Chat => chat::FIELDS,
+    };
+    usual.contains(&field) || request.api == Api::Chat && chat::takes(&request.provider, field)
+}

@@ -1,0 +1,286 @@
+//! A model server that keeps many providers' rules: the first part of a path is the provider. A request that breaks one is
+//! refused with that provider's status and in its shape, and noted.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tandem::model::Api;
+
+use super::rows::ROWS;
+use super::rules;
+use super::voice::{Issued, Said, speak};
+
+/// A request.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub provider: String,
+    pub api: Api,
+    /// The header that keeps a conversation with one server.
+    pub conversation: Option<String>,
+    pub version: Option<String>,
+    pub raw: String,
+    pub body: Value,
+}
+
+impl Request {
+    pub fn model(&self) -> &str {
+        self.body["model"].as_str().unwrap_or_default()
+    }
+
+    pub fn row(&self) -> (String, String) {
+        (self.provider.clone(), self.model().to_owned())
+    }
+
+    /// Everything before the first message.
+    pub fn opening(&self) -> &str {
+        let begin = match self.api {
+            Api::Chat => "{\"role\":\"user\"",
+            Api::Responses => "\"input\":[",
+            Api::Messages => "\"messages\":[",
+        };
+        self.raw.split(begin).next().unwrap()
+    }
+
+    /// Whether it has to be answered in words.
+    pub fn is_summary(&self) -> bool {
+        let choice = &self.body["tool_choice"];
+        *choice == "none" || choice["type"] == "none" || self.body["tools"].as_array().is_none_or(Vec::is_empty)
+    }
+}
+
+/// What the server knows of a conversation.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    pub issued: Vec<Issued>,
+    /// The request before, unless the conversation was rewritten since.
+    pub before: Option<Request>,
+    /// How the first request of a row began.
+    pub openings: BTreeMap<(String, String), String>,
+    pub key: Option<Value>,
+    pub conversation: Option<String>,
+}
+
+/// What the model does with the next request.
+#[derive(Debug, Clone)]
+pub enum Act {
+    Say(Said),
+    /// The conversation is too long.
+    Overflow,
+}
+
+#[derive(Default)]
+struct Stage {
+    script: VecDeque<Act>,
+    memory: Memory,
+    requests: Vec<(Request, Memory)>,
+    refusals: Vec<String>,
+}
+
+/// The server. Its threads end with the process.
+pub struct Strict {
+    port: u16,
+    stage: Arc<Mutex<Stage>>,
+}
+
+impl Strict {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let stage = Arc::<Mutex<Stage>>::default();
+        let host = Arc::clone(&stage);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let stage = Arc::clone(&host);
+                // A client that hangs up in the middle is part of the play.
+                std::thread::spawn(move || _ = serve(&stream, &stage));
+            }
+        });
+        Self { port, stage }
+    }
+
+    pub fn base_url(&self, provider: &str) -> String {
+        format!("http://127.0.0.1:{}/{provider}/v1", self.port)
+    }
+
+    pub fn add(&self, acts: impl IntoIterator<Item = Act>) {
+        self.stage.lock().unwrap().script.extend(acts);
+    }
+
+    /// The requests so far, each with what the server knew then.
+    pub fn requests(&self) -> Vec<(Request, Memory)> {
+        self.stage.lock().unwrap().requests.clone()
+    }
+
+    /// What was refused so far, and why.
+    pub fn refusals(&self) -> Vec<String> {
+        self.stage.lock().unwrap().refusals.clone()
+    }
+}
+
+impl Stage {
+    fn answer(&mut self, request: &Request) -> Result<String, (u16, Value)> {
+        let broken = rules::broken(request, &self.memory);
+        self.requests.push((request.clone(), self.memory.clone()));
+        if let Some(first) = broken.first() {
+            self.refusals.push(format!("{}/{}: {}", request.provider, request.model(), broken.join("; ")));
+            return Err(refusal(&request.provider, first));
+        }
+        let row = *ROWS.iter().find(|row| row.0 == request.provider && row.1 == request.model()).expect("a known row");
+        self.memory.openings.entry(request.row()).or_insert_with(|| request.opening().to_owned());
+        self.memory.key = self.memory.key.take().or_else(|| request.body.get("prompt_cache_key").cloned());
+        self.memory.conversation = self.memory.conversation.take().or_else(|| request.conversation.clone());
+        self.memory.before = Some(request.clone());
+        let (number, tokens) = (self.requests.len(), request.raw.len() / 4);
+        if request.is_summary() {
+            self.forget();
+            return Ok(speak(row, &Said { text: "THE-SUMMARY", calls: Vec::new() }, number, tokens).0);
+        }
+        match self.script.pop_front().expect("an answer is left in the script") {
+            Act::Overflow => {
+                self.forget();
+                Err(overflow(row.0))
+            }
+            Act::Say(said) => {
+                let (events, issued) = speak(row, &said, number, tokens);
+                self.memory.issued.push(issued);
+                Ok(events)
+            }
+        }
+    }
+
+    /// The conversation is made shorter: nothing has to come back, but what is secret stays so.
+    fn forget(&mut self) {
+        self.memory.before = None;
+        for issued in &mut self.memory.issued {
+            issued.exact = Value::Null;
+        }
+    }
+}
+
+/// A refusal in the shape of a provider.
+fn refusal(provider: &str, says: &str) -> (u16, Value) {
+    let kind = "invalid_request_error";
+    match provider {
+        "anthropic" => {
+            (400, json!({ "type": "error", "error": { "type": kind, "message": says }, "request_id": "req_011" }))
+        }
+        "mistral" => {
+            let detail = json!([{ "type": "extra_forbidden", "loc": ["body"], "msg": says }]);
+            (
+                422,
+                json!({ "object": "error", "message": { "detail": detail }, "type": kind, "param": null, "code": null }),
+            )
+        }
+        "xai" => (400, json!({ "code": "Client specified an invalid argument", "error": says })),
+        "gemini" | "vertex" => {
+            (400, json!([{ "error": { "code": 400, "message": says, "status": "INVALID_ARGUMENT" } }]))
+        }
+        "cerebras" => (400, json!({ "message": says, "type": kind, "param": "messages", "code": "wrong_api_format" })),
+        "openrouter" => {
+            let raw = json!({ "error": { "message": says } }).to_string();
+            let metadata = json!({ "raw": raw, "provider_name": "Upstream" });
+            (400, json!({ "error": { "message": "Provider returned error", "code": 400, "metadata": metadata } }))
+        }
+        "vllm" => {
+            (400, json!({ "object": "error", "message": says, "type": "BadRequestError", "param": null, "code": 400 }))
+        }
+        "ollama" | "lmstudio" => (400, json!({ "error": says })),
+        _ => (400, json!({ "error": { "message": says, "type": kind, "param": null, "code": kind } })),
+    }
+}
+
+/// How a provider says that a conversation is too long.
+fn overflow(provider: &str) -> (u16, Value) {
+    let (status, says) = match provider {
+        "openai" | "azure" => {
+            (400, "Your input exceeds the context window of this model. Please adjust your input and try again.")
+        }
+        "anthropic" => (400, "prompt is too long: 210000 tokens > 200000 maximum"),
+        "gemini" | "vertex" => {
+            (400, "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).")
+        }
+        "moonshot" => (400, "Invalid request: Your request exceeded model token limit: 262144"),
+        "mistral" => (
+            400,
+            "Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum context length",
+        ),
+        "xai" => (400, "This model's maximum prompt length is 256000 but the request contains 300000 tokens."),
+        "groq" => (400, "Please reduce the length of the messages or completion."),
+        "cerebras" => (
+            400,
+            "Please reduce the length of the messages or completion. Current length is 140000 while limit is 131072",
+        ),
+        "together" => (
+            422,
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 262145. Given: 270000 `inputs` tokens and 4096 `max_new_tokens`",
+        ),
+        "fireworks" => (400, "The prompt is too long: 270000, model maximum context length: 262143"),
+        "github" => (413, "Request body too large for gpt-4.1 model. Max size: 8000 tokens."),
+        "huggingface" => (422, "Input validation error: `inputs` must have less than 131072 tokens. Given: 140000"),
+        "bedrock" => (400, "Input is too long for requested model."),
+        "zai" => (400, "Prompt exceeds max length"),
+        "llamacpp" => (400, "the request exceeds the available context size (8192 tokens), try increasing it"),
+        "lmstudio" => (
+            400,
+            "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough. Try to load the model with a larger context length, or provide a shorter input",
+        ),
+        "ollama" => (400, "input length exceeds the context length"),
+        _ => (
+            400,
+            "This model's maximum context length is 131072 tokens. However, you requested 140000 tokens. Please reduce the length of the messages.",
+        ),
+    };
+    (status, refusal(provider, says).1)
+}
+
+fn serve(mut stream: &TcpStream, stage: &Mutex<Stage>) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head)? == 0 {
+            return Ok(());
+        }
+    }
+    let header = |name: &str| {
+        let mut lines = head.lines().filter_map(|line| line.split_once(':'));
+        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
+    };
+    if !head.starts_with("POST ") {
+        return document(stream, 404, &json!({ "error": { "message": "not found" } }));
+    }
+    let mut raw = vec![0; header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)];
+    reader.read_exact(&mut raw)?;
+    let raw = String::from_utf8(raw).expect("a body is UTF-8");
+    let path = head.split(' ').nth(1).unwrap_or_default();
+    let api = match path.rsplit('/').next().unwrap_or_default() {
+        "responses" => Api::Responses,
+        "messages" => Api::Messages,
+        _ => Api::Chat,
+    };
+    let request = Request {
+        provider: path.split('/').nth(1).unwrap_or_default().to_owned(),
+        api,
+        conversation: header("x-grok-conv-id"),
+        version: header("anthropic-version"),
+        body: serde_json::from_str(&raw).expect("a body is JSON"),
+        raw,
+    };
+    let answer = stage.lock().unwrap().answer(&request);
+    match answer {
+        Ok(events) => {
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+            stream.write_all((head.to_owned() + &events).as_bytes())
+        }
+        Err((status, body)) => document(stream, status, &body),
+    }
+}
+
+fn document(mut stream: &TcpStream, status: u16, body: &Value) -> std::io::Result<()> {
+    let body = body.to_string();
+    let head = format!("HTTP/1.1 {status} Strict\r\ncontent-type: application/json\r\nconnection: close");
+    stream.write_all(format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).as_bytes())
+}
