@@ -129,6 +129,9 @@ pub struct ReasoningItem {
     pub api: Api,
     /// The model that made it.
     pub model: String,
+    /// The provider that served the model; empty in journals of tandem 0.1.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub provider: String,
     /// The item exactly as the provider wants it back.
     pub item: Value,
 }
@@ -142,6 +145,13 @@ pub struct ToolCall {
     pub name: String,
     /// Its arguments.
     pub arguments: Arguments,
+}
+
+impl ReasoningItem {
+    /// An item as the decoder of a stream finds it: which provider's stream it is, is known where the request is sent.
+    pub(crate) fn new(api: Api, model: String, item: Value) -> Self {
+        Self { api, model, provider: String::new(), item }
+    }
 }
 
 impl ToolCall {
@@ -254,6 +264,8 @@ pub enum ModelEvent {
     Text(String),
     /// Reasoning to show.
     Reasoning(String),
+    /// The text so far was reasoning: its end arrived, and its beginning never did.
+    TextWasReasoning,
     /// Reasoning to replay.
     ReasoningItem(ReasoningItem),
     /// Words of a refusal.

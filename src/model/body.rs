@@ -123,6 +123,11 @@ pub(super) fn word(name: &str) -> String {
     if word.is_empty() { "unknown".to_owned() } else { word }
 }
 
+/// An id of at most this many characters: a longer one is replaced by its hash.
+pub(super) fn within(id: &str, longest: usize) -> String {
+    if id.len() <= longest { id.to_owned() } else { nine(id) }
+}
+
 /// An id in the form Mistral's templates require: nine letters or digits. Any other id is replaced by its hash, so that
 /// it is the same in every request.
 pub(super) fn nine(id: &str) -> String {

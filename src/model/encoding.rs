@@ -52,7 +52,7 @@ fn conversation(reasoning: Vec<ReasoningItem>) -> Vec<Message> {
 }
 
 fn item(api: Api, model: &str, item: Value) -> ReasoningItem {
-    ReasoningItem { api, model: model.into(), item }
+    ReasoningItem::new(api, model.into(), item)
 }
 
 /// One item that may go back in each dialect, and two of each kind that may not.

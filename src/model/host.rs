@@ -3,7 +3,7 @@
 //! Identified by the provider's name, never by address: a proxy in front of `mistral` behaves like Mistral.
 
 use super::family::{Family, Known};
-use super::{Api, Endpoint};
+use super::{Api, Endpoint, ReasoningItem};
 
 /// A provider whose server differs from its dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,14 @@ pub(super) enum Echo {
     Always,
 }
 
+impl ReasoningItem {
+    /// Whether it may go back to this endpoint: encrypted reasoning belongs to a model, and to the account it was made for.
+    pub(super) fn belongs_to(&self, endpoint: &Endpoint) -> bool {
+        let same_provider = self.provider.is_empty() || self.provider == endpoint.provider;
+        self.api == endpoint.api && self.model == endpoint.model && same_provider
+    }
+}
+
 impl Endpoint {
     /// Whether it is a self-hosted server: a model there has the window it was started with.
     pub(super) fn is_own_server(&self) -> bool {
@@ -98,6 +106,15 @@ impl Endpoint {
     /// The models' own chat template checks that, so it applies wherever they run.
     pub(super) fn is_mistral(&self) -> bool {
         self.api == Api::Chat && (self.host() == Host::Mistral || self.known().family == Family::Mistral)
+    }
+
+    /// The longest id of a call, in bytes.
+    pub(super) fn longest_id(&self) -> usize {
+        match (self.api, self.host()) {
+            (Api::Responses, _) => 64,
+            (Api::Chat, Host::OpenAi | Host::Azure | Host::Hosted) => 40,
+            (Api::Chat | Api::Messages, _) => usize::MAX,
+        }
     }
 
     /// Whether calls require Gemini's signature.

@@ -108,6 +108,9 @@ impl Request {
         if let ModelEvent::Usage(usage) = &mut event {
             usage.cost = usage.cost.or_else(|| Some(self.provider.prices()?.cost(usage)));
         }
+        if let ModelEvent::ReasoningItem(item) = &mut event {
+            item.provider.clone_from(&self.provider.endpoint.provider);
+        }
         self.output |= !matches!(event, ModelEvent::Usage(_) | ModelEvent::Notice(_));
         self.size += size(&event);
         if self.size > LARGEST {

@@ -115,7 +115,7 @@ impl Decoder {
     pub(in crate::model) fn end(&mut self, out: &mut Batch) -> Result<(), ModelError> {
         if let Some(item) = std::mem::take(&mut self.details).into_item() {
             let model = self.model.clone();
-            out.push(ModelEvent::ReasoningItem(ReasoningItem { api: Api::Chat, model, item }));
+            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(Api::Chat, model, item)));
         }
         if self.unreadable > 0 {
             let n = self.unreadable;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::model::body::{self, join};
 use crate::model::host::Echo;
 use crate::model::{
-    Api, AssistantMessage, Endpoint, Image, Instructions, Message, Part, ReasoningItem, ToolCall, ToolResult, ToolSpec,
+    AssistantMessage, Endpoint, Image, Instructions, Message, Part, ReasoningItem, ToolCall, ToolResult, ToolSpec,
     thinking,
 };
 
@@ -114,7 +114,7 @@ fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Value {
         fields.insert("tool_calls".into(), message.calls.iter().map(|call| self::call(endpoint, call)).collect());
     }
     let echo = endpoint.echo();
-    for item in message.reasoning.iter().filter(|item| item.api == Api::Chat && item.model == endpoint.model) {
+    for item in message.reasoning.iter().filter(|item| item.belongs_to(endpoint)) {
         replay(&mut fields, item, said, echo);
     }
     if echo == Echo::Always && !message.calls.is_empty() && !fields.contains_key("reasoning_content") {
@@ -181,5 +181,5 @@ fn result(endpoint: &Endpoint, result: &ToolResult) -> Value {
 
 /// The id of a call in the server's format: the same for call and result, and in every request.
 fn id(endpoint: &Endpoint, id: &str) -> String {
-    if endpoint.is_mistral() { body::nine(id) } else { id.to_owned() }
+    if endpoint.is_mistral() { body::nine(id) } else { body::within(id, endpoint.longest_id()) }
 }

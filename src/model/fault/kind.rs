@@ -98,6 +98,7 @@ const OVERFLOW: &[&str] = &[
     "maximum context length",
     "context length exceeded",
     "context length is only",
+    "context length of only",
     "context window",
     "context size",
     "prompt is too long",
@@ -117,6 +118,11 @@ const OVERFLOW: &[&str] = &[
     "longer than the maximum",
     "prompt contains more tokens",
     "token limit exceeded",
+    "exceeded model token limit",
+    "exceeds max length",
+    "max_new_tokens` must be",
+    "`inputs` must have less than",
+    "request body too large for",
 ];
 
 #[cfg(test)]

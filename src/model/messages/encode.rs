@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::model::body::{self, join};
 use crate::model::family::Family;
 use crate::model::{
-    Api, AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec, thinking,
+    AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec, thinking,
 };
 
 /// Everything before the first message of the conversation. The marker on the system prompt caches tools and prompt;
@@ -61,7 +61,7 @@ fn tool(endpoint: &Endpoint, tool: &ToolSpec) -> Value {
 pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u8> {
     let (role, content) = match message {
         Message::User { parts } => ("user", parts.iter().filter_map(part).collect::<Vec<_>>()),
-        Message::Assistant(message) => ("assistant", assistant(&endpoint.model, message)),
+        Message::Assistant(message) => ("assistant", assistant(endpoint, message)),
         Message::Results { results } => ("user", results.iter().map(result).collect()),
     };
     join((!content.is_empty()).then(|| json!({ "role": role, "content": content })))
@@ -84,8 +84,8 @@ fn block(text: &str) -> Option<Value> {
 }
 
 /// The model's blocks are sent back unchanged and in order, because thinking is signed. Calls keep their position.
-fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
-    let ours = message.reasoning.iter().filter(|item| item.api == Api::Messages && item.model == model);
+fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Vec<Value> {
+    let ours = message.reasoning.iter().filter(|item| item.belongs_to(endpoint));
     let ours: Vec<&Value> = ours.map(|item| &item.item).collect();
     let mut calls: Vec<Option<&ToolCall>> = message.calls.iter().map(Some).collect();
     let mut content = Vec::new();

@@ -203,7 +203,7 @@ impl Decoder {
         }
         if goes_back(&item) {
             let model = self.model.clone();
-            out.push(ModelEvent::ReasoningItem(ReasoningItem { api: Api::Responses, model, item }));
+            out.push(ModelEvent::ReasoningItem(ReasoningItem::new(Api::Responses, model, item)));
         }
     }
 

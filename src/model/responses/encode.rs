@@ -8,8 +8,7 @@ use super::CUSTOM;
 use crate::model::body::{self, join};
 use crate::model::family::Family;
 use crate::model::{
-    Api, Arguments, AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec,
-    thinking,
+    Arguments, AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec, thinking,
 };
 
 /// Everything before the first item of the conversation.
@@ -55,8 +54,8 @@ pub(in crate::model) fn message(endpoint: &Endpoint, message: &Message) -> Vec<u
             let content: Vec<_> = parts.iter().map(part).collect();
             join([json!({ "type": "message", "role": "user", "content": content })])
         }
-        Message::Assistant(message) => join(assistant(&endpoint.model, message)),
-        Message::Results { results } => join(results.iter().map(result)),
+        Message::Assistant(message) => join(assistant(endpoint, message)),
+        Message::Results { results } => join(results.iter().map(|result| self::result(endpoint, result))),
     }
 }
 
@@ -72,8 +71,8 @@ fn image(mime_type: &str, data: &str) -> Value {
 }
 
 /// The items of an answer, unchanged and in order; without them (another model's answer), its text and calls.
-fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
-    let ours = message.reasoning.iter().filter(|item| item.api == Api::Responses && item.model == model);
+fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Vec<Value> {
+    let ours = message.reasoning.iter().filter(|item| item.belongs_to(endpoint));
     let ours: Vec<&Value> = ours.map(|item| &item.item).collect();
     let mut calls: Vec<Option<&ToolCall>> = message.calls.iter().map(Some).collect();
     // If the end of the text was cut off, its item never arrived.
@@ -84,14 +83,14 @@ fn assistant(model: &str, message: &AssistantMessage) -> Vec<Value> {
             "message" if !is_whole => {}
             // Without its encrypted content it refers to something the provider did not store.
             "reasoning" if !item["encrypted_content"].is_string() => {}
-            "function_call" | "custom_tool_call" => items.extend(placed(item, &mut calls)),
+            "function_call" | "custom_tool_call" => items.extend(placed(endpoint, item, &mut calls)),
             _ => items.push((*item).clone()),
         }
     }
     if !is_whole {
         items.extend(words(message));
     }
-    items.extend(calls.into_iter().flatten().map(call));
+    items.extend(calls.into_iter().flatten().map(|call| self::call(endpoint, call)));
     items
 }
 
@@ -114,7 +113,7 @@ fn words(message: &AssistantMessage) -> Option<Value> {
 }
 
 /// The next call, as its original item if both still agree: a call may have a new id or repaired arguments.
-fn placed(item: &Value, calls: &mut [Option<&ToolCall>]) -> Option<Value> {
+fn placed(endpoint: &Endpoint, item: &Value, calls: &mut [Option<&ToolCall>]) -> Option<Value> {
     let next = calls.iter_mut().find(|call| call.is_some())?.take()?;
     let same_arguments = match &next.arguments {
         Arguments::Object(object) => serde_json::from_str::<Value>(item["arguments"].as_str().unwrap_or_default())
@@ -123,21 +122,22 @@ fn placed(item: &Value, calls: &mut [Option<&ToolCall>]) -> Option<Value> {
     };
     let same = item["call_id"] == next.id.as_str() && item["name"] == next.name.as_str() && same_arguments;
     let custom = next.id.strip_prefix(CUSTOM).is_some_and(|id| item["call_id"] == id);
-    Some(if same || custom { item.clone() } else { call(next) })
+    Some(if same || custom { item.clone() } else { call(endpoint, next) })
 }
 
-fn call(call: &ToolCall) -> Value {
+fn call(endpoint: &Endpoint, call: &ToolCall) -> Value {
     let arguments = body::arguments(&call.arguments).to_string();
     if let Some(id) = call.id.strip_prefix(CUSTOM) {
         return json!({ "type": "custom_tool_call", "call_id": id, "name": body::word(&call.name), "input": arguments });
     }
-    json!({ "type": "function_call", "call_id": call.id, "name": body::word(&call.name), "arguments": arguments })
+    let id = body::within(&call.id, endpoint.longest_id());
+    json!({ "type": "function_call", "call_id": id, "name": body::word(&call.name), "arguments": arguments })
 }
 
-fn result(result: &ToolResult) -> Value {
+fn result(endpoint: &Endpoint, result: &ToolResult) -> Value {
     let (kind, id) = match result.call_id.strip_prefix(CUSTOM) {
-        Some(id) => ("custom_tool_call_output", id),
-        None => ("function_call_output", result.call_id.as_str()),
+        Some(id) => ("custom_tool_call_output", id.to_owned()),
+        None => ("function_call_output", body::within(&result.call_id, endpoint.longest_id())),
     };
     let output: Value = if result.images.is_empty() {
         result.content.as_str().into()
