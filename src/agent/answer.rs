@@ -124,6 +124,11 @@ impl<'a> Listener<'a> {
             let shown = self.text_calls.push(&text);
             return self.say(shown).await;
         }
+        if event == ModelEvent::TextWasReasoning {
+            let held = self.text_calls.release();
+            self.say(held).await;
+            self.text_calls = TextCalls::new(Arc::clone(self.inputs.tools));
+        }
         if let ModelEvent::CallStart { .. } | ModelEvent::Refusal(_) = event {
             let held = self.text_calls.release();
             self.say(held).await;
@@ -147,7 +152,11 @@ impl<'a> Listener<'a> {
                     self.hand_over(slot, call, repaired, schedule).await;
                 }
             }
-            ModelEvent::Text(_) | ModelEvent::ReasoningItem(_) | ModelEvent::Usage(_) | ModelEvent::Finish(_) => {}
+            ModelEvent::Text(_)
+            | ModelEvent::TextWasReasoning
+            | ModelEvent::ReasoningItem(_)
+            | ModelEvent::Usage(_)
+            | ModelEvent::Finish(_) => {}
         }
     }
 

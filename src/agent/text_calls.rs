@@ -7,11 +7,14 @@
 //! like a call but cannot be one.
 
 mod forms;
+mod json;
+mod react;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use self::forms::{TAGS, TOKENS, TextCall};
+use self::forms::{TAGS, TOKENS};
+use self::json::TextCall;
 use crate::tools::{self, Tool};
 
 /// How the JSON of a call begins, without blanks.
@@ -160,8 +163,11 @@ impl TextCalls {
 
     /// Why text that did not become a call was still meant as one, if it was.
     fn suspicious(&self, tail: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
-        if self.begun.is_some() && !tail.trim_start().starts_with(['{', '[', '`']) {
+        if self.is_certain && !tail.trim_start().starts_with(['{', '[', '`']) {
             let (calls, rest) = forms::first_calls(tail, is_tool);
+            if rest.starts_with(react::OBSERVATION) {
+                return Some("its result was made up".to_owned());
+            }
             // Text after it explains what it is about.
             return calls.is_empty().then(|| "it cannot be read".to_owned()).filter(|_| !rest.is_empty());
         }
@@ -232,6 +238,9 @@ impl TextCalls {
         {
             return None;
         }
+        if let Some(found) = self.action(line, text) {
+            return Some(found);
+        }
         // Earlier positions were decided with the earlier text, so that a long line is scanned only once.
         let undecided = self.text.floor_char_boundary(self.scanned.saturating_sub(LONGEST_MARK));
         let first = undecided.saturating_sub(line.start);
@@ -251,6 +260,23 @@ impl TextCalls {
             (is_last && (marks().any(|mark| mark.starts_with(rest)) || may_be_tag)).then_some((line.start + at, false))
         });
         found.next()
+    }
+
+    /// Whether a line begins a ReAct call: `Action:` and a tool, with `Action Input:` after it, or JSON in place of both.
+    fn action(&self, line: &Range<usize>, text: &str) -> Option<(usize, bool)> {
+        let body = text.trim_start();
+        let at = line.end - body.len();
+        let is_last = line.end == self.text.len();
+        let Some(name) = body.strip_prefix(react::ACTION).map(str::trim) else {
+            return (is_last && !body.is_empty() && react::ACTION.starts_with(body)).then_some((at, false));
+        };
+        if !name.is_empty() && tools::tool(&self.tools, name.trim_matches('`')).is_none() && !is_last {
+            return None;
+        }
+        let next = self.text.split_at(line.end).1.trim_start();
+        let wanted: &[&str] = if name.is_empty() { &["{", "```"] } else { &[react::ACTION_INPUT] };
+        let is_certain = wanted.iter().any(|begin| next.starts_with(begin));
+        (is_certain || wanted.iter().any(|begin| begin.starts_with(next))).then_some((at, is_certain))
     }
 
     /// Whether a text begins with a tool's name as a tag.
@@ -365,6 +391,9 @@ mod tests {
         is_call(&format!("Reading[TOOL_CALLS][{CALL}]"), "Reading");
         is_call("I read it.\n\n<read_file>\n<path>a.py</path>\n</read_file>", "I read it.");
         is_call("<|channel|>commentary to=functions.read_file <|message|>{\"path\": \"a.py\"}", "");
+        is_call("I look.\nAction: read_file\nAction Input: {\"path\": \"a.py\"}", "I look.");
+        is_call("Action:\n{\"action\": \"read_file\", \"action_input\": {\"path\": \"a.py\"}}", "");
+        is_call(&format!("<tool_call>{}</tool_call>", CALL.trim_end_matches('}')), "");
         is_call(&format!("See:\n```rust\nx\n```\n<tool_call>{CALL}</tool_call>"), "See:\n```rust\nx\n```");
     }
 
@@ -384,6 +413,10 @@ mod tests {
             "{\"name\": \"send_mail\", \"arguments\": {}}",
             "[1, 2]",
             "a < b [c]",
+            "Action: edit\nOwner: Ann",
+            "Action:\nWe read it.",
+            "Action: read_file",
+            "```\nAction: read_file\nAction Input: {\"path\": \"a.py\"}\n```\nis ReAct.",
         ] {
             is_text(text, false);
         }
@@ -401,7 +434,9 @@ mod tests {
 
     #[test]
     fn ordinary_text_is_not_held_back() {
-        for text in ["Hello", "<b>x", "```rust\nfn", "{\"version\"", "a [b", "x\n<div>", "> q"] {
+        for text in
+            ["Hello", "Actions: x", "Action: wait\nx", "<b>x", "```rust\nfn", "{\"version\"", "a [b", "x\n<div>", "> q"]
+        {
             assert_eq!(run(text).0, text);
         }
     }

@@ -85,6 +85,7 @@ impl<'a> Collector<'a> {
         match event {
             ModelEvent::Text(text) => self.text.push_str(text),
             ModelEvent::Reasoning(text) => self.reasoning.push_str(text),
+            ModelEvent::TextWasReasoning => self.reasoning.push_str(&std::mem::take(&mut self.text)),
             ModelEvent::ReasoningItem(item) => self.items.push(item.clone()),
             ModelEvent::Refusal(text) => self.refusal.push_str(text),
             ModelEvent::CallStart { slot, id, name } => {
@@ -190,7 +191,8 @@ fn parse(json: &str, finish: Option<&Finish>) -> Option<(Map<String, Value>, boo
     if matches!(json, "" | "null" | "None") {
         return finish.is_some_and(|finish| *finish != Finish::Length).then(|| (Map::new(), false));
     }
-    repair::object(json)
+    let is_whole = matches!(finish, Some(Finish::Stop | Finish::ToolCalls));
+    repair::object(json, is_whole)
 }
 
 #[cfg(test)]
@@ -229,6 +231,8 @@ mod tests {
         check("null", &Finish::ToolCalls, true);
         check("", &Finish::Length, false);
         check(r#"{"x":"#, &Finish::ToolCalls, false);
+        check(r#"{"x":"a""#, &Finish::ToolCalls, true);
+        check(r#"{"x":"a""#, &Finish::Length, false);
         check("[1]", &Finish::ToolCalls, false);
     }
 

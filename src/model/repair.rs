@@ -3,7 +3,8 @@
 //! Only unambiguous mistakes are repaired: text encoded twice, a surrounding fence, line breaks in strings, trailing
 //! commas, unknown escapes, Python's keywords.
 //!
-//! Truncated arguments stay invalid: nothing is invented.
+//! Truncated arguments stay invalid: nothing is invented. Only brackets that are missing at the end are added, where the
+//! answer is known to be complete.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -20,12 +21,44 @@ const PATCH: (&str, &str) = ("*** Begin Patch", "*** End Patch");
 /// The argument that a patch is passed as.
 const PATCH_ARGUMENT: &str = "patch";
 
-/// The object in `text`, and whether it had to be repaired.
-pub(super) fn object(text: &str) -> Option<(Map<String, Value>, bool)> {
+/// The object in `text`, and whether it had to be repaired. `is_whole`: the model ended it, rather than a limit.
+pub(super) fn object(text: &str, is_whole: bool) -> Option<(Map<String, Value>, bool)> {
     if let Ok(Value::Object(fields)) = serde_json::from_str(text) {
         return Some((fields, false));
     }
-    Some((layers(text, LAYERS)?, true))
+    let closed = || layers(&closed(text).filter(|_| is_whole)?, LAYERS);
+    Some((layers(text, LAYERS).or_else(closed)?, true))
+}
+
+/// The object that `text` is without its last brackets; `None` if anything else is missing.
+#[must_use]
+pub fn unclosed(text: &str) -> Option<Value> {
+    value(&closed(text)?).filter(Value::is_object)
+}
+
+/// How many brackets may be missing.
+const MISSING: usize = 3;
+
+/// `text` with the brackets it lacks after a complete value: a string, a bracket, `true`, `false` or `null`. A number may
+/// go on.
+fn closed(text: &str) -> Option<String> {
+    let text = text.trim_end();
+    let (mut open, mut quoted, mut escaped) = (Vec::new(), false, false);
+    for character in text.chars() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '{' => open.push('}'),
+            '[' => open.push(']'),
+            '}' | ']' => _ = open.pop().filter(|wanted| *wanted == character)?,
+            _ => {}
+        }
+    }
+    let is_complete = ["\"", "}", "]", "true", "false", "null"].iter().any(|end| text.ends_with(end));
+    let is_near = !quoted && is_complete && (1..=MISSING).contains(&open.len());
+    is_near.then(|| text.chars().chain(open.into_iter().rev()).collect())
 }
 
 fn layers(text: &str, left: usize) -> Option<Map<String, Value>> {
@@ -275,14 +308,17 @@ mod tests {
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "a case writes its JSON in place")]
     fn check(text: &str, expected: Value) {
-        let (fields, repaired) = object(text).unwrap_or_else(|| panic!("{text}"));
+        let (fields, repaired) = object(text, true).unwrap_or_else(|| panic!("{text}"));
         assert!(repaired, "{text}");
         assert_eq!(Value::Object(fields), expected, "{text}");
     }
 
     #[test]
     fn what_is_json_is_left_alone() {
-        assert_eq!(object(r#"{"a": "\u00e9\n"}"#), Some((Map::from_iter([("a".to_owned(), "é\n".into())]), false)));
+        assert_eq!(
+            object(r#"{"a": "\u00e9\n"}"#, true),
+            Some((Map::from_iter([("a".to_owned(), "é\n".into())]), false))
+        );
     }
 
     #[test]
@@ -325,8 +361,21 @@ mod tests {
             "7",
         ];
         for text in cases.iter().chain(&["*** Begin Patch\n-x", "", "ls", r#"{"a": 1} {"a": 2}"#, r#""x""#]) {
-            assert_eq!(object(text), None, "{text}");
+            assert_eq!(object(text, true), None, "{text}");
         }
-        assert_eq!(object(&"[".repeat(100_000)), None);
+        assert_eq!(object(&"[".repeat(100_000), true), None);
+    }
+
+    #[test]
+    fn missing_brackets_are_added_where_the_answer_is_complete() {
+        check(r#"{"a": "x""#, json!({ "a": "x" }));
+        check(r#"{"a": [{"b": "}", "c": true}]"#, json!({ "a": [{ "b": "}", "c": true }] }));
+        check("{\"a\": {\"b\": [\"é\"\n", json!({ "a": { "b": ["é"] } }));
+        for text in [r#"{"a": "x""#, r#"{"a": {}"#] {
+            assert_eq!(object(text, false), None, "{text}");
+        }
+        for text in [r#"{"a": "x","#, r#"{"a":"#, r#"{"a": 12"#, r#"{"a": {"b": ["c", {"d": "e""#, r#"{"a": "x"]"#] {
+            assert_eq!(object(text, true), None, "{text}");
+        }
     }
 }

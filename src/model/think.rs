@@ -3,6 +3,8 @@
 //!
 //! Text is held back only while it may still turn out to be a marker; after the reasoning everything is text, even
 //! markers.
+//!
+//! Some templates put the beginning into the prompt, so that only the end arrives: then the text before it was reasoning.
 
 use super::ModelEvent;
 use super::batch::Batch;
@@ -31,6 +33,18 @@ pub(super) struct Thoughts {
     held: String,
     /// Thoughts came, so that blanks before the answer belong to them.
     any: bool,
+    released: Released,
+}
+
+/// What was let through as the answer.
+#[derive(Debug)]
+struct Released {
+    last: char,
+    /// How the unfinished line begins.
+    line: String,
+    is_in_fence: bool,
+    /// Whether a beginning was mentioned: then an end is text too.
+    has_beginning: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -39,13 +53,16 @@ enum State {
     Beginning,
     /// Until this mark.
     Thinking(&'static str),
+    /// The answer, unless the end of thoughts follows whose beginning never came.
+    Answering,
     /// Everything that follows is the answer.
     Over,
 }
 
 impl Thoughts {
     pub(super) fn new() -> Self {
-        Self { state: State::Beginning, held: String::new(), any: false }
+        let released = Released { last: '\n', line: String::new(), is_in_fence: false, has_beginning: false };
+        Self { state: State::Beginning, held: String::new(), any: false, released }
     }
 
     /// Whether events have to come through here at all.
@@ -65,6 +82,9 @@ impl Thoughts {
                 event => {
                     if matches!(event, ModelEvent::CallStart { .. } | ModelEvent::Refusal(_) | ModelEvent::Finish(_)) {
                         self.flush(out);
+                        if self.state == State::Answering {
+                            self.state = State::Over;
+                        }
                     }
                     out.push(event);
                 }
@@ -78,7 +98,7 @@ impl Thoughts {
         match self.state {
             State::Thinking(_) => out.reasoning(&held),
             State::Beginning if self.any => out.text(held.trim_start()),
-            State::Beginning | State::Over => out.text(&held),
+            State::Beginning | State::Answering | State::Over => out.text(&held),
         }
     }
 
@@ -87,6 +107,7 @@ impl Thoughts {
         match self.state {
             State::Over => false,
             State::Beginning => self.begin(out),
+            State::Answering => self.answer(out),
             State::Thinking(end) => {
                 if let Some((thought, rest)) = self.held.split_once(end) {
                     out.reasoning(thought);
@@ -119,10 +140,87 @@ impl Thoughts {
         if marks.clone().any(|mark| mark.starts_with(text)) {
             return false;
         }
-        self.flush(out);
-        self.state = State::Over;
+        if self.any {
+            self.flush(out);
+            self.state = State::Over;
+            return false;
+        }
+        self.state = State::Answering;
+        if let Some((thought, rest)) = stray(&self.held, &self.released) {
+            out.reasoning(thought.trim_end());
+            (self.held, self.any, self.state) = (rest.to_owned(), true, State::Beginning);
+        }
+        true
+    }
+
+    /// Lets the answer through up to what may be the end of thoughts.
+    fn answer(&mut self, out: &mut Batch) -> bool {
+        if memchr::memchr2(b'<', b'[', self.held.as_bytes()).is_none() {
+            // Nearly all text: no mark is in it.
+            out.text(&self.held);
+            self.released.note(&self.held);
+            self.held.clear();
+            return false;
+        }
+        if let Some((thought, rest)) = stray(&self.held, &self.released) {
+            out.text(thought.trim_end());
+            out.push(ModelEvent::TextWasReasoning);
+            (self.held, self.any, self.state) = (rest.to_owned(), true, State::Beginning);
+            return true;
+        }
+        let marks = ENDS.iter().chain(MARKS.iter().map(|(begin, _)| begin));
+        let unclear =
+            |mark: &str| if self.held.ends_with(mark) { mark.len() } else { beginning_at_end(&self.held, mark) };
+        let certain = self.held.len() - marks.map(|mark| unclear(mark)).max().unwrap_or(0);
+        let (text, rest) = self.held.split_at(certain);
+        out.text(text);
+        self.released.note(text);
+        self.held = rest.to_owned();
         false
     }
+}
+
+impl Released {
+    fn note(&mut self, text: &str) {
+        self.last = text.chars().next_back().unwrap_or(self.last);
+        self.has_beginning |= mentions_beginning(text);
+        for (number, line) in text.split('\n').enumerate() {
+            if number > 0 {
+                self.is_in_fence ^= self.line.trim_start().starts_with(FENCE);
+                self.line.clear();
+            }
+            self.line.extend(line.chars().take(LINE.saturating_sub(self.line.len())));
+        }
+    }
+}
+
+/// How much of a line says whether it is a fence, in bytes.
+const LINE: usize = 16;
+const FENCE: &str = "```";
+
+fn mentions_beginning(text: &str) -> bool {
+    memchr::memchr2(b'<', b'[', text.as_bytes()).is_some() && MARKS.iter().any(|(begin, _)| text.contains(begin))
+}
+
+/// Ends of thoughts that no answer contains by accident.
+const ENDS: [&str; 4] = ["</think>", "</thinking>", "</seed:think>", "[/THINK]"];
+
+/// The text before and after the end of thoughts: one that begins a line, or ends one without a blank before it. One that is
+/// mentioned stands in a sentence, in quotes or behind a beginning.
+fn stray<'a>(text: &'a str, released: &Released) -> Option<(&'a str, &'a str)> {
+    let is_end = |(before, _, after): &(&str, &str, &str)| {
+        let fences = before.lines().filter(|line| line.trim_start().starts_with(FENCE)).count() % 2 == 1;
+        let last = |text: &str| text.chars().next_back().unwrap_or(released.last);
+        let is_line = last(before.trim_end_matches([' ', '\t'])) == '\n';
+        let is_glued = !last(before).is_whitespace() && last(before) != '`' && after.starts_with(['\n', '\r']);
+        fences == released.is_in_fence && !mentions_beginning(before) && (is_line || is_glued)
+    };
+    if released.has_beginning {
+        return None;
+    }
+    let ends = ENDS.iter().flat_map(|mark| text.match_indices(mark));
+    let parts = ends.map(|(at, mark)| (text.split_at(at).0, mark, text.split_at(at + mark.len()).1));
+    parts.filter(is_end).map(|(before, _, after)| (before, after)).min_by_key(|(before, _)| before.len())
 }
 
 /// How many bytes at the end of `text` may be the beginning of `mark`.
@@ -153,10 +251,11 @@ mod tests {
                 match event {
                     ModelEvent::Text(text) => said.push_str(&text),
                     ModelEvent::Reasoning(text) => thought.push_str(&text),
+                    ModelEvent::TextWasReasoning => thought.push_str(&std::mem::take(&mut said)),
                     _ => {}
                 }
             }
-            assert_eq!((thought.as_str(), said.as_str()), (thoughts, text), "{answer} by {size}");
+            assert_eq!((thought.trim_end(), said.as_str()), (thoughts.trim_end(), text), "{answer} by {size}");
         }
     }
 
@@ -172,7 +271,23 @@ mod tests {
     }
 
     #[test]
+    fn an_end_without_a_beginning_ends_thoughts() {
+        check("a plan\n</think>\n\nYes.", "a plan", "Yes.");
+        check("a plan.</think>\n\nYes.", "a plan.", "Yes.");
+        check("eins\nzwei\n</thinking>Ja.", "eins\nzwei", "Ja.");
+        check("计划\n[/THINK]\n好。", "计划", "好。");
+    }
+
+    #[test]
     fn what_comes_later_is_text() {
+        for text in [
+            "Close it with `</think>`.",
+            "The end is </think>\nand no more.",
+            "```\n</think>\n```\nis how it ends.",
+            "Begin with <think>\nand end with\n</think>\nso.",
+        ] {
+            check(text, "", text);
+        }
         for text in ["Use <think>x</think>.", "", " \n", "<thin", "<p>x</p>", "<think", "[x]"] {
             check(text, "", text);
         }

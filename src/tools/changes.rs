@@ -144,6 +144,7 @@ fn matched(strategy: Strategy) -> &'static str {
         Strategy::InnerBlanks => "matched with different blanks inside lines",
         Strategy::Unescaped => "matched after undoing one level of backslash escapes on both sides",
         Strategy::LineNumbers => "matched without the line numbers, which are not part of the file",
+        Strategy::Fenced => "matched without the code fence, which is not part of the file",
     }
 }
 

@@ -9,6 +9,7 @@ mod chunks;
 #[cfg(test)]
 mod drift;
 mod explain;
+mod fenced;
 mod numbered;
 mod replacement;
 #[cfg(test)]
@@ -81,6 +82,8 @@ pub enum Strategy {
     Unescaped,
     /// Without the line number before each line, then as any of the above.
     LineNumbers,
+    /// Without the code fence around it, then as any of the above but the last.
+    Fenced,
 }
 
 impl Strategy {
@@ -111,6 +114,7 @@ impl std::fmt::Display for Strategy {
             Self::InnerBlanks => "width of blanks ignored",
             Self::Unescaped => "escapes resolved",
             Self::LineNumbers => "line numbers left out",
+            Self::Fenced => "code fence left out",
         })
     }
 }
@@ -244,6 +248,11 @@ fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), Match
     {
         return Ok((Strategy::LineNumbers, hunks));
     }
+    if let Some(plain) = fenced::plain(edit)
+        && let Some((_, hunks)) = first_pass(text, &plain, choose)?
+    {
+        return Ok((Strategy::Fenced, hunks));
+    }
     Err(explain::absent(text, edit, Asked::Replacement))
 }
 
@@ -290,7 +299,9 @@ fn is_possible(text: &str, sought: &str, strategy: Strategy) -> bool {
     };
     let is_plain = || text.is_ascii() && sought.is_ascii();
     match strategy {
-        Strategy::Exact | Strategy::LineEndings | Strategy::Unescaped | Strategy::LineNumbers => true,
+        Strategy::Exact | Strategy::LineEndings | Strategy::Unescaped | Strategy::LineNumbers | Strategy::Fenced => {
+            true
+        }
         Strategy::TrailingBlanks | Strategy::Indentation => {
             has(&mut sought.split(['\n', '\r']).map(|line| line.trim_matches([' ', '\t'])))
         }

@@ -2,16 +2,11 @@
 //!
 //! A form is all of the text from its marker on, and must match exactly; a near miss is not a call.
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 
+use super::json::{Found, NOISE, TextCall, of_json, unclosed, with_json};
+use super::react;
 use crate::model::repair;
-
-/// A call as it was written.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct TextCall {
-    pub name: String,
-    pub arguments: Map<String, Value>,
-}
 
 /// Tokens that never occur in prose: a call may follow them anywhere.
 pub(super) const TOKENS: &[&str] = &[
@@ -48,68 +43,6 @@ pub(super) const TAGS: &[&str] = &[
     "<minimax:tool_call>",
     "<seed:tool_call>",
 ];
-
-/// Text around calls that has no meaning.
-const NOISE: &[&str] = &[
-    "<tool_call>",
-    "</tool_call>",
-    "<tool_calls>",
-    "</tool_calls>",
-    "<toolcall>",
-    "</toolcall>",
-    "<TOOLCALL>",
-    "</TOOLCALL>",
-    "<TOOL_CALL>",
-    "</TOOL_CALL>",
-    "<tools>",
-    "</tools>",
-    "<tool_use>",
-    "</tool_use>",
-    "<function_call>",
-    "</function_call>",
-    "<function_calls>",
-    "</function_calls>",
-    "<functioncall>",
-    "</functioncall>",
-    "<minimax:tool_call>",
-    "</minimax:tool_call>",
-    "<seed:tool_call>",
-    "</seed:tool_call>",
-    "[TOOL_CALLS]",
-    "[/TOOL_CALLS]",
-    "<|python_tag|>",
-    "<|start|>assistant",
-    "<|tool_calls_section_begin|>",
-    "<|tool_calls_section_end|>",
-    "<|tool_call_begin|>",
-    "<|tool_call_end|>",
-    "<|tool_call|>",
-    "<|tool_calls|>",
-    "<|START_ACTION|>",
-    "<|END_ACTION|>",
-    "<|action_start|>",
-    "<|plugin|>",
-    "<|action_end|>",
-    "<｜tool▁calls▁begin｜>",
-    "<｜tool▁calls▁end｜>",
-    "<｜tool▁call▁begin｜>",
-    "<｜tool▁call▁end｜>",
-    "<｜end▁of▁sentence｜>",
-    "<|call|>",
-    "<|end|>",
-    "<|eom_id|>",
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<|endoftext|>",
-    "</s>",
-    ";",
-];
-
-const NAMES: &[&str] = &["name", "tool_name", "tool", "function", "function_name", "action", "recipient_name"];
-const ARGUMENTS: &[&str] =
-    &["arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "kwargs"];
-/// Other members of a call's JSON.
-const REST: &[&str] = &["type", "id", "index", "call_id", "tool_call_id"];
 
 /// The calls that make up `text`; `is_tool` recognizes tool names used as tags.
 pub(super) fn calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
@@ -149,8 +82,6 @@ fn noise(text: &str) -> &str {
     rest
 }
 
-type Found<'a> = Option<(Vec<TextCall>, &'a str)>;
-
 fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     if let Some(rest) = text.strip_prefix("<function=") {
         let (name, rest) = rest.split_once('>')?;
@@ -165,8 +96,11 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         let name = head.split("to=").nth(1)?.split([' ', '<']).next()?;
         return with_json(name, rest);
     }
+    if let Some(rest) = text.strip_prefix(react::ACTION) {
+        return react::action(rest.trim_start());
+    }
     if text.starts_with(['{', '[']) {
-        if let Some((value, rest)) = repair::first_value(text)
+        if let Some((value, rest)) = repair::first_value(text).or_else(|| unclosed(text))
             && let Some(calls) = of_json(&value)
         {
             return Some((calls, rest));
@@ -211,14 +145,6 @@ fn named(text: &str) -> Found<'_> {
         return python(text).map(|(call, rest)| (vec![call], rest));
     }
     with_json(name, rest)
-}
-
-fn with_json<'a>(name: &str, text: &'a str) -> Found<'a> {
-    let text = text.trim_start();
-    let (Value::Object(arguments), rest) = text.starts_with('{').then(|| repair::first_value(text))?? else {
-        return None;
-    };
-    Some((vec![TextCall { name: name.to_owned(), arguments }], rest))
 }
 
 /// Reads one argument from the beginning of a text.
@@ -279,43 +205,6 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// A call or a list of calls as JSON: a name, arguments, and nothing that belongs to something else.
-fn of_json(value: &Value) -> Option<Vec<TextCall>> {
-    match value {
-        Value::Array(items) => {
-            let calls: Vec<TextCall> = items.iter().map(of_json).collect::<Option<Vec<_>>>()?.concat();
-            (!calls.is_empty()).then_some(calls)
-        }
-        Value::Object(fields) => {
-            for wrapper in ["tool_calls", "tool_call", "function_call"] {
-                if let (Some(inner), 1) = (fields.get(wrapper), fields.len()) {
-                    return of_json(inner);
-                }
-            }
-            if let Some(inner @ Value::Object(_)) = fields.get("function") {
-                let is_known = |name: &String| name == "function" || REST.contains(&name.as_str());
-                return fields.keys().all(is_known).then(|| of_json(inner))?;
-            }
-            let key = |keys: &[&str]| fields.keys().find(|name| keys.contains(&name.as_str()));
-            let (name, arguments) = (key(NAMES)?, key(ARGUMENTS)?);
-            let is_known = |it: &String| it == name || it == arguments || REST.contains(&it.as_str());
-            if !fields.keys().all(is_known) {
-                return None;
-            }
-            let arguments = match &fields[arguments] {
-                Value::Object(arguments) => arguments.clone(),
-                Value::String(text) => match repair::value(text)? {
-                    Value::Object(arguments) => arguments,
-                    _ => return None,
-                },
-                _ => return None,
-            };
-            Some(vec![TextCall { name: fields[name].as_str()?.to_owned(), arguments }])
-        }
-        _ => None,
-    }
-}
-
 /// `[f(a=1), g(b="x")]`.
 fn python_list(text: &str) -> Found<'_> {
     let mut rest = text.strip_prefix('[')?.trim_start();
@@ -364,7 +253,7 @@ fn python(text: &str) -> Option<(TextCall, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn read(text: &str) -> Option<Vec<(String, Value)>> {
         let found = calls(text, &|name| name == "read_file")?;
@@ -426,6 +315,15 @@ mod tests {
             "read_file",
         );
         check(r#"[read_file(path="a.py")]"#, "read_file");
+        check("Action: read_file\nAction Input: {\"path\": \"a.py\"}", "read_file");
+        check("Action: `read_file`\nAction Input:\n```json\n{\"path\": \"a.py\"}\n```\nObservation:", "read_file");
+        check(
+            "Action:\n```json\n{\"action\": \"read_file\", \"action_input\": {\"path\": \"a.py\"}}\n```",
+            "read_file",
+        );
+        check(r#"{"name": "read_file", "arguments": {"path": "a.py"}"#, "read_file");
+        check(r#"<tool_call>{"name": "read_file", "arguments": {"path": "a.py"}</tool_call>"#, "read_file");
+        check(r#"[TOOL_CALLS]read_file[ARGS]{"path": "a.py"</s>"#, "read_file");
         let code = fenced("tool_code", "print(default_api.read_file(path='a.py'))", &|_| false).unwrap();
         assert_eq!(code[0].name, "default_api.read_file");
         assert_eq!(read(&format!("<tool_call>{json}</tool_call>\n<tool_call>{json}</tool_call>")).unwrap().len(), 2);
@@ -445,6 +343,9 @@ mod tests {
             "<other>\n<path>a</path>\n</other>",
             "<read_file>\n<path>a.py</path>",
             "read_file(a.py)",
+            "Action: read_file\nAction Input: a.py",
+            "Action: read_file\nAction Input: {\"path\": \"a.py\"}\nObservation: it is empty",
+            "Action: read_file\nAction Input: {\"path\": \"a.p",
             "[1, 2]",
             "just words",
         ] {

@@ -1,0 +1,128 @@
+//! Calls as JSON, and what may stand around them. Pure.
+
+use serde_json::{Map, Value};
+
+use crate::model::repair;
+
+/// A call as it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TextCall {
+    pub name: String,
+    pub arguments: Map<String, Value>,
+}
+
+pub(super) type Found<'a> = Option<(Vec<TextCall>, &'a str)>;
+
+/// Text around calls that has no meaning.
+pub(super) const NOISE: &[&str] = &[
+    "<tool_call>",
+    "</tool_call>",
+    "<tool_calls>",
+    "</tool_calls>",
+    "<toolcall>",
+    "</toolcall>",
+    "<TOOLCALL>",
+    "</TOOLCALL>",
+    "<TOOL_CALL>",
+    "</TOOL_CALL>",
+    "<tools>",
+    "</tools>",
+    "<tool_use>",
+    "</tool_use>",
+    "<function_call>",
+    "</function_call>",
+    "<function_calls>",
+    "</function_calls>",
+    "<functioncall>",
+    "</functioncall>",
+    "<minimax:tool_call>",
+    "</minimax:tool_call>",
+    "<seed:tool_call>",
+    "</seed:tool_call>",
+    "[TOOL_CALLS]",
+    "[/TOOL_CALLS]",
+    "<|python_tag|>",
+    "<|start|>assistant",
+    "<|tool_calls_section_begin|>",
+    "<|tool_calls_section_end|>",
+    "<|tool_call_begin|>",
+    "<|tool_call_end|>",
+    "<|tool_call|>",
+    "<|tool_calls|>",
+    "<|START_ACTION|>",
+    "<|END_ACTION|>",
+    "<|action_start|>",
+    "<|plugin|>",
+    "<|action_end|>",
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁calls▁end｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁call▁end｜>",
+    "<｜end▁of▁sentence｜>",
+    "<|call|>",
+    "<|end|>",
+    "<|eom_id|>",
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|endoftext|>",
+    "</s>",
+    ";",
+];
+
+const NAMES: &[&str] = &["name", "tool_name", "tool", "function", "function_name", "action", "recipient_name"];
+const ARGUMENTS: &[&str] =
+    &["arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "kwargs"];
+/// Other members of a call's JSON.
+const REST: &[&str] = &["type", "id", "index", "call_id", "tool_call_id"];
+
+pub(super) fn with_json<'a>(name: &str, text: &'a str) -> Found<'a> {
+    let text = text.trim_start();
+    let value = || repair::first_value(text).or_else(|| unclosed(text));
+    let (Value::Object(arguments), rest) = text.starts_with('{').then(value)?? else { return None };
+    Some((vec![TextCall { name: name.to_owned(), arguments }], rest))
+}
+
+/// An object without its last brackets, up to the mark that ends the call.
+pub(super) fn unclosed(text: &str) -> Option<(Value, &str)> {
+    let is_end = |noise: &&&str| ["</", "<|", "[/"].iter().any(|begin| noise.starts_with(begin));
+    let ends = NOISE.iter().filter(is_end).filter_map(|noise| text.find(noise));
+    let (inside, rest) = text.split_at(ends.min().unwrap_or(text.len()));
+    Some((repair::unclosed(inside)?, rest))
+}
+
+/// A call or a list of calls as JSON: a name, arguments, and nothing that belongs to something else.
+pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
+    match value {
+        Value::Array(items) => {
+            let calls: Vec<TextCall> = items.iter().map(of_json).collect::<Option<Vec<_>>>()?.concat();
+            (!calls.is_empty()).then_some(calls)
+        }
+        Value::Object(fields) => {
+            for wrapper in ["tool_calls", "tool_call", "function_call"] {
+                if let (Some(inner), 1) = (fields.get(wrapper), fields.len()) {
+                    return of_json(inner);
+                }
+            }
+            if let Some(inner @ Value::Object(_)) = fields.get("function") {
+                let is_known = |name: &String| name == "function" || REST.contains(&name.as_str());
+                return fields.keys().all(is_known).then(|| of_json(inner))?;
+            }
+            let key = |keys: &[&str]| fields.keys().find(|name| keys.contains(&name.as_str()));
+            let (name, arguments) = (key(NAMES)?, key(ARGUMENTS)?);
+            let is_known = |it: &String| it == name || it == arguments || REST.contains(&it.as_str());
+            if !fields.keys().all(is_known) {
+                return None;
+            }
+            let arguments = match &fields[arguments] {
+                Value::Object(arguments) => arguments.clone(),
+                Value::String(text) => match repair::value(text)? {
+                    Value::Object(arguments) => arguments,
+                    _ => return None,
+                },
+                _ => return None,
+            };
+            Some(vec![TextCall { name: fields[name].as_str()?.to_owned(), arguments }])
+        }
+        _ => None,
+    }
+}
