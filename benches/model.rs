@@ -65,10 +65,28 @@ fn messages(deltas: usize) -> Vec<u8> {
     stream.into()
 }
 
+fn responses(deltas: usize) -> Vec<u8> {
+    let mut stream = String::new();
+    for n in 0..deltas {
+        let event = format!(
+            r#"{{"type":"response.output_text.delta","sequence_number":{n},"item_id":"msg_68f0a1b2c3d4e5f60718293a4b5c6d7e","output_index":0,"content_index":0,"delta":" word{}","logprobs":[],"obfuscation":"k3X9q"}}"#,
+            n % 1000
+        );
+        stream.extend(["event: response.output_text.delta\ndata: ", &event, "\n\n"]);
+    }
+    stream.push_str("data: {\"type\":\"response.completed\",\"response\":{\"output\":[]}}\n\n");
+    stream.into()
+}
+
 fn benches(c: &mut Criterion) {
     let mut group = c.benchmark_group("decode_and_collect");
     group.measurement_time(Duration::from_secs(3)).sample_size(20);
-    for (name, api, bytes) in [("chat", Api::Chat, text(20_000)), ("messages", Api::Messages, messages(20_000))] {
+    let streams = [
+        ("chat", Api::Chat, text(20_000)),
+        ("messages", Api::Messages, messages(20_000)),
+        ("responses", Api::Responses, responses(20_000)),
+    ];
+    for (name, api, bytes) in streams {
         group.throughput(Throughput::Bytes(bytes.len() as u64));
         group.bench_function(name, |b| b.iter(|| collect(api, black_box(&bytes), READ)));
     }

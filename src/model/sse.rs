@@ -143,8 +143,8 @@ impl SseDecoder {
                 self.data.push(src.split_to(end - value).freeze())?;
             }
             b"event" => {
-                src.advance(value);
-                self.name = src.split_to(end - value).freeze();
+                self.name = name(line.get(value..).unwrap_or_default());
+                src.advance(end);
             }
             _ => src.advance(end),
         }
@@ -159,6 +159,19 @@ impl SseDecoder {
             Data::Lines(data) => Some(Event { name, data: data.freeze() }),
         }
     }
+}
+
+/// The names of nearly all events, which need no memory of their own.
+const NAMES: [&[u8]; 4] = [
+    b"content_block_delta",
+    b"response.output_text.delta",
+    b"response.function_call_arguments.delta",
+    b"response.reasoning_summary_text.delta",
+];
+
+fn name(name: &[u8]) -> Bytes {
+    let known = NAMES.iter().find(|known| **known == name);
+    known.map_or_else(|| Bytes::copy_from_slice(name), |known| Bytes::from_static(known))
 }
 
 impl Data {
