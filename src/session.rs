@@ -13,6 +13,7 @@ mod checkpoint;
 mod connect;
 mod context;
 mod control;
+mod environment;
 pub mod event;
 mod handle;
 mod inline;
@@ -130,6 +131,8 @@ impl Steered {
 struct Actor {
     id: SessionId,
     model: Result<Model, NoProvider>,
+    /// The models used before, for what their servers revealed.
+    former: Vec<Provider>,
     /// The reasoning effort; `None` for the configured one.
     effort: Option<Effort>,
     workspace: Workspace,
@@ -202,7 +205,8 @@ impl Actor {
         let state = State::initial(&setup);
         Self {
             id: setup.id,
-            model: setup.provider.map(|provider| Model::new(provider, &id, &setup.workspace, &setup.tools)),
+            model: setup.provider.map(|provider| Model::new(provider, &id, &setup.workspace, &setup.tools, "")),
+            former: Vec::new(),
             effort: None,
             workspace: setup.workspace,
             tools: setup.tools,
@@ -262,15 +266,29 @@ struct Model {
 }
 
 impl Model {
-    fn new(provider: Provider, id: &SessionId, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Self {
-        let preamble = preamble(&provider, id, workspace, tools);
+    /// A model for the conversation `id`; `environment` is empty before its first prompt.
+    fn new(
+        provider: Provider,
+        id: &SessionId,
+        workspace: &Workspace,
+        tools: &[Arc<dyn Tool>],
+        environment: &str,
+    ) -> Self {
+        let system = prompt::system(&provider, workspace, tools, environment);
+        let preamble = preamble(&provider, id, system, tools);
         Self { provider, preamble }
     }
 }
 
+impl Actor {
+    /// A model for this conversation.
+    fn model_of(&self, provider: Provider) -> Model {
+        Model::new(provider, &self.id, &self.workspace, &self.tools, &self.journal.environment)
+    }
+}
+
 /// The bytes at the beginning of every request in the conversation `id` with these tools.
-fn preamble(provider: &Provider, id: &SessionId, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> Preamble {
-    let system = prompt::system(provider, workspace, tools);
+fn preamble(provider: &Provider, id: &SessionId, system: String, tools: &[Arc<dyn Tool>]) -> Preamble {
     let tools = tools.iter().map(|tool| spec(&**tool)).collect();
     provider.preamble(&Instructions { system, tools, conversation: Arc::clone(id) })
 }

@@ -5,51 +5,34 @@
 //! stay the same.
 
 use std::fmt::Write as _;
-use std::io::Read as _;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use super::text::fenced;
 use crate::domain::{Attachment, Focus, Prompt};
 use crate::model::{Message, Part, Provider, ToolResult};
 use crate::tools::{self, Tool};
-use crate::workspace::{Root, Workspace, native};
+use crate::workspace::{Workspace, native};
 
 /// Models with a window up to this size, in tokens, get the short system prompt.
 const SMALL_WINDOW: u64 = 16_384;
 
-/// The system prompt of a session: the same for the same model, machine and workspace, in every process.
+/// The system prompt of a session: the same for the same model, workspace and environment line, in every process.
 #[must_use]
-pub fn system(provider: &Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>]) -> String {
+pub fn system(provider: &Provider, workspace: &Workspace, tools: &[Arc<dyn Tool>], environment: &str) -> String {
     let is_small = provider.window().is_some_and(|window| window <= SMALL_WINDOW);
     let text = if is_small { include_str!("small.md") } else { include_str!("system.md") };
     let mut text = text.replace("{edit}", tools::edit_name(tools).unwrap_or_default());
     if let Some(habit) = provider.habit() {
         let _ = writeln!(text, "{habit}");
     }
-    let today = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let today = today.split('T').next().unwrap_or_default();
-    let roots = workspace.roots();
-    let git = match roots.first().and_then(|root| branch(root)) {
-        Some(branch) => format!("git branch {branch}"),
-        None => "no git".to_owned(),
-    };
-    let _ = writeln!(text, "\nSystem: {} {}; today: {today}; {git}", std::env::consts::OS, std::env::consts::ARCH);
-    if let Some((first, more)) = roots.split_first() {
+    let _ = writeln!(text, "\n{environment}");
+    if let Some((first, more)) = workspace.roots().split_first() {
         let _ = writeln!(text, "Workspace: {}", native::shown(first.path()));
         for root in more {
             let _ = writeln!(text, "Further root: {}", native::shown(root.path()));
         }
     }
     text
-}
-
-/// The branch that is checked out, read from git's own file without starting a process.
-fn branch(root: &Root) -> Option<String> {
-    let mut head = String::new();
-    root.open_file(Path::new(".git/HEAD")).ok()?.take(1024).read_to_string(&mut head).ok()?;
-    Some(head.trim().strip_prefix("ref: refs/heads/").unwrap_or("(detached)").to_owned())
 }
 
 /// How a message changes the mode, for the model.

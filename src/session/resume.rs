@@ -24,6 +24,7 @@ impl Actor {
         } else if kept.mode.is_some_and(|mode| mode != self.mode) {
             self.journal.mode(self.mode);
         }
+        self.describe();
         let another_model = kept.held.and_then(|held| self.held_with(held).err());
         self.turns = kept.turns;
         self.spent = kept.spent;

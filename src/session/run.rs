@@ -7,8 +7,7 @@ use tokio::sync::mpsc;
 
 use super::event::SessionEvent;
 use super::{
-    Actor, Change, ChangeError, Command, Failure, Model, Questions, Review, ReviewError, Reviewed, STEPS, Start,
-    connect,
+    Actor, Change, ChangeError, Command, Failure, Questions, Review, ReviewError, Reviewed, STEPS, Start, connect,
 };
 use crate::agent::Step;
 use crate::agent::event::AgentEvent;
@@ -179,7 +178,7 @@ impl Actor {
         if self.model.as_ref().is_err_and(|why| why.unset)
             && let Some(provider) = connect::local().await
         {
-            self.model = Ok(Model::new(provider, &self.id, &self.workspace, &self.tools));
+            self.model = Ok(self.model_of(provider));
             self.choices = self.choose_from();
         }
     }

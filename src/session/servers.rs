@@ -3,7 +3,6 @@
 //! Invariant: the tools of a turn are fixed when it begins. If a server starts late, crashes or changes its tools, that
 //! takes effect with a later prompt and changes the beginning of requests once.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -12,6 +11,7 @@ use tokio::time::timeout;
 use super::preamble;
 use crate::agent::event::AgentEvent;
 use crate::agent::{self, Step, Turn};
+use crate::model::Instructions;
 use crate::tools::mcp::Joining;
 
 /// A shorter wait is not reported.
@@ -33,8 +33,8 @@ pub(super) async fn run_turn(
         }
         if !more.is_empty() {
             turn.tools = turn.tools.iter().cloned().chain(more).collect();
-            let conversation = Arc::clone(&turn.preamble.instructions.conversation);
-            turn.preamble = preamble(&turn.provider, &conversation, &turn.context.workspace, &turn.tools);
+            let Instructions { conversation, system, .. } = &*turn.preamble.instructions;
+            turn.preamble = preamble(&turn.provider, conversation, system.clone(), &turn.tools);
         }
     }
     agent::run_turn(turn, steps).await;

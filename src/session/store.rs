@@ -49,6 +49,8 @@ pub(super) struct Journal {
     journals: Option<PathBuf>,
     id: SessionId,
     folders: Vec<PathBuf>,
+    /// The environment line of the system prompt, recorded with the first prompt; empty before that.
+    pub environment: String,
     /// A mode chosen before there was anything to write.
     mode: Option<Mode>,
     /// The last recorded model.
@@ -85,6 +87,7 @@ impl Journal {
             place: folder.map_or(Place::Nowhere, Place::Folder),
             id,
             folders,
+            environment: String::new(),
             mode: None,
             held: None,
             pending: Vec::new(),
@@ -102,6 +105,7 @@ impl Journal {
         let (log, kept) = list::open(folder, &self.id).await?;
         (self.place, self.begun) = (Place::Open(log), true);
         self.held.clone_from(&kept.held);
+        self.environment = kept.head.as_ref().map(|head| head.environment.clone()).unwrap_or_default();
         self.note(Record::Opened { pid: std::process::id() });
         if let Some(message) = kept.repair.clone() {
             self.note(Record::Message { message });
@@ -112,8 +116,13 @@ impl Journal {
     /// Records a prompt: the person's words, what the model is sent, and the model.
     pub fn prompt(&mut self, text: &str, entry: &Arc<Entry>, held: Held) {
         if !std::mem::replace(&mut self.begun, true) {
-            let head =
-                Head { version: VERSION, id: self.id.to_string(), folders: self.folders.clone(), title: title(text) };
+            let head = Head {
+                version: VERSION,
+                id: self.id.to_string(),
+                folders: self.folders.clone(),
+                title: title(text),
+                environment: self.environment.clone(),
+            };
             self.note(Record::Session(head));
             self.note(Record::Opened { pid: std::process::id() });
         }

@@ -43,6 +43,7 @@ impl Actor {
             Ok(provider) => provider,
             Err(NoProvider { message, code, .. }) => return self.fail(&id, message, code),
         };
+        let _cancelled = cancel.run_until_cancelled(self.look_around()).await;
         if self.history.last().is_some_and(|last| !matches!(last.outline(), Message::Assistant(_))) {
             let message =
                 Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
@@ -92,7 +93,7 @@ impl Actor {
         let provider = self.model.as_ref().map(|model| model.provider.clone()).map_err(Clone::clone)?;
         let provider = provider.switched().unwrap_or(provider);
         if Some(provider.api()) != self.api() {
-            self.model = Ok(Model::new(provider.clone(), &self.id, &self.workspace, &self.tools));
+            self.model = Ok(self.model_of(provider.clone()));
             self.stale = true;
         }
         if std::mem::take(&mut self.stale) {
@@ -164,11 +165,12 @@ impl Actor {
         self.journal.held(Held { model: provider.name(), effort });
         self.effort = effort;
         self.tools = connect::offered(&provider.endpoint().model, self.shell.dialect(), &self.workspace, &self.skills);
-        let provider = match &self.model {
-            Ok(before) => provider.remembering(&before.provider),
-            Err(_) => provider,
-        };
-        self.model = Ok(Model::new(provider, &self.id, &self.workspace, &self.tools));
+        if let Ok(before) = &self.model {
+            self.former.retain(|former| former.name() != before.provider.name());
+            self.former.push(before.provider.clone());
+        }
+        let provider = self.former.iter().fold(provider, Provider::remembering);
+        self.model = Ok(self.model_of(provider));
         self.choices = self.choose_from();
         self.stale = true;
     }

@@ -7,6 +7,7 @@
 
 mod changed;
 mod job;
+mod once;
 mod output;
 mod plain;
 mod sandbox;
@@ -33,6 +34,7 @@ pub use self::changed::Changed;
 pub(super) use self::changed::Reach;
 use self::changed::Snapshot;
 pub(super) use self::job::{Ended, Job};
+pub use self::once::Ran;
 pub(super) use self::output::Output;
 pub use self::sandbox::Sandbox;
 use self::sandbox::{Confined, Invocation, Places, Scratch};
@@ -112,13 +114,20 @@ impl Shell {
         self.0.surroundings.shell().dialect
     }
 
+    /// The shell that reads command lines, by name.
+    #[must_use]
+    pub fn program(&self) -> String {
+        let program = self.0.surroundings.shell().program;
+        program.file_stem().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()
+    }
+
     /// The default timeout.
     pub(super) fn timeout(&self) -> Option<Duration> {
         self.0.surroundings.timeout
     }
 
     /// Whether the commands of this workspace run in a sandbox.
-    pub(super) async fn holds(&self, workspace: &Workspace) -> bool {
+    pub async fn holds(&self, workspace: &Workspace) -> bool {
         let sandbox = self.0.sandbox.get_or_init(|| Sandbox::find(&self.0.surroundings)).await;
         sandbox.holds(workspace.roots(), self.0.surroundings.home().as_deref())
     }

@@ -113,6 +113,9 @@ pub(in crate::session) struct Head {
     pub folders: Vec<PathBuf>,
     /// The beginning of the first prompt.
     pub title: String,
+    /// The environment line of the system prompt; empty in journals of tandem 0.1.
+    #[serde(default)]
+    pub environment: String,
 }
 
 /// The model of a conversation.

@@ -240,7 +240,13 @@ fn damaged_lines_cost_only_themselves_and_newer_formats_are_refused() {
     Pending::from(Record::Prompt { text: "b".to_owned(), message: user("b") }).write(&mut lines).unwrap();
     let kept = load(std::str::from_utf8(&lines).unwrap()).unwrap();
     assert_eq!((kept.messages, kept.unreadable), (vec![user("b")], 1));
-    let head = Head { version: VERSION + 1, id: "s".to_owned(), folders: Vec::new(), title: String::new() };
+    let head = Head {
+        version: VERSION + 1,
+        id: "s".to_owned(),
+        folders: Vec::new(),
+        title: String::new(),
+        environment: String::new(),
+    };
     let mut lines = Vec::new();
     Pending::from(Record::Session(head)).write(&mut lines).unwrap();
     assert_eq!(load(std::str::from_utf8(&lines).unwrap()).unwrap_err(), TooNew(VERSION + 1));

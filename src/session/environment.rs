@@ -1,0 +1,107 @@
+//! The environment line of the system prompt: the system, its shell, the date, git and what holds commands.
+//!
+//! Invariant: it is composed once, at the first prompt, and saved with the conversation, so that all requests begin with
+//! the same bytes: in another process, on another day and after a commit too.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::Actor;
+use crate::workspace::Root;
+
+/// The branch and the number of files that differ from its last commit. A repository's own configuration can name programs
+/// for nearly everything git does: these commands, unlike `git status`, start none of them.
+const STATUS: &str = r#"
+command -v git > /dev/null || exit 1
+export GIT_NO_LAZY_FETCH=1
+quiet() { git --no-optional-locks -c core.fsmonitor=false -c core.hooksPath=/dev/null -c protocol.allow=never "$@" 2> /dev/null; }
+quiet symbolic-ref --short -q HEAD || echo '(detached)'
+{
+  quiet diff-files --name-only --ignore-submodules=all
+  quiet diff-index --cached --name-only --ignore-submodules=all HEAD
+  quiet ls-files --others --exclude-standard --directory
+} | sort -u | wc -l
+"#;
+/// The longest branch name, in characters: others choose it.
+const BRANCH: usize = 100;
+/// How long the first prompt waits for git.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+impl Actor {
+    /// Composes the line, unless this conversation has one.
+    pub(super) async fn look_around(&mut self) {
+        if !self.journal.environment.is_empty() {
+            return;
+        }
+        let today = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let today = today.split('T').next().unwrap_or_default();
+        let shell = self.shell.program();
+        let commands = if self.shell.holds(&self.workspace).await {
+            "sandboxed, writes only in the workspace, no network unless `network`"
+        } else {
+            "not sandboxed, each requires the user's approval"
+        };
+        let git = self.git().await;
+        let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
+        self.journal.environment =
+            format!("System: {system} {machine}; shell: {shell}; today: {today}; {git}; commands: {commands}");
+        self.describe();
+    }
+
+    /// Uses the environment line in the system prompt.
+    pub(super) fn describe(&mut self) {
+        if let Ok(model) = &self.model {
+            self.model = Ok(self.model_of(model.provider.clone()));
+        }
+    }
+
+    /// The branch that is checked out, and how many files differ from its last commit.
+    async fn git(&self) -> String {
+        let Some(root) = self.workspace.roots().first() else { return "no git".to_owned() };
+        let branch = branch(root);
+        // In a linked worktree `.git` is a file.
+        if branch.is_none() && root.open_file(Path::new(".git")).is_err() {
+            return "no git".to_owned();
+        }
+        let status = self.shell.run_once(&self.workspace, STATUS.to_owned(), false, TIMEOUT).await;
+        let state = status.ok().filter(|ran| ran.code == Some(0)).and_then(|ran| state(&ran.output));
+        state.unwrap_or_else(|| format!("git branch {}", branch.unwrap_or_else(|| "unknown".to_owned())))
+    }
+}
+
+/// The branch in git's own file, read without starting a process.
+fn branch(root: &Root) -> Option<String> {
+    let mut head = String::new();
+    root.open_file(Path::new(".git/HEAD")).ok()?.take(1024).read_to_string(&mut head).ok()?;
+    Some(head.trim().strip_prefix("ref: refs/heads/").unwrap_or("(detached)").chars().take(BRANCH).collect())
+}
+
+/// The state of a repository, from what [`STATUS`] prints.
+fn state(printed: &str) -> Option<String> {
+    let (branch, files) = printed.trim().rsplit_once('\n')?;
+    let branch: String = branch.trim().chars().take(BRANCH).collect();
+    Some(match files.trim() {
+        "0" => format!("git branch {branch}, no changed files"),
+        "1" => format!("git branch {branch}, 1 changed file"),
+        number => format!("git branch {branch}, {} changed files", number.parse::<u64>().ok()?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::state;
+
+    #[test]
+    fn the_state_of_a_repository_is_its_branch_and_how_many_files_differ() {
+        for (printed, expected) in [
+            ("main\n2\n", Some("git branch main, 2 changed files")),
+            ("fix/a.b\n       1\n", Some("git branch fix/a.b, 1 changed file")),
+            ("(detached)\n0\n", Some("git branch (detached), no changed files")),
+            ("main\nsort: not found\n", None),
+            ("", None),
+        ] {
+            assert_eq!(state(printed).as_deref(), expected, "{printed}");
+        }
+    }
+}
