@@ -15,7 +15,8 @@ use crate::agent::event::{AgentEvent, Permission};
 use crate::config::{Environment, Flags, Settings, Sources};
 use crate::domain::Prompt;
 use crate::session::event::SessionEvent;
-use crate::session::{Change, Session, SessionId, Setup, Start, new_id, setup};
+use crate::session::{Change, Session, SessionId, Setup, Start, new_id, setup, surroundings};
+use crate::tools::process::{Ran, Sandbox, Shell};
 use crate::workspace::{Documents, Root, Workspace};
 
 /// Events that may wait.
@@ -47,11 +48,17 @@ type Events = mpsc::Receiver<(SessionId, SessionEvent)>;
 pub(super) async fn play(task: &Task, model: &str, environment: &Environment) -> anyhow::Result<Play> {
     let home = tempfile::Builder::new().prefix("tandem-eval-").tempdir().context("making a temporary folder")?;
     let home = home.path().canonicalize().context("naming a temporary folder")?;
-    let (folder, buffers, answer) = (home.join("project"), home.join("buffers"), home.join("answer.md"));
+    let (folder, outcome) = (home.join("project"), home.join("outcome"));
+    let (buffers, answer) = (outcome.join("buffers"), outcome.join("answer.md"));
     write(&buffers.join(".keep"), "")?;
     task.lay_out(&folder).await?;
     let documents = Buffers::of(task, &folder)?;
-    let (session, mut events) = start(task, model, &folder, &documents, environment)?;
+    let settings = settings(task, model, &folder, environment);
+    let shell = sandboxed(&settings).await?;
+    let seen = [&folder, &outcome].map(|folder| Root::open(folder).map(Arc::new));
+    let seen = seen.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let seen = Workspace::new(seen, documents.clone(), Arc::new(Buffers(documents.clone())));
+    let (session, mut events) = start(task, &folder, &documents, &settings)?;
     let mut play = Play {
         passed_first: false,
         passed: false,
@@ -74,32 +81,39 @@ pub(super) async fn play(task: &Task, model: &str, environment: &Environment) ->
         ended?;
         write(&answer, &play.answer)?;
         spread(&documents, &folder, &buffers)?;
-        let (passed, printed) = task.check(&folder, &answer, &buffers).await?;
-        (play.passed, play.passed_first) = (passed, passed && attempt == 0);
-        if passed {
+        let Ran { code, output: printed } = task.check(&shell, &seen, &answer, &buffers).await?;
+        play.passed = code == Some(0);
+        play.passed_first = play.passed && attempt == 0;
+        if play.passed {
             break;
         }
         let end = printed.split_at(printed.ceil_char_boundary(printed.len().saturating_sub(PRINTED))).1;
         prompt = format!("The tests fail:\n\n```\n{end}\n```\n\nCorrect the implementation.");
     }
     session.close().await;
+    shell.end().await;
     Ok(play)
 }
 
-fn start(
-    task: &Task,
-    model: &str,
-    folder: &Path,
-    documents: &Documents,
-    environment: &Environment,
-) -> anyhow::Result<(Session, Events)> {
-    let root = Root::open(folder)?;
+fn settings(task: &Task, model: &str, folder: &Path, environment: &Environment) -> Settings {
     let flags = Flags { model: Some(model), mode: Some(task.mode) };
     let workspaces = [folder.to_owned()];
-    let settings = Settings::load(environment, &Sources { workspaces: &workspaces, editor: None, flags });
+    Settings::load(environment, &Sources { workspaces: &workspaces, editor: None, flags })
+}
+
+/// What checks run in: without a sandbox there is nothing to play, because a check runs what the model wrote.
+async fn sandboxed(settings: &Settings) -> anyhow::Result<Shell> {
+    let surroundings = surroundings(settings);
+    let found = Sandbox::find(&surroundings).await;
+    anyhow::ensure!(found.name().is_some(), "it needs a sandbox to check what the model wrote: see `tandem doctor`");
+    Ok(Shell::new(surroundings))
+}
+
+fn start(task: &Task, folder: &Path, documents: &Documents, settings: &Settings) -> anyhow::Result<(Session, Events)> {
+    let root = Root::open(folder)?;
     let workspace = Workspace::new(vec![Arc::new(root)], documents.clone(), Arc::new(Buffers(documents.clone())));
     let (sender, events) = mpsc::channel(EVENTS);
-    let setup = setup(new_id(), Start::New, &settings, workspace);
+    let setup = setup(new_id(), Start::New, settings, workspace);
     let session = Session::start(Setup { keeps_mode: false, models: None, ..setup }, sender, &CancellationToken::new());
     drop(session.change(Change::Mode(task.mode)));
     Ok((session, events))

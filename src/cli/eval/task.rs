@@ -9,11 +9,13 @@ use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
 use crate::config::Mode;
+use crate::tools::process::{Ran, Shell};
+use crate::workspace::Workspace;
 
 /// The twelve tasks of `--suite smoke`.
 const SMOKE: &str = include_str!("smoke.json");
 /// Runs its first argument without the variables of this process: keys are none of a model's code.
-const CLEAN: &str = r#"exec env -i PATH="$PATH" HOME="$HOME" ANSWER="$ANSWER" BUFFERS="$BUFFERS" sh -c "$0""#;
+const CLEAN: &str = r#"exec env -i PATH="$PATH" HOME="$HOME" sh -c "$0""#;
 /// So long a script may run.
 const SCRIPT: Duration = Duration::from_mins(2);
 
@@ -32,7 +34,7 @@ pub(super) struct Task {
     /// What the editor has open, with text that is not saved.
     #[serde(default)]
     pub unsaved: BTreeMap<String, String>,
-    /// Run in the folder before.
+    /// Run in the folder before. What it notes for the check is in `../outcome`, which the model does not see.
     #[serde(default)]
     pub before: String,
     /// What the person asks.
@@ -40,8 +42,8 @@ pub(super) struct Task {
     /// The mode.
     #[serde(default = "auto")]
     pub mode: Mode,
-    /// Run in the folder afterwards; exit code 0 means done. `$ANSWER` is a file with the last answer, `$BUFFERS` a folder
-    /// with the open texts.
+    /// Run in the folder afterwards, sandboxed; exit code 0 means done. `$ANSWER` is a file with the last answer, `$BUFFERS` a
+    /// folder with the open texts.
     pub check: String,
     /// Programs without which it cannot be played.
     #[serde(default)]
@@ -136,7 +138,7 @@ impl Task {
     /// The first program it needs that is not here.
     pub async fn lacks(&self) -> Option<&str> {
         for program in &self.needs {
-            let found = script(&format!("command -v {program}"), Path::new("."), &[]).await;
+            let found = script(&format!("command -v {program}"), Path::new(".")).await;
             if !found.is_ok_and(|output| output.status.success()) {
                 return Some(program);
             }
@@ -152,7 +154,7 @@ impl Task {
         for (name, text) in &self.files {
             write(&folder.join(name), text)?;
         }
-        let output = script(&self.before, folder, &[]).await?;
+        let output = script(&self.before, folder).await?;
         ensure!(
             output.status.success(),
             "{}: preparing it failed: {}",
@@ -162,20 +164,26 @@ impl Task {
         Ok(())
     }
 
-    /// Whether it is done, and what the check printed.
-    pub async fn check(&self, folder: &Path, answer: &Path, buffers: &Path) -> anyhow::Result<(bool, String)> {
-        let output = script(&self.check, folder, &[("ANSWER", answer), ("BUFFERS", buffers)]).await?;
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        Ok((output.status.success(), printed))
+    /// Whether it is done, and what the check printed. The check runs the model's code, so it is sandboxed like a command.
+    pub async fn check(&self, shell: &Shell, seen: &Workspace, answer: &Path, buffers: &Path) -> anyhow::Result<Ran> {
+        let set = |name: &str, path: &Path| format!("export {name}={}\n", quoted(path));
+        let check = set("ANSWER", answer) + &set("BUFFERS", buffers) + &self.check;
+        // Exercises fetch what they depend on.
+        let network = self.folder.is_some();
+        Ok(shell.run_once(seen, check, network, SCRIPT).await?)
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a maintainer's own script, which checks what the agent did")]
-async fn script(text: &str, folder: &Path, variables: &[(&str, &Path)]) -> anyhow::Result<Output> {
+/// A path as a word of a POSIX shell.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "a maintainer's own script, which runs before the model does anything")]
+async fn script(text: &str, folder: &Path) -> anyhow::Result<Output> {
     let run = tokio::process::Command::new("sh")
         .args(["-c", CLEAN, text])
         .current_dir(folder)
-        .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
