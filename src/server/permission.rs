@@ -62,15 +62,24 @@ pub(super) fn choices(rule: Option<&str>) -> Vec<Choice> {
     choices
 }
 
-/// The answers to a question of the model's, and the way to give none.
+/// What the model reads when the person wants to write the answer, for clients that offer only choices.
+const IN_CHAT: &str =
+    "in their next message. End your turn now by repeating the question, and go on when it is answered";
+
+/// The answers to a question of the model's, and the ways to write another one or none.
 fn answers(options: &[String]) -> Vec<Choice> {
     let answer = |(number, option): (usize, &String)| Choice {
         id: format!("answer_{number}"),
         title: display::escape_line(option).into_owned(),
         permission: Permission::Answered(option.clone()),
     };
+    let in_chat = Choice {
+        id: "answer_in_chat".to_owned(),
+        title: "Answer in the Chat".to_owned(),
+        permission: Permission::Answered(IN_CHAT.to_owned()),
+    };
     let none = Choice { id: "reject_once".to_owned(), title: "No Answer".to_owned(), permission: Permission::Reject };
-    options.iter().enumerate().map(answer).chain([none]).collect()
+    options.iter().enumerate().map(answer).chain([in_chat, none]).collect()
 }
 
 /// The open requests.

@@ -42,11 +42,24 @@ fn the_answers_are_offered_in_every_mode_and_the_turn_goes_on_with_the_one_that_
         assert_eq!(request["params"]["toolCall"]["title"], "Which database?");
         let options = request["params"]["options"].as_array().unwrap().clone();
         let names: Vec<_> = options.iter().map(|option| option["name"].as_str().unwrap()).collect();
-        assert_eq!(names, ["SQLite", "PostgreSQL", "No Answer"], "{mode}");
+        assert_eq!(names, ["SQLite", "PostgreSQL", "Answer in the Chat", "No Answer"], "{mode}");
+        assert!(options.iter().all(|option| option["kind"] != "allow_once"), "a key that allows must not answer");
         choose(&mut client, &request, options[1]["optionId"].as_str().unwrap());
         assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
         assert_eq!(result(&world), "The user answers: PostgreSQL\n");
     }
+}
+
+#[test]
+fn an_answer_in_other_words_is_the_next_message() {
+    let world = asking(which());
+    let mut client = world.client();
+    let session = client.session(&world);
+    let prompt = client.prompt(&session, "set it up");
+    let request = client.next("session/request_permission");
+    choose(&mut client, &request, "answer_in_chat");
+    assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
+    assert!(result(&world).starts_with("The user answers: in their next message."), "{}", result(&world));
 }
 
 #[test]
@@ -80,6 +93,7 @@ fn what_the_person_writes_meanwhile_is_the_answer() {
 fn a_client_with_forms_gets_a_form() {
     for (answer, told) in [
         (json!({ "action": "accept", "content": { "answer": "SQLite" } }), "The user answers: SQLite\n"),
+        (json!({ "action": "accept", "content": { "other": "DuckDB" } }), "The user answers: DuckDB\n"),
         (json!({ "action": "decline" }), "Nobody answered."),
     ] {
         let world = asking(which());

@@ -52,9 +52,10 @@ export class Questions {
     }
   }
 
-  /** The oldest question that has such options. */
+  /** The oldest permission request that has such options. An answer to a question of the model's is nothing to permit. */
   first(kind: PermissionOption["kind"]): { id: number; options: PermissionOption[] } | undefined {
-    const all = [...this.open].map(([id, { options }]) => ({ id, options: options.filter((option) => option.kind === kind) }));
+    const permits = (option: PermissionOption): boolean => option.kind === kind && !option.optionId.startsWith("answer_");
+    const all = [...this.open].map(([id, { options }]) => ({ id, options: options.filter(permits) }));
     return all.find(({ options }) => options.length > 0);
   }
 

@@ -58,26 +58,30 @@ impl FrontEnd for AcpClient {
     }
 }
 
-/// `elicitation/create`: a form with one field, a choice where there are answers to choose from.
+/// `elicitation/create`: a form with one field; where there are answers to choose from, with one for another answer too.
 fn ask_by_form(updates: &Updates, request: &Request, answers: &[String]) -> Answering {
-    let mut field = json!({ "type": "string", "title": "Answer" });
+    let mut fields = json!({ "answer": { "type": "string", "title": "Answer" } });
+    let mut required = json!(["answer"]);
     if !answers.is_empty() {
-        field["enum"] = json!(answers);
+        fields["answer"]["enum"] = json!(answers);
+        fields["other"] = json!({ "type": "string", "title": "Another answer" });
+        required = json!([]);
     }
     let params = json!({
         "sessionId": request.session,
         "toolCallId": request.call_id,
         "mode": "form",
         "message": request.title(),
-        "requestedSchema": { "type": "object", "properties": { "answer": field }, "required": ["answer"] },
+        "requestedSchema": { "type": "object", "properties": fields, "required": required },
     });
     let answer = updates.peer().request("elicitation/create", &params);
     Box::pin(async move { Some(answer.await.map_or(Permission::Reject, |answer| filled_in(&answer))) })
 }
 
 fn filled_in(answer: &Value) -> Permission {
-    match (answer["action"].as_str(), answer["content"]["answer"].as_str()) {
-        (Some("accept"), Some(words)) if !words.trim().is_empty() => Permission::Answered(words.to_owned()),
+    let written = |field: &str| answer["content"][field].as_str().filter(|words| !words.trim().is_empty());
+    match written("other").or(written("answer")) {
+        Some(words) if answer["action"] == "accept" => Permission::Answered(words.to_owned()),
         _ => Permission::Reject,
     }
 }
@@ -97,8 +101,9 @@ pub(super) fn request_permission(updates: &mut Updates, request: &Request) -> An
 
 fn option(choice: Choice, rule: Option<&str>) -> acp::PermissionOption {
     let kind = match choice.permission {
-        Permission::AllowOnce | Permission::Answered(_) => acp::PermissionOptionKind::AllowOnce,
-        Permission::AllowAlways(_) => acp::PermissionOptionKind::AllowAlways,
+        Permission::AllowOnce => acp::PermissionOptionKind::AllowOnce,
+        // Clients answer `allow_once` by themselves or by one key, which would be an answer nobody gave.
+        Permission::AllowAlways(_) | Permission::Answered(_) => acp::PermissionOptionKind::AllowAlways,
         _ => acp::PermissionOptionKind::RejectOnce,
     };
     let option = acp::PermissionOption::new(choice.id, choice.title, kind);

@@ -180,11 +180,12 @@ local function add_question(out, options)
   end
   local shown = {} ---@type table<string, true>
   for _, option in ipairs(options) do
-    local key = answer_keys[option.kind]
+    local is_answer = vim.list_contains(answers, option)
+    local key = is_answer and answer_keys.allow_once or answer_keys[option.kind]
     -- A key takes the first of its kind.
     if key and not shown[key] then
       shown[key] = true
-      local name = vim.list_contains(answers, option) and 'Choose an answer' or option.name
+      local name = is_answer and 'Choose an answer' or option.name
       add_line(out, { { ' ' .. key .. ' ', 'TandemKey' }, { '  ' .. name } })
     end
   end

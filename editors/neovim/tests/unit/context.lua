@@ -65,8 +65,8 @@ return function(t, use)
 
   t.test("a question of the model's is answered by a choice, and by nothing else", function()
     local options = {
-      { optionId = 'answer_0', name = 'SQLite', kind = 'allow_once' },
-      { optionId = 'answer_1', name = 'PostgreSQL', kind = 'allow_once' },
+      { optionId = 'answer_0', name = 'SQLite', kind = 'allow_always' },
+      { optionId = 'answer_1', name = 'PostgreSQL', kind = 'allow_always' },
       { optionId = 'reject_once', name = 'No Answer', kind = 'reject_once' },
     }
     local rendered = render.tool({ title = 'Which database?', kind = 'think' }, permission.sorted(options))
