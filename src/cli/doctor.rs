@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::Outcome;
-use crate::config::{Environment, ModelSettings, Problem, Settings, Sources};
+use crate::config::{Environment, ModelSettings, Problem, Provider as Row, Settings, Sources};
 use crate::model::Provider;
 use crate::session::check::{self, Finding, Verdict};
 use crate::session::{self};
@@ -202,7 +202,10 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
     };
     let address = &provider.endpoint().base_url;
     report.add(Finding::good("model", format!("{} at {address}: {why}", provider.name())))?;
-    report.add(Finding::good("dialect", format!("{} ({})", provider.api(), thinking(&provider))))?;
+    report.add(Finding::good(
+        "dialect",
+        format!("{}: {}; {}", provider.api(), dialect(settings, &provider), thinking(&provider)),
+    ))?;
     if let Ok(model) = &settings.model {
         report.add(Finding::good("key", model.key.to_string()))?;
         report.add(Finding::good("proxy", way(model)))?;
@@ -216,6 +219,16 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
     })
     .await;
     problem
+}
+
+/// Why the model is spoken to in this dialect.
+fn dialect(settings: &Settings, provider: &Provider) -> &'static str {
+    let used = settings.model.as_ref().ok().map(|model| model.api);
+    match Row::named(&provider.endpoint().provider) {
+        Some(row) if used.is_none_or(|api| api == row.api) => "the best one this provider has",
+        Some(_) => "configured in place of the provider's own",
+        None => "as configured, or chat where nothing is",
+    }
 }
 
 /// The model's reasoning effort and prices.
