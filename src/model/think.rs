@@ -147,7 +147,7 @@ impl Thoughts {
         }
         self.state = State::Answering;
         if let Some((thought, rest)) = stray(&self.held, &self.released) {
-            out.reasoning(thought.trim_end());
+            out.reasoning(thought);
             (self.held, self.any, self.state) = (rest.to_owned(), true, State::Beginning);
         }
         true
@@ -163,7 +163,7 @@ impl Thoughts {
             return false;
         }
         if let Some((thought, rest)) = stray(&self.held, &self.released) {
-            out.text(thought.trim_end());
+            out.text(thought);
             out.push(ModelEvent::TextWasReasoning);
             (self.held, self.any, self.state) = (rest.to_owned(), true, State::Beginning);
             return true;
