@@ -98,7 +98,6 @@ try {
   await bench.open();
   await bench.command("tandem: Open Chat");
   await bench.chat.locator("textarea").waitFor();
-  console.log(JSON.stringify({ case: "activation", code_loading_and_activate_ms: await activation() }));
   bench.page.setDefaultTimeout(600_000);
   let turns = 0;
   for (const one of cases.filter(({ name }) => name.includes(values.only))) {
@@ -139,15 +138,6 @@ async function measure({ text, rate }) {
     long_tasks_ms: Math.round(tasks.reduce((sum, task) => sum + task, 0)),
     renderer_growth_mb: Math.round((await rendererMegabytes()) - memory),
   };
-}
-
-/** What the editor itself measured. */
-async function activation() {
-  await bench.command("Developer: Show Running Extensions");
-  const row = bench.page.locator(".runtime-extensions-editor .extension", { hasText: "tandem.tandem" });
-  const words = await row.locator(".activation-time").innerText();
-  await bench.page.keyboard.press("Control+w");
-  return Number(/(\d+)\s*ms/.exec(words)[1]);
 }
 
 /** Runs in the page of the chat. */
