@@ -8,6 +8,7 @@ use std::time::Duration;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use tandem::text::{Encoding, Position, Range};
 use tandem::workspace::edit::apply;
+use tandem::workspace::guard::Guard;
 use tandem::workspace::revert::revert;
 use tandem::workspace::snapshot::Snapshots;
 use tandem::workspace::{Change, ContentChange, Documents, Replacement, Root};
@@ -105,6 +106,10 @@ fn snapshots(c: &mut Criterion) {
         let mut snapshots = files.snapshots();
         c.bench_function(&format!("a second snapshot of {count} files"), |bench| {
             bench.iter(|| assert!(snapshots.look().is_empty()));
+        });
+        let roots = [files.root()];
+        c.bench_function(&format!("the protected files among {count}"), |bench| {
+            bench.iter(|| black_box(Guard::new(&roots)));
         });
     }
 }

@@ -3,6 +3,7 @@
 //! Names are compared as on the most tolerant file system (case, Unicode forms, ignorable characters, trailing dots,
 //! streams, short names), so that no alias of a protected name is missed.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use unicode_normalization::UnicodeNormalization;
@@ -95,6 +96,14 @@ pub fn is_protected(path: &Path) -> bool {
         || names.last().is_some_and(|name| name.ends_with(".code-workspace"))
 }
 
+/// Whether `name` in `folder` is protected, if the folder is not.
+pub(super) fn is_protected_in(folder: &Path, name: &OsStr) -> bool {
+    match folder.file_name() {
+        Some(last) if fold(&last.to_string_lossy()) == ".github" => is_protected(&Path::new(last).join(name)),
+        _ => is_protected(Path::new(name)),
+    }
+}
+
 /// Whether `path` probably holds a secret.
 #[must_use]
 pub fn is_secret(path: &Path) -> bool {
@@ -117,8 +126,11 @@ fn folded(path: &Path) -> Vec<String> {
 /// One spelling for all names that some file system considers equal. A pattern of names stays a pattern.
 #[must_use]
 pub fn fold(name: &str) -> String {
-    let visible = name.nfkc().filter(|&character| !crate::text::display::is_deceptive(character));
-    let lower: String = visible.flat_map(char::to_lowercase).collect();
+    // Nearly all names, for which there is nothing to normalize.
+    let is_plain = name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    let visible = || name.nfkc().filter(|&character| !crate::text::display::is_deceptive(character));
+    let lower: String =
+        if is_plain { name.to_ascii_lowercase() } else { visible().flat_map(char::to_lowercase).collect() };
     let (name, _stream) = lower.split_once(':').unwrap_or((&lower, ""));
     name.trim_end_matches(['.', ' ']).to_owned()
 }
@@ -156,6 +168,17 @@ mod tests {
             ["src/main.rs", ".gitignore", ".github/CODEOWNERS", "git/config", "workflows/a.yml", "README.md", ".env"]
         {
             assert!(!is_protected(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_name_in_an_ordinary_folder_is_judged_alone() {
+        for path in
+            [".github/workflows", "a/.GitHub/workflows", "a/.envrc", ".git", "src/main.rs", "a/workflows", "a/ ."]
+        {
+            let path = Path::new(path);
+            let alone = is_protected_in(path.parent().unwrap(), path.file_name().unwrap());
+            assert_eq!(alone, is_protected(path), "{}", path.display());
         }
     }
 

@@ -5,14 +5,14 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::snapshot::look_at;
-use super::{Root, disk};
+use super::{Root, disk, mode};
 
 /// How many files are reverted in parallel.
 const THREADS: usize = 8;
@@ -53,6 +53,9 @@ pub enum Reason {
     /// Another part of git's state was changed since, and it only goes back as a whole.
     #[error("git has moved on since")]
     GitMoved,
+    /// The system did not permit it.
+    #[error("permission denied")]
+    Denied,
     /// The system refused.
     #[error("{0}")]
     Io(String),
@@ -77,16 +80,21 @@ pub fn revert(
             return reverted;
         }
     };
-    let revert = Revert { roots, images };
+    let revert = Revert { roots, images, writable: Mutex::new(()) };
+    // Folders whose permissions changed can be entered before what is in them is looked at, and get theirs last.
+    let (folders, other): (Vec<_>, Vec<_>) =
+        changes.files.iter().partition(|change| is_folder(&change.before) && is_folder(&change.after));
+    folders.iter().for_each(|change| revert.open_up(change));
     // What the command created is removed first, innermost first; then what it removed is restored, outermost first.
     let (made, other): (Vec<_>, Vec<_>) =
-        changes.files.iter().partition(|change| change.before == Entry::Absent || is_folder(&change.after));
+        other.into_iter().partition(|change| change.before == Entry::Absent || is_folder(&change.after));
     let (replaced, other): (Vec<_>, Vec<_>) = other.into_iter().partition(|change| is_replaced(change));
     let one = |change: &EntryChange| {
         if is_open(&change.path) && !is_folder(&change.after) { Err(Reason::Open) } else { revert.one(change) }
     };
     let mut results: Vec<_> = made.into_iter().rev().chain(other).map(|change| (change, one(change))).collect();
     results.extend(side_by_side(&replaced, &one));
+    results.extend(folders.into_iter().rev().map(|change| (change, one(change))));
     for (change, done) in results {
         match done {
             Ok(()) => reverted.done.files.push(change.reversed()),
@@ -134,12 +142,14 @@ impl EntryChange {
 struct Revert<'a> {
     roots: &'a [Arc<Root>],
     images: Dir,
+    /// Whoever makes a folder writable for a moment: its permissions are read and restored by one thread at a time.
+    writable: Mutex<()>,
 }
 
 impl Revert<'_> {
     fn one(&self, change: &EntryChange) -> Result<(), Reason> {
         let (dir, relative) = self.place(&change.path)?;
-        let now = look_at(dir, relative).map_err(failed)?;
+        let now = look_at(dir, relative).or_else(|error| look_at_unreadable(dir, relative, error)).map_err(failed)?;
         if now == change.before {
             return Ok(());
         }
@@ -147,7 +157,27 @@ impl Revert<'_> {
         if now != change.after && !(is_folder(&now) && is_folder(&change.after)) {
             return Err(Reason::Changed);
         }
-        self.replace(dir, relative, &now, &change.before)
+        let replace = || self.replace(dir, relative, &now, &change.before);
+        match replace() {
+            // A folder that was read-only before and is so now, or is so again, was not when the command changed it.
+            Err(Reason::Denied) => {
+                let _others_wait = self.writable.lock().unwrap_or_else(PoisonError::into_inner);
+                in_writable_folder(dir, relative, replace).map_err(failed)?
+            }
+            replaced => replaced,
+        }
+    }
+
+    /// Lets the owner into a folder whose permissions the command changed.
+    fn open_up(&self, change: &EntryChange) {
+        let (Entry::Folder { mode: before }, Entry::Folder { mode: after }) = (&change.before, &change.after) else {
+            return;
+        };
+        let Ok((dir, relative)) = self.place(&change.path) else { return };
+        if (before | mode::OWNER) != *after && dir.symlink_metadata(relative).is_ok_and(|now| mode::of(&now) == *after)
+        {
+            let _what_is_in_it_says_why = mode::set(dir, relative, before | mode::OWNER);
+        }
     }
 
     /// Only the permissions of a file with other bytes than the command left; gives what reverts that.
@@ -162,7 +192,7 @@ impl Revert<'_> {
         if before == after || mode != after {
             return None;
         }
-        set_mode(dir, relative, *before).ok()?;
+        mode::set(dir, relative, *before).ok()?;
         let reverted = Entry::File { image: image.clone(), size: *size, mode: *before };
         Some(EntryChange { path: change.path.clone(), before: now, after: reverted })
     }
@@ -190,9 +220,9 @@ impl Revert<'_> {
     fn replace(&self, dir: &Dir, path: &Path, now: &Entry, before: &Entry) -> Result<(), Reason> {
         match (now, before) {
             (_, Entry::Special) => return Err(Reason::Special),
-            (Entry::Folder { .. }, Entry::Folder { mode }) => return set_mode(dir, path, *mode).map_err(failed),
+            (Entry::Folder { .. }, Entry::Folder { mode }) => return mode::set(dir, path, *mode).map_err(failed),
             (Entry::File { image, .. }, Entry::File { image: same, mode, .. }) if image == same => {
-                return set_mode(dir, path, *mode).map_err(failed);
+                return mode::set(dir, path, *mode).map_err(failed);
             }
             (Entry::Folder { .. }, _) => dir.remove_dir(path).map_err(|error| match error.kind() {
                 io::ErrorKind::DirectoryNotEmpty => Reason::NotEmpty,
@@ -202,7 +232,13 @@ impl Revert<'_> {
             (Entry::File { .. } | Entry::Link { .. }, Entry::File { .. }) | (Entry::Absent, _) => {}
             _ => dir.remove_file(path).map_err(failed)?,
         }
-        self.make(dir, path, before).map_err(failed)
+        self.make(dir, path, before).map_err(|error| {
+            // Where the disk is full, what had to go first is there again, and undo can be tried again.
+            if dir.symlink_metadata(path).is_err() {
+                let _nothing_more_can_be_done = self.make(dir, path, now);
+            }
+            failed(error)
+        })
     }
 
     fn make(&self, dir: &Dir, path: &Path, entry: &Entry) -> io::Result<()> {
@@ -213,7 +249,7 @@ impl Revert<'_> {
             Entry::Absent | Entry::Special => Ok(()),
             Entry::Folder { mode } => {
                 dir.create_dir(path)?;
-                set_mode(dir, path, *mode)
+                mode::set(dir, path, *mode)
             }
             Entry::File { image, mode, .. } => disk::write_with_mode(dir, path, &self.images.read(image)?, *mode),
             Entry::Link { target } => make_link(dir, path, target),
@@ -237,16 +273,26 @@ fn is_folder(entry: &Entry) -> bool {
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn failed(error: io::Error) -> Reason {
-    Reason::Io(error.to_string())
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => Reason::Denied,
+        _ => Reason::Io(error.to_string()),
+    }
 }
 
-#[cfg(unix)]
-fn set_mode(dir: &Dir, path: &Path, mode: u32) -> io::Result<()> {
-    use cap_std::fs::PermissionsExt as _;
-    dir.set_permissions(path, cap_std::fs::Permissions::from_mode(mode))
+/// [`look_at`] for a file that its owner may not read; `denied` is why that is tried.
+fn look_at_unreadable(dir: &Dir, path: &Path, denied: io::Error) -> io::Result<Entry> {
+    let found = dir.symlink_metadata(path)?;
+    if denied.kind() != io::ErrorKind::PermissionDenied || !found.is_file() {
+        return Err(denied);
+    }
+    match mode::with(dir, path, mode::READABLE, || look_at(dir, path))?? {
+        Entry::File { image, size, .. } => Ok(Entry::File { image, size, mode: mode::of(&found) }),
+        other => Ok(other),
+    }
 }
 
-#[cfg(not(unix))]
-fn set_mode(_dir: &Dir, _path: &Path, _mode: u32) -> io::Result<()> {
-    Ok(())
+/// Does `work` in the folder of `path` while its owner may change it.
+fn in_writable_folder<T>(dir: &Dir, path: &Path, work: impl FnOnce() -> T) -> io::Result<T> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    mode::with(dir, folder, mode::OWNER, work)
 }

@@ -25,7 +25,7 @@ use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::guard::{git_state, is_repository};
 use super::state::address;
 use super::walk::{Queue, Rules};
-use super::{Root, content, native};
+use super::{Root, content, mode, native};
 
 /// Larger files, in bytes, are not copied.
 const FILE: u64 = 64 << 20;
@@ -56,7 +56,7 @@ pub struct Snapshots {
 struct Seen {
     /// By absolute folder path.
     folders: HashMap<PathBuf, Listing>,
-    git: HashMap<PathBuf, Entry>,
+    git: HashMap<PathBuf, Known>,
     /// The `.git` folders, absolute.
     repositories: Vec<PathBuf>,
     coverage: Coverage,
@@ -69,6 +69,8 @@ pub struct Coverage {
     pub problem: Option<String>,
     /// The ignored folders and large ignored files, which undo does not cover.
     pub left_out: Vec<PathBuf>,
+    /// Whether there is a repository: undo does not cover its objects, which commands usually only add to.
+    pub has_objects: bool,
 }
 
 impl Snapshots {
@@ -174,14 +176,16 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn root(&self, root: &Arc<Root>) {
-        if !is_repository(root) {
+        if is_repository(root) {
+            self.with_found(|found| found.coverage.has_objects = true);
+        } else {
             self.files(root);
         }
         let nested = self.with_found(|found| {
             let inner = found.repositories.iter().filter_map(|path| path.strip_prefix(root.real()).ok());
             inner.map(Path::to_owned).collect::<Vec<_>>()
         });
-        let git: Vec<_> = git_state(root, &nested).into_iter().map(|path| self.git_entry(root, path)).collect();
+        let git: Vec<_> = git_state(root, &nested).iter().map(|path| self.git_entry(root, path)).collect();
         self.with_found(|found| found.git.extend(git));
     }
 
@@ -219,7 +223,10 @@ impl Look<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => {
                 self.problem(format!("{} cannot be read ({error})", folder.path.display()));
-                Vec::new()
+                // Nothing says that what is in it was removed.
+                let Some(known) = known else { return Vec::new() };
+                self.with_found(|found| found.folders.insert(folder.path.clone(), Arc::clone(known)));
+                folder.known_folders(known)
             }
         }
     }
@@ -250,12 +257,14 @@ impl Look<'_> {
         }
     }
 
-    fn git_entry(&self, root: &Root, relative: PathBuf) -> (PathBuf, Entry) {
-        let entry = root.dir().symlink_metadata(&relative).map_or(Entry::Absent, |found| {
-            let image = found.is_file().then(|| self.copy(root, &relative, found.len())).flatten();
-            image.map_or(Entry::Special, |(image, size)| Entry::File { image, size, mode: folder::mode(&found) })
-        });
-        (root.real().join(relative), entry)
+    fn git_entry(&self, root: &Root, relative: &Path) -> (PathBuf, Known) {
+        let path = root.real().join(relative);
+        let known = match root.dir().symlink_metadata(relative) {
+            Ok(found) if found.is_file() => Known::look(root, relative, &found, self.before.git.get(&path), self),
+            Ok(_) => Known::unstamped(Entry::Special),
+            Err(_) => Known::unstamped(Entry::Absent),
+        };
+        (path, known)
     }
 
     /// The folder of a repository: of git's, everything but the objects is covered, and those are only ever added to in the
@@ -266,7 +275,10 @@ impl Look<'_> {
             self.left_out(path.clone());
         }
         if is_git {
-            self.with_found(|found| found.repositories.push(path));
+            self.with_found(|found| {
+                found.repositories.push(path);
+                found.coverage.has_objects = true;
+            });
         }
     }
 
@@ -314,14 +326,13 @@ fn changes(before: &Seen, after: &Seen) -> ChangeSet {
         before.coverage.left_out.iter().chain(&after.coverage.left_out).map(PathBuf::as_path).collect();
     files.retain(|change| !change.path.ancestors().any(|above| left_out.contains(above)));
     let all: std::collections::BTreeSet<&PathBuf> = before.git.keys().chain(after.git.keys()).collect();
-    let state = |seen: &Seen, path: &PathBuf| seen.git.get(path).cloned().unwrap_or(Entry::Absent);
-    let git = all.into_iter().map(|path| EntryChange {
-        path: path.clone(),
-        before: state(before, path),
-        after: state(after, path),
+    let git = all.into_iter().filter_map(|path| {
+        let (before, after) = (entry(before.git.get(path)), entry(after.git.get(path)));
+        let change = || EntryChange { path: path.clone(), before: before.clone(), after: after.clone() };
+        (before != after).then(change)
     });
     files.sort_by(|a: &EntryChange, b| a.path.cmp(&b.path));
-    ChangeSet { files, git: git.filter(|change| change.before != change.after).collect() }
+    ChangeSet { files, git: git.collect() }
 }
 
 /// The current state of `path` in `dir`. Blocks.
@@ -336,7 +347,7 @@ pub(super) fn look_at(dir: &Dir, path: &Path) -> io::Result<Entry> {
         }
         Err(error) => return Err(error),
     };
-    let mode = folder::mode(&found);
+    let mode = mode::of(&found);
     Ok(if found.is_dir() {
         Entry::Folder { mode }
     } else if found.is_symlink() {
@@ -350,8 +361,8 @@ pub(super) fn look_at(dir: &Dir, path: &Path) -> io::Result<Entry> {
 }
 
 /// Converts a listing's entry for a change set.
-fn entry(known: Option<&Known>) -> Entry {
-    known.map_or(Entry::Absent, |known| known.entry.clone())
+fn entry(known: Option<&Known>) -> &Entry {
+    known.map_or(&Entry::Absent, |known| &known.entry)
 }
 
 #[cfg(test)]

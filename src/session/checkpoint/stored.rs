@@ -49,12 +49,12 @@ impl Checkpoints {
 
     /// Takes a review of an earlier process over.
     pub(super) async fn take_review(&mut self, workspace: &Workspace, review: StoredReview, texts: &Texts) {
-        let (mut paths, mut changes) = (HashSet::new(), Vec::new());
+        let (mut paths, mut changes) = (HashSet::new(), BTreeMap::new());
         for StoredFile { path, change } in &review.files {
             let path = workspace.identity(path);
             if let Some(stored) = change {
                 // A text that is not stored any more cannot be undone to.
-                changes.extend(Change::load(&path, stored, texts).await);
+                changes.extend(Change::load(&path, stored, texts).await.map(|change| (path.clone(), change)));
             }
             paths.insert(path);
         }
@@ -64,8 +64,15 @@ impl Checkpoints {
             self.entries.insert(index, Entry { turn, since, changes: Vec::new(), git: Vec::new() });
         }
         if let Some(entry) = self.entries.get_mut(index) {
-            entry.changes.retain(|change| !paths.contains(&change.path));
-            entry.changes.extend(changes);
+            // Files stay in the order in which they were changed.
+            entry.changes.retain_mut(|change| match changes.remove(&change.path) {
+                Some(reviewed) => {
+                    *change = reviewed;
+                    true
+                }
+                None => !paths.contains(&change.path),
+            });
+            entry.changes.extend(changes.into_values());
             entry.git = review.git;
         }
         self.entries.retain(|entry| !entry.is_empty());

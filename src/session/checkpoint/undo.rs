@@ -259,7 +259,7 @@ impl<'a> Work<'a> {
             return self.undo_text(&change.until_last_command()).await;
         }
         self.left.push(whole(&change.path, reason));
-        matches!(reason, Reason::Io(_) | Reason::NotEmpty).then(|| change.path.clone())
+        matches!(reason, Reason::Denied | Reason::Io(_) | Reason::NotEmpty).then(|| change.path.clone())
     }
 
     /// The path is not as undo left it: redoes its text around what changed, else leaves it.

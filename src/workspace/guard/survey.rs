@@ -1,6 +1,7 @@
 //! The protected files in and below a folder, and their content.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use cap_fs_ext::FileTypeExt as _;
 use cap_std::fs::{Dir, DirEntry, FileType};
 
 use super::git;
-use crate::workspace::protect::is_protected;
+use crate::workspace::protect::{is_protected, is_protected_in};
 
 /// At most this many folders are searched, the upper ones first.
 const FOLDERS: usize = 1500;
@@ -66,23 +67,24 @@ impl Survey {
     }
 
     fn list(&mut self, dir: &Dir, folder: PathBuf, ahead: &mut VecDeque<PathBuf>) {
-        let entries: Vec<DirEntry> = entries(dir, &folder);
-        let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
+        let entries: Vec<(OsString, DirEntry)> =
+            entries(dir, &folder).into_iter().map(|entry| (entry.file_name(), entry)).collect();
+        let has = |name: &str| entries.iter().any(|(its, _)| its == name);
         if git::MARKS.iter().all(|name| has(name)) {
             self.repository(dir, &folder, ahead);
             return;
         }
-        for entry in &entries {
+        let is_all_protected = is_protected(&folder);
+        for (name, entry) in &entries {
             let Ok(kind) = entry.file_type() else { continue };
-            let (path, name) = (folder.join(entry.file_name()), entry.file_name());
             if name == ".git" && kind.is_dir() {
-                self.repository(dir, &path, ahead);
-            } else if is_protected(&path) {
-                self.unit(dir, path);
+                self.repository(dir, &folder.join(name), ahead);
+            } else if is_all_protected || is_protected_in(&folder, name) {
+                self.unit(dir, folder.join(name));
             } else if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == *skipped) {
-                ahead.push_back(path);
+                ahead.push_back(folder.join(name));
             } else if FileType::is_socket(&kind) {
-                self.sockets.insert(path);
+                self.sockets.insert(folder.join(name));
             }
         }
         let name = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };

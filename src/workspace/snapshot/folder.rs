@@ -10,16 +10,16 @@ use std::time::{Duration, SystemTime};
 use cap_std::fs::Metadata;
 
 use super::{IGNORED_FILE, Look, entry};
-use crate::workspace::Root;
 use crate::workspace::change_set::{Entry, EntryChange};
 use crate::workspace::walk::{Found, Rules, is_version_control, open_ignore_file};
+use crate::workspace::{Root, mode};
 
 /// Two changes this close together may have the same timestamp: a file that changed just before it was read is read
 /// again the next time.
 const RACE: Duration = Duration::from_millis(50);
 
-/// The entries of a folder, sorted by name.
-pub(super) type Listing = Vec<(OsString, Known)>;
+/// The entries of a folder, sorted by name; shared by the looks between which none changed.
+pub(super) type Listing = Arc<Vec<(OsString, Known)>>;
 
 /// An entry of a folder.
 #[derive(Debug, Clone)]
@@ -49,13 +49,69 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Lists the folder without reading what is `known` and unchanged. Also returns the folders in it.
+    /// Lists the folder without reading what is `known` and unchanged; if all of it is, that is the listing. Also returns
+    /// the folders in it.
     pub(super) fn list(
         &self,
         root: &Root,
         known: Option<&Listing>,
         look: &Look<'_>,
     ) -> io::Result<(Listing, Vec<Self>)> {
+        let entries = self.entries(root)?;
+        let found = entries.iter().fold(Found::default(), |found, (name, _)| found.add(name));
+        let open = |path: &Path| open_ignore_file(root, path);
+        let rules = Rules::of(&self.path, found, &open, Arc::clone(&self.rules));
+        let hidden: Vec<&OsStr> = look.hidden.iter().filter_map(|path| self.name_of(path)).collect();
+        let (mut listed, mut folders) = (Listed { known, same: 0, changed: None }, Vec::new());
+        for (name, found) in entries {
+            if hidden.contains(&&*name) {
+                continue;
+            }
+            // The paths of files are needed for few of them.
+            if found.is_dir() || found.len() > IGNORED_FILE {
+                let path = self.path.join(&name);
+                // A file of such a name says where the repository is.
+                if is_version_control(&name) && found.is_dir() {
+                    look.version_control(root, path);
+                    continue;
+                }
+                if rules.ignores_for_git(&path, found.is_dir()) {
+                    look.left_out(path);
+                    continue;
+                }
+                if found.is_dir() {
+                    folders.push(Self { path, relative: self.relative.join(&name), rules: Arc::clone(&rules) });
+                }
+            }
+            listed.add(name, Stamp::of(&found), |name, old| {
+                let path = self.relative.join(name);
+                let read = || Known::read(root, &path, &found, look);
+                // Whoever made a file unreadable that was copied before may have changed it first.
+                let is_shut = found.is_file() && mode::of(&found) & mode::READABLE == 0;
+                match old {
+                    Some(Known { entry: Entry::File { .. }, .. }) if is_shut => {
+                        mode::with(root.dir(), &path, mode::READABLE, read).unwrap_or_else(|_not_ours| read())
+                    }
+                    _ => read(),
+                }
+            });
+        }
+        Ok((listed.finish(), folders))
+    }
+
+    /// The folders of a listing of this one.
+    pub(super) fn known_folders(&self, known: &Listing) -> Vec<Self> {
+        let folders = known.iter().filter(|(_, known)| matches!(known.entry, Entry::Folder { .. }));
+        let inner = |name: &OsString| Self {
+            path: self.path.join(name),
+            relative: self.relative.join(name),
+            rules: Arc::clone(&self.rules),
+        };
+        folders.map(|(name, _)| inner(name)).collect()
+    }
+
+    /// What is in the folder, sorted by name.
+    fn entries(&self, root: &Root) -> io::Result<Vec<(OsString, Metadata)>> {
         let name = if self.relative.as_os_str().is_empty() { Path::new(".") } else { &self.relative };
         let mut entries = Vec::new();
         for entry in root.dir().read_dir(name)? {
@@ -65,34 +121,46 @@ impl Folder {
             }
         }
         entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let found = entries.iter().fold(Found::default(), |found, (name, _)| found.add(name));
-        let open = |path: &Path| open_ignore_file(root, path);
-        let rules = Rules::of(&self.path, found, &open, Arc::clone(&self.rules));
-        let (mut listing, mut folders) = (Listing::with_capacity(entries.len()), Vec::new());
-        for (name, found) in entries {
-            let path = self.path.join(&name);
-            // A file of such a name says where the repository is.
-            if is_version_control(&name) && found.is_dir() {
-                look.version_control(root, path);
-                continue;
-            }
-            if look.hidden.contains(&path) {
-                continue;
-            }
-            let is_large = found.is_dir() || found.len() > IGNORED_FILE;
-            if is_large && rules.ignores_for_git(&path, found.is_dir()) {
-                look.left_out(path);
-                continue;
-            }
-            let relative = self.relative.join(&name);
-            let known = known.and_then(|listing| find(listing, &name));
-            let known = Known::look(root, &relative, &found, known, look);
-            if found.is_dir() {
-                folders.push(Self { path, relative, rules: Arc::clone(&rules) });
-            }
-            listing.push((name, known));
+        Ok(entries)
+    }
+
+    /// The name of `path` if it is in this folder.
+    fn name_of<'a>(&self, path: &'a Path) -> Option<&'a OsStr> {
+        path.file_name().filter(|_| path.parent() == Some(&self.path))
+    }
+}
+
+/// A listing in the making. As long as everything is as it was known, nothing is copied.
+struct Listed<'a> {
+    known: Option<&'a Listing>,
+    /// How many of the known entries come first, unchanged.
+    same: usize,
+    /// From the first difference on, all entries.
+    changed: Option<Vec<(OsString, Known)>>,
+}
+
+impl Listed<'_> {
+    /// Adds the next entry by name, which is read unless it is known under this stamp.
+    fn add(&mut self, name: OsString, stamp: Stamp, read: impl FnOnce(&OsStr, Option<&Known>) -> Known) {
+        let known = self.known.map_or(&[][..], |known| known);
+        if self.changed.is_none() && known.get(self.same).is_some_and(|(old, its)| *old == name && its.has(&stamp)) {
+            self.same += 1;
+            return;
         }
-        Ok((listing, folders))
+        let old = find(known, &name);
+        let unchanged = old.filter(|old| old.has(&stamp)).cloned();
+        let known = unchanged.unwrap_or_else(|| read(&name, old));
+        let same = self.same;
+        let copied = || self.known.iter().flat_map(|known| known.iter()).take(same).cloned().collect();
+        self.changed.get_or_insert_with(copied).push((name, known));
+    }
+
+    fn finish(self) -> Listing {
+        match (self.changed, self.known) {
+            (Some(changed), _) => Arc::new(changed),
+            (None, Some(known)) if known.len() == self.same => Arc::clone(known),
+            (None, known) => Arc::new(known.iter().flat_map(|known| known.iter()).take(self.same).cloned().collect()),
+        }
     }
 }
 
@@ -102,20 +170,28 @@ impl Known {
         Self { stamp: None, entry }
     }
 
-    fn look(root: &Root, relative: &Path, found: &Metadata, known: Option<&Self>, look: &Look<'_>) -> Self {
+    /// What is `known` if it has not changed, else what is there.
+    pub(super) fn look(root: &Root, relative: &Path, found: &Metadata, known: Option<&Self>, look: &Look<'_>) -> Self {
+        let known = known.filter(|known| known.has(&Stamp::of(found))).cloned();
+        known.unwrap_or_else(|| Self::read(root, relative, found, look))
+    }
+
+    /// Whether it has not changed.
+    fn has(&self, stamp: &Stamp) -> bool {
+        self.stamp.as_ref() == Some(stamp)
+    }
+
+    fn read(root: &Root, relative: &Path, found: &Metadata, look: &Look<'_>) -> Self {
         let stamp = Stamp::of(found);
-        if let Some(known) = known.filter(|known| known.stamp.as_ref() == Some(&stamp)) {
-            return known.clone();
-        }
         let is_settled = stamp.is_older_than(look.begun);
         let entry = if found.is_dir() {
-            Entry::Folder { mode: mode(found) }
+            Entry::Folder { mode: mode::of(found) }
         } else if found.is_symlink() {
             let target = root.dir().read_link_contents(relative);
             target.map_or(Entry::Special, |target| Entry::Link { target })
         } else if found.is_file() {
             let image = look.copy(root, relative, found.len());
-            image.map_or(Entry::Special, |(image, size)| Entry::File { image, size, mode: mode(found) })
+            image.map_or(Entry::Special, |(image, size)| Entry::File { image, size, mode: mode::of(found) })
         } else {
             Entry::Special
         };
@@ -128,7 +204,7 @@ impl Known {
 impl Stamp {
     fn of(found: &Metadata) -> Self {
         let modified = found.modified().ok().map(cap_std::time::SystemTime::into_std);
-        Self { inode: inode(found), size: found.len(), modified, changed: changed(found), mode: mode(found) }
+        Self { inode: inode(found), size: found.len(), modified, changed: changed(found), mode: mode::of(found) }
     }
 
     fn is_older_than(&self, now: SystemTime) -> bool {
@@ -139,18 +215,6 @@ impl Stamp {
         });
         now.duration_since(changed).is_ok_and(|age| age > RACE)
     }
-}
-
-/// The permission bits.
-#[cfg(unix)]
-pub(super) fn mode(found: &Metadata) -> u32 {
-    cap_std::fs::PermissionsExt::mode(&found.permissions()) & 0o7777
-}
-
-/// The permission bits: Windows has only one.
-#[cfg(not(unix))]
-pub(super) fn mode(found: &Metadata) -> u32 {
-    if found.permissions().readonly() { 0o444 } else { 0o644 }
 }
 
 #[cfg(unix)]
@@ -191,14 +255,23 @@ fn changed(_found: &Metadata) -> Option<(i64, i64)> {
     None
 }
 
-fn find<'a>(listing: &'a Listing, name: &OsStr) -> Option<&'a Known> {
+fn find<'a>(listing: &'a [(OsString, Known)], name: &OsStr) -> Option<&'a Known> {
     let index = listing.binary_search_by(|(other, _)| other.as_os_str().cmp(name)).ok()?;
     listing.get(index).map(|(_, known)| known)
 }
 
 /// Adds the differences between two listings of the folder at `path`.
-pub(super) fn compare(path: &Path, before: Option<&Listing>, after: Option<&Listing>, changes: &mut Vec<EntryChange>) {
-    let (mut before, mut after) = (before.into_iter().flatten().peekable(), after.into_iter().flatten().peekable());
+pub(super) fn compare<'a>(
+    path: &Path,
+    before: Option<&'a Listing>,
+    after: Option<&'a Listing>,
+    changes: &mut Vec<EntryChange>,
+) {
+    if before.zip(after).is_some_and(|(before, after)| Arc::ptr_eq(before, after)) {
+        return;
+    }
+    let entries = |listing: Option<&'a Listing>| listing.into_iter().flat_map(|listing| listing.iter()).peekable();
+    let (mut before, mut after) = (entries(before), entries(after));
     loop {
         let order = match (before.peek(), after.peek()) {
             (Some((old, _)), Some((new, _))) => old.cmp(new),
@@ -211,7 +284,7 @@ pub(super) fn compare(path: &Path, before: Option<&Listing>, after: Option<&List
         let Some((name, _)) = old.or(new) else { return };
         let (old, new) = (entry(old.map(|(_, known)| known)), entry(new.map(|(_, known)| known)));
         if old != new {
-            changes.push(EntryChange { path: path.join(name), before: old, after: new });
+            changes.push(EntryChange { path: path.join(name), before: old.clone(), after: new.clone() });
         }
     }
 }

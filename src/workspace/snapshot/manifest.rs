@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Seen;
 use super::folder::{Known, Listing};
@@ -38,14 +39,14 @@ pub(super) fn load(path: &Path) -> io::Result<Seen> {
         for change in files {
             set(&mut seen.folders, &change.path, change.after);
         }
-        seen.git.extend(git.into_iter().map(|change| (change.path, change.after)));
+        seen.git.extend(git.into_iter().map(|change| (change.path, Known::unstamped(change.after))));
     }
     Ok(seen)
 }
 
 fn set(folders: &mut HashMap<PathBuf, Listing>, path: &Path, entry: Entry) {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
-    let listing = folders.entry(folder.to_owned()).or_default();
+    let listing = Arc::make_mut(folders.entry(folder.to_owned()).or_default());
     let index = listing.binary_search_by(|(other, _)| other.as_os_str().cmp(name));
     match (index, entry) {
         (Ok(index), Entry::Absent) => _ = listing.remove(index),
