@@ -17,6 +17,7 @@ pub mod error;
 pub mod guard;
 mod identity;
 pub mod language;
+mod mode;
 pub(crate) mod native;
 mod news;
 pub mod patch;

@@ -102,7 +102,9 @@ pub struct CommandLine {
 pub enum Undo {
     /// All of it.
     Everything,
-    /// All but git-ignored folders.
+    /// All but git's objects, which commands usually only add to.
+    ExceptObjects,
+    /// All but git-ignored folders and git's objects.
     ExceptIgnored,
     /// Nothing: the command requires approval in every mode.
     Nothing,

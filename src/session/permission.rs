@@ -17,6 +17,7 @@ mod rule;
 use std::path::{Path, PathBuf};
 
 use command::windows;
+use emptying::Uncovered;
 pub use rule::Rule;
 use rule::{NETWORK, may_be_short, of_path, of_words};
 
@@ -231,7 +232,12 @@ fn touched_on_windows(rule: &Rule, words: &[String]) -> Touch {
 fn empties(line: &CommandLine, roots: &[PathBuf]) -> bool {
     let commands = command::parse(&line.command).ok();
     let wipes = commands.iter().flatten().any(|words| programs::wipes(words, &line.cwd, roots));
-    wipes || (line.undo != Undo::Everything && emptying::may_empty(&line.command, commands.as_deref()))
+    let uncovered = match line.undo {
+        Undo::Everything => return wipes,
+        Undo::ExceptObjects => Uncovered::Objects,
+        Undo::ExceptIgnored | Undo::Nothing => Uncovered::Ignored,
+    };
+    wipes || emptying::may_empty(&line.command, commands.as_deref(), uncovered)
 }
 
 /// Whether a rule matches a call.

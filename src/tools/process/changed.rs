@@ -127,7 +127,10 @@ impl Shared {
         match coverage {
             Err(error) => Reach::nothing(&error.to_string()),
             Ok(Coverage { problem: Some(problem), .. }) => Reach::nothing(&problem),
-            Ok(Coverage { left_out, .. }) if left_out.is_empty() => Reach { undo: Undo::Everything, note: None },
+            Ok(Coverage { left_out, has_objects, .. }) if left_out.is_empty() => {
+                let undo = if has_objects { Undo::ExceptObjects } else { Undo::Everything };
+                Reach { undo, note: None }
+            }
             Ok(Coverage { left_out, .. }) => {
                 let note = format!("undo does not cover {}", names(workspace, left_out.iter()));
                 Reach { undo: Undo::ExceptIgnored, note: Some(note) }

@@ -94,12 +94,23 @@ fn a_command_reads_unsaved_text_and_the_disk_stays() {
 
 #[test]
 fn emptying_a_workspace_asks_unless_undo_covers_all_of_it() {
-    let asks = |line: &str, ignored: bool| {
+    #[derive(PartialEq)]
+    enum Uncovered {
+        Nothing,
+        Ignored,
+        Objects,
+    }
+    let asks = |line: &str, uncovered: Uncovered| {
         let stage = Stage::new(Level::Best, &[run(line)]);
         stage.world.write("a", "one\n");
         stage.world.write(".gitignore", "target\n");
-        if ignored {
-            stage.world.write("target/built", "x");
+        match uncovered {
+            Uncovered::Nothing => {}
+            Uncovered::Ignored => stage.world.write("target/built", "x"),
+            Uncovered::Objects => {
+                let git = std::process::Command::new("git").arg("init").current_dir(stage.world.path()).output();
+                assert!(git.unwrap().status.success());
+            }
         }
         let mut client = stage.client();
         let session = automatic(&mut client, &stage);
@@ -118,10 +129,14 @@ fn emptying_a_workspace_asks_unless_undo_covers_all_of_it() {
         asks
     };
     for line in ["rm -rf *", "rm -rf \"$PWD\"", "find . -delete", "git clean -fdx", "bash -c 'rm -rf ./*'"] {
-        assert!(asks(line, true), "{line}");
-        assert!(!asks(line, false), "{line}: undo covers it");
+        assert!(asks(line, Uncovered::Ignored), "{line}");
+        assert!(!asks(line, Uncovered::Nothing), "{line}: undo covers it");
     }
-    assert!(!asks("rm -rf target", true), "it is named");
+    assert!(!asks("rm -rf target", Uncovered::Ignored), "it is named");
+    for line in ["rm -rf \"$PWD\"", "find . -delete", "git prune"] {
+        assert!(asks(line, Uncovered::Objects), "{line}: a repository's objects would not come back");
+    }
+    assert!(!asks("rm -rf *", Uncovered::Objects), "the objects are in a hidden folder");
 }
 
 #[test]
@@ -335,4 +350,35 @@ fn what_a_job_in_the_background_changes_is_undone_without_what_tools_wrote() {
     let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "redo" }));
     assert_eq!(stage.world.read("made"), "job\n", "{answer}");
     assert_eq!(["late", "written", "byhand", "go"].map(exists), [true; 4]);
+}
+
+#[test]
+fn two_sessions_in_one_folder_undo_each_its_own() {
+    let calls = ["echo a >> shared; echo a > a; rm gone", "echo b >> shared; echo b > b; chmod +x kept"];
+    for first in [0, 1] {
+        let done = json!([{ "text": "Done." }]);
+        let call = |line: &&str| json!([{ "call": { "id": "c1", "name": "run_command", "arguments": run(line) } }]);
+        let script: Vec<Value> = calls.iter().flat_map(|line| [call(line), done.clone()]).collect();
+        let stage = Stage { world: World::new(script.into()), ..Stage::new(Level::Best, &[]) };
+        for name in ["shared", "gone", "kept"] {
+            stage.world.write(name, "mine\n");
+        }
+        let mut client = stage.client();
+        let sessions = [automatic(&mut client, &stage), automatic(&mut client, &stage)];
+        for session in &sessions {
+            assert_eq!(finish(&mut client, session), "end_turn");
+        }
+        assert_eq!(stage.world.read("shared"), "mine\na\nb\n");
+        let undo = |client: &mut Client, session: &str| {
+            let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+            assert_eq!(answer["result"]["left"], json!([]), "{answer}");
+        };
+        let exists = |name: &str| stage.world.path().join(name).exists();
+        undo(&mut client, &sessions[first]);
+        let others = if first == 0 { "mine\nb\n" } else { "mine\na\n" };
+        assert_eq!((stage.world.read("shared").as_str(), exists("a"), exists("b")), (others, first == 1, first == 0));
+        undo(&mut client, &sessions[1 - first]);
+        assert_eq!(["shared", "gone", "kept"].map(|name| stage.world.read(name)), ["mine\n"; 3]);
+        assert_eq!((exists("a"), exists("b")), (false, false));
+    }
 }
