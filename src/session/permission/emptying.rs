@@ -95,8 +95,8 @@ impl Uncovered {
 
     /// Whether a command that begins at one of the words from `first` on affects it.
     fn is_emptied_after(self, words: &[String], first: usize) -> bool {
-        let rest = (first..words.len()).filter_map(|start| words.get(start..));
-        rest.into_iter().any(|words| self.is_emptied_by(words) || self.is_open(words))
+        let mut starts = (first..words.len()).filter_map(|start| words.get(start..));
+        starts.any(|words| self.is_emptied_by(words) || self.is_open(words))
     }
 
     /// Whether a simple command affects more than it names.

@@ -94,7 +94,6 @@ fn a_command_reads_unsaved_text_and_the_disk_stays() {
 
 #[test]
 fn emptying_a_workspace_asks_unless_undo_covers_all_of_it() {
-    #[derive(PartialEq)]
     enum Uncovered {
         Nothing,
         Ignored,

@@ -111,10 +111,8 @@ fn a_turn_is_undone_by_either_name_of_the_folder_after_a_restart() {
         assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
         review(&mut client, &session, "reject", json!({ "path": linked.link.join("a"), "hunk": 5 }));
         client.end();
-        let (mut client, cwd) = match undo_in_real {
-            true => (linked.stage.client(), world.path()),
-            false => (linked.client(), linked.link.clone()),
-        };
+        let (mut client, cwd) =
+            if undo_in_real { (linked.stage.client(), world.path()) } else { (linked.client(), linked.link.clone()) };
         client.call("session/load", json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }));
         let listed = review(&mut client, &session, "list", json!({}));
         assert_eq!(files(&listed), [(cwd.join("a"), 1), (cwd.join("b"), 1)], "{undo_in_real}");
