@@ -8,7 +8,7 @@ import { failure } from "./failure";
 import { inline } from "./protocol";
 import { COMMIT_SCHEME, type Server } from "./server";
 
-/** So many commits show the style of this repository. */
+/** The number of recent commits that show the style of a repository. */
 const STYLE = 8;
 const INSTRUCTION =
   "Write the message of this commit: a subject of at most 72 characters that says what it does, and only where the reason is not obvious a blank line and a short body. Follow the style of the recent commits.";

@@ -19,7 +19,7 @@ import type { DiffContent } from "./protocol";
 import { asDiff, type Piece, piecesOf } from "./rewrite";
 import { visible } from "./safe";
 
-/** So many hunks of a request, and lines of a hunk, are shown; the diff editor has all. */
+/** The most hunks of a request, and lines of a hunk, that are shown; the diff editor has all. */
 const MAX_HUNKS = 20;
 const MAX_LINES = 30;
 
