@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
-use crate::plain::{command, edit_until, plain, save, titles};
+use crate::plain::{ask_in_chat, command, edit_until, plain, titles};
 
 fn ask(client: &mut Client, method: &str, uri: &str, at: Option<(u32, u32)>) -> Value {
     let mut params = json!({ "textDocument": { "uri": uri } });
@@ -56,9 +56,7 @@ fn a_tool_call_shows_what_it_gave_back() {
     world.write("b.rs", "beta\n");
     let mut client = plain(&world);
     let chat = world.uri("notes.tandem.md");
-    let mut text = "Read them.\n".to_owned();
-    client.open(&chat, &text);
-    save(&mut client, &chat);
+    let mut text = ask_in_chat(&mut client, &chat, "Read them.\n");
     edit_until(&mut client, &chat, &mut text, |text| text.contains("Read.\n"));
     for (call, output) in [("- ✓ Read a.rs", "alpha"), ("- ✓ Read b.rs", "beta")] {
         let shown = ask(&mut client, "hover", &chat, Some((row(&text, call), 0)));
@@ -75,9 +73,7 @@ fn a_changed_line_has_a_hint_and_shows_the_old_text_until_it_is_settled() {
     world.write("a.rs", "a\nb\nc\n");
     let mut client = plain(&world);
     let (chat, code) = (world.uri("notes.tandem.md"), world.uri("a.rs"));
-    let mut text = "Change it.\n".to_owned();
-    client.open(&chat, &text);
-    save(&mut client, &chat);
+    let mut text = ask_in_chat(&mut client, &chat, "Change it.\n");
     edit_until(&mut client, &chat, &mut text, |text| text.contains("*Allow*"));
     command(&mut client, "tandem.allow", json!([]));
     edit_until(&mut client, &chat, &mut text, |text| text.contains("Done.\n"));

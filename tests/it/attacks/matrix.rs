@@ -10,10 +10,11 @@ use super::inputs::Run;
 use super::scene::Scene;
 use crate::driver::side_by_side;
 
-/// The calls at which the server is killed, at the first to the last of them.
-const CALLS: [&str; 6] = ["openat", "write", "fsync", "rename", "unlink", "ftruncate"];
+/// The calls at which the server is killed, and how many of them one by one: more than one change makes.
+const CALLS: [(&str, u64); 6] =
+    [("openat", 20), ("write", 20), ("fsync", 8), ("rename", 8), ("unlink", 8), ("ftruncate", 8)];
+/// One more, deep in the turn.
 const LAST: u64 = 50;
-const ONE_BY_ONE: u64 = 20;
 /// The changes of one turn: enough to come to the last call.
 const CHANGES: u64 = 60;
 /// How many servers are killed side by side.
@@ -97,9 +98,8 @@ fn kill(call: &str, n: u64) -> Done<(bool, Vec<String>)> {
 
 #[test]
 fn a_server_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
-    // The first calls are those of one change, from its first to its last; those after them are the same again.
-    let numbers = || (1..=ONE_BY_ONE).chain((ONE_BY_ONE..=LAST).step_by(5).skip(1));
-    let all = CALLS.iter().flat_map(|call| numbers().map(move |n| (*call, n)));
+    let numbers = |one_by_one| (1..=one_by_one).chain([LAST]);
+    let all = CALLS.into_iter().flat_map(|(call, one_by_one)| numbers(one_by_one).map(move |n| (call, n)));
     let never = Mutex::new(Vec::<(&str, u64)>::new());
     let results = side_by_side(SIDE_BY_SIDE, all.collect(), |(call, n)| {
         // Where one is never made, those after it are not either.
@@ -114,10 +114,10 @@ fn a_server_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
     });
     let results: Vec<_> = results.into_iter().flatten().collect();
     let mut wrong = Vec::new();
-    for call in CALLS {
+    for (call, one_by_one) in CALLS {
         let of_call = || results.iter().filter(|(other, ..)| *other == call);
         let killed = of_call().filter(|(_, _, done)| matches!(done, Ok((true, _)))).count();
-        eprint_line(&format!("kill matrix: {call} {killed} of {}", numbers().count()));
+        eprint_line(&format!("kill matrix: {call} {killed} of {}", numbers(one_by_one).count()));
     }
     for (call, n, done) in results {
         match done {
