@@ -190,16 +190,16 @@ export function reviewChecks({ bench, model, picture }) {
     const [afterEdit, asked] = requests.slice(1).map(({ messages }) => messages.at(-1).content);
     assert.match(afterEdit, /New problems after this change:\n(.*\n)*?src\/cart\.ts:\d+: error: a bad word: badly \(linter bad-word\)/);
     assert.match(asked, /src\/cart\.ts:\d+: error: a bad word: badly/);
-    const problem = bench.chat.locator(".looking", { hasText: "1 problem" });
+    const problem = bench.chat.locator(".looking", { hasText: /\d problems?/ }); // TypeScript finds some too
     assert.equal(await problem.getAttribute("aria-pressed"), "false", "they are sent when the person wants it");
     await problem.click();
-    await bench.chat.locator(".looking[aria-pressed=true]", { hasText: "1 problem" }).waitFor();
+    await bench.chat.locator(".looking[aria-pressed=true]", { hasText: /\d problems?/ }).waitFor();
     await model.script([{ text: "I see it." }]);
     await bench.say("What is wrong?");
     await bench.chat.locator(".answer", { hasText: "I see it." }).waitFor();
     await bench.idle();
     const { requests: more } = await model.state();
-    assert.match(JSON.stringify(more.at(-1).messages.at(-1)), /Problems that the editor shows in src\/cart\.ts:\\nsrc\/cart\.ts:\d+: error: a bad word: badly \(linter\)/);
+    assert.match(JSON.stringify(more.at(-1).messages.at(-1)), /Problems that the editor shows in src\/cart\.ts:.*?src\/cart\.ts:\d+: error: a bad word: badly \(linter\)/);
     await problem.click();
   }
 
