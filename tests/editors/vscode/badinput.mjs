@@ -74,8 +74,6 @@ export function badInputChecks({ bench, model }) {
     await bench.say("Begin.");
     await answer("It begins").waitFor();
     await Promise.all([bench.page.waitForEvent("load"), bench.command("Developer: Reload Window")]);
-    await bench.open();
-    await bench.command("tandem: Open Chat");
     await chat.locator(".list .user", { hasText: "Begin." }).waitFor();
     await works("After the reload.");
   }
