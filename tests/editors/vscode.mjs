@@ -88,11 +88,11 @@ async function inTheWorkbench() {
   for (const [name, body] of badInputChecks({ bench, model })) {
     await check(name, body);
   }
+  await check("another model in the settings begins a new session, and the chat says so", otherModel);
+  await check("a new session starts empty", newSession);
   for (const [name, body] of besideChecks({ bench, model, picture })) {
     await check(name, body);
   }
-  await check("another model in the settings begins a new session, and the chat says so", otherModel);
-  await check("a new session starts empty", newSession);
   await check("the content policy was never broken", noPolicyBreach);
 }
 
