@@ -262,7 +262,7 @@ impl TextCalls {
         found.next()
     }
 
-    /// Whether a line begins a ReAct call: `Action:` and a tool, with `Action Input:` after it, or JSON in place of both.
+    /// Whether a line begins a `ReAct` call: `Action:` and a tool, with `Action Input:` after it, or JSON in place of both.
     fn action(&self, line: &Range<usize>, text: &str) -> Option<(usize, bool)> {
         let body = text.trim_start();
         let at = line.end - body.len();

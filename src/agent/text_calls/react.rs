@@ -1,4 +1,4 @@
-//! Calls as the ReAct prompt asks for them: a thought, an action, its input, and then the observation. Pure.
+//! Calls as the `ReAct` prompt asks for them: a thought, an action, its input, and then the observation. Pure.
 
 use super::json::{Found, of_json, with_json};
 use crate::model::repair;
@@ -10,7 +10,7 @@ pub(super) const ACTION_INPUT: &str = "Action Input:";
 /// How its result begins, which is not the model's to write.
 pub(super) const OBSERVATION: &str = "Observation:";
 
-/// `NAME`, `Action Input:` and an object (ReAct), or an object with both; what the model expects as the result may be
+/// `NAME`, `Action Input:` and an object (`ReAct`), or an object with both; what the model expects as the result may be
 /// announced, but not made up.
 pub(super) fn action(text: &str) -> Found<'_> {
     if text.starts_with('{') || text.starts_with("```") {
