@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_never_begins_with_results() {
+    fn kept_history_never_starts_with_tool_results() {
         let entries = conversation();
         let sizes: Vec<u64> = entries.iter().map(|entry| tokens(entry)).collect();
         for keep in 0..sizes.iter().sum::<u64>() + 2 {
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn old_output_is_left_out_and_nothing_else_is_touched() {
+    fn only_old_tool_output_is_dropped() {
         let entries = conversation();
         let elided = elide(&entries, 5, &provider()).unwrap();
         let changed: Vec<_> = (0..entries.len()).filter(|n| !Arc::ptr_eq(&entries[*n], &elided[*n])).collect();
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_keeps_instructions_and_words_however_often_it_is_made() {
+    fn repeated_summaries_keep_instructions_and_user_text() {
         let rules = guidance::Rules::new(std::path::Path::new("/w/AGENTS.md"), "Use tabs.").to_string();
         let mut entries = vec![user(&format!("the task\n\n{rules}"))];
         entries.extend(round("1", "read_file", json!({ "path": "a.rs" }), "text"));
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_summarized_is_cut_in_the_middle() {
+    fn text_to_summarize_is_truncated_in_the_middle() {
         let long = format!("begin {} end", "é".repeat(9000));
         let short = digest(&[user(&long), user("short")], &provider());
         let text = |entry: &Entry| String::from_utf8(entry.encoded().to_vec()).unwrap();
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_not_counted_by_its_bytes() {
+    fn images_are_not_counted_by_size_in_bytes() {
         let image = Part::Image { mime_type: "image/png".into(), data: "A".repeat(4_000_000) };
         let entry = Entry::new(Message::User { parts: vec![image] }, &provider());
         assert!((IMAGE..IMAGE + 100).contains(&tokens(&entry)), "{}", tokens(&entry));

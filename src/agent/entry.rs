@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_message_is_the_same_whole(message in message()) {
+        fn messages_survive_encoding(message in message()) {
             for provider in providers() {
                 let entry = Entry::new(message.clone(), &provider);
                 prop_assert_eq!(&*entry.message(), &message);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_held_once() {
+    fn long_texts_are_stored_once() {
         let text = "a \"line\"\n".repeat(100);
         let results = [&text, &text].map(|text| ToolResult {
             call_id: "c".into(),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_counted_wherever_their_data_are() {
+    fn images_are_counted_in_prompts_and_results() {
         let image = |length| Part::Image { mime_type: "image/png".into(), data: "A".repeat(length) };
         for provider in providers() {
             let entry = Entry::new(Message::User { parts: vec![image(3), image(3000)] }, &provider);

@@ -128,23 +128,23 @@ mod tests {
     }
 
     #[test]
-    fn the_same_call_with_the_same_result_is_seen() {
+    fn identical_calls_with_identical_results_are_a_loop() {
         assert_eq!(rounds(&[("a", "x", ""); 6]), Some((3, Kind::Round)));
     }
 
     #[test]
-    fn a_result_that_changes_is_progress() {
+    fn changing_results_are_progress() {
         assert_eq!(rounds(&["1", "2", "3", "4", "5"].map(|content| ("a", content, ""))), None);
     }
 
     #[test]
-    fn two_calls_in_turns_are_seen() {
+    fn alternating_calls_are_a_loop() {
         let pair = [("a", "x", ""), ("b", "y", "")];
         assert_eq!(rounds(&pair.repeat(5)), Some((6, Kind::Pair)));
     }
 
     #[test]
-    fn the_same_words_are_seen_where_nothing_new_comes_back() {
+    fn repeated_text_without_new_results_is_a_loop() {
         let said = |content: [&'static str; 6]| {
             let calls = ["a", "b", "c", "d", "e", "f"];
             let said: Vec<_> = calls.into_iter().zip(content).map(|(name, x)| (name, x, "Once more.")).collect();

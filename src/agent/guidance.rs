@@ -150,7 +150,7 @@ mod tests {
     use crate::model::ToolResult;
 
     #[test]
-    fn what_the_messages_say_is_known_and_nothing_else() {
+    fn only_instructions_in_messages_count_as_sent() {
         let guidance = Guidance::default();
         guidance.lock().insert("/w/gone/AGENTS.md".to_owned());
         let rules = |path: &str| Rules::new(Path::new(path), "Use tabs.").to_string();

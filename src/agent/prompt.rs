@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_selection_stands_in_a_fence_it_cannot_close() {
+    fn a_selection_cannot_close_its_fence() {
         let prompt = Prompt {
             parts: vec![
                 Attachment::Text("why?".into()),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn images_keep_their_place_among_the_words() {
+    fn images_keep_their_position_in_the_text() {
         let image = || Attachment::Image { mime_type: "image/png".into(), data: "AA==".into() };
         let prompt =
             Prompt { parts: vec![Attachment::Text("see".into()), image(), Attachment::Text("?".into())], focus: None };

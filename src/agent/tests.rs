@@ -224,7 +224,7 @@ fn call_with(id: &str, name: &str, arguments: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn reading_calls_start_while_the_answer_still_streams_and_run_side_by_side() {
+async fn read_only_calls_start_while_the_answer_streams_and_run_in_parallel() {
     let answer = json!([
         call("a", "look"),
         { "gate": "second" },
@@ -248,7 +248,7 @@ async fn reading_calls_start_while_the_answer_still_streams_and_run_side_by_side
 }
 
 #[tokio::test]
-async fn a_changing_call_waits_for_its_turn_and_runs_alone() {
+async fn calls_with_side_effects_run_alone_and_in_order() {
     let calls = json!([call("a", "look"), call("b", "look"), call("c", "change"), call("d", "look")]);
     let mut play = Play::new(json!([calls, [{ "text": "done" }]]), Limits::default());
     play.until("complete d").await;
@@ -264,7 +264,7 @@ async fn a_changing_call_waits_for_its_turn_and_runs_alone() {
 }
 
 #[tokio::test]
-async fn a_panic_fails_the_call_alone() {
+async fn a_panic_fails_only_its_call() {
     let panics = call_with("a", "look", &json!({ "panic": true }));
     let mut play = Play::free(json!([[panics, call("b", "look")], [{ "text": "done" }]]), Limits::default());
     assert_eq!(play.end().await, Termination::EndTurn);
@@ -273,7 +273,7 @@ async fn a_panic_fails_the_call_alone() {
 }
 
 #[tokio::test]
-async fn what_cannot_run_is_answered_and_never_started() {
+async fn invalid_calls_are_answered_without_running() {
     let calls = json!([
         call("a", "fly"),
         call_with("b", "look", &json!("{\"n\":")),
@@ -290,7 +290,7 @@ async fn what_cannot_run_is_answered_and_never_started() {
 }
 
 #[tokio::test]
-async fn a_call_whose_id_comes_again_is_announced_by_its_own_also_when_the_answer_breaks_off() {
+async fn calls_with_a_repeated_id_get_their_own_even_if_the_stream_is_cut() {
     let error = json!({ "error": { "message": "out of luck", "code": 400 } });
     let cut = call_with("a", "look", &json!("{\"n\":"));
     let mut play = Play::free(json!([[call("a", "look")], [cut, error]]), Limits::default());
@@ -301,7 +301,7 @@ async fn a_call_whose_id_comes_again_is_announced_by_its_own_also_when_the_answe
 }
 
 #[tokio::test]
-async fn the_wait_and_the_run_of_a_call_are_measured_separately() {
+async fn waiting_and_running_time_are_measured_separately() {
     let calls = json!([call("a", "look"), call("b", "look")]);
     let limits = Limits { parallel: 1, ..Limits::default() };
     let mut play = Play::new(json!([calls, [{ "text": "done" }]]), limits);
@@ -339,7 +339,7 @@ async fn stopped_by(limits: Limits, requests: usize, named: &str) {
 }
 
 #[tokio::test]
-async fn limits_end_a_turn_between_two_requests() {
+async fn limits_end_a_turn_between_requests() {
     let any = Allowance::default();
     stopped_by(a_turn(Allowance { iterations: Some(3), ..any }), 3, "limits.iterations").await;
     stopped_by(a_turn(Allowance { tokens: Some(240), ..any }), 2, "240 tokens (limits.tokens)").await;
@@ -348,7 +348,7 @@ async fn limits_end_a_turn_between_two_requests() {
 }
 
 #[tokio::test]
-async fn costs_add_up_to_their_limit() {
+async fn costs_add_up_to_the_limit() {
     let usage = json!({ "usage": { "prompt_tokens": 10, "completion_tokens": 1, "cost": 0.5 } });
     let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n })), usage]);
     let limits = a_turn(Allowance { cost: Some(1.5), ..Allowance::default() });
@@ -359,7 +359,7 @@ async fn costs_add_up_to_their_limit() {
 }
 
 #[tokio::test]
-async fn a_cost_limit_without_prices_is_no_silent_promise() {
+async fn a_cost_limit_without_known_prices_is_reported() {
     let limits = a_turn(Allowance { cost: Some(1.0), ..Allowance::default() });
     let mut play = Play::free(json!([[call("a", "look")], [{ "text": "done" }]]), limits);
     assert_eq!(play.end().await, Termination::EndTurn);
@@ -372,7 +372,7 @@ fn repeats(rounds: u32) -> Value {
 }
 
 #[tokio::test]
-async fn a_model_in_a_loop_is_stopped_unless_the_person_lets_it_go_on() {
+async fn a_looping_turn_continues_only_if_the_user_agrees() {
     let mut play = Play::free(repeats(20), Limits::default());
     play.yeses = 2;
     assert_eq!(play.end().await, Termination::MaxTurnRequests);
@@ -383,7 +383,7 @@ async fn a_model_in_a_loop_is_stopped_unless_the_person_lets_it_go_on() {
 }
 
 #[tokio::test]
-async fn a_limit_counts_from_zero_after_the_person_said_yes() {
+async fn a_limit_restarts_after_the_user_continues() {
     let round = |n: u32| json!([call_with(&format!("c{n}"), "look", &json!({ "n": n })), usage()]);
     let limits = a_turn(Allowance { tokens: Some(240), ..Allowance::default() });
     let mut play = Play::free((0..9).map(round).collect(), limits);
@@ -394,7 +394,7 @@ async fn a_limit_counts_from_zero_after_the_person_said_yes() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_cancelled_with_its_turn_ends_as_cancelled() {
+async fn cancelling_a_turn_cancels_its_permission_request() {
     let mut play = Play::free(repeats(9), Limits::default());
     play.cancel_at_pause = true;
     assert_eq!(play.end().await, Termination::Cancelled);
@@ -402,7 +402,7 @@ async fn a_question_that_is_cancelled_with_its_turn_ends_as_cancelled() {
 }
 
 #[tokio::test]
-async fn what_is_said_meanwhile_joins_after_the_current_tools_and_keeps_the_turn_going() {
+async fn steering_messages_join_after_the_running_tools() {
     let rounds =
         json!([[call("a", "look")], [{ "text": "so be it" }, { "gate": "last" }], [{ "text": "that too" }], []]);
     let mut play = Play::new(rounds, Limits::default());
@@ -432,7 +432,7 @@ async fn what_is_said_meanwhile_joins_after_the_current_tools_and_keeps_the_turn
 }
 
 #[tokio::test]
-async fn cancelling_in_the_middle_of_a_slow_call_gives_every_call_its_result() {
+async fn cancelling_during_a_slow_call_still_gives_each_call_a_result() {
     let answer = json!([call("a", "look"), call("b", "change"), call("c", "look"), { "gate": "never" }]);
     let mut play = Play::new(json!([answer]), Limits::default());
     play.until("start a").await;

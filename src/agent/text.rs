@@ -47,13 +47,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_long_is_cut_and_reported() {
+    fn long_text_is_truncated_with_a_notice() {
         assert_eq!(cut("short", 9, "why"), "short");
         assert_eq!(cut("ééé", 3, "why"), "é\n… (4 bytes left out: why)");
     }
 
     #[test]
-    fn what_was_fenced_is_found_again() {
+    fn fenced_text_can_be_extracted() {
         let rules = fenced("Instructions from /w/AGENTS.md. They", "Use tabs.\n```\ncode\n```");
         let text = format!("fix it\n\n{rules}\n\nNot Instructions from here:\n{}", fenced("I said", "hello"));
         assert_eq!(fenced_blocks(&text, "Instructions from "), [(rules.as_str(), "Use tabs.\n```\ncode\n```")]);

@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_at_the_end_is_one() {
+    fn a_text_call_at_the_end_is_a_call() {
         is_call(CALL, "");
         is_call(&format!("```json\n{CALL}\n```"), "");
         is_call(&format!("[{CALL}]"), "");
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn an_example_is_text() {
+    fn a_text_call_in_an_example_is_text() {
         is_text(&format!("Like this:\n```\n<tool_call>{CALL}</tool_call>\n```\nThat is all."), false);
         is_text(&format!("The tag is `<tool_call>{CALL}</tool_call>`."), false);
         is_text(&format!("```json\n{CALL}\n```\n\nThis would read."), false);
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_call_and_is_none_is_reported() {
+    fn unusable_text_calls_are_reported() {
         is_text("<tool_call>{\"name\": \"send_mail\", \"arguments\": {}}</tool_call>", true);
         is_text("<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>", true);
         is_text("<tool_call>{\"name\": \"read_file\"</tool_call>", true);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_text_is_not_held_back() {
+    fn ordinary_text_streams_without_delay() {
         for text in
             ["Hello", "Actions: x", "Action: wait\nx", "<b>x", "```rust\nfn", "{\"version\"", "a [b", "x\n<div>", "> q"]
         {

@@ -26,7 +26,7 @@ mod tests {
     use crate::cli::Cli;
 
     #[test]
-    fn every_shell_learns_the_commands() {
+    fn completions_exist_for_each_shell() {
         for &shell in Shell::value_variants() {
             let mut script = Vec::new();
             run(&Args { shell }, &mut Cli::command(), &mut script).unwrap();

@@ -104,7 +104,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn show_says_where_everything_comes_from_and_no_secret() {
+    fn show_names_each_source_and_no_secret() {
         let show = || Action::Show { directory: "/nonexistent".into() };
         let text = print(
             show(),

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_holds_no_key_and_steers_no_terminal() {
+    fn log_lines_contain_no_keys_or_control_characters() {
         let mut out = Clean { secrets: Redactor::new(["sk-0123456789"]), to: Vec::new() };
         out.write_all(b"WARN Bearer sk-0123456789\x1b[2J\n").unwrap();
         assert_eq!(String::from_utf8(out.to).unwrap(), "WARN Bearer [secret]\\u{1b}[2J\n");

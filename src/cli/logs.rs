@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_are_shown_and_a_full_file_becomes_the_old_one() {
+    fn the_log_is_rotated_and_its_last_lines_are_shown() {
         let home = tempfile::tempdir().unwrap();
         let environment = Environment::made_up(home.path(), &[]);
         assert!(printed(&environment, 9).starts_with("nothing was logged yet"));

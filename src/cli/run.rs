@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_typed_or_chosen_by_its_number() {
+    fn answers_are_typed_or_chosen_by_number() {
         let check = |typed: &str, expected: Permission| {
             assert_eq!(answered(typed, &["SQLite".to_owned(), "Postgres".to_owned()]), expected, "{typed:?}");
         };
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_not_a_clear_yes_is_no() {
+    fn anything_but_a_clear_yes_is_no() {
         let check = |answer: &str, expected: Permission| assert_eq!(understood(answer, true), expected, "{answer:?}");
         let grant = |scope, rule: Option<&str>| Permission::AllowAlways(Grant { scope, rule: rule.map(str::to_owned) });
         check("y\n", Permission::AllowOnce);

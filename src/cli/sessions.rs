@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_gets_no_control_characters_and_a_file_gets_all() {
+    fn control_characters_are_escaped_for_terminals_only() {
         let text = "red: \u{1b}[31m, right to left: \u{202e}\n";
         assert_eq!(printed(text, false), text);
         let shown = printed(text, true);

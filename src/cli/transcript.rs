@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_reads_like_one() {
+    fn transcripts_read_like_a_conversation() {
         let mut events = vec![
             AgentEvent::UserMessage { content: "change it\n".to_owned(), prompt: None, turn: None },
             AgentEvent::TextDelta { content: "I will.".to_owned() },
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_files_each_is_named() {
+    fn multiple_files_are_all_named() {
         let diffs = vec![diff("/w/a", Some("one\n"), "two\n"), diff("/w/b", None, "new\n")];
         assert_eq!(
             markdown(&changed("Patch 2 files", diffs)),

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_as_suggested_is_known() {
+    fn typing_along_a_suggestion_hits_the_cache() {
         let mut cache = Cache::default();
         cache.put("a", excerpt("let x|\n"), " = 1;".to_owned());
         let check = |uri: &str, marked: &str, expected: Option<&str>| {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_without_a_suggestion_is_known_and_old_places_are_forgotten() {
+    fn empty_suggestions_are_cached_and_old_entries_evicted() {
         let mut cache = Cache::default();
         cache.put("a", excerpt("x|"), String::new());
         assert_eq!(cache.get("a", &excerpt("x|")).as_deref(), Some(""));

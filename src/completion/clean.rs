@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suggestion_ends_where_the_document_goes_on() {
+    fn suggestions_stop_at_text_that_follows() {
         check(" 1;\n", "\nfoo\n", " 1;");
         check("\n    1\n}\n", "\n}\n", "\n    1");
         check("\n    1\n    }\n", "\n}\n", "\n    1\n    }");

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_of_the_workspace_and_the_language_without_secrets_and_bounded() {
+    fn context_files_are_bounded_same_language_and_never_secret() {
         let documents = Documents::new(Encoding::Utf8);
         let long = format!("{}\nlast", "x\n".repeat(OTHER));
         for (name, language, text) in [

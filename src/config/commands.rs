@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_commands_by_their_names() {
+    fn command_files_are_named_by_their_file_names() {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in [
             ("fix.md", "# Fix an issue\nLook at $ARGUMENTS, then fix $ARGUMENTS."),

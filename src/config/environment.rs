@@ -301,14 +301,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_variables_are_one_where_case_does_not_count() {
+    fn variable_names_ignore_case_on_windows() {
         let given = || [("Path".to_owned(), "C:\\bin".to_owned())].into_iter();
         assert_eq!(spelled(given(), true).get("PATH").map(String::as_str), Some("C:\\bin"));
         assert!(spelled(given(), false).contains_key("Path"));
     }
 
     #[test]
-    fn secrets_are_known_by_the_names_of_their_variables() {
+    fn secrets_are_recognized_by_variable_name() {
         let check = |name: &str, expected: bool| assert_eq!(is_secret(name), expected, "{name}");
         for name in
             ["OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "x-api-key", "Authorization"]

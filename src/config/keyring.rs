@@ -49,7 +49,7 @@ mod tests {
     use super::literal;
 
     #[test]
-    fn a_name_stays_a_name() {
+    fn keyring_names_are_not_interpreted() {
         assert_eq!(literal("work'); Remove-Item x; ('"), "'work''); Remove-Item x; ('''");
     }
 }

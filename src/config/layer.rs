@@ -249,7 +249,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_nearest_name_is_one_that_could_be_meant() {
+    fn suggestions_are_close_names_only() {
         let check = |found: &str, expected: Option<&str>| {
             let known = ["model", "mode", "base-url", "api", "api-key-env", "mcp"];
             assert_eq!(nearest(found, known), expected, "{found}");
@@ -266,7 +266,7 @@ mod tests {
     proptest! {
         /// Whatever a file contains, the check ends and leaves valid options.
         #[test]
-        fn what_is_left_of_any_file_is_valid(
+        fn removing_bad_settings_leaves_a_valid_file(
             words in prop::collection::vec(
                 prop::sample::select(vec![
                     "mode", "model", "limits", "mcp", "providers", "x", "permissions", "deny", "base-url", "models",

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_of_the_preferred_line_is_chosen() {
+    fn the_newest_model_of_the_preferred_line_is_chosen() {
         check("openai", &["text-embedding-3-large", "gpt-5.1", "gpt-5.6", "gpt-5.6-mini", "gpt-4o"], Some("gpt-5.6"));
         check("openai", &["gpt-5.6", "gpt-6.1", "gpt-6.1-2026-11-01"], Some("gpt-6.1"));
         check("openai", &["gpt-5-2025-08-07", "gpt-4.1"], Some("gpt-5-2025-08-07"));

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_read_as_each_provider_sends_them() {
+    fn model_lists_of_all_providers_are_parsed() {
         check(
             &json!({ "data": [{ "id": "a" }, { "id": "b", "context_length": 8192 }] }),
             &[("a", None), ("b", Some(8192))],
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn local_servers_say_the_window_they_really_give() {
+    async fn local_servers_report_the_loaded_context_window() {
         let rows = [
             ("ollama", "/api/ps", json!({ "models": [{ "name": "m", "context_length": 4096 }] })),
             ("lmstudio", "/api/v0/models", json!({ "data": [{ "id": "m", "loaded_context_length": 4096 }] })),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn models_that_do_not_chat_are_recognized() {
+    fn non_chat_models_are_recognized() {
         let listed = json!({ "data": [
             { "id": "nomic-embed-text" }, { "id": "bge-m3" }, { "id": "x", "type": "embeddings" }, { "id": "qwen3-coder" },
         ] });
@@ -314,14 +314,14 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_names_are_of_the_same_family() {
+    fn suggested_models_are_of_the_same_family() {
         let models: Vec<_> =
             ["text-embedding-3", "deepseek-v4-flash", "deepseek-v4-pro", "gpt-5"].map(ModelInfo::named).into();
         assert_eq!(nearest("deepseek-chat", &models)[..2], ["deepseek-v4-flash", "deepseek-v4-pro"]);
     }
 
     #[test]
-    fn prices_of_a_list_are_for_a_million() {
+    fn listed_prices_are_per_million_tokens() {
         let pricing = json!({ "prompt": "0.000003", "completion": "0.000015", "input_cache_read": "0.0000003" });
         let listed = parse(&json!({ "data": [{ "id": "a", "context_length": 5, "pricing": pricing }] }));
         let prices = listed[0].prices.unwrap();
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn somebody_else_on_the_port_is_not_a_model_server() {
+    async fn an_unrelated_server_on_the_port_is_not_a_model_server() {
         let server = Server::start(Script::new()).await.unwrap();
         assert_eq!(probe("llamacpp", server.base_url().to_owned()).await, None);
     }

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_run_only_when_they_are_an_object() {
+    fn only_object_arguments_are_accepted() {
         check(r#"{"x":1}"#, &Finish::Stop, true);
         check(r#" {"x":1} "#, &Finish::Length, true);
         check("", &Finish::Stop, true);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_come_back_as_they_were_unless_missing_or_repeated() {
+    fn call_ids_are_kept_unless_missing_or_repeated() {
         let events: Vec<_> =
             ["a", "", "a", "old", "b"].iter().enumerate().flat_map(|(slot, id)| call(slot, id, "{}")).collect();
         let ids: Vec<_> = collect(&events, &["old"]).message.calls.into_iter().map(|call| call.id).collect();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_call_is_handed_out_once() {
+    fn complete_calls_are_emitted_once() {
         let taken = HashSet::new();
         let mut collector = Collector::new(&taken);
         for event in call(0, "a", r#"{"x":1}"#) {

@@ -183,7 +183,7 @@ fn own_streams() -> Vec<(String, Vec<u8>, Value)> {
 }
 
 #[test]
-fn our_streams_give_what_their_first_line_says() {
+fn recorded_streams_decode_to_the_expected_events() {
     let streams = own_streams();
     let wrong = |(api, bytes, expected): &(String, Vec<u8>, Value)| {
         let wrong = check(api, bytes, expected);
@@ -196,7 +196,7 @@ fn our_streams_give_what_their_first_line_says() {
 
 /// Every demand of a first line can fail.
 #[test]
-fn a_stream_that_gives_something_else_is_found() {
+fn unexpected_events_fail_the_stream_check() {
     let demands = ["text", "reasoning", "refusal", "outcome", "finish_reason", "usage", "tool_calls"];
     for (api, bytes, expected) in own_streams() {
         for demand in demands {
@@ -221,7 +221,7 @@ fn separate_thoughts(expected: &mut Value) {
 }
 
 #[test]
-fn recorded_streams_give_what_their_provider_meant() {
+fn shared_streams_decode_to_the_expected_events() {
     let Some(corpus) = shared("corpus/sse") else { return };
     let (mut failed, mut counted) = (Vec::new(), 0);
     for folder in [corpus.clone(), corpus.join("quirks")] {
@@ -267,7 +267,7 @@ fn framing_follows_the_standard() {
 }
 
 #[test]
-fn bytes_that_are_no_utf8_are_replaced() {
+fn invalid_utf8_is_replaced() {
     let replaced = |bytes: &[u8]| frame(bytes, 1);
     assert_eq!(replaced(b"data: \xff\xe2\x82 ok\n\n"), [("message".into(), "\u{fffd}\u{fffd} ok".into())]);
     assert_eq!(replaced(b"data: \xe2\x82"), [("message".into(), "\u{fffd}".into())]);

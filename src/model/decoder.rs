@@ -199,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_give_the_same_in_any_cut(bytes in stream(), size in 1_usize..9) {
+        fn decoding_is_independent_of_chunking(bytes in stream(), size in 1_usize..9) {
             for api in [Api::Chat, Api::Responses, Api::Messages] {
                 let whole = decode(api, &[&bytes]);
                 prop_assert_eq!(&decode(api, &bytes.chunks(size).collect::<Vec<_>>()), &whole);

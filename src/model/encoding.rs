@@ -173,7 +173,7 @@ fn a_message_without_content_leaves_no_gap() {
 }
 
 #[test]
-fn fields_a_server_does_not_take_can_be_left_out() {
+fn unsupported_fields_can_be_omitted() {
     for off in [json!(false), json!(null)] {
         let body = request(Api::Chat, json!({ "stream_options": off }), &[user("a")]);
         assert!(body.get("stream_options").is_none(), "{body}");
@@ -182,7 +182,7 @@ fn fields_a_server_does_not_take_can_be_left_out() {
 }
 
 #[test]
-fn images_go_in_the_words_of_each_dialect() {
+fn images_are_encoded_for_each_dialect() {
     let image = Part::Image { mime_type: "image/png".into(), data: "AAAA".into() };
     let message = [Message::User { parts: vec![Part::Text { text: "see".into() }, image] }];
     let url = "data:image/png;base64,AAAA";
@@ -195,7 +195,7 @@ fn images_go_in_the_words_of_each_dialect() {
 }
 
 #[test]
-fn names_and_ids_a_server_would_refuse_are_made_acceptable() {
+fn invalid_names_and_ids_are_sanitized() {
     let odd = |name: &str| ToolCall { name: name.into(), ..call("functions.f:0", Arguments::Object(Map::new())) };
     let answer = AssistantMessage { calls: vec![odd("read file"), odd("")], ..AssistantMessage::default() };
     let history = [Message::Assistant(answer), results(&["functions.f:0"])];

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_tokens_are_counted_once_at_their_own_price() {
+    fn cached_tokens_are_billed_once_at_the_cached_price() {
         check(1_000_000, 0, 0, 3.0);
         check(1_000_000, 1_000_000, 0, 0.25);
         check(2_000_000, 1_000_000, 500_000, 3.0 + 0.25 + 8.0);

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_family_and_version() {
+    fn model_names_reveal_family_and_version() {
         check("claude-opus-4-8", Family::Claude, Some((4, 8)));
         check("claude-sonnet-4-20250514", Family::Claude, Some((4, 0)));
         check("claude-3-7-sonnet-20250219", Family::Claude, Some((3, 7)));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn models_of_openai_since_gpt_4_1_patch() {
+    fn openai_models_since_gpt_4_1_use_apply_patch() {
         let check = |name: &str, expected: bool| assert_eq!(Known::by_name(name).patches(), expected, "{name}");
         for name in
             ["gpt-4.1", "gpt-5.2-codex", "openai/GPT-5", "codex-mini-latest", "o4-mini", "gpt-oss:20b", "gpt-6.1-sol"]

@@ -92,7 +92,7 @@ fn status_with(status: u16, name: &str, value: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn transient_faults_before_any_output_are_tried_again() {
+async fn transient_failures_before_output_are_retried() {
     let rows = DIALECTS.into_iter().flat_map(|api| {
         let faults = [408, 409, 425, 429, 500, 503, 529].map(|code| status(code, "busy"));
         let cut = vec![Step::Cut { cut: true }];
@@ -109,7 +109,7 @@ async fn transient_faults_before_any_output_are_tried_again() {
 }
 
 #[tokio::test]
-async fn a_lasting_fault_is_tried_five_times() {
+async fn persistent_failures_are_tried_five_times() {
     let tried = play(Api::Chat, vec![status(500, "down"); 9]).await;
     assert_eq!((tried.requests, tried.waits.len()), (5, 4));
     assert!(tried.waits.iter().sum::<Duration>() < Duration::from_mins(1));
@@ -118,7 +118,7 @@ async fn a_lasting_fault_is_tried_five_times() {
 }
 
 #[tokio::test]
-async fn lasting_refusals_are_not_tried_again_and_say_what_to_do() {
+async fn refusals_are_not_retried_and_name_a_remedy() {
     let quota = "You exceeded your current quota";
     let window = "This model's maximum context length is 8192 tokens";
     let rows = [
@@ -144,7 +144,7 @@ async fn lasting_refusals_are_not_tried_again_and_say_what_to_do() {
 }
 
 #[tokio::test]
-async fn the_server_says_how_long_to_wait() {
+async fn retry_after_is_respected() {
     for api in DIALECTS {
         let tried = play(api, vec![status_with(429, "retry-after", "0"), vec![text("fine")]]).await;
         assert_eq!((tried.waits, tried.got.message.text.as_str()), (vec![Duration::ZERO], "fine"));
@@ -155,7 +155,7 @@ async fn the_server_says_how_long_to_wait() {
 }
 
 #[tokio::test]
-async fn a_cut_after_output_keeps_what_arrived() {
+async fn truncated_streams_keep_received_output() {
     for api in DIALECTS {
         let half = vec![text("half a"), Step::Cut { cut: true }];
         let tried = play(api, vec![half, vec![text("never")]]).await;
@@ -166,7 +166,7 @@ async fn a_cut_after_output_keeps_what_arrived() {
 }
 
 #[tokio::test]
-async fn silence_ends_with_the_limit() {
+async fn silent_streams_end_at_the_timeout() {
     for api in DIALECTS {
         for script in [vec![], vec![text("and")]] {
             let script = [script, vec![Step::Hang { hang: true }]].concat();
@@ -177,7 +177,7 @@ async fn silence_ends_with_the_limit() {
 }
 
 #[tokio::test]
-async fn documents_instead_of_streams_are_read_for_their_words() {
+async fn error_documents_instead_of_streams_are_quoted() {
     let rows = [
         ("<html><title>Sign in</title></html>", "Sign in"),
         (r#"{"error":{"message":"no such route"}}"#, "no such route"),
@@ -215,7 +215,7 @@ async fn compressed_streams_are_read() {
 }
 
 #[tokio::test]
-async fn a_dead_port_is_named() {
+async fn an_unreachable_port_is_named() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/v1");
     let provider = Provider::http(endpoint(Api::Chat, &url));
@@ -238,7 +238,7 @@ async fn dropping_the_stream_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn redirects_do_not_take_the_key_elsewhere() {
+async fn keys_do_not_follow_redirects() {
     let other = Server::start(vec![vec![text("caught")]]).await.unwrap();
     for api in DIALECTS {
         let target = format!("{}/chat/completions", other.base_url());
@@ -249,14 +249,14 @@ async fn redirects_do_not_take_the_key_elsewhere() {
 }
 
 #[tokio::test]
-async fn keys_never_travel_unencrypted() {
+async fn keys_are_never_sent_unencrypted() {
     let (waits, got) = run(&Provider::http(endpoint(Api::Chat, "http://192.0.2.1/v1"))).await;
     let Outcome::Error(error) = got.outcome else { panic!("{:?}", got.outcome) };
     assert!(waits.is_empty() && error.message.contains("unencrypted"), "{}", error.message);
 }
 
 #[tokio::test]
-async fn requests_of_a_session_share_their_beginning_and_the_connection() {
+async fn requests_of_a_session_share_prefix_and_connection() {
     for api in DIALECTS {
         let server = Server::start(vec![vec![text("one")]; 2]).await.unwrap();
         let provider = Provider::http(endpoint(api, server.base_url()));
@@ -273,7 +273,7 @@ async fn requests_of_a_session_share_their_beginning_and_the_connection() {
 }
 
 #[tokio::test]
-async fn an_https_endpoint_needs_no_setup_of_the_process() {
+async fn https_needs_no_process_wide_setup() {
     let provider = Provider::http(endpoint(Api::Chat, "https://127.0.0.1:1/v1"));
     match provider.stream(request(&provider)).next().await {
         Some(Ok(ModelEvent::Retry { reason, .. })) => assert!(reason.contains("refused"), "{reason}"),
@@ -283,7 +283,7 @@ async fn an_https_endpoint_needs_no_setup_of_the_process() {
 }
 
 #[tokio::test]
-async fn what_arrives_together_leaves_together() {
+async fn events_received_together_are_emitted_together() {
     let words = Step::Words { words: "word ".repeat(2000), delay_ms: 0 };
     let server = Server::start(vec![vec![words]]).await.unwrap();
     let provider = Provider::http(endpoint(Api::Chat, server.base_url()));
@@ -297,7 +297,7 @@ async fn what_arrives_together_leaves_together() {
 }
 
 #[tokio::test]
-async fn one_script_gives_the_same_answer_in_every_dialect() {
+async fn one_script_gives_the_same_answer_in_all_dialects() {
     let script: Vec<Reply> = serde_json::from_value(json!([[
         { "reasoning": "hm" },
         { "words": "two words" },

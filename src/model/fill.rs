@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_files_are_comments_where_an_api_has_no_field_for_them() {
+    fn context_files_become_comments_if_the_api_has_no_field() {
         let others = vec![Snippet { name: "b.py".to_owned(), text: "import c\nx = 1\n".to_owned() }];
         let gap = Gap { before: "y = ".to_owned(), others, comment: "#", ..Gap::default() };
         assert_eq!(gap.prompt(), "# b.py\n# import c\n# x = 1\ny = ");

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_can_be_read() {
+    fn all_table_rows_parse() {
         assert!(TABLE.len() <= 40 << 10);
         for row in rows() {
             let name = row.split('\t').next().unwrap();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn models_are_found_under_all_their_names() {
+    fn models_are_found_under_all_names() {
         #[track_caller]
         fn check(name: &str, window: u64, input: Option<f64>) {
             let info = find(name).unwrap_or_else(|| panic!("{name} is not known"));

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_json_is_left_alone() {
+    fn valid_json_is_not_changed() {
         assert_eq!(
             object(r#"{"a": "\u00e9\n"}"#, true),
             Some((Map::from_iter([("a".to_owned(), "é\n".into())]), false))
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_one_meaning_is_repaired() {
+    fn unambiguous_json_errors_are_repaired() {
         check(r#""{\"a\": 1}""#, json!({ "a": 1 }));
         check(r#""\"{\\\"a\\\": 1}\"""#, json!({ "a": 1 }));
         check("```json\n{\"a\": 1}\n```", json!({ "a": 1 }));
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_or_not_clear_stays_unreadable() {
+    fn truncated_or_ambiguous_json_is_not_repaired() {
         let cases = [
             "{",
             r#"{"a""#,

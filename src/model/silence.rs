@@ -46,7 +46,7 @@ mod tests {
     use crate::model::{ErrorCode, Instructions, ModelRequest, Provider};
 
     #[tokio::test(start_paused = true)]
-    async fn silence_is_reported_until_it_ends_with_the_limit() {
+    async fn silence_is_reported_until_the_timeout() {
         let provider = Provider::scripted(vec![vec![Step::Text { text: "a".into() }, Step::Hang { hang: true }]]);
         let preamble = provider.preamble(&Instructions::default());
         let mut events = provider.stream(ModelRequest { preamble, messages: vec![], may_call: true });

@@ -243,13 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_byte_order_mark_goes() {
+    fn only_a_leading_byte_order_mark_is_removed() {
         check("\u{feff}data: a\n\n", &[("", "a")]);
         check("\u{feff}\u{feff}data: a\n\ndata: b\n\n", &[("", "b")]);
     }
 
     #[test]
-    fn a_line_without_end_is_an_error_and_not_memory() {
+    fn an_endless_line_is_an_error_and_uses_bounded_memory() {
         let (mut decoder, mut buf) = (SseDecoder::default(), BytesMut::from(&b"data: "[..]));
         buf.resize(MAX_EVENT + 1, b'x');
         assert!(matches!(decoder.decode(&mut buf), Err(SseError::TooLong)));

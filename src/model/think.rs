@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_at_the_beginning_are_thoughts() {
+    fn leading_think_blocks_are_reasoning() {
         check("<think>\na < b\n</think>\n\nYes.", "\na < b\n", "Yes.");
         check(" <thinking>a</thinking>Yes.", "a", "Yes.");
         check("<think></think><think>a</think>Yes.", "a", "Yes.");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_later_is_text() {
+    fn later_think_tags_are_text() {
         for text in [
             "Close it with `</think>`.",
             "The end is </think>\nand no more.",

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_of_the_wrong_shape_costs_nothing_else() {
+    fn a_malformed_field_affects_nothing_else() {
         let handshake: Handshake = serde_json::from_value(serde_json::json!({
             "processId": "seven", "rootUri": "file:///w", "workspaceFolders": null,
             "capabilities": { "window": { "workDoneProgress": true, "showMessage": 3 } }

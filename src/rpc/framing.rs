@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_cannot_be_followed_is_fatal() {
+    fn an_unusable_content_length_is_fatal() {
         for (input, fatal) in [
             ("Content-Type: x\r\n\r\n", Fatal::MissingLength),
             ("Content-Length: -5\r\n\r\n", Fatal::BadLength("-5".into())),
@@ -377,7 +377,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back_under_any_split(
+        fn frames_survive_any_chunking(
             bodies in prop::collection::vec("[ -~é€😀]{1,40}", 1..6),
             pieces in prop::collection::vec(0usize..9, 0..60),
         ) {
@@ -393,7 +393,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_give_the_same_result_under_any_split(
+        fn parsing_is_independent_of_chunking(
             input in prop::collection::vec(prop::sample::select(&b"Content-Length: 3\r\n:x{}"[..]), 0..120),
             pieces in prop::collection::vec(0usize..9, 0..60),
         ) {

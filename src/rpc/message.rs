@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_distinguished() {
+    fn message_kinds_are_distinguished() {
         check(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[]}}"#, r#"request 1 m {"a":[]}"#);
         check(r#"{"params":null,"method":"m","id":"x","jsonrpc":"2.0","more":1}"#, r#"request "x" m null"#);
         check(r#"{"jsonrpc":"2.0","id":-3,"method":"m"}"#, "request -3 m null");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_a_parse_error() {
+    fn invalid_json_is_a_parse_error() {
         for body in ["", "{", r#"{"jsonrpc":"2.0","id":5,"method":"#, "nope", "[1,", r#"{"id":5}}"#] {
             check(body, "-32700 id null");
         }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_json_but_no_message_is_an_invalid_request() {
+    fn json_that_is_not_a_message_is_an_invalid_request() {
         for body in
             ["1", "null", "\"hi\"", "[]", r#"[{"jsonrpc":"2.0","id":7,"method":"m"}]"#, "{}", r#"{"id":1,"id":2}"#]
         {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_of_another_kind_comes_back_byte_for_byte() {
+    fn unusual_ids_are_echoed_byte_for_byte() {
         for id in ["null", "true", "1.50", "1e3", "2147483648", "-99999999999999999999999", r#"{"a" : 1}"#, "[1]"] {
             check(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#), &format!("-32600 id {id}"));
         }
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_answers_are_written_as_the_standard_says() {
+    fn messages_are_encoded_per_json_rpc() {
         let text = |body: serde_json::Result<Vec<u8>>| String::from_utf8(body.unwrap()).unwrap();
         assert_eq!(text(call(None, "m", &())), r#"{"jsonrpc":"2.0","method":"m"}"#);
         assert_eq!(

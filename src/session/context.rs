@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_counted_from_one_and_end_with_the_text() {
+    fn line_numbers_start_at_one_and_end_with_the_text() {
         let check = |lines: (u32, u32), expected: Result<(&str, (u32, u32)), usize>| {
             assert_eq!(
                 excerpt("a\r\nb\nc", lines),

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_lines_are_replaced_by_whole_lines() {
+    fn whole_lines_replace_whole_lines() {
         assert_eq!(rewrite("a\r\nb\r\n", "a\r\n").with_line_end("x"), "x\r\n");
         assert_eq!(rewrite("a\nb\n", "a\n").with_line_end("x\n"), "x\n");
         assert_eq!(rewrite("a\nb\n", "a").with_line_end("x"), "x");

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_around_a_change_is_whole_lines_of_both() {
+    fn context_consists_of_whole_lines() {
         let check = |old, new, expected| assert_eq!(around(old, new, 1), expected);
         check("a\nb\nc\nd\ne\n", "a\nb\nX\nY\nd\ne\n", ("b\nc\nd\n", "b\nX\nY\nd\n"));
         check("a\nb", "X\nb", ("a\nb", "X\nb"));
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_common_is_found_across_blocks() {
+    fn common_lines_are_found_across_blocks() {
         let same = vec![b'x'; 3 * BLOCK];
         for at in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 3 * BLOCK - 1] {
             let mut other = same.clone();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_texts_have_in_common_is_found_inside_lines() {
+    fn common_text_is_found_inside_lines() {
         let check = |old: &str, new: &str, expected: &[&str]| {
             let common = common(old, new).into_iter().filter(|range| !range.is_empty());
             let texts: String = common.map(|range| old.get(range).unwrap().to_owned() + "|").collect();

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_deceives_is_shown() {
+    fn deceptive_characters_are_shown() {
         check("plain\ttext\nÄ 漢 🎉", "plain\ttext\nÄ 漢 🎉");
         check("\u{1b}[31m", "\\u{1b}[31m");
         check("echo \u{202e}x\u{2066}", "echo \\u{202e}x\\u{2066}");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_for_the_plugins_is_this_one() {
+    fn plugins_use_the_same_escaping_rule() {
         let rule: Rule = serde_json::from_str(include_str!("../../tests/hidden.json")).unwrap();
         let holds = |ranges: &[[u32; 2]], is: fn(char) -> bool| {
             for character in '\0'..=char::MAX {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_may_begin_and_end_with_a_joiner() {
+    fn joiners_at_chunk_boundaries_are_kept() {
         let check = |piece: &str, expected: &str| assert_eq!(escape_piece(piece), expected);
         check("\u{200c}خواهم", "\u{200c}خواهم");
         check("می\u{200c}", "می\u{200c}");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_is_named_and_marked() {
+    fn hidden_characters_are_named_and_marked() {
         assert_eq!(hidden("plain\ttext\n"), None);
         assert_eq!(hidden("\u{e0041}a\u{200b}b\u{200b}").as_deref(), Some("U+200B, U+E0041"));
         assert_eq!(marked("Run the tests.\n"), "Run the tests.\n");

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_closed_by_one_as_long_and_bare() {
+    fn a_fence_is_closed_by_a_bare_fence_of_its_length() {
         check("````md\n```rust\n```\n````\na", "cccc.", None);
         check("```\n```rust\na", "ccc", Some("```"));
         check("~~~~ x\na", "cc", Some("~~~~"));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_around_the_answer_is_left_out_also_while_it_streams() {
+    fn a_fence_around_the_answer_is_stripped_while_streaming() {
         for (answer, expected) in [
             ("x = 1", "x = 1"),
             ("```rust\nx = 1\n```\n", "x = 1\n"),

@@ -16,7 +16,7 @@ mod tests {
     use super::without_middle;
 
     #[test]
-    fn both_ends_stay_and_no_character_is_split() {
+    fn cutting_the_middle_keeps_both_ends_and_whole_characters() {
         assert_eq!(without_middle("éé12éé", 5, 5), None);
         assert_eq!(without_middle("éé12éé", 3, 3), Some(("é", 6, "é")));
         assert_eq!(without_middle("abc", 0, 1), Some(("", 2, "c")));

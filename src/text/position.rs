@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_past_an_end_are_clamped() {
+    fn positions_past_the_end_are_clamped() {
         // Inside a character: its start. Past the line: before its line break. Past the text: its end.
         check(Encoding::Utf16, 0, 2, 1);
         check(Encoding::Utf16, 0, 99, 7);
@@ -215,7 +215,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_index_follows_replacements(
+        fn the_line_index_follows_replacements(
             text in "[a\u{e9}\r\n]{0,30}", new in "[b\u{1f600}\r\n]{0,6}", start in 0usize..40, len in 0usize..10,
         ) {
             let start = text.floor_char_boundary(start.min(text.len()));

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_replaced_wherever_they_stand() {
+    fn secrets_are_redacted_everywhere() {
         let secrets = Redactor::new(["sk-0123456789", "sk-0123456789-long", "short", "quo\"ted-secret"]);
         let check = |text: &str, expected: &str| assert_eq!(secrets.redact(text), expected);
         check("nothing here, not even short", "nothing here, not even short");
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_in_pieces_is_replaced() {
+    fn secrets_split_across_chunks_are_redacted() {
         let secrets = Redactor::new(["sk-0123456789", "sk-0123456789-löng"]);
         let text = "a sk-0123456789 b sk-0123456789-löng c sk-01234 d sk-0123456789- e";
         for size in 1..8 {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knows_nothing_changes_nothing() {
+    fn without_secrets_nothing_changes() {
         let text = "text";
         assert!(matches!(Redactor::new(["1234567", ""]).redact(text), Cow::Borrowed(_)));
         assert!(matches!(Redactor::default().redact(text), Cow::Borrowed(_)));

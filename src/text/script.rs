@@ -58,7 +58,7 @@ mod tests {
     use super::mixed;
 
     #[test]
-    fn words_that_mix_writing_systems_are_pointed_out() {
+    fn words_mixing_scripts_are_reported() {
         let check = |text: &str, expected: Option<&str>| assert_eq!(mixed(text).as_deref(), expected, "{text}");
         check("cargo test", None);
         check("über café naïve", None);

@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_touched_is_undone_as_a_whole() {
+    fn untouched_changes_are_undone_completely() {
         check("a\nb\nc\n", "a\nB\nc\nd\n", "a\nB\nc\nd\n", "a\nb\nc\n", None);
         check("a\nb\nc\n", "a\nB\nc\n", "new\na\nnew\nB\nC\n", "new\na\nnew\nb\nC\n", None);
         check("a\nb\nc\n", "A\nb\nC\n", "A\nB\nC\n", "a\nB\nc\n", None);
     }
 
     #[test]
-    fn the_rest_of_a_hunk_is_undone_around_a_line_of_somebody_else() {
+    fn hunks_are_undone_around_foreign_lines() {
         check("", "1\n2\n3\n", "1\nmine\n2\n3\n", "mine\n", Some(0..1));
         check("", "1\n2\n3\n", "1\nTWO\n3\n", "TWO\n", Some(0..1));
         check("a\nb\nc\n", "A\nB\nC\n", "A\nmine\nC\n", "a\nmine\nc\n", Some(1..2));
@@ -211,21 +211,21 @@ mod tests {
     }
 
     #[test]
-    fn removed_lines_come_back_unless_something_else_stands_there() {
+    fn removed_lines_are_restored_unless_replaced() {
         check("a\nb\nc\n", "a\nc\n", "A\nc\n", "A\nb\nc\n", None);
         check("a\nb\nc\n", "a\nc\n", "a\nmine\nc\n", "a\nmine\nc\n", Some(1..2));
         check("a\nb\nc\n", "a\nc\n", "mine\n", "mine\n", Some(0..1));
     }
 
     #[test]
-    fn what_somebody_undid_by_hand_is_not_reported() {
+    fn changes_undone_by_hand_are_not_reported() {
         check("a\nb\n", "a\nB\n", "a\nb\n", "a\nb\n", None);
         check("a\n", "a\nb\n", "a\n", "a\n", None);
         check("a\nb\n", "a\n", "a\nb\nmore\n", "a\nb\nmore\n", None);
     }
 
     #[test]
-    fn a_last_line_without_a_line_break_runs_into_no_other() {
+    fn a_final_line_without_newline_stays_separate() {
         check("a\nb", "a\nB\n", "a\nB\nmine\n", "a\nb\nmine\n", None);
         check("a\r\nb", "a\r\nB\r\n", "a\r\nB\r\nmine\r\n", "a\r\nb\r\nmine\r\n", None);
         check("a\nb", "a\n", "A", "A\nb", None);
@@ -248,7 +248,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn undoing_takes_all_of_the_change_and_nothing_of_somebody_else(
+        fn undo_reverts_the_change_and_no_foreign_text(
             count in 0..20_usize, model in edits(), person in edits(), last_break in any::<bool>(),
         ) {
             let mut before: Vec<String> = (0..count).map(|line| format!("b{line}\n")).collect();

@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn understands_the_usual_slips() {
+    fn common_slips_are_understood() {
         let plain =
             json!({"path": "a", "limit": 5, "all": true, "edits": [{"old_text": "x", "status": "in_progress"}]});
         let check = |slip: Value| {
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_absent_and_a_number_can_be_text() {
+    fn null_means_absent_and_numbers_can_be_strings() {
         let arguments = json!({"path": 404, "limit": null, "all": null, "edits": []});
         let (read, _) = read::<Arguments>(&arguments, "", Unknown::Refused).unwrap();
         assert_eq!(read, Arguments { path: "404".to_owned(), limit: None, all: false, edits: vec![] });

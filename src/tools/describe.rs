@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_shown_whole_with_what_holds_it() {
+    fn commands_are_shown_in_full_with_their_sandbox() {
         let line = |command: &str, sandboxed, network| Preview {
             command: Some(Box::new(CommandLine {
                 command: command.into(),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_what_cannot_be_seen_is_looked_at_once() {
+    fn many_invisible_characters_are_scanned_once() {
         // Searching the old text for each character would take minutes.
         let (old, new) = ("x".repeat(300_000), "\u{200b}".repeat(100_000));
         let diff = FileDiff { path: "/w/a".into(), old_text: Some(old.into()), new_text: new.into() };
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_diff_hides_is_said() {
+    fn hidden_characters_in_a_diff_are_reported() {
         let diff = FileDiff {
             path: "/w/a".into(),
             old_text: Some("\u{feff}a\r\n".into()),

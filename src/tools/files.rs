@@ -141,7 +141,7 @@ mod tests {
     use super::likeness;
 
     #[test]
-    fn likeness_prefers_the_same_name_then_neighbors() {
+    fn suggestions_prefer_the_same_name_then_neighbors() {
         assert_eq!(likeness("main.rs", "main.rs", false), 255);
         assert_eq!(likeness("tool.rs", "tools.rs", true), 200);
         assert_eq!(likeness("settings.json", "setings.json", false), 100);

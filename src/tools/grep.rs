@@ -143,7 +143,7 @@ mod tests {
     use super::{escaped, matcher};
 
     #[test]
-    fn a_wrong_pattern_says_why_and_how_to_go_on() {
+    fn invalid_patterns_are_explained_with_a_remedy() {
         let error = matcher("foo(bar", false).unwrap_err().0;
         let expected =
             "the pattern is not a valid regular expression: unclosed group\nTo find the literal text, use foo\\(bar";
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn escaping_makes_any_text_findable() {
+    fn escaped_text_is_found_literally() {
         for text in ["a.b", "f(x)[0]{1}", r"C:\x", "^$|?*+", "a-b~&#"] {
             assert!(matcher(&format!("^{}$", escaped(text)), false).is_ok(), "{text}");
         }

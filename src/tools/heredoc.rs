@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_in_the_shell_is_a_patch() {
+    fn a_heredoc_patch_is_a_patch() {
         check(&format!("apply_patch <<'EOF'\n{PATCH}\nEOF"), Some(PATCH));
         check(&format!("apply_patch << EOF\n{PATCH}\nEOF\n\n"), Some(PATCH));
         check(&format!("applypatch <<-\"PATCH\"\n{PATCH}\nPATCH"), Some(PATCH));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_does_more_is_a_command() {
+    fn a_heredoc_with_more_commands_is_a_command() {
         for command in [
             "ls".to_owned(),
             format!("apply_patch <<'EOF'\n{PATCH}\nEOF\nrm -rf x"),

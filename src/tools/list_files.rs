@@ -168,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn draws_a_tree() {
+    fn a_tree_is_drawn() {
         let entries = entries(&["b.rs", "a/", "a/x.rs", "a/deep/", "a-b.rs", "odd\nname"]);
         assert_eq!(drawn(&entries, 2), ["  a/", "    deep/…", "    x.rs", "  a-b.rs", "  b.rs", "  odd\\nname"]);
         assert_eq!(drawn(&[], 2), ["[empty, or everything in it is ignored by .gitignore]"]);
     }
 
     #[test]
-    fn is_less_deep_when_it_would_be_too_long() {
+    fn long_trees_are_less_deep() {
         let many: Vec<_> = (0..600).map(|index| format!("a/{index:03}")).collect();
         let names: Vec<_> = many.iter().map(String::as_str).chain(["a/", "b"]).collect();
         assert_eq!(
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_very_long_folder_is_cut() {
+    fn very_long_folders_are_truncated() {
         let many: Vec<_> = (0..600).map(|index| format!("{index:03}")).collect();
         let names: Vec<_> = many.iter().map(String::as_str).collect();
         let tree = drawn(&entries(&names), 3);

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_flood_is_bounded_and_its_end_is_received() {
+    async fn live_output_is_bounded_and_its_end_is_shown() {
         let live = Live::default();
         for line in 0..10_000 {
             live.say(&format!("line {line}\n"));

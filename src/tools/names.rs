@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_name_is_one_of_ours() {
+    fn foreign_tool_names_map_to_ours() {
         for name in ["Bash", "shell", "container.exec", "run_terminal_cmd", "functions.exec_command", "runCommand"] {
             check(name, Some("run_command"));
         }
@@ -237,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_stays_unknown() {
+    fn unknown_names_stay_unknown() {
         for name in ["", "<|channel|>", "browser_navigate", "send_mail", "read_mail", "glob", "delete"] {
             check(name, None);
         }
     }
 
     #[test]
-    fn an_alias_is_squashed_and_there_once() {
+    fn aliases_are_normalized_and_unique() {
         let mut names: Vec<_> = ALIASES.iter().map(|(alias, _)| *alias).chain(EDITORS.iter().copied()).collect();
         assert!(names.iter().all(|name| squash(name) == *name));
         names.sort_unstable();

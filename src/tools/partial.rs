@@ -134,7 +134,7 @@ mod tests {
     use super::complete;
 
     #[test]
-    fn closes_what_is_open() {
+    fn open_brackets_are_closed() {
         let check = |text: &str, expected: Value| assert_eq!(complete(text), Some(expected), "{text}");
         check("{", json!({}));
         check(r#"{"pa"#, json!({}));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_out_what_is_cut() {
+    fn truncated_values_are_dropped() {
         let check = |text: &str, expected: Value| assert_eq!(complete(text), Some(expected), "{text}");
         check(r#"{"a": 12"#, json!({}));
         check(r#"{"a": 12 "#, json!({"a": 12}));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_json() {
+    fn non_json_is_rejected() {
         for text in ["", "  ", "12", "}", "[}", "{\"a\": }", "{\"a\": 1} x", "hello", "{\"a\" \"b\"}"] {
             assert_eq!(complete(text), None, "{text}");
         }
@@ -215,7 +215,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn every_prefix_reads_as_a_prefix(whole in object(), pretty: bool, escape: bool) {
+        fn each_prefix_parses_as_a_prefix(whole in object(), pretty: bool, escape: bool) {
             let text = if pretty { format!("{whole:#}") } else { whole.to_string() };
             let text = if escape { escaped(&text) } else { text };
             prop_assert_eq!(complete(&text), Some(whole.clone()));

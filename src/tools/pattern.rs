@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_begins_where_matches_can_be() {
+    fn searches_start_at_the_literal_prefix() {
         let check = |pattern: &str, folder: &str, depth: usize, matches: &str| {
             let search = Search::new(pattern).unwrap();
             assert_eq!((search.folder.as_str(), search.depth), (folder, depth), "{pattern}");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_pattern_says_why() {
+    fn invalid_patterns_are_explained() {
         let check = |pattern: &str, expected: &str| {
             assert_eq!(Search::new(pattern).err().unwrap().0, expected);
         };

@@ -207,7 +207,7 @@ mod tests {
     use super::{MAX_BYTES, page};
 
     #[test]
-    fn numbers_lines_and_says_what_is_left_out() {
+    fn lines_are_numbered_and_omissions_reported() {
         let check = |text: &str, offset: usize, limit: usize, expected: Result<&str, usize>| {
             assert_eq!(
                 page(text, (offset, limit), MAX_BYTES),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_line_is_cut_at_a_character() {
+    fn huge_lines_are_cut_at_a_character() {
         let text = format!("x{}", "é".repeat(1_000_000));
         let page = page(&text, (1, 1), MAX_BYTES).unwrap();
         assert!(page.len() < 1100, "{}", page.len());

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_what_it_means() {
+    fn calls_resolve_to_the_intended_tool() {
         check("bash", json!({ "command": "ls" }), "run_command", json!({ "command": "ls" }));
         check("read_file", json!({ "path": "a" }), "read_file", json!({ "path": "a" }));
         let edit = json!({ "path": "a", "old_str": "x", "new_str": "y" });
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tool_is_refused() {
+    fn unknown_tools_are_refused() {
         let tools = all(Editing::Replacements);
         for (name, arguments) in [("nothing", json!({})), ("str_replace_editor", json!({ "command": "undo_edit" }))] {
             let why = resolve(&tools, name, arguments).err().unwrap();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_in_words_must_pass_the_schema() {
+    fn text_calls_must_match_the_schema() {
         let tools = all(Editing::Replacements);
         let accepts = |name: &str, arguments: Value| accept(&tools, name, arguments.as_object().unwrap()).is_ok();
         assert!(accepts("read_file", json!({ "path": "a" })));

@@ -376,7 +376,7 @@ mod tests {
     use super::leaves_running;
 
     #[test]
-    fn an_ampersand_that_stands_alone_leaves_something_running() {
+    fn a_single_ampersand_starts_a_background_process() {
         for command in ["sleep 20 & echo started", "nohup x >/dev/null 2>&1 &", "(serve &)"] {
             assert!(leaves_running(command), "{command}");
         }

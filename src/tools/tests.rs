@@ -118,7 +118,7 @@ fn examples_are_correct_calls() {
 }
 
 #[tokio::test]
-async fn update_plan_hands_the_plan_on() {
+async fn update_plan_passes_the_plan_on() {
     let place = Place::new(&[]);
     let entries = json!([{"content": "a", "status": "completed"}, {"step": "b", "status": "in-progress"}]);
     let output = place.run("update_plan", json!({"entries": entries})).await.unwrap();
@@ -147,7 +147,7 @@ async fn a_cancelled_call_does_nothing() {
 }
 
 #[test]
-fn kinds_tell_reading_from_writing() {
+fn kinds_distinguish_reading_from_writing() {
     let writing = |tool: &Arc<dyn Tool>| !tool.kind().is_read_only();
     let names: Vec<_> =
         all(Editing::Replacements).iter().filter(|tool| writing(tool)).map(|tool| tool.name().to_owned()).collect();

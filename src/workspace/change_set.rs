@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_not_utf8_survives_json() {
+    fn non_utf8_names_survive_json() {
         use std::os::unix::ffi::OsStringExt as _;
         let path = PathBuf::from(std::ffi::OsString::from_vec(b"/w/\xff".to_vec()));
         let file = Entry::File { image: "00".to_owned(), size: 1, mode: 0o644 };

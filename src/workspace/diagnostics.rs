@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moved_is_not_new_and_what_came_twice_is_once() {
+    fn moved_diagnostics_are_not_new_and_duplicates_are_merged() {
         let check = |before: &[Diagnostic], after: &[Diagnostic], expected: &[Diagnostic]| {
             assert_eq!(new_ones(before, after.to_vec()), expected);
         };

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prefix_of_windows_goes_where_nothing_depends_on_it() {
+    fn the_windows_path_prefix_is_removed_if_possible() {
         for (path, expected) in [
             (r"\\?\C:\a\b c.rs", Some(r"C:\a\b c.rs")),
             (r"\\?\UNC\server\share\a", Some(r"\\server\share\a")),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_windows_cannot_have_are_known() {
+    fn names_invalid_on_windows_are_recognized() {
         for name in ["CON", "nul.txt", "Aux", "com1", "LPT9.log", "con .txt", "a.rs.", "a ", "a:b", "what?", "COM²"] {
             assert!(reserved(name).is_some(), "{name}");
         }

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_is_read_in_its_order() {
+    fn patches_are_parsed_in_order() {
         let patch = "*** Begin Patch\n*** Add File: a\n+1\n+\n*** Delete File: b\n*** Update File: c\n*** Move to: d\n\
             @@ class X\n@@ def y\n one\n-two\n+2\n*** End of File\n*** End Patch\n";
         let chunk = Chunk {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_may_lack_its_last_line_and_a_diff_is_one() {
+    fn patches_may_lack_the_end_marker_and_diffs_are_patches() {
         let patch = parse("*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch").unwrap();
         assert_eq!(parse("*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n").unwrap(), patch);
         assert_eq!(parse("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n").unwrap(), patch);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_patch_is_refused() {
+    fn non_patches_are_rejected() {
         refused("", "Begin Patch");
         refused("*** Begin Patch\n-x\n*** End Patch", "belongs to no file");
         refused("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "every line begins with `+`");

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn protected_names_are_known_under_every_alias() {
+    fn protected_names_are_recognized_under_all_aliases() {
         for path in [
             ".git/hooks/pre-commit",
             ".GIT/config",
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_known_and_templates_are_not_secret() {
+    fn secret_files_are_recognized_and_templates_are_not() {
         for path in [".env", ".ENV.local", ".envrc", "certs/server.pem", "id_ed25519", "home/.ssh/config", "app.p12"] {
             assert!(is_secret(Path::new(path)), "{path}");
         }

@@ -84,7 +84,9 @@ pub fn revert(
     // Folders whose permissions changed can be entered before what is in them is looked at, and get theirs last.
     let (folders, other): (Vec<_>, Vec<_>) =
         changes.files.iter().partition(|change| is_folder(&change.before) && is_folder(&change.after));
-    folders.iter().for_each(|change| revert.open_up(change));
+    for change in &folders {
+        revert.open_up(change);
+    }
     // What the command created is removed first, innermost first; then what it removed is restored, outermost first.
     let (made, other): (Vec<_>, Vec<_>) =
         other.into_iter().partition(|change| change.before == Entry::Absent || is_folder(&change.after));

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn hunks_are_found_again_after_typing_around_them() {
+    fn hunks_survive_typing_around_them() {
         check(BEFORE, AFTER, AFTER, &[(1, "a\nb\nc\nd\ne\nf\ng\n"), (7, "A\nb\nc\nd\ne\nf\n")]);
         let typed = "new\nA\nb\nc\nD\ne\nf\ng\n";
         check(BEFORE, AFTER, typed, &[(1, "new\na\nb\nc\nD\ne\nf\ng\n"), (7, "new\nA\nb\nc\nD\ne\nf\n")]);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hunk_is_split_at_the_lines_of_somebody_else() {
+    fn hunks_are_split_at_foreign_lines() {
         let typed = "1\nmine\n2\n3\n";
         check("", "1\n2\n3\n", typed, &[(1, "mine\n2\n3\n"), (2, "1\nmine\n")]);
         let hunks = pending("", "1\n2\n3\n", typed);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn settled_hunks_are_not_under_review_any_more() {
+    fn settled_hunks_leave_the_review() {
         let hunks = pending(BEFORE, AFTER, AFTER);
         assert_eq!(&*hunks[0].settled, "A\nb\nc\nd\ne\nf\n");
         check(&hunks[0].settled, AFTER, AFTER, &[(7, &hunks[0].settled)]);

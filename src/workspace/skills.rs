@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_and_description_are_read_of_the_front_matter() {
+    fn name_and_description_come_from_the_front_matter() {
         let check = |text: &str, expected: Option<(&str, &str)>| {
             let expected = expected.map(|(name, description)| (name.to_owned(), description.to_owned()));
             assert_eq!(front_matter(text), expected, "{text}");

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_old_and_then_the_oldest_go() {
+    fn old_entries_are_pruned_oldest_first() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
         let file = |name: &str, bytes, age: u64| Found {
             name: name.to_owned(),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn as_many_are_picked_as_are_wanted_in_order() {
+    async fn the_requested_number_is_picked_in_order() {
         let home = tempfile::tempdir().unwrap();
         let folder = StateFolder::open(home.path().join("state")).await.unwrap();
         for number in 0..30_u64 {
@@ -304,7 +304,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn nobody_else_may_read_it() {
+    async fn state_files_are_private() {
         use std::os::unix::fs::PermissionsExt as _;
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("state/checkpoints");

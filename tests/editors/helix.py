@@ -83,7 +83,7 @@ def chat_file_answers_while_it_streams():
 
 
 @test
-def what_is_typed_below_a_running_answer_is_the_next_question():
+def text_below_a_running_answer_is_the_next_question():
     reply = [{"words": "The first half,"}, {"gate": "middle"}, {"words": " and the second half."}]
     with session("notes.tandem.md", reply, [{"text": "Once more."}]) as (model, helix):
         helix.ask("How does streaming look?")

@@ -62,7 +62,7 @@ fn files_go_through_a_client_that_offers_it() {
 }
 
 #[test]
-fn a_prompt_is_cancelled_while_the_client_owes_what_it_mentions() {
+fn a_prompt_can_be_cancelled_while_mentions_are_loading() {
     let world = World::new(json!([[{ "text": "Hello." }]]));
     world.write("a.txt", "hi\n");
     let mut client = world.acp();
@@ -84,7 +84,7 @@ fn a_prompt_is_cancelled_while_the_client_owes_what_it_mentions() {
 }
 
 #[test]
-fn a_later_version_is_answered_with_ours() {
+fn newer_protocol_versions_are_answered_with_ours() {
     let world = World::new(json!([]));
     let mut client = world.acp();
     let answer = client.call("initialize", json!({ "protocolVersion": 7 }));
@@ -92,7 +92,7 @@ fn a_later_version_is_answered_with_ours() {
 }
 
 #[test]
-fn a_relative_folder_is_refused_and_missing_mcp_servers_are_none() {
+fn relative_folders_are_refused_and_mcp_servers_are_optional() {
     let world = World::new(json!([]));
     let mut client = world.acp();
     client.call("initialize", json!({ "protocolVersion": 1 }));
@@ -104,7 +104,7 @@ fn a_relative_folder_is_refused_and_missing_mcp_servers_are_none() {
 }
 
 #[test]
-fn a_bad_line_is_answered_and_the_next_one_works() {
+fn bad_lines_are_answered_and_the_next_works() {
     let world = World::new(json!([]));
     let mut client = world.acp();
     client.raw(b"not json\n");
@@ -114,7 +114,7 @@ fn a_bad_line_is_answered_and_the_next_one_works() {
 }
 
 #[test]
-fn logging_in_tells_whether_there_is_a_model_and_a_key() {
+fn authenticate_reports_a_missing_model_or_key() {
     let world = World::new(json!([]));
     let keyless = [("TANDEM_MODEL", "openai/gpt-5.1")];
     for (environment, problem) in [(None, None), (Some(&keyless[..]), Some("OPENAI_API_KEY"))] {
@@ -135,7 +135,7 @@ fn logging_in_tells_whether_there_is_a_model_and_a_key() {
 }
 
 #[test]
-fn what_there_is_to_know_besides_the_answer_is_a_thought() {
+fn notices_are_sent_as_thoughts() {
     let world = World::new(json!([[{ "text": "Half an" }, { "finish": "length" }]]));
     let mut client = world.acp();
     client.call("initialize", json!({ "protocolVersion": 1 }));

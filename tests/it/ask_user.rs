@@ -32,7 +32,7 @@ fn choose(client: &mut Client, request: &Value, option: &str) {
 }
 
 #[test]
-fn the_answers_are_offered_in_every_mode_and_the_turn_goes_on_with_the_one_that_is_chosen() {
+fn answers_are_offered_in_all_modes_and_the_chosen_one_continues_the_turn() {
     for mode in ["plan", "auto"] {
         let world = asking(which());
         let mut client = world.client();
@@ -63,7 +63,7 @@ fn an_answer_in_other_words_is_the_next_message() {
 }
 
 #[test]
-fn no_answer_is_told_and_the_turn_goes_on() {
+fn a_missing_answer_is_reported_and_the_turn_continues() {
     let world = asking(which());
     let mut client = world.client();
     let session = client.session(&world);
@@ -75,7 +75,7 @@ fn no_answer_is_told_and_the_turn_goes_on() {
 }
 
 #[test]
-fn what_the_person_writes_meanwhile_is_the_answer() {
+fn a_message_during_a_question_is_its_answer() {
     let world = asking(json!({ "question": "Which port?" }));
     let mut client = world.client();
     let session = client.session(&world);
@@ -113,7 +113,7 @@ fn a_client_with_forms_gets_a_form() {
 }
 
 #[test]
-fn questions_as_other_agents_ask_them_are_understood() {
+fn question_formats_of_other_agents_are_understood() {
     let options =
         json!([{ "label": "SQLite", "description": "a file" }, { "label": "PostgreSQL", "description": "a server" }]);
     let question = json!({ "question": "Which database?", "header": "DB", "multiSelect": false, "options": options });

@@ -28,7 +28,7 @@ fn cancelling_the_request_of_a_prompt_cancels_the_turn() {
 }
 
 #[test]
-fn cancel_during_a_permission_question_ends_the_call_and_the_next_prompt_works() {
+fn cancel_during_a_permission_request_ends_the_call() {
     let call =
         json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "x" } } });
     let world = World::new(json!([[call], [{ "text": "fine" }]]));
@@ -48,7 +48,7 @@ fn cancel_during_a_permission_question_ends_the_call_and_the_next_prompt_works()
 }
 
 #[test]
-fn a_question_answered_cancelled_ends_the_turn_before_the_cancellation_arrives() {
+fn a_cancelled_permission_outcome_ends_the_turn_immediately() {
     let call =
         json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "x" } } });
     let world = World::new(json!([[call], [{ "text": "never asked for" }]]));
@@ -62,7 +62,7 @@ fn a_question_answered_cancelled_ends_the_turn_before_the_cancellation_arrives()
 }
 
 #[test]
-fn closing_the_input_in_the_middle_of_a_turn_ends_the_server() {
+fn closing_the_input_during_a_turn_ends_the_server() {
     let world = World::new(json!([[{ "gate": "never" }]]));
     let mut client = world.client();
     let session = client.session(&world);

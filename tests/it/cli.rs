@@ -28,7 +28,7 @@ fn write_call() -> Value {
 }
 
 #[test]
-fn run_prints_the_answer_and_nothing_else_on_standard_output() {
+fn run_prints_only_the_answer_on_standard_output() {
     let world = World::new(json!([[{ "reasoning": "hm" }, { "text": "Hello" }, { "text": ", you" }]]));
     let output = world.run(&["run", "hi", "there"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Hello, you\n"), "{}", output.stderr);
@@ -108,7 +108,7 @@ fn a_failed_turn_is_an_error_event_before_done_and_exit_code_one() {
 }
 
 #[test]
-fn with_nobody_to_ask_a_turn_that_goes_in_circles_ends() {
+fn a_looping_turn_ends_without_a_user() {
     let round = |n: u32| json!([call(&format!("c{n}"), "glob", json!({ "pattern": "*.x" }))]);
     let world = World::new((0..9).map(round).collect());
     let output = world.run(&["run", "--json", "look"]);
@@ -133,7 +133,7 @@ fn without_a_model_run_and_doctor_and_models_say_how_to_get_one() {
 }
 
 #[test]
-fn mistakes_in_the_call_are_exit_code_two() {
+fn usage_errors_are_exit_code_two() {
     let world = World::new(json!([]));
     for (arguments, word) in [
         (&["frobnicate"][..], "frobnicate"),
@@ -173,7 +173,7 @@ fn a_dash_in_the_prompt_is_standard_input() {
 }
 
 #[test]
-fn mode_ask_without_a_terminal_answers_no_and_says_so() {
+fn mode_ask_without_a_terminal_refuses_with_a_notice() {
     let world = World::new(json!([[write_call()], [{ "text": "as you wish" }]]));
     let output = world.run(&["run", "write new.txt"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), "as you wish\n"));
@@ -215,7 +215,7 @@ fn an_interrupt_cancels_the_turn() {
 }
 
 #[test]
-fn the_demo_does_the_job_and_leaves_nothing_behind() {
+fn the_demo_succeeds_and_leaves_nothing_behind() {
     let world = World::new(json!([]));
     let output = finish(world.command(&["demo"]).env_remove("TANDEM_MODEL").env_remove("TANDEM_BASE_URL"));
     assert_eq!(output.code, Some(0), "{}", output.stderr);
@@ -229,7 +229,7 @@ fn the_demo_does_the_job_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_demo_keeps_its_project_where_it_says() {
+fn the_demo_can_keep_its_project() {
     let world = World::new(json!([]));
     let output = world.run(&["demo", "--keep"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
@@ -259,7 +259,7 @@ fn doctor_probes_text_and_a_call() {
 }
 
 #[test]
-fn doctor_says_what_lies_where() {
+fn doctor_lists_all_paths() {
     let world = World::new(json!([]));
     let output = finish(&mut world.command(&["doctor", "--paths", "--json"]));
     let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
@@ -289,7 +289,7 @@ fn doctor_names_a_refused_key_without_printing_it() {
 }
 
 #[test]
-fn doctor_names_an_address_where_nobody_listens() {
+fn doctor_names_an_unreachable_address() {
     let world = World::new(json!([]));
     let mut command = world.command(&["doctor", "--json"]);
     let address = crate::faults::dead_address();
@@ -331,7 +331,7 @@ data: [DONE]
 "#;
 
 #[test]
-fn replay_gives_the_same_events_however_the_bytes_are_cut() {
+fn replay_is_independent_of_chunking() {
     let world = World::new(json!([]));
     world.write("stream.sse", RECORDING);
     for arguments in [&["replay", "stream.sse"][..], &["replay", "--chunk", "1", "--api", "chat", "stream.sse"]] {
@@ -397,7 +397,7 @@ fn init_installs_the_neovim_plugin_of_this_version_and_removes_it() {
 }
 
 #[test]
-fn init_without_a_name_says_which_editors_are_there() {
+fn init_without_a_name_lists_installed_editors() {
     let world = World::new(json!([]));
     let programs = world.path().join("programs");
     std::fs::create_dir(&programs).unwrap();
@@ -415,7 +415,7 @@ fn init_without_a_name_says_which_editors_are_there() {
 }
 
 #[test]
-fn config_says_where_it_is_what_it_says_and_what_it_could_say() {
+fn config_prints_path_values_and_schema() {
     let world = World::new(json!([]));
     world.write(".home/config.toml", "mode = \"plan\"\nmodle = \"x\"\n");
     let file = world.home().join("config.toml");
@@ -430,7 +430,7 @@ fn config_says_where_it_is_what_it_says_and_what_it_could_say() {
 }
 
 #[test]
-fn packagers_get_completions_a_manual_and_a_version() {
+fn completions_man_page_and_version_are_printed() {
     let world = World::new(json!([]));
     for (arguments, word) in [
         (&["completions", "bash"][..], "complete -F"),
@@ -447,7 +447,7 @@ fn packagers_get_completions_a_manual_and_a_version() {
 }
 
 #[test]
-fn a_conversation_is_kept_listed_shown_continued_and_removed() {
+fn conversations_are_stored_listed_shown_continued_and_removed() {
     let world = World::new(json!([[write_call()], [{ "text": "Written." }], [{ "text": "It was new.txt." }]]));
     let first = world.run(&["run", "--mode", "edit", "write a file"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
@@ -482,7 +482,7 @@ fn a_conversation_is_kept_listed_shown_continued_and_removed() {
 }
 
 #[test]
-fn a_conversation_whose_beginning_is_damaged_is_told_and_can_be_removed() {
+fn conversations_with_a_damaged_start_are_reported_and_removable() {
     let world = World::new(json!([]));
     let journals = world.home().join("state/sessions");
     std::fs::create_dir_all(&journals).unwrap();
@@ -498,7 +498,7 @@ fn a_conversation_whose_beginning_is_damaged_is_told_and_can_be_removed() {
 }
 
 #[test]
-fn who_stops_reading_has_seen_enough() {
+fn a_closed_output_pipe_is_not_an_error() {
     let world = World::new(json!([]));
     world.write(".home/config.toml", "permissions.deny = [\"run_command(rm *)\"]\n");
     world.rehearsal().document("/v1/models", json!({ "data": [{ "id": "scripted" }] }));
@@ -511,7 +511,7 @@ fn who_stops_reading_has_seen_enough() {
 }
 
 #[test]
-fn a_turn_whose_reader_is_gone_is_stopped_in_words() {
+fn a_turn_stops_when_its_output_is_closed() {
     // Many writes: programs that other tests start hold the pipe for the moment between their fork and their exec.
     let step = |n: u32| json!([{ "text": format!("{n}\n") }, call(&format!("c{n}"), "glob", json!({ "pattern": n.to_string() }))]);
     let world = World::new((0..50).map(step).collect());
@@ -523,7 +523,7 @@ fn a_turn_whose_reader_is_gone_is_stopped_in_words() {
 }
 
 #[test]
-fn a_call_is_told_by_what_it_does() {
+fn calls_are_described_by_their_action() {
     let world = World::new(json!([
         [call("c2", "glob", json!({ "pattern": "*.x" })), call("c3", "no_such_tool", json!({})), write_call()],
         [{ "text": "No." }],
@@ -539,7 +539,7 @@ fn a_call_is_told_by_what_it_does() {
 }
 
 #[test]
-fn a_command_is_told_before_it_runs() {
+fn commands_are_shown_before_they_run() {
     let world = World::new(json!([[call("c1", "run_command", json!({ "command": "true" }))], [{ "text": "Done." }]]));
     world.write(".home/config.toml", "permissions.allow = [\"run_command(true)\"]\n");
     let Output { stderr, .. } = world.run(&["run", "go"]);
@@ -549,7 +549,7 @@ fn a_command_is_told_before_it_runs() {
 }
 
 #[test]
-fn no_rules_and_mistaken_ones_are_told() {
+fn missing_and_invalid_rules_are_reported() {
     let world = World::new(json!([]));
     assert_eq!(world.run(&["permissions", "list"]).stdout, "# no rules: mode `ask` decides\n");
     world.write(".home/config.toml", "permissions.deny = [\"run_command(rm *\"]\n");
@@ -562,7 +562,7 @@ fn no_rules_and_mistaken_ones_are_told() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_used_is_named() {
+fn unusable_folders_are_named() {
     let world = World::new(json!([[{ "text": "still" }]]));
     world.write("occupied", "a file");
     let state = world.path().join("occupied");
@@ -574,7 +574,7 @@ fn a_folder_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn a_conversation_does_not_resume_in_a_wider_mode_unasked() {
+fn conversations_do_not_resume_in_a_wider_mode() {
     let again = || json!([write_call()]);
     let world = World::new(json!([[write_call()], [{ "text": "Written." }], again(), [{ "text": "No." }]]));
     world.run(&["run", "--mode", "auto", "write a file"]);

@@ -176,7 +176,7 @@ fn hear(client: &mut Client, text: &str) -> String {
 const LEVELS: [Level; 3] = [Level::Best, Level::Landlock, Level::None];
 
 #[test]
-fn exit_and_output_are_told() {
+fn exit_code_and_output_are_reported() {
     check("echo out; echo err >&2; exit 3", "out\nerr\n[exit code 3, ");
     check("kill -9 $$", "[exit code 137, ");
     check("cd sub 2>&1; pwd", "sub");
@@ -221,7 +221,7 @@ fn output_streams_into_the_call() {
 }
 
 #[test]
-fn input_ends_at_once_and_there_is_no_terminal() {
+fn commands_have_no_input_and_no_terminal() {
     check("cat; read x; echo \"nothing: $x\"", "nothing: \n[exit code 0,");
     check("cat /dev/tty", "[exit code 1,");
     check("git init -q new; cd new; git -c user.name=a -c user.email=a@b commit --allow-empty", "empty commit message");
@@ -229,13 +229,13 @@ fn input_ends_at_once_and_there_is_no_terminal() {
 }
 
 #[test]
-fn control_codes_and_bytes_that_are_no_text_do_not_come_through() {
+fn control_codes_and_invalid_bytes_are_removed() {
     let command = r"printf '\033[31mred\033[0m \033]0;title\007\302\233x\n'; printf '\377\376\n'";
     check(command, "red x\n\u{fffd}\u{fffd}\n\n[2 bytes were not UTF-8 and are shown as \u{fffd}]\n[exit code 0");
 }
 
 #[test]
-fn a_command_that_takes_too_long_is_killed_with_all_it_started() {
+fn a_command_that_times_out_is_killed_with_its_process_tree() {
     for level in LEVELS {
         let length = unique();
         let command = format!("echo begun; setsid sleep {length} & sleep {length}");
@@ -258,7 +258,7 @@ fn nothing_outlives_its_command() {
 }
 
 #[test]
-fn cancel_ends_a_tree_of_fifty() {
+fn cancel_ends_a_tree_of_fifty_processes() {
     for level in LEVELS {
         let length = unique();
         let tree = format!(
@@ -279,7 +279,7 @@ fn cancel_ends_a_tree_of_fifty() {
 }
 
 #[test]
-fn a_command_that_is_cancelled_while_it_starts_leaves_nothing() {
+fn cancelling_a_starting_command_leaves_nothing_behind() {
     const MOMENTS: u64 = 24;
     for level in LEVELS {
         let length = unique();
@@ -302,7 +302,7 @@ fn a_command_that_is_cancelled_while_it_starts_leaves_nothing() {
 }
 
 #[test]
-fn a_job_runs_in_the_background_until_it_is_stopped_or_the_session_ends() {
+fn background_jobs_run_until_stopped_or_the_session_ends() {
     let length = unique();
     let server = format!("echo serving; sleep {length}");
     let calls = [
@@ -328,7 +328,7 @@ fn a_job_runs_in_the_background_until_it_is_stopped_or_the_session_ends() {
 }
 
 #[test]
-fn jobs_that_ended_make_room_for_others_and_those_that_run_do_not() {
+fn only_finished_jobs_make_room_for_others() {
     let length = unique();
     let ended = vec![json!({ "command": "echo here", "background": true }); 9];
     let running = vec![json!({ "command": format!("sleep {length}"), "background": true }); 9];
@@ -344,7 +344,7 @@ fn jobs_that_ended_make_room_for_others_and_those_that_run_do_not() {
 }
 
 #[test]
-fn the_end_of_a_flood_is_told_and_all_of_it_can_be_read() {
+fn the_end_of_long_output_is_shown_and_all_of_it_is_readable() {
     let flood = "yes 'a line of thirty megabytes of lines' | head -c 30000000; echo; echo THE END";
     let stage = Stage::new(
         Level::Best,
@@ -367,7 +367,7 @@ fn the_end_of_a_flood_is_told_and_all_of_it_can_be_read() {
 }
 
 #[test]
-fn files_that_are_unsaved_are_named() {
+fn unsaved_files_are_named() {
     let stage = Stage::new(Level::Landlock, &[run("cat a.rs")]);
     stage.world.write("a.rs", "saved\n");
     stage.world.write("b.rs", "same\n");
@@ -389,7 +389,7 @@ fn files_that_are_unsaved_are_named() {
 }
 
 #[test]
-fn an_editor_that_saves_is_asked_to() {
+fn editors_that_can_save_are_asked_to() {
     let stage = Stage::new(Level::Landlock, &[run("cat a.rs")]);
     stage.world.write("a.rs", "saved\n");
     let mut client = stage.client_with(json!({ "experimental": { "tandem": { "_meta": { "tandem.save": true } } } }));
@@ -433,7 +433,7 @@ fn a_killed_server_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_cannot_run_is_not_asked_about() {
+fn commands_that_cannot_run_need_no_approval() {
     let calls =
         [run(" "), json!({ "command": "ls", "cwd": "gone" }), json!({ "command": "ls", "cwd": "/etc" }), run("a\0b")];
     let stage = Stage::new(Level::Best, &calls);

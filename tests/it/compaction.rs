@@ -90,7 +90,7 @@ fn then_the_model_summarizes() {
 }
 
 #[test]
-fn an_overflow_is_recovered_from_once() {
+fn context_overflow_is_recovered_once() {
     let world = World::new(json!([
         [{ "text": "Hello." }],
         [overflow()],
@@ -115,7 +115,7 @@ fn an_overflow_is_recovered_from_once() {
 }
 
 #[test]
-fn a_summary_that_fails_is_said_and_costs_nothing_else() {
+fn a_failed_summary_is_reported_and_loses_nothing() {
     let world = World::new(json!([
         [{ "text": "long ".repeat(9000) }],
         [{ "status": 401, "body": { "error": { "message": "no" } } }],
@@ -132,7 +132,7 @@ fn a_summary_that_fails_is_said_and_costs_nothing_else() {
 }
 
 #[test]
-fn an_image_the_model_does_not_take_is_left_out_and_said() {
+fn unsupported_images_are_dropped_with_a_notice() {
     let refused = "Invalid content type. image_url is only supported by certain models.";
     let world = World::new(json!([
         [{ "status": 400, "body": { "error": { "message": refused } } }],

@@ -28,7 +28,7 @@ fn world() -> World {
 }
 
 #[test]
-fn files_and_folders_are_offered_by_what_is_typed_of_them() {
+fn files_and_folders_complete_by_prefix() {
     let world = world();
     let mut client = world.client();
     let session = client.session(&world);
@@ -44,7 +44,7 @@ fn files_and_folders_are_offered_by_what_is_typed_of_them() {
 }
 
 #[test]
-fn what_is_new_is_offered_after_the_next_prompt() {
+fn new_files_are_offered_after_the_next_prompt() {
     let world = World::new(json!([[{ "text": "ok" }]]));
     world.write("one.rs", "");
     let mut client = world.client();
@@ -57,7 +57,7 @@ fn what_is_new_is_offered_after_the_next_prompt() {
 }
 
 #[test]
-fn what_only_the_editor_knows_is_offered_where_it_tells() {
+fn editor_only_items_are_offered_if_supported() {
     let world = world();
     let mut client = world.client();
     let session = client.session(&world);
@@ -77,7 +77,7 @@ fn what_only_the_editor_knows_is_offered_where_it_tells() {
 }
 
 #[test]
-fn definitions_are_offered_as_the_editor_has_them() {
+fn definitions_in_unsaved_buffers_are_offered() {
     let world = world();
     world.write("src/saved.rs", "pub fn parse_saved() {\n    1\n}\n");
     world.write("keys.pem", "fn parse_secret() {}\n");
@@ -93,7 +93,7 @@ fn definitions_are_offered_as_the_editor_has_them() {
 }
 
 #[test]
-fn every_query_is_answered_however_fast_they_come() {
+fn all_queries_are_answered_at_any_rate() {
     let world = world();
     let mut client = world.client();
     let session = client.session(&world);

@@ -25,7 +25,7 @@ fn world() -> World {
 }
 
 #[test]
-fn instructions_come_with_the_first_prompt_once() {
+fn instructions_are_sent_once_with_the_first_prompt() {
     let world = world();
     world.write("AGENTS.md", "Use tabs.\u{200b}\n");
     world.write(".home/config/AGENTS.md", "Speak plainly.\n");
@@ -38,7 +38,7 @@ fn instructions_come_with_the_first_prompt_once() {
 }
 
 #[test]
-fn instructions_are_cut_where_they_are_too_long_and_never_come_from_elsewhere() {
+fn long_instructions_are_truncated_and_outside_ones_ignored() {
     let world = world();
     let elsewhere = tempfile::tempdir().unwrap();
     let secret = elsewhere.path().join("secret");
@@ -51,7 +51,7 @@ fn instructions_are_cut_where_they_are_too_long_and_never_come_from_elsewhere() 
 }
 
 #[test]
-fn mentioned_files_come_along_as_they_are_in_the_editor() {
+fn mentioned_files_include_unsaved_changes() {
     let world = world();
     world.write("src/a.rs", "saved\n");
     world.write(".env", "KEY=CANARY\n");
@@ -68,7 +68,7 @@ fn mentioned_files_come_along_as_they_are_in_the_editor() {
 }
 
 #[test]
-fn what_others_changed_is_told_once_with_the_next_prompt() {
+fn foreign_changes_are_reported_once_with_the_next_prompt() {
     let reads = ["a.rs", "b.rs", "c.rs", "d.rs"].map(|path| read_file(path, path));
     let said = json!([{ "text": "well" }]);
     let world = World::new(json!([reads, said, said, said, said]));
@@ -104,7 +104,7 @@ fn what_others_changed_is_told_once_with_the_next_prompt() {
 }
 
 #[test]
-fn an_image_comes_along_where_it_is_mentioned_and_other_bytes_do_not() {
+fn mentioned_images_are_attached_and_other_binaries_are_not() {
     let world = world();
     let png = b"\x89PNG\r\n\x1a\n\0\xff";
     std::fs::write(world.path().join("shot.png"), png).unwrap();
@@ -131,7 +131,7 @@ fn told(world: &World, client: &mut Client, words: &str) -> String {
 }
 
 #[test]
-fn lines_and_folders_come_along_as_they_are_mentioned() {
+fn mentioned_lines_and_folders_are_attached() {
     let world = world();
     world.write("src/a.rs", "one\ntwo\nthree\nfour\n");
     world.write("src/deep/my notes.md", "hm\n");
@@ -154,7 +154,7 @@ fn lines_and_folders_come_along_as_they_are_mentioned() {
 }
 
 #[test]
-fn what_the_editor_knows_comes_along_when_it_is_mentioned() {
+fn mentioned_editor_items_are_attached() {
     let world = world();
     world.write("a.rs", "one\ntwo\n");
     let can = json!({ "tandem.diagnostics": true });
@@ -193,7 +193,7 @@ fn the_focus_is_sent_until_the_editor_names_no_file() {
 }
 
 #[test]
-fn what_the_editor_does_not_tell_is_said() {
+fn unavailable_editor_items_are_reported() {
     let world = world();
     let mut client = world.client();
     let message = told(&world, &mut client, "fix @diagnostics in @selection");
@@ -213,7 +213,7 @@ fn say(world: &World, client: &mut Client, session: &str, words: &str) -> Vec<Va
 }
 
 #[test]
-fn instructions_of_folders_join_with_the_first_file_in_them() {
+fn folder_instructions_are_added_with_their_first_file() {
     let done = || json!([{ "text": "done" }]);
     let reads = json!([read_file("c1", "src/deep/a.rs"), read_file("c2", "src/deep/b.rs")]);
     let world = World::new(json!([reads, done(), [read_file("c3", "src/c.rs")], done(), done()]));
@@ -248,7 +248,7 @@ fn instructions_of_folders_join_with_the_first_file_in_them() {
 }
 
 #[test]
-fn a_mention_brings_the_instructions_of_its_folder() {
+fn mentions_add_the_instructions_of_their_folder() {
     let world = world();
     world.write("src/AGENTS.md", "In src.");
     world.write("src/a.rs", "");
@@ -258,7 +258,7 @@ fn a_mention_brings_the_instructions_of_its_folder() {
 }
 
 #[test]
-fn instructions_of_folders_never_come_from_elsewhere() {
+fn folder_instructions_never_come_from_outside() {
     let world =
         World::new(json!([[read_file("c1", "src/a.rs")], [read_file("c2", "own/AGENTS.md")], [{ "text": "done" }]]));
     let elsewhere = tempfile::tempdir().unwrap();
@@ -274,7 +274,7 @@ fn instructions_of_folders_never_come_from_elsewhere() {
 }
 
 #[test]
-fn instructions_come_again_where_a_summary_left_them_out() {
+fn instructions_are_sent_again_after_a_summary() {
     let world = World::new(json!([
         [read_file("c1", "src/a.rs")],
         [{ "text": "long ".repeat(200) }],

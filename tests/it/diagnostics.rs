@@ -60,7 +60,7 @@ fn editing(world: &World) -> (Client, String, i64, Value) {
 }
 
 #[test]
-fn an_edit_tells_the_problems_it_brought_once_they_rest() {
+fn edits_report_new_diagnostics_once_they_settle() {
     let world = World::new(json!([edit_one(), [{ "text": "Done." }]]));
     let (mut client, _, prompt, before) = editing(&world);
     let uri = world.uri("a.rs");
@@ -79,7 +79,7 @@ fn an_edit_tells_the_problems_it_brought_once_they_rest() {
 }
 
 #[test]
-fn an_edit_that_brings_none_says_nothing_of_problems() {
+fn edits_without_new_diagnostics_report_none() {
     let world = World::new(json!([edit_one(), [{ "text": "Done." }]]));
     let (mut client, _, prompt, before) = editing(&world);
     let uri = world.uri("a.rs");
@@ -92,7 +92,7 @@ fn an_edit_that_brings_none_says_nothing_of_problems() {
 }
 
 #[test]
-fn an_editor_that_never_answers_costs_two_seconds_and_no_error() {
+fn an_unresponsive_editor_costs_two_seconds_and_no_error() {
     let world = World::new(json!([edit_one(), [{ "text": "Done." }]]));
     let (mut client, _, prompt, before) = editing(&world);
     tell(&mut client, &before, &world.uri("a.rs"), json!([]));
@@ -103,7 +103,7 @@ fn an_editor_that_never_answers_costs_two_seconds_and_no_error() {
 }
 
 #[test]
-fn a_cancel_does_not_wait_for_the_problems_to_rest() {
+fn cancel_does_not_wait_for_diagnostics() {
     let world = World::new(json!([edit_one()]));
     let (mut client, session, prompt, before) = editing(&world);
     tell(&mut client, &before, &world.uri("a.rs"), json!([]));
@@ -116,7 +116,7 @@ fn a_cancel_does_not_wait_for_the_problems_to_rest() {
 }
 
 #[test]
-fn a_closed_file_is_not_waited_for() {
+fn closed_files_do_not_wait_for_diagnostics() {
     let world = World::new(json!([edit_one(), [{ "text": "Done." }]]));
     world.write("a.rs", "one\n");
     let mut client = telling(&world);
@@ -129,7 +129,7 @@ fn a_closed_file_is_not_waited_for() {
 }
 
 #[test]
-fn the_model_can_ask_what_the_editor_shows() {
+fn the_model_can_ask_for_diagnostics() {
     let world = World::new(json!([call("diagnostics", json!({ "path": "src" })), [{ "text": "I see." }]]));
     world.write("src/b.rs", "");
     let mut client = telling(&world);
@@ -153,7 +153,7 @@ fn the_model_can_ask_what_the_editor_shows() {
 }
 
 #[test]
-fn the_tool_is_offered_only_where_the_editor_can_tell() {
+fn the_tool_is_offered_only_if_the_editor_supports_it() {
     let world = World::new(json!([[{ "text": "Hello." }]]));
     let mut client = world.client();
     let session = client.session(&world);

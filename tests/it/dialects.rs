@@ -47,7 +47,7 @@ fn check_prefix(requests: &[Value]) {
 }
 
 #[test]
-fn an_effort_is_said_once_and_in_the_providers_words() {
+fn efforts_are_sent_once_in_provider_terms() {
     for (model, field, configured, chosen) in [
         (("openai", "gpt-5.5"), "/reasoning/effort", json!("low"), json!("high")),
         (("anthropic", "claude-opus-4-8"), "/output_config/effort", json!("low"), json!("high")),
@@ -84,7 +84,7 @@ fn notice(client: &mut Client, part: &str) {
 }
 
 #[test]
-fn a_refused_field_is_left_out_once_and_for_the_session() {
+fn refused_fields_are_dropped_for_the_session() {
     let refused = refusal("Model grok-4.3 does not support parameter reasoningEffort.");
     let world = World::new(json!([refused, [{ "text": "One." }], [{ "text": "Two." }]]));
     let mut client = client(&world, &[("xai", "grok-4.3")], json!({ "reasoning-effort": "low" }));
@@ -99,7 +99,7 @@ fn a_refused_field_is_left_out_once_and_for_the_session() {
 }
 
 #[test]
-fn a_server_that_names_the_other_dialect_is_asked_there() {
+fn a_server_that_names_another_dialect_is_asked_there() {
     let refused =
         refusal("Function tools are not supported in /v1/chat/completions. Please use /v1/responses instead.");
     let world = World::new(json!([refused, tool_turn("a"), [{ "text": "Done." }], [{ "text": "Again." }]]));
@@ -115,7 +115,7 @@ fn a_server_that_names_the_other_dialect_is_asked_there() {
 }
 
 #[test]
-fn items_go_back_as_they_came_and_in_their_order() {
+fn items_are_sent_back_verbatim_and_in_order() {
     let item =
         |item: Value| json!({ "type": "response.output_item.done", "output_index": item["at"], "item": item["item"] });
     let reasoning =
@@ -142,7 +142,7 @@ fn items_go_back_as_they_came_and_in_their_order() {
 }
 
 #[test]
-fn a_pause_is_sent_again_and_a_full_window_is_an_overflow() {
+fn pause_turn_is_resent_and_a_full_window_is_an_overflow() {
     let lines = |events: &[Value]| events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat();
     let raw = |events: &[Value]| json!([{ "raw": lines(events) }]);
     let text =
@@ -169,7 +169,7 @@ fn a_pause_is_sent_again_and_a_full_window_is_an_overflow() {
 }
 
 #[test]
-fn a_whole_answer_where_a_stream_was_expected_is_an_answer() {
+fn a_complete_json_answer_is_accepted_instead_of_a_stream() {
     for (model, body) in [
         (
             ("mine", "m"),

@@ -77,7 +77,7 @@ fn anchor(heading: &str) -> String {
 }
 
 #[test]
-fn every_link_leads_to_a_file_and_a_heading() {
+fn all_links_resolve() {
     let mut broken = Vec::new();
     for path in pages() {
         for link in read(&path).links.iter().filter(|link| !link.contains("://") && !link.starts_with("mailto:")) {
@@ -93,7 +93,7 @@ fn every_link_leads_to_a_file_and_a_heading() {
 }
 
 #[test]
-fn every_configuration_in_the_documentation_is_valid() {
+fn documented_configurations_are_valid() {
     let validator = jsonschema::validator_for(&serde_json::to_value(tandem::config::schema()).unwrap()).unwrap();
     let (mut checked, mut wrong) = (0, Vec::new());
     for path in pages().iter().filter(|path| !path.components().any(|part| part.as_os_str() == "helix")) {
@@ -109,7 +109,7 @@ fn every_configuration_in_the_documentation_is_valid() {
 }
 
 #[test]
-fn every_tandem_command_in_the_documentation_parses() {
+fn documented_commands_parse() {
     let (mut checked, mut wrong) = (0, Vec::new());
     for path in pages() {
         for (_, block) in read(&path).blocks.iter().filter(|(language, _)| language == "sh") {
@@ -141,7 +141,7 @@ const LANGUAGES: [(&str, &str); 10] = [
 ];
 
 #[test]
-fn every_code_block_is_checked() {
+fn all_code_blocks_are_checked() {
     let mut wrong = Vec::new();
     for path in pages() {
         for (language, block) in read(&path).blocks {
@@ -179,7 +179,7 @@ fn is_balanced(text: &str) -> bool {
 }
 
 #[test]
-fn an_open_bracket_is_found() {
+fn unbalanced_brackets_are_detected() {
     assert!(is_balanced("a[b (c)] -- \"(\" --> d{e}") && !is_balanced("a[b (c]") && !is_balanced("(\""));
 }
 
@@ -196,7 +196,7 @@ fn tandem_command(line: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn the_names_of_all_commands_are_in_the_documentation() {
+fn all_commands_are_documented() {
     let text: String = pages().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
     let commands = Cli::command();
     let shown = commands.get_subcommands().filter(|command| !command.is_hide_set());
@@ -206,7 +206,7 @@ fn the_names_of_all_commands_are_in_the_documentation() {
 }
 
 #[test]
-fn the_table_of_options_is_the_one_of_the_types() {
+fn the_options_table_matches_the_types() {
     let path = Path::new(ROOT).join("docs/options.md");
     let expected = options::page(&serde_json::to_value(tandem::config::schema()).unwrap());
     if std::env::var_os("UPDATE_DOCS").is_some() {

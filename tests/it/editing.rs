@@ -30,7 +30,7 @@ fn apply(client: &mut Client, uri: &str, text: &str) -> Value {
 }
 
 #[test]
-fn of_a_large_file_the_lines_around_the_change_are_shown() {
+fn diffs_of_large_files_show_the_changed_region() {
     let world = World::new(json!([[edit("big.txt", "the only one", "the one")], [{ "text": "done" }]]));
     let lines = |special: &str| format!("{}{special} here\n{}", "before\n".repeat(30_000), "after\n".repeat(30_000));
     world.write("big.txt", &lines("the only one"));
@@ -46,7 +46,7 @@ fn of_a_large_file_the_lines_around_the_change_are_shown() {
 }
 
 #[test]
-fn an_edit_of_an_open_document_lands_in_the_unsaved_buffer() {
+fn edits_of_open_documents_go_to_the_buffer() {
     let world = World::new(json!([[edit("a.rs", "let x = 1;", "let x = 2;")], [{ "text": "done" }]]));
     world.write("a.rs", "// on disk\n");
     let mut client = world.client();
@@ -68,7 +68,7 @@ fn an_edit_of_an_open_document_lands_in_the_unsaved_buffer() {
 }
 
 #[test]
-fn an_edit_of_a_closed_file_lands_on_disk() {
+fn edits_of_closed_files_go_to_disk() {
     let world = World::new(json!([[edit("a.rs", "one", "two")], [{ "text": "done" }]]));
     world.write("a.rs", "one\r\nmore\r\n");
     let mut client = world.client();
@@ -99,7 +99,7 @@ fn a_diff_is_shown_while_the_arguments_stream() {
 }
 
 #[test]
-fn a_rejected_edit_changes_nothing_and_the_model_is_told() {
+fn rejected_edits_change_nothing_and_are_reported_to_the_model() {
     let world = World::new(json!([[edit("a.rs", "one", "two")], [{ "text": "as you wish" }]]));
     world.write("a.rs", "one\n");
     let mut client = world.client();
@@ -158,7 +158,7 @@ fn reading_sees_the_unsaved_buffer() {
 }
 
 #[test]
-fn a_path_outside_the_workspace_is_an_answer_to_the_model() {
+fn outside_paths_are_reported_to_the_model() {
     let outside = call("c1", "read_file", json!({ "path": "../../etc/passwd" }));
     let world = World::new(json!([[outside, call("c2", "no_such_tool", json!({}))], [{ "text": "sorry" }]]));
     let mut client = world.client();

@@ -14,7 +14,7 @@ fn results(world: &World) -> Value {
 }
 
 #[test]
-fn a_task_that_is_done_passes_and_is_told_in_numbers() {
+fn completed_tasks_pass_with_figures() {
     let edit = json!({ "path": "value.sh", "edits": [{ "old_text": "41", "new_text": "42" }] });
     let world = World::new(json!([
         call("read_file", json!({ "path": "value.sh" })),
@@ -38,7 +38,7 @@ fn a_task_that_is_done_passes_and_is_told_in_numbers() {
 }
 
 #[test]
-fn what_the_editor_has_open_is_changed_there_and_checked_there() {
+fn open_buffers_are_changed_and_checked_in_the_editor() {
     let edit = json!({ "path": "greet.sh", "edits": [{ "old_text": "echo \"Hello, $1!\"", "new_text": "echo \"HELLO, $1!\" | tr a-z A-Z" }] });
     let world = World::new(json!([call("edit_file", edit), [{ "text": "Done." }]]));
     let output = world.run(&["eval", "--model", "scripted", "--task", "unsaved"]);
@@ -46,7 +46,7 @@ fn what_the_editor_has_open_is_changed_there_and_checked_there() {
 }
 
 #[test]
-fn a_task_that_is_not_done_fails_and_differs_from_its_baseline() {
+fn unfinished_tasks_fail_and_differ_from_the_baseline() {
     let world = World::new(json!([[{ "text": "It is 5, see client.sh:2." }], [{ "text": "I do not know." }]]));
     let out = world.path().join("out");
     let out = out.to_str().unwrap();
@@ -60,7 +60,7 @@ fn a_task_that_is_not_done_fails_and_differs_from_its_baseline() {
 }
 
 #[test]
-fn a_spent_budget_plays_nothing_and_says_so() {
+fn an_exhausted_budget_runs_nothing_and_is_reported() {
     let world = World::new(json!([]));
     let output = world.run(&["eval", "--model", "scripted", "--task", "question", "--budget", "0"]);
     assert_eq!(output.code, Some(1), "{}", output.stdout);
@@ -69,7 +69,7 @@ fn a_spent_budget_plays_nothing_and_says_so() {
 }
 
 #[test]
-fn an_exercise_gets_a_second_try_with_what_its_tests_said() {
+fn exercises_get_a_second_try_with_test_output() {
     let write = |body: &str| {
         call(
             "write_file",

@@ -52,7 +52,7 @@ fn shown(client: &Client) -> Vec<String> {
 }
 
 #[test]
-fn an_endpoint_that_is_down_is_tried_again_visibly_and_named_with_the_way_out() {
+fn an_unreachable_endpoint_is_retried_visibly_and_named_with_a_remedy() {
     let world = World::new(json!([]));
     let address = dead_address();
     let environment = [("TANDEM_MODEL", "scripted"), ("TANDEM_BASE_URL", address.as_str())];
@@ -68,7 +68,7 @@ fn an_endpoint_that_is_down_is_tried_again_visibly_and_named_with_the_way_out() 
 }
 
 #[test]
-fn a_prompt_that_waits_for_an_endpoint_can_be_cancelled() {
+fn prompts_waiting_for_an_endpoint_can_be_cancelled() {
     let world = World::new(json!([status(503, "30", json!({ "error": { "message": "restarting" } }))]));
     let mut client = world.client();
     let session = client.session(&world);
@@ -80,7 +80,7 @@ fn a_prompt_that_waits_for_an_endpoint_can_be_cancelled() {
 }
 
 #[test]
-fn too_many_requests_are_waited_for_as_long_as_the_server_asks() {
+fn rate_limits_wait_as_long_as_the_server_asks() {
     let slow_down = json!({ "error": { "message": "slow down" } });
     let world = World::new(json!([status(429, "1", slow_down), [{ "text": "welcome" }]]));
     let mut client = world.client();
@@ -94,7 +94,7 @@ fn too_many_requests_are_waited_for_as_long_as_the_server_asks() {
 }
 
 #[test]
-fn a_server_that_stays_overloaded_is_an_error_and_the_next_prompt_works() {
+fn persistent_overload_is_an_error_and_the_next_prompt_works() {
     let overloaded = status(529, "0", json!({ "error": { "message": "overloaded" } }));
     let mut script = vec![overloaded; 5];
     script.push(json!([{ "text": "back" }]));
@@ -109,7 +109,7 @@ fn a_server_that_stays_overloaded_is_an_error_and_the_next_prompt_works() {
 }
 
 #[test]
-fn a_wait_that_is_too_long_is_told_instead_of_waited() {
+fn too_long_waits_are_reported_instead() {
     let world = World::new(json!([status(429, "3600", json!({ "error": { "message": "come back later" } }))]));
     let mut client = world.client();
     let session = client.session(&world);
@@ -119,7 +119,7 @@ fn a_wait_that_is_too_long_is_told_instead_of_waited() {
 }
 
 #[test]
-fn an_answer_that_is_cut_keeps_its_text_and_repeats_none() {
+fn truncated_answers_keep_their_text_without_repeating_it() {
     let world = World::new(json!([[{ "text": "half an" }, { "cut": true }], [{ "text": " answer" }]]));
     let mut client = world.client();
     let session = client.session(&world);
@@ -132,7 +132,7 @@ fn an_answer_that_is_cut_keeps_its_text_and_repeats_none() {
 }
 
 #[test]
-fn a_server_that_falls_silent_is_given_up_after_the_configured_time() {
+fn silent_servers_time_out_as_configured() {
     let world = World::new(json!([[{ "text": "half" }, { "hang": true }], [{ "text": "back" }]]));
     world.write(".home/config/config.toml", "[limits]\nidle-timeout = 1\n");
     let mut client = world.client();
@@ -155,7 +155,7 @@ fn a_web_page_instead_of_a_stream_is_quoted() {
 }
 
 #[test]
-fn a_file_that_goes_away_between_read_and_edit_is_told_to_the_model() {
+fn a_file_deleted_between_read_and_edit_is_reported_to_the_model() {
     let read = call("r", "read_file", json!({ "path": "a.txt" }));
     let world = World::new(json!([[read], [{ "gate": "gone" }, edit("a.txt")], [{ "text": "it is gone" }]]));
     world.write("a.txt", "one\n");
@@ -173,7 +173,7 @@ fn a_file_that_goes_away_between_read_and_edit_is_told_to_the_model() {
 }
 
 #[test]
-fn a_file_that_goes_away_while_the_person_thinks_is_not_written_anew() {
+fn a_file_deleted_during_a_permission_request_is_not_recreated() {
     let world = World::new(json!([[edit("a.txt")], [{ "text": "it is gone" }]]));
     world.write("a.txt", "one\n");
     let mut client = world.client();
@@ -189,7 +189,7 @@ fn a_file_that_goes_away_while_the_person_thinks_is_not_written_anew() {
 }
 
 #[test]
-fn a_binary_file_is_neither_read_nor_edited() {
+fn binary_files_are_neither_read_nor_edited() {
     let read = call("r", "read_file", json!({ "path": "a.bin" }));
     let world = World::new(json!([[read, edit("a.bin")], [{ "text": "not for me" }]]));
     let bytes = b"one\0\x01\x02\xff";
@@ -202,7 +202,7 @@ fn a_binary_file_is_neither_read_nor_edited() {
 }
 
 #[test]
-fn an_editor_that_refuses_an_edit_is_told_to_the_model_and_the_next_prompt_works() {
+fn edits_refused_by_the_editor_are_reported_to_the_model() {
     let world = World::new(json!([[edit("a.rs")], [{ "text": "a pity" }], [{ "text": "fine" }]]));
     world.write("a.rs", "on disk\n");
     let mut client = world.client();
@@ -226,7 +226,7 @@ fn an_editor_that_refuses_an_edit_is_told_to_the_model_and_the_next_prompt_works
 }
 
 #[test]
-fn a_mistake_in_the_configuration_is_shown_with_its_place_and_prompts_work() {
+fn configuration_mistakes_are_located_and_prompts_still_work() {
     let world = World::new(json!([[{ "text": "hello" }]]));
     world.write(".home/config/config.toml", "mode = \"edit\"\n\n[limits]\nitertions = 5\n");
     let mut client = world.client();
@@ -242,7 +242,7 @@ fn a_mistake_in_the_configuration_is_shown_with_its_place_and_prompts_work() {
 }
 
 #[test]
-fn a_configuration_that_is_no_toml_is_shown_with_its_place_and_prompts_work() {
+fn broken_toml_is_located_and_prompts_still_work() {
     let world = World::new(json!([[{ "text": "hello" }]]));
     world.write(".home/config/config.toml", "mode = \"ask\"\nmodel = \"unclosed\n");
     let mut client = world.client();

@@ -84,7 +84,7 @@ const RETIRED: [(&str, &str); 35] = [
 
 /// One test, since reading the sources takes longer than checking them.
 #[test]
-fn the_sources_keep_the_rules() {
+fn sources_follow_the_rules() {
     let sources = source::load();
     let mut problems = Vec::new();
     imports_go_one_way(&sources, &mut problems);
@@ -237,7 +237,7 @@ mod on_bad_samples {
     }
 
     #[test]
-    fn an_import_against_the_table_is_found_wherever_it_stands() {
+    fn forbidden_imports_are_found_anywhere() {
         let tools = ("tools.rs", "pub struct Tool;");
         for text in [
             "use crate::tools::Tool;",
@@ -270,7 +270,7 @@ mod on_bad_samples {
     }
 
     #[test]
-    fn a_cycle_is_found_through_the_parent_and_a_module_and_its_parts_are_none() {
+    fn cycles_through_the_parent_are_found() {
         let lib = ("lib.rs", "mod text;");
         let a = ("text/a.rs", "use super::B; pub struct A;");
         let b = ("text/b.rs", "pub struct B(super::a::A);");
@@ -282,18 +282,18 @@ mod on_bad_samples {
     }
 
     #[test]
-    fn the_tests_of_an_invariant_are_read() {
+    fn invariant_tests_are_parsed() {
         let map = "# Map\n`x`\n## Invariants\n\n- A `thing` holds. Tests: `one`, `two`.\n- More. Test: `three`.\n## Next\n- Test: `four`";
         assert_eq!(tests_of_invariants(map), ["one", "two", "three"]);
     }
 
     #[test]
-    fn a_clock_is_found() {
+    fn wall_clock_reads_are_found() {
         assert_eq!(clocks("a.rs", "ok();\n  thread::sleep(second);"), ["a.rs:2: thread::sleep(second);"]);
     }
 
     #[test]
-    fn long_functions_copies_and_silent_files_are_found() {
+    fn long_functions_copies_and_undocumented_files_are_found() {
         let body =
             "let a = f(1, 2) + g(3);\nif a > 4 { h(a, a + 1); }\nmatch a { 5 => i(), 6 => j(7), _ => k(8, 9) }\n";
         let text = format!("impl X {{ fn long() {{\n{body}}} }}");

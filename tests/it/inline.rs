@@ -38,7 +38,7 @@ fn a_range_is_rewritten_by_one_request_without_tools_and_streamed() {
 }
 
 #[test]
-fn a_cancelled_one_closes_its_connection_and_answers_so() {
+fn cancelled_rewrites_close_their_connection() {
     let (world, mut client, uri) = opened(json!([[{ "text": "let" }, { "hang": true }], [{ "text": "let y;" }]]));
     let id = ask(&mut client, &uri, "rename it");
     client.next("_tandem/inline/update");
@@ -50,7 +50,7 @@ fn a_cancelled_one_closes_its_connection_and_answers_so() {
 }
 
 #[test]
-fn what_cannot_be_rewritten_is_refused_in_words() {
+fn impossible_rewrites_are_refused_with_a_reason() {
     let (world, mut client, uri) = opened(json!([[{ "status": 401, "body": { "error": { "message": "no" } } }], []]));
     let elsewhere = ask(&mut client, &world.uri("closed.rs"), "rename it");
     assert!(client.answer(elsewhere)["error"]["message"].as_str().unwrap().contains("is not open"));

@@ -73,7 +73,7 @@ fn warnings(client: &Client) -> Vec<String> {
 }
 
 #[test]
-fn each_kind_of_server_is_asked_in_its_own_api() {
+fn each_kind_of_server_is_called_by_its_own_api() {
     let chosen = json!({ "choices": [{ "text": "1;" }] });
     let chat = json!({ "choices": [{ "message": { "role": "assistant", "content": "1;" } }] });
     let (before, after) = ("fn main() {\n    let x = ", "\n}\n");
@@ -225,7 +225,7 @@ fn a_failure_is_reported_once_and_followed_by_a_pause() {
 }
 
 #[test]
-fn a_silent_server_is_given_up_and_reported_once() {
+fn silent_servers_time_out_and_are_reported_once() {
     let (world, mut client, uri) = opened(json!([[{ "hang": true }]]), "llamacpp");
     let id = ask(&mut client, &uri, 12);
     assert_eq!(suggested(&mut client, id), "");

@@ -59,7 +59,7 @@ fn renamed(world: &World) -> Value {
 }
 
 #[test]
-fn places_come_with_their_lines_of_text() {
+fn locations_include_their_lines() {
     let world = asking(json!({ "op": "references", "path": "a.rs", "line": 2, "symbol": "total" }));
     world.write("a.rs", "// größe\nfn größe() { total(); }\n");
     let mut client = knowing(&world, &ALL);
@@ -77,7 +77,7 @@ fn places_come_with_their_lines_of_text() {
 }
 
 #[test]
-fn a_name_alone_is_looked_up_first() {
+fn a_bare_name_is_looked_up_first() {
     let world = asking(json!({ "op": "hover", "symbol": "text::parse" }));
     world.write("src/text.rs", "/// Reads.\npub fn parse() {}\npub fn parse_all() {}\n");
     let mut client = knowing(&world, &ALL);
@@ -97,7 +97,7 @@ fn a_name_alone_is_looked_up_first() {
 }
 
 #[test]
-fn a_name_that_no_server_lists_is_found_as_text_and_several_are_told() {
+fn unlisted_names_are_found_as_text_and_ambiguity_is_reported() {
     let world = asking(json!({ "op": "definition", "symbol": "parse" }));
     world.write("a.rs", "fn parse() {}\n");
     world.write("b.py", "def parse():\n    pass\n");
@@ -111,7 +111,7 @@ fn a_name_that_no_server_lists_is_found_as_text_and_several_are_told() {
 }
 
 #[test]
-fn a_rename_is_shown_decided_on_made_and_undone_like_an_edit() {
+fn renames_are_previewed_approved_applied_and_undone_like_edits() {
     let world = asking(json!({ "op": "rename", "path": "a.rs", "line": 1, "symbol": "total", "new_name": "sum" }));
     let edits = renamed(&world);
     let mut client = knowing(&world, &ALL);
@@ -136,7 +136,7 @@ fn a_rename_is_shown_decided_on_made_and_undone_like_an_edit() {
 }
 
 #[test]
-fn a_mode_or_a_rule_about_edits_holds_for_renames() {
+fn edit_modes_and_rules_apply_to_renames() {
     for (mode, configuration) in
         [("plan", json!({})), ("edit", json!({ "permissions": { "deny": ["edit_file(b.rs)"] } }))]
     {
@@ -155,7 +155,7 @@ fn a_mode_or_a_rule_about_edits_holds_for_renames() {
 }
 
 #[test]
-fn edits_outside_the_workspace_or_of_whole_files_change_nothing() {
+fn edits_outside_the_workspace_or_of_whole_files_are_refused() {
     let outside = json!({ "changes": { "file:///etc/hosts": [{ "range": range(0, 0, 0), "newText": "x" }] } });
     let removal = json!({ "documentChanges": [{ "kind": "delete", "uri": "file:///etc/hosts" }] });
     for refused in [outside, removal] {
@@ -199,7 +199,7 @@ fn an_open_file_is_renamed_in_the_editor() {
 }
 
 #[test]
-fn what_no_server_knows_is_an_error_that_says_how_to_go_on() {
+fn unknown_symbols_are_errors_with_a_remedy() {
     let world = asking(json!({ "op": "definition", "path": "a.rs", "line": 1 }));
     world.write("a.rs", "fn a() {}\n");
     let mut client = knowing(&world, &ALL);
@@ -215,7 +215,7 @@ fn what_no_server_knows_is_an_error_that_says_how_to_go_on() {
 }
 
 #[test]
-fn it_is_offered_for_what_the_editor_answers_and_costs_little() {
+fn the_code_tool_is_offered_for_supported_operations_and_is_small() {
     let world = World::new(json!([[{ "text": "Hello." }]]));
     let mut client = world.client_with(json!({ "experimental": { "tandem": { "_meta": {
         "tandem.language": ALL, "tandem.diagnostics": true,

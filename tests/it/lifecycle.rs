@@ -6,7 +6,7 @@ use tandem::server::{Ended, Transport};
 use crate::driver::World;
 
 #[test]
-fn the_handshake_tells_what_a_client_asked_about() {
+fn the_handshake_announces_requested_capabilities() {
     let world = World::new(json!([]));
     let mut client = world.stranger();
     let answer = client.call("initialize", json!({ "capabilities": { "experimental": { "tandem": {} } } }));
@@ -19,7 +19,7 @@ fn the_handshake_tells_what_a_client_asked_about() {
 }
 
 #[test]
-fn a_plain_client_gets_commands_and_no_sessions() {
+fn lsp_only_clients_get_commands_and_no_sessions() {
     let world = World::new(json!([]));
     let mut client = world.stranger();
     let encodings = json!({ "general": { "positionEncodings": ["utf-8", "utf-16"] } });
@@ -33,7 +33,7 @@ fn a_plain_client_gets_commands_and_no_sessions() {
 }
 
 #[test]
-fn a_client_that_shuffles_changes_is_asked_for_whole_texts() {
+fn clients_that_reorder_changes_are_asked_for_full_sync() {
     let world = World::new(json!([]));
     for (name, version, expected) in [
         ("helix", "25.01.1", 1),
@@ -59,7 +59,7 @@ fn nothing_is_answered_before_initialize() {
 }
 
 #[test]
-fn each_bad_message_is_answered_and_the_next_one_works() {
+fn bad_messages_are_answered_and_the_next_works() {
     let world = World::new(json!([]));
     let mut client = world.client();
     let frame = |body: &str| format!("Content-Length: {}\r\n\r\n{body}", body.len());
@@ -84,7 +84,7 @@ fn each_bad_message_is_answered_and_the_next_one_works() {
 }
 
 #[test]
-fn exit_after_shutdown_is_a_good_end_and_without_it_is_not() {
+fn exit_succeeds_only_after_shutdown() {
     let world = World::new(json!([]));
     let mut client = world.client();
     assert_eq!(client.call("shutdown", Value::Null)["result"], Value::Null);
@@ -99,7 +99,7 @@ fn exit_after_shutdown_is_a_good_end_and_without_it_is_not() {
 }
 
 #[test]
-fn a_length_that_is_no_number_ends_the_server_with_a_reason() {
+fn a_non_numeric_length_ends_the_server_with_a_reason() {
     let world = World::new(json!([]));
     let mut client = world.client();
     client.raw(b"Content-Length: many\r\n\r\n{}");

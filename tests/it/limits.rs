@@ -11,7 +11,7 @@ fn answers(count: usize) -> serde_json::Value {
 }
 
 #[test]
-fn a_session_at_its_limit_asks_before_the_next_request_and_counts_anew_after_a_yes() {
+fn a_session_at_its_limit_asks_and_restarts_the_count_on_approval() {
     let world = World::new(answers(4));
     let mut client = world.stranger();
     let mut hello = world.handshake(json!({ "experimental": { "tandem": {} } }));
@@ -40,7 +40,7 @@ fn a_session_at_its_limit_asks_before_the_next_request_and_counts_anew_after_a_y
 
 #[cfg(unix)]
 #[test]
-fn what_a_session_used_is_kept() {
+fn session_usage_is_stored() {
     let world = World::new(answers(3));
     world.write(".home/config.toml", "[limits]\nsession-tokens = 240\n");
     world.run(&["run", "Really?"]);

@@ -90,7 +90,7 @@ fn play(role: &str, names: &[&str]) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn a_tool_is_offered_asked_about_and_called() {
+fn mcp_tools_are_offered_approved_and_called() {
     let world = World::new(calls(&["echo"]));
     configure(&world, "good");
     let mut client = world.client();
@@ -128,7 +128,7 @@ fn a_refused_call_never_reaches_the_server() {
 }
 
 #[test]
-fn rules_and_modes_hold_for_tools_of_servers() {
+fn rules_and_modes_apply_to_mcp_tools() {
     let world = World::new(json!([
         call("tricks__echo", json!({ "text": "hi" })),
         call("tricks__environment", json!({})),
@@ -152,7 +152,7 @@ fn rules_and_modes_hold_for_tools_of_servers() {
 }
 
 #[test]
-fn a_program_inherits_no_keys_and_runs_at_home() {
+fn servers_inherit_no_keys_and_run_in_the_workspace() {
     let world = World::new(calls(&["environment"]));
     configure(&world, "good");
     let (url, home) = (world.model.base_url().to_owned(), world.path().join(".home"));
@@ -176,7 +176,7 @@ fn a_program_inherits_no_keys_and_runs_at_home() {
 }
 
 #[test]
-fn what_a_server_lists_becomes_valid_for_every_provider() {
+fn listed_tools_become_valid_for_all_providers() {
     let world = World::new(json!([call("tricks__e_cho_2", json!({ "text": "hi" })), [{ "text": "done" }]]));
     configure(&world, "sloppy");
     let mut client = world.client();
@@ -198,7 +198,7 @@ fn what_a_server_lists_becomes_valid_for_every_provider() {
 }
 
 #[test]
-fn a_chatty_server_does_not_eat_the_context() {
+fn long_tool_descriptions_are_bounded() {
     let world = World::new(calls(&[]));
     configure(&world, "chatty");
     let mut client = world.client();
@@ -221,7 +221,7 @@ fn with_two_turns(tools: &[&str]) -> World {
 }
 
 #[test]
-fn a_server_that_dies_is_started_again_but_not_for_ever() {
+fn crashed_servers_are_restarted_a_limited_number_of_times() {
     let world = with_two_turns(&["die", "echo", "die", "die", "die", "die", "echo"]);
     let mut client = world.client();
     let session = client.session(&world);
@@ -238,21 +238,21 @@ fn a_server_that_dies_is_started_again_but_not_for_ever() {
 }
 
 #[test]
-fn a_server_that_cannot_start_is_named_with_its_own_words() {
+fn servers_that_cannot_start_are_named_with_their_output() {
     let (_, notices) = play("dumb", &[]);
     let notices = notices.join("\n");
     assert!(notices.contains("MCP server `tricks` ended (exit status: 7): no license found"), "{notices}");
 }
 
 #[test]
-fn a_server_whose_list_is_none_is_named() {
+fn servers_without_a_valid_list_are_named() {
     let (_, notices) = play("listless", &[]);
     let notices = notices.join("\n");
     assert!(notices.contains("MCP server `tricks` does not list its tools: the answer has none"), "{notices}");
 }
 
 #[test]
-fn a_call_without_an_answer_ends_and_the_server_hears_of_it() {
+fn unanswered_calls_time_out_and_notify_the_server() {
     let world = World::new(calls(&["hang", "heard"]));
     configure(&world, "good");
     add(&world, "[limits]\ncommand-timeout = 2");
@@ -292,7 +292,7 @@ fn cancelling_the_turn_cancels_the_call() {
 }
 
 #[test]
-fn a_flood_ends_the_server_and_nothing_else() {
+fn a_flooding_server_is_stopped_and_nothing_else() {
     let (results, _) = play("good", &["line", "flood", "echo"]);
     for result in &results[..2] {
         assert!(result.contains("crashed during this call"), "{results:?}");
@@ -301,13 +301,13 @@ fn a_flood_ends_the_server_and_nothing_else() {
 }
 
 #[test]
-fn nonsense_is_no_answer_and_harms_nobody() {
+fn invalid_messages_are_ignored() {
     let (results, _) = play("good", &["nonsense", "echo"]);
     assert_eq!(results, ["(the tool returned nothing)", "\"hi\" said"]);
 }
 
 #[test]
-fn renamed_tools_are_there_with_the_next_prompt() {
+fn changed_tool_lists_apply_with_the_next_prompt() {
     let world = with_two_turns(&["rename", "echo"]);
     let mut client = world.client();
     let session = client.session(&world);
@@ -319,7 +319,7 @@ fn renamed_tools_are_there_with_the_next_prompt() {
 }
 
 #[test]
-fn what_is_always_allowed_holds_for_the_very_program_that_was_asked_about() {
+fn stored_approvals_apply_only_to_the_same_program() {
     let turns: Vec<Value> =
         (0..3).flat_map(|_| [call("tricks__echo", json!({ "text": "hi" })), json!([{ "text": "done" }])]).collect();
     let world = World::new(turns.into());
@@ -345,7 +345,7 @@ fn what_is_always_allowed_holds_for_the_very_program_that_was_asked_about() {
 }
 
 #[test]
-fn a_slow_server_holds_nobody_up_and_joins_later() {
+fn slow_servers_do_not_block_and_join_later() {
     let world = World::new((0..60).map(|_| json!([{ "text": "done" }])).collect());
     let gate = TcpListener::bind("127.0.0.1:0").unwrap();
     configure(&world, &format!("gate {}", gate.local_addr().unwrap()));
@@ -403,7 +403,7 @@ fn a_server_of_the_client_joins_the_session() {
 }
 
 #[test]
-fn a_server_at_a_url_is_asked_with_its_headers_and_greeted_again_when_it_forgot_us() {
+fn http_servers_get_their_headers_and_are_reinitialized() {
     let called = ["web__whoami", "web__forget", "web__whoami"];
     let calls = called.iter().enumerate().map(|(number, name)| call(name, json!({ "number": number })));
     let world = World::new(calls.chain([json!([{ "text": "done" }])]).collect());
@@ -427,7 +427,7 @@ fn a_server_at_a_url_is_asked_with_its_headers_and_greeted_again_when_it_forgot_
 }
 
 #[test]
-fn doctor_tries_every_server() {
+fn doctor_checks_all_servers() {
     let world = World::new(json!([[{ "text": "ready" }], call("report_ready", json!({ "ready": true }))]));
     configure(&world, "good");
     let good = world.read(CONFIG);
@@ -450,7 +450,7 @@ fn doctor_tries_every_server() {
 }
 
 #[test]
-fn a_server_that_cannot_be_is_refused_at_once() {
+fn invalid_server_configurations_are_refused() {
     let world = World::new(json!([]));
     let mut client = world.acp();
     client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
@@ -468,7 +468,7 @@ fn a_server_that_cannot_be_is_refused_at_once() {
 }
 
 #[test]
-fn nothing_starts_before_the_first_prompt_and_nothing_stays_after_the_session() {
+fn servers_start_with_the_first_prompt_and_end_with_the_session() {
     let world = World::new(calls(&["echo"]));
     // The program leaves a child behind that would live on.
     let line = format!("sleep 1000 & echo $! > started; exec {} {}", program(), server::ARGUMENTS.join(" "));

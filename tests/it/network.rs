@@ -115,7 +115,7 @@ fn ask(world: &World, config: &str, environment: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_model_behind_a_proxy_with_a_certificate_of_the_company() {
+fn a_model_behind_a_proxy_with_a_company_certificate_works() {
     let world = World::new(json!([[{ "text": "hello" }]]));
     let company = Company::new(&world, "http/1.1");
     let config = format!(
@@ -129,7 +129,7 @@ fn a_model_behind_a_proxy_with_a_certificate_of_the_company() {
 }
 
 #[test]
-fn hosts_in_no_proxy_are_reached_without_it() {
+fn hosts_in_no_proxy_bypass_the_proxy() {
     let world = World::new(json!([[{ "text": "hello" }]]));
     let company = Company::new(&world, "http/1.1");
     let ca_file = company.ca_file.clone();
@@ -143,7 +143,7 @@ fn hosts_in_no_proxy_are_reached_without_it() {
 }
 
 #[test]
-fn plain_http_goes_to_the_proxy_as_a_whole() {
+fn plain_http_uses_absolute_urls_at_the_proxy() {
     let world = World::new(json!([[{ "text": "hello" }]]));
     let proxy = format!("http://{}", model(&world));
     let config = format!("model = \"company/m\"\n[providers.company]\nbase-url = \"http://{HOST}/v1\"\n");
@@ -151,7 +151,7 @@ fn plain_http_goes_to_the_proxy_as_a_whole() {
 }
 
 #[test]
-fn a_certificate_nobody_vouches_for_is_refused_with_the_way_out() {
+fn untrusted_certificates_are_refused_with_a_remedy() {
     let world = World::new(json!([]));
     let address = Company::new(&world, "http/1.1").serve(&world);
     let endpoint = Endpoint::new("company", Api::Chat, &format!("https://{address}/v1"), "m");
@@ -169,7 +169,7 @@ fn a_certificate_nobody_vouches_for_is_refused_with_the_way_out() {
 }
 
 #[test]
-fn servers_that_speak_http_2_are_spoken_to_in_it() {
+fn http_2_is_used_if_the_server_supports_it() {
     let world = World::new(json!([]));
     let Company { ca_file, acceptor } = Company::new(&world, "h2");
     let address = listen(&world, move |socket| {

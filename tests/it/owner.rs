@@ -40,7 +40,7 @@ fn write_call(id: &'static str, path: &str) -> (&'static str, &'static str, Valu
 }
 
 #[test]
-fn changes_and_a_cancel_hold_in_a_session_whose_mailbox_is_full() {
+fn changes_and_cancel_work_with_a_full_mailbox() {
     let world = World::new(json!([calls(&[write_call("c1", "new.txt")]), [{ "text": "no" }]]));
     let can = json!({ "tandem.diagnostics": true });
     let mut client = world.client_with(json!({ "experimental": { "tandem": { "_meta": can } } }));
@@ -184,7 +184,7 @@ fn a_steering_message_joins_or_is_returned() {
 }
 
 #[test]
-fn a_read_overtakes_a_permission_request_and_a_write_does_not() {
+fn reads_overtake_a_permission_request_and_writes_do_not() {
     let read = |id| (id, "glob", json!({ "pattern": "*.x" }));
     let world = World::new(json!([
         calls(&[write_call("w1", "one.txt"), write_call("w2", "two.txt"), read("r1")]),
@@ -209,7 +209,7 @@ fn a_read_overtakes_a_permission_request_and_a_write_does_not() {
 }
 
 #[test]
-fn prompts_that_waited_when_the_server_ended_are_returned_when_the_session_is_loaded() {
+fn queued_prompts_of_a_killed_server_are_returned_on_load() {
     let world = World::new(json!([[{ "gate": "never" }]]));
     let mut client = world.client();
     let session = client.session(&world);
@@ -234,7 +234,7 @@ fn prompts_that_waited_when_the_server_ended_are_returned_when_the_session_is_lo
 }
 
 #[test]
-fn prompts_that_closing_returned_are_not_returned_again() {
+fn prompts_returned_on_close_are_not_returned_again() {
     let world = World::new(json!([[{ "gate": "never" }]]));
     let mut client = world.client();
     let session = client.session(&world);
@@ -251,7 +251,7 @@ fn prompts_that_closing_returned_are_not_returned_again() {
 }
 
 #[test]
-fn cancelling_the_request_of_a_steering_message_takes_it_back() {
+fn cancelling_a_steering_request_withdraws_it() {
     let call = json!({ "call": { "id": "c1", "name": "glob", "arguments": { "pattern": "*.x" } } });
     let world = World::new(json!([[call, { "gate": "half" }], [{ "text": "done" }]]));
     let mut client = world.client();

@@ -81,7 +81,7 @@ fn told(world: &World) -> String {
 }
 
 #[test]
-fn always_names_its_rule_and_holds_as_long_as_it_says() {
+fn always_allow_names_its_rule_and_scope() {
     let script = json!([
         [write("c1", "a.txt", "one")], [write("c2", "a.txt", "two")], [write("c3", "b.txt", "x")], [{ "text": "ok" }],
         [read("r4", "a.txt")], [write("c4", "a.txt", "three")], [{ "text": "ok" }],
@@ -109,7 +109,7 @@ fn always_names_its_rule_and_holds_as_long_as_it_says() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_allowed_for_the_project_outlives_the_server_until_it_is_taken_back() {
+fn project_approvals_survive_restarts_until_removed() {
     use std::os::unix::fs::PermissionsExt as _;
     let script = json!([
         [write("c1", "a.txt", "one")], [{ "text": "ok" }],
@@ -156,7 +156,7 @@ fn what_is_allowed_for_the_project_outlives_the_server_until_it_is_taken_back() 
 }
 
 #[test]
-fn an_edited_rule_counts_when_it_is_narrow_and_about_the_call() {
+fn edited_rules_are_accepted_if_narrow_and_matching() {
     let script = json!([
         [write("c1", "src/a.txt", "1")], [write("c2", "src/b.txt", "1")], [write("c3", "c.txt", "1")], [{ "text": "ok" }],
     ]);
@@ -181,7 +181,7 @@ fn an_edited_rule_counts_when_it_is_narrow_and_about_the_call() {
 }
 
 #[test]
-fn nonsense_is_no_and_a_second_answer_is_nothing() {
+fn invalid_answers_are_a_no_and_second_answers_are_ignored() {
     let nonsense = [
         json!("yes"),
         json!({ "outcome": { "outcome": "selected", "optionId": "sudo" } }),
@@ -212,7 +212,7 @@ fn nonsense_is_no_and_a_second_answer_is_nothing() {
 }
 
 #[test]
-fn a_question_nobody_answers_does_not_hold_the_turn_and_an_answer_after_that_changes_nothing() {
+fn unanswered_requests_time_out_and_late_answers_are_ignored() {
     let world = World::new(json!([[write("c1", "a.txt", "x")], [write("c2", "b.txt", "x")], [{ "text": "fine" }]]));
     let mut client = world.client();
     let session = client.session(&world);
@@ -230,7 +230,7 @@ fn a_question_nobody_answers_does_not_hold_the_turn_and_an_answer_after_that_cha
 }
 
 #[test]
-fn questions_of_a_session_come_one_at_a_time_and_an_answer_may_settle_the_next() {
+fn requests_are_sent_one_at_a_time_and_a_rule_may_settle_the_next() {
     let world = World::new(json!([[read("c1", ".env"), read("c2", ".env.local")], [{ "text": "ok" }]]));
     world.write(".env", "A=1");
     world.write(".env.local", "B=2");
@@ -255,7 +255,7 @@ fn questions_of_a_session_come_one_at_a_time_and_an_answer_may_settle_the_next()
 
 #[cfg(unix)]
 #[test]
-fn what_was_shown_is_what_happens_or_nothing_does() {
+fn only_what_was_shown_is_done() {
     let script = json!([
         [read("r1", "link.txt")], [write("c1", "link.txt", "new")], [read("c2", "link.txt")], [{ "text": "ok" }],
     ]);
@@ -284,7 +284,7 @@ fn what_was_shown_is_what_happens_or_nothing_does() {
 }
 
 #[test]
-fn rules_hold_for_reading_and_for_every_name_of_a_file() {
+fn rules_apply_to_reading_and_all_names_of_a_file() {
     let world = World::new(json!([
         [read("c1", "private/a.txt"), read("c2", "src/../private/a.txt"), read("c3", "b.txt"),
             read("c4", "PRIVATE/A.TXT")], [{ "text": "ok" }],
@@ -303,7 +303,7 @@ fn rules_hold_for_reading_and_for_every_name_of_a_file() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_shown_in_the_question() {
+fn invisible_characters_are_shown_in_requests() {
     let world = World::new(json!([
         [write("c1", "p\u{430}y\u{202e}.txt", "a\u{200b}\u{e0041}\n")], [{ "text": "ok" }],
     ]));
@@ -325,7 +325,7 @@ fn what_cannot_be_seen_is_shown_in_the_question() {
 }
 
 #[test]
-fn a_repository_cannot_give_itself_anything() {
+fn repositories_cannot_grant_themselves_permissions() {
     let world = World::new(json!([[write("c1", "a.txt", "x")], [{ "text": "ok" }]]));
     let keys = [
         ("mode", "mode = \"auto\""),
@@ -363,7 +363,7 @@ fn a_repository_cannot_give_itself_anything() {
 
 #[cfg(unix)]
 #[test]
-fn rules_nobody_understands_are_told_with_file_and_line() {
+fn invalid_rules_are_reported_with_file_and_line() {
     let world = World::new(json!([]));
     let config = "[permissions]\nallow = [\n  \"edit_file(docs/**)\",\n  \"run_command(sudo *)\",\n]\ndeny = [\"run_command(rm\"]\n";
     std::fs::create_dir_all(world.home()).unwrap();
@@ -383,7 +383,7 @@ fn rules_nobody_understands_are_told_with_file_and_line() {
 
 #[cfg(unix)]
 #[test]
-fn a_key_is_in_no_error_no_log_and_no_result() {
+fn keys_never_appear_in_errors_logs_or_results() {
     let key = "sk-CANARYKEY-0123456789abcdef";
     let unauthorized =
         json!({ "status": 401, "body": { "error": { "message": format!("Incorrect key: {key}\u{1b}[2J") } } });
@@ -506,7 +506,7 @@ fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String,
 }
 
 #[test]
-fn commands_are_asked_about_until_their_very_words_are_allowed() {
+fn commands_require_approval_until_exactly_allowed() {
     let line = |command: &str| json!({ "command": command });
     let asked = |mode, answer: &Permission, lines: &[Value]| asked_about(mode, answer, lines);
     let offered = |command: &str, rule: &str| (command.to_owned(), Some(rule.to_owned()));
@@ -558,7 +558,7 @@ mod shells {
         #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn a_line_is_read_as_shells_read_it(
+        fn command_lines_are_parsed_like_a_shell(
             line in r#"[ab]( ([a-c=~/-]{0,3}[\\*?"$#!{}]?|'[ -&(-~]{0,4}'|"[ !#%-\[\]-_a-~]{0,4}"|\\[ -~])){0,3}( ?(;|&&|\n) ?[ab]( [a-c'"\\ ]{0,4})?){0,2}"#
         ) {
             let Ok(commands) = parse(&line) else { return Ok(()) };
@@ -577,7 +577,7 @@ mod shells {
 }
 
 #[test]
-fn the_administrators_mode_is_the_widest() {
+fn the_administrators_mode_is_the_upper_bound() {
     let world = World::new(json!([[{ "text": "Hello." }], [{ "text": "Again." }]]));
     world.write(".home/managed/config.toml", "mode = \"ask\"\n");
     let mut client = world.client();

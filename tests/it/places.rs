@@ -9,7 +9,7 @@ use crate::program::finish;
 const NAMED: [&str; 2] = ["TANDEM_CONFIG", "TANDEM_STATE_DIR"];
 
 #[test]
-fn a_home_that_cannot_be_written_costs_what_is_kept_and_nothing_else() {
+fn a_read_only_home_disables_storage_only() {
     let world = World::new(json!([[{ "text": "Hello." }]]));
     let without_places = |arguments: &[&str]| {
         let mut command = world.command(arguments);
@@ -26,14 +26,14 @@ fn a_home_that_cannot_be_written_costs_what_is_kept_and_nothing_else() {
 }
 
 #[test]
-fn without_a_home_an_answer_is_an_answer() {
+fn prompts_work_without_a_home() {
     let world = World::new(json!([[{ "text": "Hello." }]]));
     let output = finish(world.command(&["run", "hi"]).env_remove("HOME"));
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), "Hello.\n"), "{}", output.stderr);
 }
 
 #[test]
-fn a_folder_may_be_called_as_it_likes() {
+fn unusual_folder_names_work() {
     let folder = "с пробелами и \u{fc}ml\u{e4}uten/漢字 'quoted' $HOME";
     let edit = json!({ "path": "a file.txt", "edits": [{ "old_text": "one", "new_text": "two" }] });
     let world = World::new(json!([
@@ -57,7 +57,7 @@ fn a_folder_may_be_called_as_it_likes() {
 }
 
 #[test]
-fn a_temporary_folder_that_is_not_there_is_named() {
+fn a_missing_temporary_folder_is_named() {
     let world = World::new(json!([]));
     let output = finish(world.command(&["demo"]).env("TMPDIR", "/nowhere"));
     assert!(output.code == Some(1) && output.stderr.contains("/nowhere"), "{}", output.stderr);

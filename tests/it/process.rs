@@ -28,7 +28,7 @@ fn closing_the_input_ends_the_process() {
 }
 
 #[test]
-fn a_client_that_owes_an_answer_does_not_hold_up_the_end() {
+fn a_client_with_open_requests_does_not_delay_shutdown() {
     let world = World::new(json!([]));
     world.write("a.txt", "hi\n");
     let (mut program, mut client) = world.serve(Transport::Acp);
@@ -84,7 +84,7 @@ fn in_the_middle_of_a_turn(world: &World) -> (Program, crate::driver::Client, i6
 }
 
 #[test]
-fn sigterm_in_the_middle_of_a_turn_answers_the_prompt_and_closes_the_models_socket() {
+fn sigterm_during_a_turn_answers_the_prompt_and_closes_the_model_connection() {
     let world = World::new(json!([[{ "text": "half" }, { "gate": "never" }]]));
     let (mut program, mut client, prompt) = in_the_middle_of_a_turn(&world);
     program.signal(Signal::TERM);
@@ -95,7 +95,7 @@ fn sigterm_in_the_middle_of_a_turn_answers_the_prompt_and_closes_the_models_sock
 }
 
 #[test]
-fn closing_the_input_in_the_middle_of_a_turn_answers_the_prompt() {
+fn closing_the_input_during_a_turn_answers_the_prompt() {
     let world = World::new(json!([[{ "text": "half" }, { "gate": "never" }]]));
     let (mut program, mut client, prompt) = in_the_middle_of_a_turn(&world);
     client.hang_up();
@@ -106,7 +106,7 @@ fn closing_the_input_in_the_middle_of_a_turn_answers_the_prompt() {
 }
 
 #[test]
-fn a_client_that_reads_no_more_ends_the_process() {
+fn a_client_that_stops_reading_ends_the_process() {
     let world = World::new(json!([]));
     let (mut program, mut writer, mut reader) = world.serve_raw(Transport::Lsp);
     handshake(&world, &mut writer, &mut reader);
@@ -122,7 +122,7 @@ fn ask_until_the_end(mut writer: PipeWriter, question: Vec<u8>) {
 }
 
 #[test]
-fn a_client_that_reads_no_more_in_the_middle_of_a_turn_ends_the_turn_too() {
+fn a_client_that_stops_reading_during_a_turn_ends_the_turn() {
     let world = World::new(json!([[{ "text": "half" }, { "gate": "on" }, { "text": "more" }, { "gate": "never" }]]));
     let (mut program, mut writer, mut reader) = world.serve_raw(Transport::Acp);
     let mut ask = |method: &str, params: Value| {
@@ -167,7 +167,7 @@ fn read_until(reader: &mut PipeReader, word: &str) -> String {
 }
 
 #[test]
-fn the_death_of_the_editors_process_ends_ours() {
+fn the_process_ends_with_its_editor() {
     let world = World::new(json!([]));
     let mut editor = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let (mut program, mut client) = world.serve(Transport::Lsp);
@@ -187,7 +187,7 @@ const FULL: usize = 3 << 20;
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_client_that_does_not_read_for_a_while_loses_nothing_and_costs_little() {
+fn a_slow_client_loses_nothing_and_costs_little_memory() {
     let numbers: Vec<_> = (1_000_000..1_060_000).map(|number: i32| number.to_string()).collect();
     let words = numbers.join(" ");
     let world = World::new(json!([[{ "words": words }, { "gate": "all sent" }]]));
@@ -217,7 +217,7 @@ fn a_client_that_does_not_read_for_a_while_loses_nothing_and_costs_little() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_cancel_works_while_nobody_reads_and_the_queue_is_full() {
+fn cancel_works_with_a_stalled_client_and_a_full_queue() {
     let line = "all work and no play makes an editor a dull boy ".repeat(20);
     let words = vec![line.trim_end().replace(' ', "_"); 30_000].join(" ");
     let flood = json!([{ "words": words }, { "gate": "never" }]);

@@ -20,7 +20,7 @@ fn text_and_reasoning_stream_before_the_prompt_is_answered() {
 }
 
 #[test]
-fn a_conversation_remembers_and_its_requests_share_their_beginning() {
+fn conversations_keep_history_and_a_stable_prefix() {
     let world = World::new(json!([[{ "text": "one" }], [{ "text": "two" }]]));
     let mut client = world.client();
     let session = client.session(&world);
@@ -38,7 +38,7 @@ fn a_conversation_remembers_and_its_requests_share_their_beginning() {
 }
 
 #[test]
-fn a_selection_reaches_the_model_as_it_is_in_the_editor() {
+fn selections_include_unsaved_changes() {
     let world = World::new(json!([[{ "text": "ok" }]]));
     let mut client = world.client();
     let session = client.session(&world);
@@ -64,7 +64,7 @@ fn two_sessions_run_side_by_side() {
 }
 
 #[test]
-fn a_refused_key_is_an_error_with_the_way_out_and_the_next_prompt_works() {
+fn a_refused_key_is_an_error_with_a_remedy() {
     let unauthorized = json!({ "status": 401, "body": { "error": { "message": "Incorrect API key provided" } } });
     let world = World::new(json!([[unauthorized], [{ "text": "welcome" }]]));
     let mut client = world.client();
@@ -80,7 +80,7 @@ fn a_refused_key_is_an_error_with_the_way_out_and_the_next_prompt_works() {
 }
 
 #[test]
-fn without_a_model_a_prompt_names_the_three_ways_to_one() {
+fn without_a_model_the_error_names_three_remedies() {
     let world = World::new(json!([]));
     for transport in [Transport::Lsp, Transport::Acp] {
         let mut client = world.stranger_on(transport, &[]);
@@ -98,7 +98,7 @@ fn without_a_model_a_prompt_names_the_three_ways_to_one() {
 }
 
 #[test]
-fn a_blank_prompt_is_refused_with_words() {
+fn blank_prompts_are_refused_with_a_reason() {
     let world = World::new(json!([]));
     let mut client = world.client();
     let session = client.session(&world);
@@ -107,7 +107,7 @@ fn a_blank_prompt_is_refused_with_words() {
 }
 
 #[test]
-fn a_mode_that_is_set_is_told_to_the_client() {
+fn mode_changes_are_announced_to_the_client() {
     let world = World::new(json!([]));
     let mut client = world.client();
     let answer = client.call("session/new", json!({ "cwd": world.path(), "mcpServers": [] }));

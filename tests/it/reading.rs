@@ -19,7 +19,7 @@ fn row(text: &str, line: &str) -> u32 {
 }
 
 #[test]
-fn a_chat_file_has_symbols_folds_links_and_places() {
+fn chat_files_have_symbols_folds_links_and_definitions() {
     let world = World::new(json!([]));
     world.write("src/main.rs", "one\ntwo\n");
     let mut client = plain(&world);
@@ -48,7 +48,7 @@ fn a_chat_file_has_symbols_folds_links_and_places() {
 }
 
 #[test]
-fn a_tool_call_shows_what_it_gave_back() {
+fn hovering_a_tool_call_shows_its_output() {
     let read =
         |id: &str, path: &str| json!([{ "call": { "id": id, "name": "read_file", "arguments": { "path": path } } }]);
     let world = World::new(json!([read("c1", "a.rs"), read("c2", "b.rs"), [{ "text": "Read." }]]));
@@ -66,7 +66,7 @@ fn a_tool_call_shows_what_it_gave_back() {
 }
 
 #[test]
-fn a_changed_line_has_a_hint_and_shows_the_old_text_until_it_is_settled() {
+fn changed_lines_have_hints_and_old_text_until_settled() {
     let edits = json!([{ "old_text": "b\n", "new_text": "B\n" }]);
     let call = json!({ "call": { "id": "c1", "name": "edit_file", "arguments": { "path": "a.rs", "edits": edits } } });
     let world = World::new(json!([[call], [{ "text": "Done." }]]));

@@ -27,7 +27,7 @@ fn the_manifest_names_this_program() {
 }
 
 #[test]
-fn its_archives_are_of_this_version_and_start_the_carrier() {
+fn its_archives_have_this_version_and_start_acp() {
     let manifest: Value = serde_json::from_str(MANIFEST).unwrap();
     let distribution = manifest["distribution"].as_object().unwrap();
     assert_eq!(distribution.keys().collect::<Vec<_>>(), ["binary"]);
@@ -45,7 +45,7 @@ fn its_archives_are_of_this_version_and_start_the_carrier() {
 }
 
 #[test]
-fn its_icon_is_small_and_takes_the_color_of_the_theme() {
+fn its_icon_is_small_and_follows_the_theme() {
     assert!(ICON.starts_with("<svg ") && !ICON.contains("<!--"), "{ICON}");
     assert!(ICON.contains(r#"width="16" height="16""#), "{ICON}");
     for attribute in ["fill=\"", "stroke=\""] {
@@ -59,7 +59,7 @@ fn its_icon_is_small_and_takes_the_color_of_the_theme() {
 
 /// Each provider that works without configuration has a stream that shows its shape.
 #[test]
-fn every_provider_has_a_stream_of_its_dialect() {
+fn each_provider_has_a_recorded_stream() {
     use tandem::config::{Api, PROVIDERS};
     let streams = |api: &str| {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/streams").join(api);

@@ -57,7 +57,7 @@ fn refused(client: &mut Client, session: &str, cwd: Value) -> Value {
 }
 
 #[test]
-fn a_conversation_that_is_closed_before_it_is_there_is_answered() {
+fn closing_a_loading_session_answers_its_requests() {
     let world = World::new(script());
     let mut client = world.client();
     let session = turn(&mut client, &world, "write new.txt");
@@ -72,7 +72,7 @@ fn a_conversation_that_is_closed_before_it_is_there_is_answered() {
 }
 
 #[test]
-fn a_conversation_goes_on_in_another_process_and_on_the_other_carrier() {
+fn conversations_continue_in_another_process_and_transport() {
     let world = World::new(script());
     let mut first = world.client();
     let session = turn(&mut first, &world, "write new.txt");
@@ -96,7 +96,7 @@ fn a_conversation_goes_on_in_another_process_and_on_the_other_carrier() {
 }
 
 #[test]
-fn resuming_shows_nothing_and_deleting_leaves_nothing() {
+fn resuming_replays_nothing_and_deleting_leaves_nothing() {
     let world = World::new(script());
     let mut first = world.client();
     let session = turn(&mut first, &world, "write new.txt");
@@ -114,7 +114,7 @@ fn resuming_shows_nothing_and_deleting_leaves_nothing() {
 }
 
 #[test]
-fn a_session_that_is_open_elsewhere_is_refused_with_its_process() {
+fn sessions_open_elsewhere_are_refused_with_the_process_id() {
     let world = World::new(script());
     let mut first = world.client();
     let session = turn(&mut first, &world, "write new.txt");
@@ -143,7 +143,7 @@ fn current(answer: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn mode_model_and_effort_are_those_it_was_held_in() {
+fn mode_model_and_effort_are_restored() {
     let world = World::new(script());
     let mut first = with_two_models(&world);
     let session = turn(&mut first, &world, "write new.txt");

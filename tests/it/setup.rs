@@ -34,7 +34,7 @@ fn models_come_best_first_with_window_and_price() {
 }
 
 #[test]
-fn a_provider_that_cannot_be_reached_is_an_error_that_says_so() {
+fn unreachable_providers_are_reported() {
     let world = World::new(json!([]));
     let mut client = world.client();
     let answer = client.call("_tandem/models", json!({ "provider": "openai", "baseUrl": "http://127.0.0.1:9/v1" }));
@@ -44,7 +44,7 @@ fn a_provider_that_cannot_be_reached_is_an_error_that_says_so() {
 }
 
 #[test]
-fn a_model_is_checked_as_doctor_does() {
+fn models_are_checked_like_in_doctor() {
     let call = json!([{ "call": { "id": "c1", "name": "report_ready", "arguments": { "ready": true } } }]);
     let world = World::new(json!([[{ "text": "ready" }], call]));
     let mut client = world.client();

@@ -63,7 +63,7 @@ fn without_skills_a_session_does_not_pay_for_them() {
 }
 
 #[test]
-fn a_person_calls_a_skill_by_a_slash() {
+fn users_invoke_skills_by_slash_command() {
     let world = World::new(json!([done()]));
     world.write(".agents/skills/release/SKILL.md", &skill("release", "Make a release", "Tag @.env it."));
     world.write(".agents/skills/help/SKILL.md", &skill("help", "hidden by ours", ""));

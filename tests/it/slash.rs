@@ -25,7 +25,7 @@ fn said(client: &mut Client) -> String {
 }
 
 #[test]
-fn commands_are_announced_and_those_that_need_no_model_ask_none() {
+fn commands_are_announced_and_local_ones_need_no_model() {
     let world = World::new(json!([]));
     world.write(".home/config/commands/fix.md", "# Fix an issue\nFix $ARGUMENTS.");
     world.write(".home/config/commands/help.md", "hidden by ours");
@@ -49,7 +49,7 @@ fn commands_are_announced_and_those_that_need_no_model_ask_none() {
 }
 
 #[test]
-fn what_waits_behind_an_undo_waits_for_its_end() {
+fn prompts_behind_an_undo_wait_for_it() {
     let call =
         json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "x" } } });
     let world = World::new(json!([[call], [{ "gate": "go" }, { "text": "Done." }], [{ "text": "Hello." }]]));
@@ -74,7 +74,7 @@ fn what_waits_behind_an_undo_waits_for_its_end() {
 }
 
 #[test]
-fn a_command_of_the_user_is_a_prompt_and_an_unknown_one_goes_as_it_is() {
+fn user_commands_are_prompts_and_unknown_ones_are_sent_verbatim() {
     let world = World::new(json!([[{ "text": "ok" }], [{ "text": "ok" }]]));
     world.write(".home/config/commands/fix.md", "Fix $ARGUMENTS.");
     let mut client = client(&world);
@@ -87,7 +87,7 @@ fn a_command_of_the_user_is_a_prompt_and_an_unknown_one_goes_as_it_is() {
 }
 
 #[test]
-fn compacting_by_hand_leaves_a_summary() {
+fn the_compact_command_leaves_a_summary() {
     let world = World::new(json!([[{ "text": "long ".repeat(100) }], [{ "text": "In short." }], [{ "text": "yes" }]]));
     let mut client = client(&world);
     let session = client.session(&world);
@@ -101,7 +101,7 @@ fn compacting_by_hand_leaves_a_summary() {
 }
 
 #[test]
-fn another_model_goes_on_with_the_conversation_and_thinks_as_hard_as_it_is_told() {
+fn another_model_continues_with_the_chosen_effort() {
     let world =
         World::new(json!([[{ "reasoning": "hm" }, { "text": "one" }], [{ "text": "two" }], [{ "text": "three" }]]));
     let mut client = client(&world);

@@ -26,13 +26,13 @@ const SIDE_BY_SIDE: usize = 4;
 const FOREIGN_FAILURES: usize = 2;
 
 #[test]
-fn our_slips_hold() {
+fn our_slips_are_handled() {
     let (report, failed) = play_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slips"));
     assert!(failed.is_empty(), "{report}");
 }
 
 #[test]
-fn foreign_slips_hold() {
+fn shared_slips_are_handled() {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus/slips");
     let folder = std::env::var("TANDEM_SLIPS").map_or(beside, PathBuf::from);
     if !folder.is_dir() {

@@ -17,7 +17,7 @@ fn status(client: &mut Client, id: &str, status: &str) {
 }
 
 #[test]
-fn a_call_that_reads_is_done_before_the_answer_that_makes_it() {
+fn read_only_calls_finish_before_their_answer_ends() {
     let answer = json!([read("c1", "a.txt"), { "gate": "between" }, read("c2", "b.txt"), { "gate": "end" }]);
     let world = World::new(json!([answer, [{ "text": "done" }]]));
     world.write("a.txt", "one");
@@ -37,7 +37,7 @@ fn a_call_that_reads_is_done_before_the_answer_that_makes_it() {
 }
 
 #[test]
-fn usage_shows_how_full_the_window_is_and_what_the_session_has_cost() {
+fn usage_shows_window_and_session_cost() {
     let tokens = json!({ "usage": { "prompt_tokens": 1000, "completion_tokens": 100,
         "prompt_tokens_details": { "cached_tokens": 400 } } });
     let told = json!({ "usage": { "prompt_tokens": 2000, "completion_tokens": 1, "cost": 0.25 } });

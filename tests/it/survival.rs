@@ -63,7 +63,7 @@ fn answered(messages: &[Value], point: usize) {
 }
 
 #[test]
-fn a_killed_turn_continues_wherever_it_was() {
+fn a_killed_turn_resumes_from_any_point() {
     for point in 1..=POINTS {
         survives(point);
     }

@@ -11,7 +11,7 @@ fn circles(rounds: u32) -> Value {
 }
 
 #[test]
-fn a_guard_asks_whether_the_turn_goes_on() {
+fn loop_detection_asks_whether_to_continue() {
     let world = World::new(circles(12));
     let mut client = world.client();
     let session = client.session(&world);
@@ -42,7 +42,7 @@ fn steer(client: &mut crate::driver::Client, session: &str, text: &str) -> i64 {
 }
 
 #[test]
-fn prompts_wait_for_each_other_and_are_answered_in_order() {
+fn prompts_are_queued_and_answered_in_order() {
     let world =
         World::new(json!([[{ "gate": "first" }, { "text": "one" }], [{ "text": "two" }], [{ "text": "three" }]]));
     let mut client = world.client();
@@ -67,7 +67,7 @@ fn prompts_wait_for_each_other_and_are_answered_in_order() {
 }
 
 #[test]
-fn the_queue_has_an_end() {
+fn the_queue_is_bounded() {
     let world = World::new(json!([[{ "gate": "never" }]]));
     let mut client = world.client();
     let session = client.session(&world);
@@ -97,7 +97,7 @@ fn cancelling_the_running_request_alone_lets_the_next_prompt_start() {
 }
 
 #[test]
-fn closing_a_session_answers_what_waits_in_it() {
+fn closing_a_session_answers_queued_prompts() {
     let world = World::new(json!([[{ "gate": "never" }]]));
     let mut client = world.client();
     let session = client.session(&world);

@@ -138,7 +138,7 @@ fn undo_restores_an_open_buffer_through_the_editor() {
 }
 
 #[test]
-fn undone_turns_are_redone_the_last_first() {
+fn undone_turns_are_redone_in_reverse_order() {
     let world = world(&[edit("a.rs", &[("one", "two")]), write("b.rs", "b\n")]);
     world.write("a.rs", "one\n");
     let mut client = world.client();
@@ -164,7 +164,7 @@ fn undone_turns_are_redone_the_last_first() {
 }
 
 #[test]
-fn another_change_ends_what_can_be_redone() {
+fn a_new_change_clears_the_redo_history() {
     let world = world(&[write("a.rs", "a\n"), write("b.rs", "b\n")]);
     let mut client = world.client();
     let session = session(&mut client, &world);
@@ -240,7 +240,7 @@ fn one_touched_line_stays_and_everything_else_is_undone() {
 }
 
 #[test]
-fn where_nothing_can_be_undone_nothing_is_and_the_reasons_are_given() {
+fn if_nothing_can_be_undone_reasons_are_given() {
     let world = world(&[edit("a.rs", &[("two", "TWO")])]);
     world.write("a.rs", "one\ntwo\n");
     let mut client = world.client();
@@ -256,7 +256,7 @@ fn where_nothing_can_be_undone_nothing_is_and_the_reasons_are_given() {
 }
 
 #[test]
-fn a_hunk_is_split_at_a_line_somebody_typed_inside() {
+fn hunks_are_split_at_lines_typed_inside() {
     let world = world(&[edit("a.rs", &[("x\n", "1\n2\n3\n4\n")])]);
     world.write("a.rs", "a\nx\nb\n");
     let mut client = world.client();
@@ -280,7 +280,7 @@ fn a_hunk_is_split_at_a_line_somebody_typed_inside() {
 }
 
 #[test]
-fn what_the_system_refuses_stays_to_be_undone_later() {
+fn undo_steps_the_system_refuses_can_be_retried() {
     let world = world(&[write("b.rs", "b\n"), write("a.rs", "a\n")]);
     let mut client = world.client();
     let session = session(&mut client, &world);
@@ -345,7 +345,7 @@ fn hunks_are_kept_and_rejected_one_by_one_after_more_typing() {
 }
 
 #[test]
-fn keeping_settles_and_one_file_of_a_turn_can_go() {
+fn keep_settles_and_single_files_can_be_rejected() {
     let world = world(&[write("a.rs", "a\n"), write("b.rs", "b\n")]);
     let mut client = world.client();
     let session = session(&mut client, &world);
@@ -378,7 +378,7 @@ fn nothing_is_undone_while_a_turn_runs() {
 }
 
 #[test]
-fn a_patch_of_several_files_is_undone_in_one_go() {
+fn multi_file_patches_are_undone_together() {
     let patch = "*** Begin Patch\n*** Update File: a.rs\n-one\n+two\n*** Add File: b.rs\n+b\n*** Delete File: c.rs\n\
         *** Update File: d.rs\n*** Move to: e.rs\n-d\n+D\n*** End Patch";
     let world = world(&[call("apply_patch", json!({ "patch": patch }))]);
@@ -415,7 +415,7 @@ fn a_patch_of_several_files_is_undone_in_one_go() {
 }
 
 #[test]
-fn a_plain_client_undoes_and_keeps_by_command() {
+fn lsp_only_clients_undo_and_keep_by_command() {
     let world = world(&[edit("a.rs", &[("one", "two")])]);
     world.write("a.rs", "one\n");
     let mut client = world.client_with(json!({}));
@@ -461,7 +461,7 @@ fn offers(client: &mut Client, world: &World, trigger: u8) -> Vec<Value> {
 
 #[cfg(unix)]
 #[test]
-fn before_images_outlive_the_process_for_their_owner_alone() {
+fn before_images_survive_the_process_and_are_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let world = world(&[edit("a.rs", &[("one", "two")]), write("b.rs", "b\n")]);
     world.write("a.rs", "one, precious\n");
@@ -484,7 +484,7 @@ fn before_images_outlive_the_process_for_their_owner_alone() {
 }
 
 #[test]
-fn without_a_state_folder_it_is_said_once_and_undo_works() {
+fn without_a_state_folder_undo_works_with_one_notice() {
     let world = world(&[edit("a.rs", &[("one", "two")]), edit("a.rs", &[("two", "three")])]);
     world.write("a.rs", "one\n");
     world.write(".home/state", "a file where the folder should be");
@@ -499,7 +499,7 @@ fn without_a_state_folder_it_is_said_once_and_undo_works() {
 }
 
 #[test]
-fn a_turn_is_undone_around_the_lines_of_a_later_one() {
+fn turns_are_undone_around_lines_of_later_turns() {
     let world = world(&[edit("a.rs", &[("one", "ONE"), ("three", "THREE")]), edit("a.rs", &[("ONE", "First")])]);
     world.write("a.rs", "one\ntwo\nthree\n");
     let mut client = world.client();
@@ -518,7 +518,7 @@ fn a_turn_is_undone_around_the_lines_of_a_later_one() {
 }
 
 #[test]
-fn files_and_conversation_go_back_to_before_a_turn_and_return() {
+fn restore_reverts_files_and_conversation_and_can_be_undone() {
     let world = world(&[edit("a.rs", &[("one", "two")]), edit("a.rs", &[("two", "three")]), write("b.rs", "b\n")]);
     world.write("a.rs", "one\n");
     let mut client = world.client();

@@ -23,7 +23,7 @@ fn place_samples(world: &World) {
 }
 
 #[test]
-fn a_conversation_of_0_1_is_listed_shown_continued_and_undone() {
+fn conversations_of_0_1_are_listed_shown_continued_and_undone() {
     let world = World::new(json!([[{ "text": "It says hello." }]]));
     place_samples(&world);
     world.write("hello.txt", "hello\n");

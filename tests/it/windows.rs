@@ -32,7 +32,7 @@ fn notice(client: &mut Client, parts: &[&str]) {
 }
 
 #[test]
-fn a_key_alone_gives_the_window_and_the_cost_with_the_first_answer() {
+fn a_key_alone_yields_window_and_cost_with_the_first_answer() {
     let world = World::new(json!([[{ "text": "Hello." }]]));
     let mut client = client(&world, &[("OPENAI_API_KEY", "k")], at(&world, "openai", Value::Null));
     ask(&mut client, &world, "hello");
@@ -42,7 +42,7 @@ fn a_key_alone_gives_the_window_and_the_cost_with_the_first_answer() {
 }
 
 #[test]
-fn the_best_model_of_a_key_is_taken() {
+fn the_best_available_model_is_chosen() {
     let world = World::new(json!([[{ "text": "Hello." }]]));
     let listed = json!({ "data": [{ "id": "text-embedding-3" }, { "id": "gpt-5.1" }, { "id": "gpt-5.6" }, { "id": "gpt-5.6-mini" }] });
     world.rehearsal().document("/v1/models", listed);
@@ -52,7 +52,7 @@ fn the_best_model_of_a_key_is_taken() {
 }
 
 #[test]
-fn a_retired_model_is_answered_with_those_that_are_there() {
+fn retired_models_are_answered_with_available_ones() {
     let gone = json!({ "status": 404, "body": { "error": { "message": "The model `deepseek-chat` does not exist" } } });
     let world = World::new(json!([[gone]]));
     let listed = json!({ "data": [{ "id": "deepseek-v4-flash" }, { "id": "deepseek-v4-pro" }] });
@@ -64,7 +64,7 @@ fn a_retired_model_is_answered_with_those_that_are_there() {
 }
 
 #[test]
-fn an_endpoint_beats_the_table_and_the_configuration_beats_both() {
+fn the_endpoint_overrides_the_table_and_the_configuration_overrides_both() {
     for (configured, expected) in [(Value::Null, 100_000), (json!(50_000), 50_000)] {
         let world = World::new(json!([[{ "text": "Hello." }]]));
         let listed = json!({ "data": [{ "id": "gpt-5.1", "context_length": 100_000 }] });
@@ -80,7 +80,7 @@ fn an_endpoint_beats_the_table_and_the_configuration_beats_both() {
 }
 
 #[test]
-fn a_local_server_says_its_window_and_a_small_one_is_told_once() {
+fn local_windows_are_read_and_small_ones_reported_once() {
     let world = World::new(json!([[{ "text": "Hello." }], [{ "text": "Again." }]]));
     world
         .rehearsal()
@@ -98,7 +98,7 @@ fn a_local_server_says_its_window_and_a_small_one_is_told_once() {
 }
 
 #[test]
-fn a_prompt_that_was_cut_silently_is_noticed_and_made_to_fit() {
+fn silently_truncated_prompts_are_detected_and_compacted() {
     let cut = json!({ "usage": { "prompt_tokens": 4096, "completion_tokens": 10 } });
     let read = json!({ "call": { "id": "c1", "name": "read_file", "arguments": { "path": "long.rs" } } });
     let world = World::new(json!([

@@ -109,7 +109,7 @@ fn definitions() -> Map<String, Value> {
 }
 
 #[test]
-fn the_plugins_types_are_those_of_the_server() {
+fn plugin_types_match_the_server() {
     let definitions = definitions();
     for (path, text) in [
         ("editors/vscode/src/wire-types.ts", typescript::render(&definitions)),

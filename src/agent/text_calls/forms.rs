@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn every_common_form_is_read() {
+    fn all_common_text_call_formats_are_parsed() {
         let json = r#"{"name": "read_file", "arguments": {"path": "a.py"}}"#;
         check(json, "read_file");
         check(&format!("<tool_call>\n{json}\n</tool_call>"), "read_file");
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearly_a_call_is_none() {
+    fn near_misses_are_not_calls() {
         for text in [
             "",
             "<tool_call></tool_call>",

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn each_check_can_say_yes_no_and_nothing() {
+    fn each_check_can_pass_fail_and_abstain() {
         let read = || ("read_file", json!({ "path": "a.py" }), &[] as &[&str]);
         let edit = || ("edit_file", json!({ "path": "a.py" }), &["/w/a.py"] as &[&str]);
         let run = |line: &str| ("run_command", json!({ "command": line }), &[] as &[&str]);

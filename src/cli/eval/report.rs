@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_what_passed_and_what_changed() {
+    fn a_report_lists_passes_and_changes() {
         let now = report([Some(true), Some(false), None]);
         assert!(now.table(true).contains("mine/m: pass@1 1 of 2; 1 not played"), "{}", now.table(true));
         assert!(!now.all_passed());
@@ -338,14 +338,14 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_is_xml_with_a_bar_a_task() {
+    fn the_chart_is_valid_xml_with_one_bar_per_task() {
         let picture = report([Some(true), Some(false), None]).picture();
         assert_eq!(picture.matches("height=\"16\"").count(), 3);
         assert!(picture.contains("c&lt;d") && !picture.contains("c<d"));
     }
 
     #[test]
-    fn a_report_is_what_it_was_after_it_was_written() {
+    fn reports_survive_a_round_trip() {
         let folder = tempfile::tempdir().unwrap();
         let report = report([Some(true), Some(false), None]);
         report.save(folder.path()).unwrap();

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_editor_installs_and_removes_it() {
+    fn the_editor_installs_and_removes_the_extension() {
         let folder = tempfile::tempdir().unwrap();
         let program = editor(folder.path(), "exit 0");
         install(&program, Some(b"package")).unwrap();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_it_from_being_installed_is_said() {
+    fn installation_failures_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let program = editor(folder.path(), "echo 'needs VS Code ^1.91.0' >&2; exit 1");
         let error = install(&program, Some(b"package")).unwrap_err().to_string();

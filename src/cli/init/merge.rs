@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_appended_and_the_rest_left_alone() {
+    fn missing_settings_are_appended_and_others_kept() {
         let (server, rust, go) = (
             "[server.t]\ncommand = \"t\"",
             "# b\n[[language]]\nname = \"rust\"\nservers = [\"ra\", \"t\"]",

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_installed_once_and_removed_whole() {
+    fn the_plugin_is_installed_once_and_removed_completely() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("site/pack/tandem/start/tandem");
         assert!(!remove(&folder).unwrap());
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_made_or_changed_is_left_alone() {
+    fn files_the_user_made_or_changed_are_kept() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("tandem/start/tandem");
         fs::create_dir_all(&folder).unwrap();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_those_of_neovim() {
+    fn help_tags_match_those_of_neovim() {
         let help = "*tandem.txt*  For Neovim\n  *:Tandem* *b/c*\n** *a|b* *tandem.txt*\n";
         let expected =
             ":Tandem\ttandem.txt\t/*:Tandem*\nb/c\ttandem.txt\t/*b\\/c*\ntandem.txt\ttandem.txt\t/*tandem.txt*\n";

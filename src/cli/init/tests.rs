@@ -30,7 +30,7 @@ impl Home {
 }
 
 #[test]
-fn every_editor_is_printed_and_nothing_written() {
+fn configurations_are_printed_without_writing() {
     let home = Home::new();
     for &editor in Editor::value_variants() {
         let (result, text) = home.init(editor, false);
@@ -41,7 +41,7 @@ fn every_editor_is_printed_and_nothing_written() {
 }
 
 #[test]
-fn helix_is_written_once() {
+fn helix_files_are_written_once() {
     let home = Home::new();
     home.init(Editor::Helix, true).0.unwrap();
     let languages: toml::Table = home.read("languages.toml").parse().unwrap();
@@ -53,7 +53,7 @@ fn helix_is_written_once() {
 }
 
 #[test]
-fn a_persons_own_file_keeps_every_byte_and_a_copy() {
+fn existing_files_keep_their_content_and_get_a_backup() {
     let home = Home::new();
     let mine = "# mine\n[[language]]\nname = \"rust\"\nlanguage-servers = [\"rust-analyzer\"]\n";
     create(&home.file("languages.toml"), mine).unwrap();
@@ -66,7 +66,7 @@ fn a_persons_own_file_keeps_every_byte_and_a_copy() {
 }
 
 #[test]
-fn a_broken_file_is_left_alone() {
+fn invalid_files_are_not_changed() {
     let home = Home::new();
     create(&home.file("languages.toml"), "oops =").unwrap();
     let (result, _) = home.init(Editor::Helix, true);
@@ -75,7 +75,7 @@ fn a_broken_file_is_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_written_is_printed_and_refused_in_words() {
+fn unsupported_writes_are_refused_with_an_explanation() {
     let home = Home::new();
     for editor in [Editor::Zed, Editor::JetBrains, Editor::Emacs] {
         let (result, text) = home.init(editor, true);
@@ -85,7 +85,7 @@ fn what_cannot_be_written_is_printed_and_refused_in_words() {
 }
 
 #[test]
-fn an_editor_that_is_not_there_installs_nothing() {
+fn a_missing_editor_installs_nothing() {
     let (result, _) = Home::new().init(Editor::VsCode, true);
     let error = result.unwrap_err().to_string();
     assert!(error.contains("none of code, codium") && error.contains("Install 'code' command in PATH"), "{error}");

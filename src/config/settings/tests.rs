@@ -54,7 +54,7 @@ fn describe(model: &Result<ModelSettings, NoModel>) -> String {
 }
 
 #[test]
-fn nothing_configured_is_explained_with_the_three_ways_out() {
+fn a_missing_configuration_is_explained_with_three_remedies() {
     let settings = user("", &[]);
     let no_model = settings.model.unwrap_err();
     assert!(no_model.unset);
@@ -67,7 +67,7 @@ fn nothing_configured_is_explained_with_the_three_ways_out() {
 }
 
 #[test]
-fn the_environment_alone_is_enough() {
+fn environment_variables_alone_suffice() {
     let check = |variables: &[(&str, &str)], expected: &str| {
         assert_eq!(describe(&user("", variables).model), expected, "{variables:?}");
     };
@@ -111,7 +111,7 @@ fn the_environment_alone_is_enough() {
 }
 
 #[test]
-fn a_key_can_stay_in_the_systems_keyring() {
+fn keys_can_come_from_the_system_keyring() {
     let check = |config: &str, variables: &[(&str, &str)], expected: &str| {
         let config = format!("model = \"openai/gpt\"\n[providers.openai]\n{config}");
         let settings = user(&config, variables);
@@ -128,7 +128,7 @@ fn a_key_can_stay_in_the_systems_keyring() {
 }
 
 #[test]
-fn a_provider_of_the_users_own_has_all_its_switches() {
+fn custom_providers_support_all_settings() {
     let settings = user(
         r#"
         model = "mine/big"
@@ -158,7 +158,7 @@ fn a_provider_of_the_users_own_has_all_its_switches() {
 }
 
 #[test]
-fn every_mistake_has_its_place_and_costs_nothing_else() {
+fn each_mistake_is_located_and_affects_nothing_else() {
     let text = r#"modle = "a/b"
 mode = "aks"
 log = 7
@@ -199,7 +199,7 @@ editor settings: `mode`: invalid type: integer `3`, expected string or map
 }
 
 #[test]
-fn broken_toml_is_reported_and_what_was_read_holds() {
+fn broken_toml_is_reported_and_earlier_settings_apply() {
     let machine = Machine::new("mode = \"plan\"\nlog = \n[limits]\niterations = 3\n", "");
     let settings = machine.load(&[], &json!({}), Flags::default());
     assert_eq!(machine.problems(&settings), "config.toml:2:7: string values must be quoted, expected literal string");
@@ -207,7 +207,7 @@ fn broken_toml_is_reported_and_what_was_read_holds() {
 }
 
 #[test]
-fn a_workspace_only_restricts() {
+fn workspace_settings_can_only_restrict() {
     let machine = Machine::new(
         "mode = \"edit\"\n[permissions]\nallow = [\"a\"]\ndeny = [\"b\"]",
         r#"mode = "plan"
@@ -259,7 +259,7 @@ fn a_workspace_cannot_widen_the_mode() {
 }
 
 #[test]
-fn later_sources_win_and_every_value_knows_its_origin() {
+fn later_sources_win_and_values_name_their_origin() {
     let machine = Machine::new("mode = \"edit\"\nmodel = \"openai/a\"\nlog = \"warn\"", "");
     let editor = json!({"mode": "plan", "model": "openai/c", "permissions": {"ask": ["x"]}});
     let flags = Flags { mode: Some(Mode::Auto), ..Flags::default() };
@@ -281,7 +281,7 @@ fn later_sources_win_and_every_value_knows_its_origin() {
 }
 
 #[test]
-fn other_models_can_be_named_and_listed() {
+fn additional_models_can_be_configured_and_listed() {
     let settings = user(
         "model = \"ollama/qwen\"\n[providers.mine]\nbase-url = \"https://m.example\"\nmodels.\"a/b\" = {}\n",
         &[("TANDEM_BASE_URL", "http://localhost:1/v1"), ("OPENAI_API_KEY", "k")],
@@ -296,7 +296,7 @@ fn other_models_can_be_named_and_listed() {
 }
 
 #[test]
-fn a_configuration_that_is_no_regular_file_is_reported() {
+fn an_irregular_configuration_file_is_reported() {
     let machine = Machine::new("", "");
     let folder = machine.home.path().to_str().unwrap().to_owned();
     let settings = machine.load(&[("TANDEM_CONFIG", &folder)], &json!({}), Flags::default());
@@ -306,7 +306,7 @@ fn a_configuration_that_is_no_regular_file_is_reported() {
 }
 
 #[test]
-fn the_schema_is_valid_and_knows_every_key() {
+fn the_schema_is_valid_and_covers_all_keys() {
     let schema = crate::config::schema();
     jsonschema::meta::validate(schema.as_value()).unwrap();
     for key in ["model", "providers", "permissions", "mcp", "limits", "base-url"] {
@@ -317,7 +317,7 @@ fn the_schema_is_valid_and_knows_every_key() {
 }
 
 #[test]
-fn an_effort_goes_before_a_field_that_has_no_room_for_it() {
+fn the_effort_setting_overrides_an_extra_field() {
     for (api, field) in [("responses", "reasoning"), ("messages", "output_config")] {
         let text = format!(
             "model = 'mine/m'\n[providers.mine]\napi = '{api}'\nbase-url = 'http://localhost'\n\
@@ -329,7 +329,7 @@ fn an_effort_goes_before_a_field_that_has_no_room_for_it() {
 }
 
 #[test]
-fn every_key_that_is_known_of_is_a_secret() {
+fn all_configured_keys_are_secrets() {
     let text = "[providers.a]\napi-key-env = 'PLAIN'\nbase-url = 'http://localhost'\nheaders = { X-Api-Key = 'of a', X-Team = 't' }\n\
                 [mcp.b]\ncommand = ['b']\nenv = { B_TOKEN = 'of b' }";
     let mut settings = user(text, &[("PLAIN", "plain"), ("SOME_KEY", "some"), ("HOME", "/h")]);
@@ -341,7 +341,7 @@ fn every_key_that_is_known_of_is_a_secret() {
 }
 
 #[test]
-fn the_proxy_is_the_one_of_the_scheme() {
+fn the_proxy_is_chosen_by_scheme() {
     let proxy = |base_url, variables: &[(&str, &str)]| {
         let variables = [&[("TANDEM_MODEL", "m"), ("TANDEM_BASE_URL", base_url)], variables].concat();
         user("", &variables).model.unwrap().proxy.map(|proxy| proxy.to_string())

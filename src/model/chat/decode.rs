@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_goes_back_as_it_came() {
+    fn reasoning_is_sent_back_verbatim() {
         check(
             &[json!({ "reasoning_content": "a" }), json!({ "reasoning_content": "b" })],
             &json!({ "reasoning_content": "ab" }),

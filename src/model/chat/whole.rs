@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_end_with_their_outermost_bracket() {
+    fn arguments_end_at_the_outermost_bracket() {
         check(&[r#"{"path":"a"}"#], &[0]);
         check(&["", "{", r#""a"#, r#"":{"#, r#""b":[1,{}]"#, "}", "} \n", " "], &[6]);
         check(&[r#"{"a":"}\"#, r#""}\\"#, r#""}"#], &[2]);

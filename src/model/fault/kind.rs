@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_provider_has_its_own_words_for_a_full_window() {
+    fn context_overflow_is_recognized_for_all_providers() {
         for body in [
             "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
             "prompt is too long: 210000 tokens > 200000 maximum",
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn images_that_are_refused_are_known_by_the_providers_words() {
+    fn refused_images_are_recognized_for_all_providers() {
         for body in [
             "Invalid content type. image_url is only supported by certain models.",
             "This model does not support image input",
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_gone_is_no_field_that_is_wrong() {
+    fn a_missing_model_is_not_a_refused_field() {
         let check =
             |status, said: &str, expected| assert_eq!(is_unknown_model(status, &words::read(said)), expected, "{said}");
         check(404, "The model `gpt-9` does not exist or you do not have access to it.", true);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_inside_a_stream_are_known_by_their_type() {
+    fn stream_errors_are_classified_by_type() {
         let typed = |kind: &str| format!(r#"{{"error":{{"type":"{kind}","message":"no"}}}}"#);
         check(0, &typed("overloaded_error"), ErrorCode::Overloaded, true);
         check(0, &typed("rate_limit_exceeded"), ErrorCode::RateLimit, true);

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_field_is_known_by_its_name() {
+    fn refused_fields_are_recognized_by_name() {
         let check = |error, path: &str| check(Api::Chat, 400, error, without(path));
         check(r#"{"error":"Model grok-4 does not support parameter reasoningEffort."}"#, "reasoning.effort");
         check(
@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn prose_is_no_field() {
+    fn prose_is_not_a_field_name() {
         check(Api::Chat, 400, "messages must include a user message; the store is closed", None);
         check(Api::Chat, 401, "reasoning_effort is not allowed", None);
         check(Api::Messages, 400, "max_tokens: 64000 > 8192, which is the maximum", None);
     }
 
     #[test]
-    fn another_dialect_is_named() {
+    fn a_suggested_dialect_is_recognized() {
         let tools = "Function tools with reasoning_effort are not supported for gpt-5.5 in /v1/chat/completions. Please use \
                      /v1/responses instead.";
         check(Api::Chat, 400, tools, Some(Remedy::Dialect(Api::Responses)));

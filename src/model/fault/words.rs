@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_are_found_in_every_shape() {
+    fn error_messages_are_found_in_all_body_shapes() {
         check(r#"{"error":{"message":"no","type":"t","code":"c"}}"#, "no", "t c", None);
         check(r#"{"error":{"message":"no","code":502}}"#, "no", "", Some(502));
         check(r#"{"error":"no"}"#, "no", "", None);

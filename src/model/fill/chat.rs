@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_the_line_is_not_repeated() {
+    fn the_start_of_the_line_is_not_repeated() {
         let check = |before: &str, answer: &str, expected: &str| {
             let gap = Gap { before: before.to_owned(), ..Gap::default() };
             assert_eq!(new_text(&gap, answer), expected);

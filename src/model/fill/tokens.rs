@@ -26,7 +26,7 @@ mod tests {
     use super::prompt;
 
     #[test]
-    fn a_name_tells_the_tokens() {
+    fn fim_tokens_are_chosen_by_model_name() {
         let check = |model: &str, expected: Option<&str>| assert_eq!(prompt(model, "a", "b").as_deref(), expected);
         check("Qwen/Qwen2.5-Coder-7B", Some("<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>"));
         check("deepseek-coder:6.7b-base", Some("<｜fim▁begin｜>a<｜fim▁hole｜>b<｜fim▁end｜>"));

@@ -45,7 +45,7 @@ fn source(kind: TextKind) -> Arc<TextSource> {
 }
 
 #[tokio::test]
-async fn every_request_gets_one_answer_even_when_it_is_forgotten() {
+async fn dropped_requests_are_still_answered_once() {
     let (mut client, _, mut inbox, writer) = connected(Framing::Line);
     for id in 0..4 {
         client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "m"}));
@@ -67,7 +67,7 @@ async fn every_request_gets_one_answer_even_when_it_is_forgotten() {
 }
 
 #[tokio::test]
-async fn bad_messages_are_answered_and_the_next_one_works() {
+async fn bad_messages_are_answered_and_the_next_works() {
     let (mut client, peer, mut inbox, writer) = connected(Framing::Header);
     for body in ["{", r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#, r#"{"jsonrpc":"2.0","method":"next"}"#] {
         write!(client.input, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
@@ -88,7 +88,7 @@ async fn bad_messages_are_answered_and_the_next_one_works() {
 }
 
 #[tokio::test]
-async fn requests_of_ours_end_with_an_answer_or_with_the_connection() {
+async fn outgoing_requests_end_with_an_answer_or_the_connection() {
     let (mut client, peer, mut inbox, _writer) = connected(Framing::Line);
     let (first, second) = (peer.request("a", &json!({})), peer.request("b", &()));
     drop(peer.request("given up", &()));
@@ -109,7 +109,7 @@ async fn requests_of_ours_end_with_an_answer_or_with_the_connection() {
 }
 
 #[tokio::test]
-async fn text_merges_while_the_client_is_slow_and_nothing_is_lost() {
+async fn text_is_merged_for_slow_clients_without_loss() {
     let (client, peer, _inbox, writer) = connected(Framing::Line);
     let (answer, thought) = (source(TextKind::AgentMessageChunk), source(TextKind::AgentThoughtChunk));
     let mut expected = String::new();
@@ -142,7 +142,7 @@ async fn text_merges_while_the_client_is_slow_and_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn a_client_that_stops_reading_ends_the_connection_and_wakes_everybody() {
+async fn a_stalled_client_ends_the_connection() {
     let (client, peer, _inbox, writer) = connected(Framing::Line);
     let Client { input: _input, output } = client;
     let pending = peer.request("question", &());
@@ -157,7 +157,7 @@ async fn a_client_that_stops_reading_ends_the_connection_and_wakes_everybody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_waits_a_second_for_a_client_that_does_not_read() {
+async fn shutdown_waits_one_second_for_a_stalled_client() {
     let (_client, peer, _inbox, writer) = connected(Framing::Line);
     peer.notify("large", &"x".repeat(1 << 20));
     assert_eq!(writer.finish().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
@@ -182,7 +182,7 @@ impl Read for Flood {
 }
 
 #[tokio::test]
-async fn the_reader_waits_for_a_busy_server() {
+async fn reading_pauses_while_the_server_is_busy() {
     let message =
         format!("{}\n", json!({"jsonrpc": "2.0", "method": "m", "params": ["x".repeat(60_000)]})).into_bytes();
     let most = BUDGET / message.len() + 2;

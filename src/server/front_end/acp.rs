@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_not_a_clear_yes_is_no() {
+    fn anything_but_a_clear_yes_is_no() {
         check(&selected("allow_once"), None, &Permission::AllowOnce);
         for nonsense in [
             selected("reject_once"),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_that_is_remembered_says_for_how_long_and_what() {
+    fn remembered_approvals_name_scope_and_rule() {
         let grant = |scope, rule: Option<&str>| Permission::AllowAlways(Grant { scope, rule: rule.map(str::to_owned) });
         let offered = Some("run_command(cargo *)");
         check(&selected("allow_always"), offered, &grant(Scope::Session, None));

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_is_what_stands_under_the_persons_last_heading() {
+    fn the_question_is_the_text_under_the_last_user_heading() {
         check("## You\n\nwhy?\n", Some("why?"));
         check("why?\n", Some("why?"));
         check("# Notes\nwhy?", Some("why?"));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_nothing_new_asks_nothing() {
+    fn a_chat_file_without_a_new_question_asks_nothing() {
         check("", None);
         check("## You\n\n  \n", None);
         check("## You\n\none\n\n## tandem\n\nbecause\n", None);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_conversation_before_the_question_is_sent_with_its_answers() {
+    fn earlier_questions_and_answers_are_sent() {
         let check = |text: &str, expected: Option<&str>| assert_eq!(earlier(text), expected, "{text:?}");
         check("## You\n\none\n\n## tandem\n\ntwo\n\n## You\n\nthree\n", Some("## You\n\none\n\n## tandem\n\ntwo"));
         check("# Notes\n\n## You\n\none\n", None);
@@ -112,13 +112,13 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_was_cut_in_code_leaves_the_next_question_its_place() {
+    fn an_answer_cut_inside_code_does_not_swallow_the_next_question() {
         check("why?\n\n## tandem\n\n```rust\n## You\nfn\n\n## You\n\nnext\n", Some("next"));
         check("why?\n\n## tandem\n\n```rust\nfn\n", None);
     }
 
     #[test]
-    fn headings_in_code_are_code() {
+    fn headings_inside_code_blocks_are_code() {
         check("## You\n\nwhat is\n```md\n## tandem\n```\n?", Some("what is\n```md\n## tandem\n```\n?"));
     }
 
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_heading_is_part_of_the_question() {
+    fn smaller_headings_are_part_of_the_question() {
         check("## You\n\n### Context\nx", Some("### Context\nx"));
     }
 }

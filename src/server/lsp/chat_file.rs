@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_ends_in_code_leaves_it() {
+    fn an_answer_that_ends_inside_code_closes_it() {
         let mut pending = Pending::default();
         for (part, text) in [
             (Part::Prose, "Look:\n``"),
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn different_parts_are_separated_and_pieces_are_not() {
+    fn different_parts_are_separated_and_deltas_are_not() {
         let mut pending = Pending { breaks: 1, ..Pending::default() };
         for (part, text) in [
             (Part::Block, "## tandem"),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_decided_before_it_was_written_is_written_decided() {
+    fn requests_decided_early_are_written_as_decided() {
         let mut pending = Pending::default();
         pending.add(Part::Block, "> asks: a");
         pending.replace("> asks: a".to_owned(), "> allowed: a".to_owned());

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_ends_at_the_cursor() {
+    fn the_completion_query_ends_at_the_cursor() {
         // The bar marks the cursor.
         let check = |marked: &str, expected: Option<(Typed, &str)>| {
             let text = marked.replace('|', "");

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hunk_is_touched_in_its_lines_and_a_removal_beside_it() {
+    fn hunks_match_their_lines_and_removals_match_adjacent_lines() {
         let check = |lines: std::ops::Range<usize>, first: u32, last: u32, expected: bool| {
             let at = |line| lsp::Position { line, character: 0 };
             let range = lsp::Range { start: at(first), end: at(last) };

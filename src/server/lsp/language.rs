@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn every_result_type_has_its_places() {
+    fn all_lsp_result_types_become_locations() {
         check(Value::Null, &[]);
         check(json!([]), &[]);
         check(json!({ "uri": "file:///a", "range": at(1) }), &[("file:///a", 1, None, 0)]);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_of_a_document_are_together_and_nothing_else_is_done() {
+    fn workspace_edits_are_grouped_by_document() {
         let one = json!({ "range": at(1), "newText": "x" });
         let two = json!({ "range": at(2), "newText": "y" });
         let document = |edits: Value| json!({ "textDocument": { "uri": "file:///a", "version": 1 }, "edits": edits });
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_symbol_is_text() {
+    fn hover_content_becomes_text() {
         for contents in
             [json!("a"), json!({ "kind": "markdown", "value": "a" }), json!({ "language": "rust", "value": "a" })]
         {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn only_known_operations_are_asked() {
+    fn only_known_operations_are_requested() {
         assert_eq!(operations(&json!(["hover", "dance"])), [Operation::Hover]);
         assert_eq!(operations(&json!(true)), []);
     }

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_have_their_tool_calls_and_code() {
+    fn turns_contain_tool_calls_and_code() {
         let text =
             "# Notes\n\n## You\n\nwhy?\nreally?\n\n## tandem\n\n- ✓ Read a.rs\n\n```rust\n## You\n```\n\n\n## You\n\n";
         assert_eq!(parts(text), [Part::Turn("why?", 2, 13), Part::Tool("- ✓ Read a.rs", 9), Part::Code(11, 13)]);

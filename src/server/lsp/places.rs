@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_with_their_lines_in_whatever_stands_around_them() {
+    fn paths_with_lines_are_found_in_surrounding_text() {
         let found = |text: &'static str| -> Vec<(&str, Option<u32>)> {
             mentions(text).map(|mention| (mention.name, mention.line)).collect()
         };
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_leads_out_of_the_workspace_is_no_place() {
+    fn paths_outside_the_workspace_are_not_links() {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("in");
         std::fs::create_dir(&inner).unwrap();

@@ -31,7 +31,7 @@ fn of(diff: &FileDiff) -> Change {
 }
 
 #[test]
-fn changes_of_a_file_become_one_without_what_was_typed_between() {
+fn successive_changes_merge_without_text_typed_between() {
     let check = |first: FileDiff, second: FileDiff, expected: Option<FileDiff>| {
         assert_eq!(of(&first).then(of(&second)), expected.as_ref().map(of));
     };
@@ -56,7 +56,7 @@ async fn there_and_back(before: BTreeMap<PathBuf, (u32, Vec<u8>)>, mut fixture: 
 }
 
 #[tokio::test]
-async fn a_turn_is_one_entry_and_nothing_is_none() {
+async fn each_turn_is_one_entry_and_empty_turns_are_skipped() {
     let (undoable, watched) = watch::channel(Undoable::default());
     let mut checkpoints = Checkpoints::new(None, undoable);
     let workspace = Workspace::new(Vec::new(), Documents::new(crate::text::Encoding::Utf16), Arc::new(NoEditor));
@@ -189,7 +189,7 @@ fn whole(text: &str) -> crate::workspace::Change {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_a_command_did_is_undone_byte_for_byte_and_redone() {
+async fn command_changes_are_undone_byte_for_byte_and_redone() {
     let mut fixture = Fixture::new();
     fixture.write("a.txt", b"one\n");
     fixture.write("b.bin", b"\0\xff");
@@ -220,7 +220,7 @@ async fn what_a_command_did_is_undone_byte_for_byte_and_redone() {
 }
 
 #[tokio::test]
-async fn tools_and_commands_of_a_turn_on_one_file_are_undone_together() {
+async fn tool_and_command_changes_to_one_file_are_undone_together() {
     let mut fixture = Fixture::new();
     fixture.write("a.txt", b"\xff\xfea\0\n\0");
     fixture.write("b.txt", b"one\ntwo\n");
@@ -248,7 +248,7 @@ async fn tools_and_commands_of_a_turn_on_one_file_are_undone_together() {
 }
 
 #[tokio::test]
-async fn a_line_typed_after_a_command_stays_and_everything_else_is_undone() {
+async fn undoing_a_command_keeps_lines_typed_afterwards() {
     let mut fixture = Fixture::new();
     fixture.write("a.txt", b"one\ntwo\n");
     fixture.write("b.bin", b"\0");
@@ -353,7 +353,7 @@ fn run(fixture: &Fixture, name: &str, command: &Command) {
 
 /// Whatever tools and commands did, undoing every turn leads back to the beginning, and redoing them to the end.
 #[test]
-fn all_turns_are_undone_to_the_beginning_and_redone_to_the_end() {
+fn all_turns_can_be_undone_and_redone() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut runner =
         TestRunner::new(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() });
@@ -387,7 +387,7 @@ fn all_turns_are_undone_to_the_beginning_and_redone_to_the_end() {
 }
 
 #[tokio::test]
-async fn a_file_made_through_a_link_that_is_gone_is_removed() {
+async fn a_file_created_through_a_deleted_symlink_is_removed() {
     let mut fixture = Fixture::new();
     fixture.write("other/kept", b"x\n");
     let before = fixture.tree();
@@ -400,7 +400,7 @@ async fn a_file_made_through_a_link_that_is_gone_is_removed() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn permissions_are_undone_and_redone_also_where_the_text_is_merged() {
+async fn permissions_are_restored_even_if_text_is_merged() {
     let mut fixture = Fixture::new();
     fixture.write("a.txt", b"one\ntwo\n");
     fixture

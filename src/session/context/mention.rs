@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_begin_with_an_at_sign_are_mentions() {
+    fn words_starting_with_an_at_sign_are_mentions() {
         let check = |text: &str, expected: &[Mention]| assert_eq!(mentions(text), expected, "{text}");
         let plain = |name| place(name, None);
         check("look at @src/main.rs, (@b.rs) and \"@c d\"", &[plain("src/main.rs"), plain("b.rs"), plain("c")]);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_quoted_where_it_must_be() {
+    fn mentions_are_quoted_if_necessary() {
         let check = |name: &str, expected: Option<&str>| assert_eq!(written(name).as_deref(), expected, "{name}");
         check("src/main.rs", Some("src/main.rs"));
         check("my notes.md", Some("\"my notes.md\""));
@@ -134,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(name in "\\PC{1,12}", first in 1..99u32, more in 0..9u32) {
+        fn written_mentions_parse_back(name in "\\PC{1,12}", first in 1..99u32, more in 0..9u32) {
             if let Some(written) = written(&name) {
                 let last = first + more;
                 let text = format!("see (@{written}#L{first}-L{last}), @{written} too");

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn simple_commands_are_their_words() {
+    fn simple_commands_split_into_words() {
         check("cargo test", &[&["cargo", "test"]]);
         check(" cargo\ttest \n", &[&["cargo", "test"]]);
         check("a && b || c; d | e\nf;", &[&["a"], &["b"], &["c"], &["d"], &["e"], &["f"]]);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_a_doubt_is_not_understood() {
+    fn ambiguous_lines_are_not_understood() {
         for line in [
             "",
             " \n",
@@ -325,14 +325,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_quoted_is_read_as_it_was(words in prop::collection::vec("[ -~é\n]{0,6}", 0..4)) {
+        fn quoting_round_trips(words in prop::collection::vec("[ -~é\n]{0,6}", 0..4)) {
             let mut line = vec!["run".to_owned()];
             line.extend(words);
             prop_assert_eq!(parse(&quoted(&line)), Ok(vec![line]));
         }
 
         #[test]
-        fn what_is_understood_says_the_same_when_quoted(line in r#"[ab*'"\\;&|~#=!$ \n]{0,12}"#) {
+        fn quoting_preserves_parsed_commands(line in r#"[ab*'"\\;&|~#=!$ \n]{0,12}"#) {
             for words in parse(&line).into_iter().flatten() {
                 prop_assert_eq!(parse(&quoted(&words)), Ok(vec![words]));
             }

@@ -338,7 +338,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_may_empty_a_workspace_is_noticed() {
+    fn commands_that_may_empty_the_workspace_are_recognized() {
         for line in EVERYTHING {
             check(line, Uncovered::Ignored, true);
             check(line, Uncovered::Objects, true);

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_run_others_are_known() {
+    fn programs_that_run_other_programs_are_recognized() {
         for line in [
             "sh -c x",
             "/bin/BASH x",
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_a_workspace_is_noticed() {
+    fn removing_the_workspace_is_recognized() {
         let check = |line: &str, expected: bool| {
             let roots = ["/home/me/work".into(), "/srv/other".into()];
             assert_eq!(wipes(&words(line), Path::new("/home/me/work/sub"), &roots), expected, "{line}");

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_are_kept_for_their_workspace_alone() {
+    async fn answers_are_stored_per_workspace() {
         let state = tempfile::tempdir().unwrap();
         let here = Remembered::of(state.path(), "/work/here".as_ref());
         assert!(rules(&here).await.is_empty());
@@ -128,7 +128,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn nobody_else_reads_them_and_a_torn_file_allows_nothing() {
+    async fn stored_answers_are_private_and_a_torn_file_allows_nothing() {
         use std::os::unix::fs::PermissionsExt as _;
         let state = tempfile::tempdir().unwrap();
         let here = Remembered::of(state.path(), "/work/here".as_ref());

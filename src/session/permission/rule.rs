@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_matched_one_by_one() {
+    fn words_match_one_by_one() {
         check("run_command(cargo test *)", "cargo test", true);
         check("run_command(cargo test *)", "cargo test --lib 'a b'", true);
         check("run_command(cargo test *)", "cargo testy", false);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_refused_with_its_reason() {
+    fn invalid_rules_are_rejected_with_a_reason() {
         for (rule, why) in [
             ("edit_file(docs/**", "missing closing `)`"),
             ("edit file(x)", "expected `tool` or `tool(pattern)`"),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_allows_nothing_is_noticed() {
+    fn rules_that_can_never_match_are_reported() {
         let check =
             |rule: &str, expected: bool| assert_eq!(Rule::parse(rule).unwrap().futile().is_some(), expected, "{rule}");
         check("run_command(sudo *)", true);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_was_made_is_read_as_what_it_was_made_of() {
+    fn generated_rules_parse_back() {
         for line in ["cargo test", "grep 'a b' 'x)' '*' '$y'", r#"echo "it's""#] {
             let words = command::parse(line).unwrap().remove(0);
             let rule = Rule::parse(&of_words(COMMAND, &words)).unwrap();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_restricts_holds_for_every_name_of_a_path() {
+    fn restricting_rules_match_all_spellings_of_a_path() {
         let rule = Rule::parse("read_file(Secret/**/*.tx[t])").unwrap();
         let names = [
             "Secret/a.txt",

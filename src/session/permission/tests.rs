@@ -53,7 +53,7 @@ fn check(policy: &Policy, mode: Mode, facts: &Facts, expected: &str) {
 }
 
 #[test]
-fn modes_decide_when_no_rule_does() {
+fn modes_decide_without_a_rule() {
     let none = Policy::default();
     let read = facts("read_file", ToolKind::Read);
     let other = facts("search_issues", ToolKind::Other);
@@ -111,7 +111,7 @@ fn every_file_of_a_patch_must_be_allowed_and_none_denied() {
 }
 
 #[test]
-fn what_language_servers_change_is_an_edit_and_a_question_is_for_the_person() {
+fn language_server_changes_are_edits_and_questions_need_the_user() {
     let about = About::Call { rule_name: "edit_file".into() };
     let change = Facts { about, targets: vec![target("docs/a.md")], ..facts("code", ToolKind::Edit) };
     check(&Policy::default(), Plan, &change, "forbid");
@@ -128,7 +128,7 @@ fn what_language_servers_change_is_an_edit_and_a_question_is_for_the_person() {
 }
 
 #[test]
-fn a_command_is_allowed_when_each_simple_command_is() {
+fn a_line_is_allowed_if_all_its_commands_are() {
     let rules = policy(&["run_command(cargo test *)", "run_command(git status)", "run_command(echo *)"], &[], &[]);
     for line in
         ["cargo test", "cargo test --lib", "git status", "cargo test && git status", "echo a | echo b; git status\n"]
@@ -177,7 +177,7 @@ fn a_command_is_allowed_when_each_simple_command_is() {
 }
 
 #[test]
-fn what_runs_others_is_allowed_word_by_word_and_alone() {
+fn wrappers_are_allowed_only_by_exact_rules() {
     let rules = policy(
         &[
             "run_command(git *)",
@@ -206,7 +206,7 @@ fn what_runs_others_is_allowed_word_by_word_and_alone() {
 }
 
 #[test]
-fn a_command_is_denied_when_any_simple_command_is_and_requires_approval_when_unclear() {
+fn a_line_is_denied_if_any_command_is_and_asks_if_unclear() {
     let rules = policy(&["run_command(git *)"], &[], &["run_command(git push *)", "run_command(rm *)"]);
     for line in ["git push", "git push -f origin", "git status && git push", "/bin/rm -rf x", "ls; rm x"] {
         check(&rules, Auto, &run(line), "forbid");
@@ -222,7 +222,7 @@ fn a_command_is_denied_when_any_simple_command_is_and_requires_approval_when_unc
 }
 
 #[test]
-fn caution_asks_in_every_mode_and_is_never_remembered() {
+fn cautions_ask_in_all_modes_and_are_never_remembered() {
     let mut rules = policy(&["edit_file", "run_command"], &[], &[]);
     for facts in [Facts { cautious: true, ..edit(".git/config") }, Facts { cautious: true, ..run("rm -rf /") }] {
         check(&rules, Auto, &facts, "ask");
@@ -233,7 +233,7 @@ fn caution_asks_in_every_mode_and_is_never_remembered() {
 }
 
 #[test]
-fn commands_of_windows_are_restricted_and_never_allowed() {
+fn windows_commands_match_restricting_rules_only() {
     let on_windows = |line: &str| {
         with(run(""), |facts| {
             *facts = Line { sandboxed: false, ..Line::read(line, Dialect::PowerShell, false, Undo::Nothing) };
@@ -269,7 +269,7 @@ fn removing_the_workspace_is_a_caution() {
 }
 
 #[test]
-fn always_adds_the_rule_that_was_offered() {
+fn always_adds_the_offered_rule() {
     for (facts, rule) in [
         (edit("src/a[1].rs"), Some("edit_file(src/a[[]1[]].rs)")),
         (Facts { tool: "apply_patch".into(), ..edit("a.rs") }, Some("edit_file(a.rs)")),
@@ -322,7 +322,7 @@ fn an_edited_rule_must_be_about_the_call_and_narrow() {
 }
 
 #[test]
-fn a_rule_that_cannot_be_read_fails_closed() {
+fn unreadable_rules_fail_closed() {
     let rules = Policy::new(&["edit_file".into()], &[], &["edit_file(src/**".into()]);
     check(&rules, Ask, &edit("src/a.rs"), "ask");
 }

@@ -97,7 +97,7 @@ async fn a_conversation_continues_where_it_ended() {
 }
 
 #[tokio::test]
-async fn what_was_typed_between_two_changes_is_kept_with_them() {
+async fn text_typed_between_changes_is_journaled() {
     let home = tempfile::tempdir().unwrap();
     let folder_of_texts = home.path().join("checkpoints");
     let mut checkpoints =
@@ -128,7 +128,7 @@ async fn what_was_typed_between_two_changes_is_kept_with_them() {
 }
 
 #[tokio::test]
-async fn what_is_shown_again_is_what_was_shown() {
+async fn replay_shows_what_was_shown() {
     let home = tempfile::tempdir().unwrap();
     let mut checkpoints =
         Checkpoints::new(Some(home.path().join("checkpoints")), tokio::sync::watch::channel(Undoable::default()).0);
@@ -186,7 +186,7 @@ fn repaired(records: &[Record], expected: &[Message]) {
 }
 
 #[test]
-fn every_call_has_exactly_one_result() {
+fn each_call_has_exactly_one_result() {
     let prompt = || Record::Prompt { text: String::new(), message: user("x") };
     let message = |message: Message| Record::Message { message };
     let (calls, both) = (answer(&["a", "b"]), results(&["a", "b"]));
@@ -201,7 +201,7 @@ fn every_call_has_exactly_one_result() {
 }
 
 #[test]
-fn what_was_made_shorter_stays_so_and_what_was_said_is_shown() {
+fn compacted_history_stays_compacted_but_is_shown_in_full() {
     let said = |message: Message| Record::Message { message };
     let records = [
         said(user("a")),
@@ -215,7 +215,7 @@ fn what_was_made_shorter_stays_so_and_what_was_said_is_shown() {
 }
 
 #[test]
-fn a_call_that_ended_is_distinguished_from_one_that_may_not_have() {
+fn finished_and_interrupted_calls_are_distinguished() {
     let call = |id: &str| Call {
         id: id.to_owned(),
         title: String::new(),
@@ -235,7 +235,7 @@ fn a_call_that_ended_is_distinguished_from_one_that_may_not_have() {
 }
 
 #[test]
-fn damaged_lines_cost_only_themselves_and_newer_formats_are_refused() {
+fn damaged_lines_are_skipped_and_newer_formats_refused() {
     let mut lines = b"{\"type\":\"prompt\",\"text\":\"a\",\"mess\n{\"type\":\"later\",\"x\":1}\n".to_vec();
     Pending::from(Record::Prompt { text: "b".to_owned(), message: user("b") }).write(&mut lines).unwrap();
     let kept = load(std::str::from_utf8(&lines).unwrap()).unwrap();
@@ -253,7 +253,7 @@ fn damaged_lines_cost_only_themselves_and_newer_formats_are_refused() {
 }
 
 #[tokio::test]
-async fn half_a_line_is_cut_off_and_reported() {
+async fn a_partial_line_is_cut_off_and_reported() {
     let home = tempfile::tempdir().unwrap();
     keep(home.path(), "s").await;
     let path = folder(home.path()).join("s.jsonl");
@@ -269,7 +269,7 @@ async fn half_a_line_is_cut_off_and_reported() {
 }
 
 #[tokio::test]
-async fn one_process_holds_a_journal_and_others_learn_which() {
+async fn journals_are_locked_and_name_their_process() {
     let home = tempfile::tempdir().unwrap();
     keep(home.path(), "s").await;
     let mut first = journal(home.path(), "s");
@@ -286,7 +286,7 @@ async fn one_process_holds_a_journal_and_others_learn_which() {
 }
 
 #[tokio::test]
-async fn lists_come_in_pages_the_last_used_first() {
+async fn lists_are_paged_and_sorted_by_last_use() {
     let home = tempfile::tempdir().unwrap();
     let sessions = Sessions::new(home.path());
     assert_eq!(sessions.page(None, None, 2).await.unwrap(), (Vec::new(), false));
@@ -308,7 +308,7 @@ async fn lists_come_in_pages_the_last_used_first() {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_written_is_reported_once_and_tried_again() {
+async fn an_unwritable_state_folder_is_reported_once_and_retried() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("sessions"), "a file").unwrap();
     let mut journal = journal(home.path(), "s");

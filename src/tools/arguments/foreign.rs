@@ -250,7 +250,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_list_is_a_line_for_the_shell() {
+    fn an_argument_list_becomes_a_shell_line() {
         let check = |words: Value, expected: &str| {
             assert_eq!(line(words.as_array().unwrap()).as_deref(), Some(expected));
         };
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_replacements() {
+    fn search_replace_blocks_are_edits() {
         let text =
             "<<<<<<< SEARCH\na\n\nb\n=======\nc\n>>>>>>> REPLACE\n\n------- SEARCH\nd\n=======\n+++++++ REPLACE\n";
         let expected = json!([{ "old_text": "a\n\nb", "new_text": "c" }, { "old_text": "d", "new_text": "" }]);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_once_for_an_argument() {
+    fn argument_aliases_are_unambiguous() {
         let mut names: Vec<_> = ALIASES.iter().map(|(alias, ours, _)| (*alias, *ours)).collect();
         names.sort_unstable();
         let count = names.len();

@@ -220,14 +220,14 @@ mod tests {
     use super::{in_line, last_name, word};
 
     #[test]
-    fn a_name_is_found_as_a_word() {
+    fn names_match_whole_words() {
         assert_eq!(word("reparse parse_it parse", "parse"), Some(17));
         assert_eq!(word("größe(größer)", "größe"), Some(0));
         assert_eq!(word("parser", "parse"), None);
     }
 
     #[test]
-    fn a_line_and_a_column_or_a_name_are_a_place() {
+    fn a_line_with_a_column_or_name_is_a_position() {
         let text = "fn a() {\n    größe.b(b);\n}\n";
         assert_eq!(in_line(text, 2, None, Some("b")), Some(21));
         assert_eq!(in_line(text, 2, Some(11), None), Some(21), "columns are characters");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_names_ends_with_the_one_that_is_meant() {
+    fn a_qualified_name_means_its_last_part() {
         for symbol in ["parse", "text::parse", "Text.parse(line)", "Text#parse"] {
             assert_eq!(last_name(symbol), "parse");
         }

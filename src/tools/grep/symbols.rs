@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_define_what_a_word_names() {
+    fn definitions_are_recognized_by_line() {
         let check = |line: &str, name: &str, expected: Option<(&str, &str)>| {
             let matcher = matcher(&pattern(name).unwrap(), false).unwrap();
             let mut captures = matcher.new_captures().unwrap();
@@ -131,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_no_name_is_not_looked_for() {
+    fn text_that_is_not_a_name_is_not_searched() {
         for name in ["", "a b", "(", "a|b", "a\nb"] {
             assert_eq!(pattern(name), None, "{name}");
         }
     }
 
     #[test]
-    fn a_definition_ends_where_its_indentation_does() {
+    fn definitions_end_with_their_indentation() {
         let check = |line: usize, text: &str, expected: usize| {
             let symbol = Symbol { path: PathBuf::new(), line, keyword: String::new(), name: String::new() };
             assert_eq!(symbol.end(text), expected, "{text}");

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_and_floods_have_an_end() {
+    async fn lines_and_totals_are_bounded() {
         let lines = |size: usize| [vec![b'x'; size - 1], b"\n".to_vec()].concat();
         check(lines(LONGEST_LINE).as_slice(), None).await;
         check(lines(2 << 20).repeat(3).as_slice(), None).await;

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_result_keeps_its_ends() {
+    fn long_results_keep_both_ends() {
         let text = capped(format!("head{}tail", "é".repeat(LARGEST)));
         assert!(text.len() < LARGEST + 100, "{}", text.len());
         assert!(text.starts_with("head") && text.ends_with("tail"));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn progress_prolongs_a_call_but_not_for_ever() {
+    async fn progress_extends_the_timeout_up_to_a_limit() {
         use tokio::time::Instant;
 
         let limit = Duration::from_secs(10);

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_become_messages_however_they_are_cut() {
+    fn messages_are_decoded_from_any_chunks() {
         check(false, "{\"a\":\n1}", &["{\"a\":\n1}"]);
         check(true, "event: message\nid: 1\ndata: {}\n\ndata:1\r\n\r\n", &["{}", "1"]);
         check(true, ": hello\n\ndata: [\ndata: ]\n\ndata: cut off", &["[\n]"]);

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn answers_reach_who_waits_and_nobody_else() {
+    async fn answers_reach_only_their_waiter() {
         let exchange = Exchange::new(&[]);
         let (mut one, mut two) = (exchange.expect(1), exchange.expect(2));
         let take = |message: Value| assert_eq!(exchange.take(&message), None, "{message}");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_waiter_learns_of_the_end() {
+    async fn all_waiters_are_told_of_the_end() {
         let exchange = Exchange::new(&[]);
         let mut before = exchange.expect(1);
         exchange.close();
@@ -167,7 +167,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn requests_of_a_server_are_answered() {
+    fn server_requests_are_answered() {
         let exchange = Exchange::new(&[PathBuf::from("/a b")]);
         let check = |method: &str, expected: Value| {
             let request = json!({ "jsonrpc": "2.0", "id": "s1", "method": method });

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_do_not_travel_unencrypted() {
+    fn secrets_are_never_sent_unencrypted() {
         let check = |url: &str, header: &str, expected: Option<&str>| {
             let headers = BTreeMap::from([(header.to_owned(), "x".to_owned())]);
             let refused = Http::new(url, &headers).err();

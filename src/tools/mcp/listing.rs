@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_schema_loses_its_descriptions_first() {
+    fn long_schemas_lose_descriptions_first() {
         let long = "y".repeat(SCHEMA);
         let property =
             |description: &Value| json!({ "type": "array", "items": { "type": "string", "description": description } });
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_said() {
+    fn omitted_tools_are_reported() {
         let tool = |name: &str, size: usize| json!({ "name": name, "description": "d".repeat(size) });
         let list = |tools: Vec<Value>| Listing::new(tools.into_iter().map(Listed::read).collect());
         let listing = list(vec![tool("b", 1), json!(7), tool("a", 501), tool("b", 2), tool("", 1)]);
@@ -278,7 +278,7 @@ mod tests {
     proptest! {
         /// Whatever a server claims as its schema, the model gets an object with properties.
         #[test]
-        fn any_schema_becomes_a_valid_one(value in any_value()) {
+        fn any_schema_becomes_valid(value in any_value()) {
             let schema = schema(value).unwrap();
             prop_assert_eq!(&schema["type"], "object");
             prop_assert!(schema["properties"].is_object());

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_gets_both_ends_of_what_is_longer() {
+    fn small_windows_get_both_ends_of_long_output() {
         let lines = (1..=1000).fold(String::new(), |lines, line| lines + &format!("line {line}\n"));
         let text = said(&lines).take(2000);
         assert!(text.len() < 2200, "{}", text.len());
@@ -239,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_is_kept_whole() {
+    fn short_output_is_complete() {
         let output = said("one\ntwo\n");
         assert_eq!(output.take(usize::MAX), "one\ntwo\n");
         assert_eq!(output.take(usize::MAX), "", "it was taken");
     }
 
     #[test]
-    fn beginning_and_end_of_a_flood_are_kept_and_all_of_it_is_in_the_file() {
+    fn long_output_keeps_both_ends_and_is_complete_on_disk() {
         let lines: Vec<_> = (1..=200_000).map(|line| format!("line {line} é\n")).collect();
         let lines = lines.concat();
         let output = said(&lines);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn binary_output_is_said_to_be_so() {
+    fn binary_output_is_reported() {
         let output = Output::new("output:1".to_owned(), None);
         output.listen(&b"a\xff\xfe"[..], None);
         assert_eq!(output.take(usize::MAX), "a\u{fffd}\u{fffd}\n[2 bytes were not UTF-8 and are shown as \u{fffd}]\n");

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn control_codes_are_taken_out() {
+    fn control_codes_are_removed() {
         check(b"\x1b[1;31mred\x1b[0m\n", "red\n");
         check(b"\x1b]0;title\x07text", "text");
         check(b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link");
@@ -129,18 +129,18 @@ mod tests {
     }
 
     #[test]
-    fn a_line_ends_once() {
+    fn line_ends_are_normalized() {
         check(b"a\r\nb\n", "a\nb\n");
         check(b" 10%\r 20%\r\n", " 10%\n 20%\n");
     }
 
     #[test]
-    fn what_deceives_is_escaped() {
+    fn deceptive_characters_are_escaped() {
         check("a\u{202e}b".as_bytes(), "a\\u{202e}b");
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_replaced_and_counted() {
+    fn invalid_bytes_are_replaced_and_counted() {
         check("é漢🎉".as_bytes(), "é漢🎉");
         check(b"a\xffb\xe6\xbc", "a\u{fffd}b\u{fffd}");
         let mut plain = Plain::default();
@@ -150,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_there_is_no_control_character(bytes: Vec<u8>, cut in 0_usize..64) {
+        fn no_input_yields_control_characters(bytes: Vec<u8>, cut in 0_usize..64) {
             let mut plain = Plain::default();
             let (first, second) = bytes.split_at(cut.min(bytes.len()));
             let text = plain.text(first) + &plain.text(second);

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_has_gits_bash_or_powershell_or_cmd() {
+    fn windows_uses_git_bash_powershell_or_cmd() {
         let path = ("PATH", r#"tools;.;C:\Windows\System32;"D:\Apps\Git\cmd\";C:\ps"#);
         let usual = ("PROGRAMFILES", r"C:\Program Files");
         let (bash, git) = (r"D:\Apps\Git\bin\bash.exe", r"D:\Apps\Git\cmd\git.exe");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn each_shell_gets_the_line_as_it_reads_it() {
+    fn lines_are_quoted_for_each_shell() {
         let argv = |dialect, line: &str| {
             let shell = ShellProgram { dialect, program: "shell".into() };
             shell

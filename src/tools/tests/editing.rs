@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn edit_file_shows_then_does() {
+async fn edit_file_previews_then_edits() {
     let place = Place::new(&[("a.rs", "fn a() {}\nfn b() {}\n")]);
     let arguments = json!({"path": "a.rs", "edits": [{"old_text": "fn b()", "new_text": "fn c()"}]});
     let preview = place.preview("edit_file", arguments.clone()).await.unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn of_a_file_too_large_for_memory_the_lines_asked_for_are_read() {
+async fn requested_lines_of_a_huge_file_are_read() {
     let line = "fifteen letters\n";
     let place = Place::new(&[("big.log", &line.repeat(40_000_000 / line.len()))]);
     let answer = place.answer("read_file", json!({"path": "big.log", "offset": 2_400_000, "limit": 2})).await;
@@ -36,7 +36,7 @@ async fn read_file_shows_numbered_lines() {
 }
 
 #[tokio::test]
-async fn read_file_says_what_somebody_else_changed() {
+async fn read_file_reports_foreign_changes() {
     let place = Place::new(&[("a", "one\n")]);
     place.check("read_file", json!({"path": "a"}), "1\tone\n").await;
     place.run("edit_file", json!({"path": "a", "edits": [{"old_text": "one", "new_text": "two"}]})).await.unwrap();
@@ -49,7 +49,7 @@ async fn read_file_says_what_somebody_else_changed() {
 }
 
 #[tokio::test]
-async fn read_file_says_what_is_not_plain() {
+async fn read_file_reports_unusual_encodings() {
     let place = Place::new(&[("crlf", "a\r\n"), ("open", "saved\n"), ("empty", "")]);
     place.write("bom", b"\xef\xbb\xbfa\n");
     place.write("wide", b"\xff\xfea\0\n\0");

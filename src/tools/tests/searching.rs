@@ -32,7 +32,7 @@ async fn glob_finds_files_by_name() {
 }
 
 #[tokio::test]
-async fn glob_shows_the_first_by_path_and_counts_the_rest() {
+async fn glob_limits_results_and_counts_the_rest() {
     let place = Place::new(&[]);
     for index in 0..350 {
         place.write(&format!("{:02}/{index:03}.txt", index % 10), b"");
@@ -75,7 +75,7 @@ async fn grep_shows_matching_lines_by_path() {
 }
 
 #[tokio::test]
-async fn grep_shows_the_first_matches_and_counts_the_rest() {
+async fn grep_limits_matches_and_counts_the_rest() {
     let place = Place::new(&[("a", "x\nx\n"), ("b", "x\nx\n"), ("c", "x\n"), ("d", "no\n")]);
     let expected =
         "a\n1:x\n2:x\n\nb\n1:x\n\n[the first 3 of 5 matching lines in 3 files; narrow the pattern, path or glob]\n";
@@ -95,7 +95,7 @@ async fn grep_searches_buffers_instead_of_their_files() {
 }
 
 #[tokio::test]
-async fn grep_skips_secrets_and_binaries_and_says_so_of_secrets() {
+async fn grep_skips_binaries_and_reports_skipped_secrets() {
     let place = Place::new(&[
         (".env", "key=1\n"),
         ("home/.ssh/deep/config", "key=1\n"),
@@ -111,7 +111,7 @@ async fn grep_skips_secrets_and_binaries_and_says_so_of_secrets() {
 }
 
 #[tokio::test]
-async fn grep_shows_the_part_of_a_huge_line_that_matches() {
+async fn grep_shows_the_matching_part_of_a_huge_line() {
     let line = format!("{}needle{}", "é".repeat(500_000), "z".repeat(500_000));
     let place = Place::new(&[("min.js", &line)]);
     let answer = place.answer("grep", json!({"pattern": "needle"})).await;
@@ -121,7 +121,7 @@ async fn grep_shows_the_part_of_a_huge_line_that_matches() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn searching_follows_no_symlink_out_and_passes_over_what_it_may_not_read() {
+async fn searches_skip_outside_symlinks_and_unreadable_folders() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     let outside = Place::new(&[("secret.txt", "CANARY\n")]);
     let place = Place::new(&[("ok.txt", "CANARY too\n"), ("locked/x.txt", "CANARY\n")]);
@@ -144,7 +144,7 @@ async fn searching_follows_no_symlink_out_and_passes_over_what_it_may_not_read()
 }
 
 #[tokio::test]
-async fn every_folder_of_the_workspace_is_searched() {
+async fn all_workspace_folders_are_searched() {
     let (one, two) = (Place::new(&[("a.rs", "needle\n")]), Place::new(&[("b.rs", "needle\n")]));
     let roots = [&one, &two].map(|place| Arc::new(Root::open(place.folder.path()).unwrap()));
     let workspace = Workspace::new(roots.to_vec(), Documents::new(Encoding::Utf16), Arc::new(NoEditor));

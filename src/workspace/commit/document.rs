@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_replaced_region_says_whether_an_edit_was_made() {
+    fn the_replaced_region_shows_whether_an_edit_was_applied() {
         let check = |old: &str, new: &str, now: &str, expected: bool| {
             assert_eq!(made(old, new, now, &hunks(old, new)), expected, "{old:?} {new:?} {now:?}");
         };

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_for_what_is_missing_is_known() {
+    fn placeholder_lines_are_recognized() {
         for line in [
             "# ... existing code ...",
             "// ... rest of the file unchanged",
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn code_and_comments_are_not() {
+    fn code_and_comments_are_not_placeholders() {
         for line in [
             "...",
             "    ...",
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_may_stay() {
+    fn existing_placeholders_may_stay() {
         assert_eq!(added("# ... existing code ...\n", "  # ... existing code ...\nx\n"), None);
         assert_eq!(added("x\n", "y\n# ... rest ...\n"), Some("# ... rest ..."));
     }

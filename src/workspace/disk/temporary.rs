@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_use_is_tried_again_and_nothing_else_is() {
+    fn only_busy_files_are_retried() {
         let check = |code: i32, tries: usize, expected: bool| {
             let mut tried = 0;
             let work = || {

@@ -164,7 +164,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn ten_thousand_generated_edits_land_where_they_must_or_not_at_all() {
+fn ten_thousand_generated_edits_land_correctly_or_not_at_all() {
     let mut runner =
         TestRunner::new(ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() });
     runner.run(&cases(), |case| check(&case)).unwrap();

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_where_every_line_has_one() {
+    fn line_numbers_are_stripped_if_each_line_has_one() {
         let check = |text: &str, expected: Option<&str>| {
             assert_eq!(without(text).map(|(plain, _)| plain).as_deref(), expected, "{text:?}");
         };

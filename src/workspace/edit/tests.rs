@@ -47,13 +47,13 @@ fn line_endings_follow_the_file() {
 }
 
 #[test]
-fn trailing_blanks_are_forgiven() {
+fn trailing_whitespace_is_tolerated() {
     check("one  \ntwo\n", "one\ntwo", "1\n2", Strategy::TrailingBlanks, "1\n2\n");
     check("one\ntwo\n", "one  \ntwo\t", "1  \n2\t", Strategy::TrailingBlanks, "1  \n2\n");
 }
 
 #[test]
-fn the_replacement_is_indented_like_what_it_replaces() {
+fn replacements_adopt_the_indentation() {
     check(
         "\tif x {\n\t\ty();\n\t}\n",
         "if x {\n    y();\n}",
@@ -78,7 +78,7 @@ fn the_replacement_is_indented_like_what_it_replaces() {
 }
 
 #[test]
-fn typography_is_forgiven_and_lines_that_stay_keep_theirs() {
+fn typographic_differences_are_tolerated_and_unchanged_lines_kept() {
     check(
         "say “hi”
 now…
@@ -93,7 +93,7 @@ now…
 }
 
 #[test]
-fn the_width_of_inner_blanks_is_forgiven() {
+fn inner_whitespace_width_is_tolerated() {
     check("a  =\t1\n", "a = 1", "a = 2", Strategy::InnerBlanks, "a = 2\n");
 }
 
@@ -103,13 +103,13 @@ fn escapes_are_undone_on_both_sides() {
 }
 
 #[test]
-fn every_occurrence_on_demand() {
+fn replace_all_replaces_each_occurrence() {
     let all = Change::Edits(vec![Replacement { old_text: "a".into(), new_text: "aa".into(), replace_all: true }]);
     assert_eq!(&*apply("a b a", &all).unwrap().new_text, "aa b aa");
 }
 
 #[test]
-fn refusals_help() {
+fn refusals_are_helpful() {
     refused("x\n", "", "y", &["old_text is empty"]);
     refused("x\n", "x", "x", &["the same"]);
     refused("fn a() {}\n\nfn a() {}\n", "fn a", "fn b", &["2 times", "line 1: fn a() {}", "line 3: fn a() {}"]);
@@ -151,7 +151,7 @@ fn an_empty_file_takes_an_empty_old_text() {
 }
 
 #[test]
-fn half_a_line_break_is_no_place_and_makes_no_other_one_the_only_one() {
+fn matches_never_split_a_crlf() {
     refused("a\r\nb\r\nc\nb\r\n", "\nb", "\nB", &["2 times (line endings ignored)"]);
     check("a\r\nb\r\n", "\nb", "\nB", Strategy::LineEndings, "a\r\nB\r\n");
 }
@@ -171,7 +171,7 @@ fn check_patch(text: &str, chunks: &str, expected: &str) {
 }
 
 #[test]
-fn chunks_are_whole_lines_found_like_any_text() {
+fn patch_chunks_match_whole_lines() {
     check_patch("one\nnone\n", "@@\n-one\n+1\n", "1\nnone\n");
     check_patch("a\r\nb\r\n", "@@\n a\n+x\n b\n", "a\r\nx\r\nb\r\n");
     check_patch("a\nb", "@@\n-b\n+c\n", "a\nc");
@@ -194,7 +194,7 @@ proptest! {
 
     /// A skipped pass would have found nothing. (A skipped Unicode pass would have found what the previous one did.)
     #[test]
-    fn no_pass_is_spared_that_finds_something(text in "[ab\"“é \t\r\n]{0,12}", sought in "[ab\"“é \t\r\n]{1,4}") {
+    fn skipped_passes_would_find_nothing(text in "[ab\"“é \t\r\n]{0,12}", sought in "[ab\"“é \t\r\n]{1,4}") {
         let edit = Replacement { old_text: sought.clone(), new_text: String::new(), replace_all: false };
         let found = |strategy| find(&Search::new(&text, &edit, strategy));
         for strategy in Strategy::PASSES.into_iter().filter(|strategy| !is_possible(&text, &sought, *strategy)) {
@@ -209,7 +209,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn any_texts_are_survived(
+    fn no_text_panics(
         text in "[ab \t\r\n\u{e9}\u{301}\u{201c}\"\\\\n]{0,30}",
         old in "[ab \t\r\n\u{e9}\u{301}\u{201c}\"\\\\n]{0,8}",
         new in "[ab \t\r\n\u{e9}]{0,8}",
@@ -227,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn any_patches_are_survived(text in "[ab \r\n]{0,30}", lines in "([-+ @*]{0,2}[ab]{0,2}\r?\n){0,8}") {
+    fn no_patch_panics(text in "[ab \r\n]{0,30}", lines in "([-+ @*]{0,2}[ab]{0,2}\r?\n){0,8}") {
         let patch = format!("*** Begin Patch\n*** Update File: a\n{lines}*** End Patch");
         for FilePatch { action, .. } in parse(&patch).unwrap_or_default() {
             let Action::Update { chunks, .. } = action else { continue };

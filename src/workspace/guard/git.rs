@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_init_and_clone_write_is_harmless() {
+    fn only_what_git_init_and_clone_write_is_harmless() {
         let check = |config: &str, expected: bool| assert_eq!(is_inert_config(config), expected, "{config}");
         check("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n", true);
         check("[remote \"origin\"]\n\turl = https://x/y\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n", true);

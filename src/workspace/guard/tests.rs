@@ -41,7 +41,7 @@ fn write(folder: &Path, name: &str, text: &str) {
 const GIT: [&str; 5] = [".git/HEAD", ".git/config", ".git/objects/a", ".git/refs/a", ".git/hooks/pre-commit"];
 
 #[test]
-fn what_a_command_makes_is_moved_aside() {
+fn protected_files_made_by_a_command_are_moved_aside() {
     let place = Place::new(&["src/main.rs"]);
     place.write("AGENTS.md", "follow");
     place.write("sub/.vscode/tasks.json", "{}");
@@ -60,7 +60,7 @@ fn what_a_command_makes_is_moved_aside() {
 }
 
 #[test]
-fn what_was_there_is_put_back_whatever_was_done_to_it() {
+fn protected_files_are_restored_after_any_change() {
     let place = Place::new(&GIT);
     place.write(".git/config", "[core]\nfsmonitor = evil");
     fs::remove_file(place.folder.path().join(".git/hooks/pre-commit")).unwrap();
@@ -107,7 +107,7 @@ fn a_new_repository_stays_and_a_bare_one_that_runs_something_does_not() {
 }
 
 #[test]
-fn what_a_sandbox_kept_from_the_command_was_changed_by_a_person() {
+fn changes_the_sandbox_prevents_are_attributed_to_the_user() {
     let place = Place::new(&["AGENTS.md", "sub/AGENTS.md", ".vscode/settings.json"]);
     place.write("AGENTS.md", "typed");
     place.write("sub/AGENTS.md", "typed");
@@ -119,7 +119,7 @@ fn what_a_sandbox_kept_from_the_command_was_changed_by_a_person() {
 }
 
 #[test]
-fn a_folder_put_in_the_place_of_another_does_not_bring_its_own() {
+fn replaced_folders_are_restored() {
     let place = Place::new(&["sub/AGENTS.md", "sub/a"]);
     let root = place.folder.path();
     fs::rename(root.join("sub"), root.join("x")).unwrap();
@@ -130,7 +130,7 @@ fn a_folder_put_in_the_place_of_another_does_not_bring_its_own() {
 }
 
 #[test]
-fn nothing_that_was_set_aside_is_overwritten() {
+fn files_set_aside_are_never_overwritten() {
     let place = Place::new(&["AGENTS.md.held"]);
     for text in ["one", "two"] {
         place.write("AGENTS.md", text);
@@ -143,7 +143,7 @@ fn nothing_that_was_set_aside_is_overwritten() {
 
 #[cfg(unix)]
 #[test]
-fn what_was_approved_stays() {
+fn approved_changes_stay() {
     let place = Place::new(&["src/a"]);
     place.write("AGENTS.md", "mine");
     place.write("src/AGENTS.md", "evil");
@@ -155,7 +155,7 @@ fn what_was_approved_stays() {
 
 #[cfg(unix)]
 #[test]
-fn pins_name_what_runs_and_leave_what_commits_need() {
+fn only_executed_git_files_are_protected() {
     let place = Place::new(&[".git/HEAD", ".git/config", ".git/objects/a", ".vscode/tasks.json", "src/AGENTS.md"]);
     let real = place.folder.path().canonicalize().unwrap();
     let pins = place.guard.pins();

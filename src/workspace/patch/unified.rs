@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diff_is_read_as_a_patch() {
+    fn diffs_are_parsed_as_patches() {
         let diff = "diff --git a/x.py b/x.py\nindex 1..2 100644\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@ def f():\n one\n-two\n+2\n\\ No newline at end of file\n";
         let expected = "*** Begin Patch\n*** Update File: x.py\n@@\n one\n-two\n+2\n*** End Patch";
         assert_eq!(as_v4a(diff).as_deref(), Some(expected));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_or_less_than_changed_lines_is_none() {
+    fn diffs_with_inconsistent_counts_are_rejected() {
         for text in [
             "",
             "just words",

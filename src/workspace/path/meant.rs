@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_taken_out_of_what_is_around_it() {
+    fn paths_are_extracted_from_decoration() {
         for name in [
             "src/a.rs",
             " src/a.rs\n",
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     #[cfg(unix)]
     #[expect(clippy::disallowed_methods, reason = "a test writes the files of its workspace")]
-    fn a_slip_names_what_is_there_and_nothing_outside() {
+    fn path_slips_resolve_to_existing_files_inside() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         for file in ["project/src/app.py", "project/@types/x", "project/odd:1", "outside/secret"] {

@@ -83,7 +83,7 @@ impl Folder {
                     folders.push(Self { path, relative: self.relative.join(&name), rules: Arc::clone(&rules) });
                 }
             }
-            listed.add(name, Stamp::of(&found), |name, old| {
+            listed.add(name, &Stamp::of(&found), |name, old| {
                 let path = self.relative.join(name);
                 let read = || Known::read(root, &path, &found, look);
                 // Whoever made a file unreadable that was copied before may have changed it first.
@@ -141,14 +141,14 @@ struct Listed<'a> {
 
 impl Listed<'_> {
     /// Adds the next entry by name, which is read unless it is known under this stamp.
-    fn add(&mut self, name: OsString, stamp: Stamp, read: impl FnOnce(&OsStr, Option<&Known>) -> Known) {
+    fn add(&mut self, name: OsString, stamp: &Stamp, read: impl FnOnce(&OsStr, Option<&Known>) -> Known) {
         let known = self.known.map_or(&[][..], |known| known);
-        if self.changed.is_none() && known.get(self.same).is_some_and(|(old, its)| *old == name && its.has(&stamp)) {
+        if self.changed.is_none() && known.get(self.same).is_some_and(|(old, its)| *old == name && its.has(stamp)) {
             self.same += 1;
             return;
         }
         let old = find(known, &name);
-        let unchanged = old.filter(|old| old.has(&stamp)).cloned();
+        let unchanged = old.filter(|old| old.has(stamp)).cloned();
         let known = unchanged.unwrap_or_else(|| read(&name, old));
         let same = self.same;
         let copied = || self.known.iter().flat_map(|known| known.iter()).take(same).cloned().collect();

@@ -260,7 +260,7 @@ fn differences<T: PartialEq>(one: &BTreeMap<PathBuf, T>, other: &BTreeMap<PathBu
 }
 
 #[test]
-fn what_an_interrupted_command_changed_is_found_by_the_manifest() {
+fn changes_of_an_interrupted_command_are_found_by_the_manifest() {
     let mut scene = Scene::new();
     let manifest = scene.folder.path().join("manifest");
     scene.snapshots.look();
@@ -305,7 +305,7 @@ fn the_state_of_nested_repositories_and_submodules_is_undone() {
 }
 
 #[test]
-fn what_people_and_tools_wrote_meanwhile_is_not_the_commands() {
+fn concurrent_writes_are_not_attributed_to_the_command() {
     let mut scene = Scene::new();
     scene.snapshots.look();
     scene.run("echo both >> README.md; echo over > docs/guide.md; echo cmd > new.txt; rm src/lib.rs");
@@ -359,7 +359,7 @@ fn what_cannot_be_written_leaves_everything_as_it_is_and_can_be_tried_again() {
 }
 
 #[test]
-fn what_was_changed_since_stays_and_is_named() {
+fn later_changes_stay_and_are_named() {
     let mut scene = Scene::new();
     let changes = scene.changes("echo x > README.md; echo x > src/main.rs; mkdir new; echo x > new/made; git add -A");
     fs::write(scene.root().join("README.md"), "mine\n").unwrap();
@@ -377,7 +377,7 @@ fn what_was_changed_since_stays_and_is_named() {
 }
 
 #[test]
-fn ignored_folders_are_left_out_and_their_loss_is_noticed() {
+fn ignored_folders_are_excluded_and_their_removal_is_reported() {
     let mut scene = Scene::new();
     scene.snapshots.look();
     let coverage = scene.snapshots.coverage().unwrap().clone();
@@ -391,7 +391,7 @@ fn ignored_folders_are_left_out_and_their_loss_is_noticed() {
 }
 
 #[test]
-fn what_an_ignore_file_shows_or_hides_was_neither_made_nor_removed() {
+fn changing_gitignore_does_not_look_like_creating_or_deleting_files() {
     for line in ["rm .gitignore", "echo src > .gitignore", "git mv .gitignore ignored"] {
         let mut scene = Scene::new();
         let changes = scene.changes(line);
@@ -405,7 +405,7 @@ fn what_an_ignore_file_shows_or_hides_was_neither_made_nor_removed() {
 }
 
 #[test]
-fn a_file_that_is_too_large_is_a_problem_unless_it_is_ignored() {
+fn too_large_files_are_a_problem_unless_ignored() {
     let mut scene = Scene::new();
     sparse(&scene, "big.log");
     scene.snapshots.look();

@@ -174,7 +174,7 @@ async fn hunks_are_small_and_never_split_a_line_break() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_editor_that_never_answers_holds_nobody_up_and_may_still_do_it_later() {
+async fn an_unresponsive_editor_does_not_block_and_may_apply_later() {
     let fixture = Fixture::new();
     let (editor, workspace) = Fake::open(&fixture, "a.txt", "one\ntwo\n", Manner::Silent);
     let error = commit(&workspace, "a.txt", &edit("one", "1")).await.unwrap_err().to_string();
@@ -186,7 +186,7 @@ async fn an_editor_that_never_answers_holds_nobody_up_and_may_still_do_it_later(
 }
 
 #[tokio::test(start_paused = true)]
-async fn typing_while_an_edit_is_on_its_way_loses_nothing() {
+async fn typing_during_an_edit_loses_nothing() {
     for manner in [Manner::RefusesStale, Manner::SkipsStale, Manner::Slow] {
         let fixture = Fixture::new();
         let (editor, workspace) = Fake::open(&fixture, "a.txt", "one\ntwo\n", manner);
@@ -197,7 +197,7 @@ async fn typing_while_an_edit_is_on_its_way_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn typing_over_the_place_of_an_edit_wins() {
+async fn typing_over_an_edited_range_wins() {
     for manner in [Manner::RefusesStale, Manner::SkipsStale, Manner::Slow] {
         let fixture = Fixture::new();
         let (editor, workspace) = Fake::open(&fixture, "a.txt", "one\ntwo\n", manner);
@@ -213,7 +213,7 @@ async fn typing_over_the_place_of_an_edit_wins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_that_shrinks_a_line_somebody_types_in_happens_or_is_refused() {
+async fn shrinking_edits_during_typing_are_applied_or_refused() {
     for manner in [Manner::RefusesStale, Manner::SkipsStale, Manner::Slow] {
         let fixture = Fixture::new();
         let (editor, workspace) = Fake::open(&fixture, "a.txt", "aaaa bbbbbbbbbbbb cccc\n", manner);
@@ -225,7 +225,7 @@ async fn an_edit_that_shrinks_a_line_somebody_types_in_happens_or_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn somebody_who_types_all_the_time_does_not_hold_an_edit_up() {
+async fn constant_typing_does_not_block_an_edit() {
     let fixture = Fixture::new();
     let (editor, workspace) = Fake::open(&fixture, "a.txt", "one\ntwo\n", Manner::SkipsStale);
     editor.will_type(0, "x");
@@ -263,7 +263,7 @@ fn sessions() -> impl proptest::strategy::Strategy<Value = (Manner, Vec<Step>)> 
 
 /// Whatever the order, nothing a person typed is lost, and every edit was either applied once or refused.
 #[test]
-fn a_person_and_the_agent_share_a_buffer() {
+fn the_user_and_the_agent_share_a_buffer() {
     let fixture = Fixture::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     let mut runner =
@@ -319,7 +319,7 @@ async fn an_editor_that_never_applies_an_edit_is_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_editor_that_never_says_what_a_file_holds_holds_nobody_up() {
+async fn an_editor_that_never_returns_a_text_does_not_block() {
     struct Mute;
     impl Editor for Mute {
         fn apply(&self, _: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
@@ -359,7 +359,7 @@ impl Editor for Client {
 }
 
 #[tokio::test]
-async fn an_acp_client_is_the_buffer() {
+async fn acp_clients_provide_the_buffer() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "saved");
     let client = Arc::new(Client(Mutex::new([(fixture.path("a.txt"), "unsaved".to_owned())].into())));
@@ -390,7 +390,7 @@ impl Editor for Utf8Client {
 }
 
 #[tokio::test]
-async fn encodings_survive_an_acp_client_that_knows_only_utf8() {
+async fn encodings_survive_a_utf8_only_acp_client() {
     let fixture = Fixture::new();
     fixture.write("utf16", b"\xff\xfea\0\n\0");
     fixture.write("latin1", b"\xe9\n");
@@ -408,7 +408,7 @@ async fn encodings_survive_an_acp_client_that_knows_only_utf8() {
 }
 
 #[test]
-fn whole_texts_that_arrive_out_of_order_end_in_the_last_one() {
+fn full_texts_out_of_order_end_with_the_newest() {
     let fixture = Fixture::new();
     let documents = Documents::new(Encoding::Utf8);
     let uri = fixture.uri("a.txt");

@@ -34,7 +34,7 @@ async fn encodings_survive_an_edit() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_no_text_is_refused() {
+async fn binary_files_are_refused() {
     let fixture = Fixture::new();
     fixture.write("binary", b"\x7fELF\0\0");
     fixture.write("odd", b"\xff\xfea");
@@ -64,7 +64,7 @@ async fn what_is_no_text_is_refused() {
 }
 
 #[tokio::test]
-async fn a_new_file_gets_its_folders_and_its_bytes() {
+async fn new_files_get_their_folders_and_bytes() {
     let fixture = Fixture::new();
     let content = "a\u{200b}\r\n\u{feff}b\0c \n";
     let done = commit(&fixture.workspace(), "not/yet/there.txt", &write(content)).await.unwrap();
@@ -76,7 +76,7 @@ async fn a_new_file_gets_its_folders_and_its_bytes() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_file_keeps_its_mode_and_attributes_and_breaks_hard_links() {
+async fn edits_keep_mode_and_attributes_and_break_hard_links() {
     let fixture = Fixture::new();
     fixture.write("run.sh", "old");
     std::fs::hard_link(fixture.path("run.sh"), fixture.evil().join("linked")).unwrap();
@@ -96,7 +96,7 @@ async fn a_file_keeps_its_mode_and_attributes_and_breaks_hard_links() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_read_only_file_is_left_alone() {
+async fn read_only_files_are_not_changed() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "old");
     std::fs::set_permissions(fixture.path("a.txt"), std::fs::Permissions::from_mode(0o444)).unwrap();
@@ -106,7 +106,7 @@ async fn a_read_only_file_is_left_alone() {
 }
 
 #[tokio::test]
-async fn an_edit_of_text_that_changed_is_matched_again() {
+async fn edits_are_matched_again_if_the_text_changed() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "one\ntwo\n");
     let workspace = fixture.workspace();
@@ -121,7 +121,7 @@ async fn an_edit_of_text_that_changed_is_matched_again() {
 }
 
 #[tokio::test]
-async fn a_whole_text_never_undoes_what_the_session_has_not_seen() {
+async fn full_writes_never_discard_unseen_changes() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "original\n");
     let workspace = fixture.workspace();
@@ -167,7 +167,7 @@ async fn a_dangling_symlink_inside_makes_its_target() {
 }
 
 #[tokio::test]
-async fn a_file_is_removed_unless_text_would_be_lost() {
+async fn files_are_removed_unless_text_would_be_lost() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "one");
     let workspace = fixture.workspace();
@@ -202,7 +202,7 @@ async fn temporary_files_of_a_killed_process_are_removed() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn temporary_files_of_another_container_are_neither_taken_nor_removed() {
+async fn temporary_files_of_other_containers_are_left_alone() {
     let fixture = Fixture::new();
     // There, a process has an id that nobody has here, and another has ours.
     let theirs = format!(".tandem-{}-1.tmp", i32::MAX);

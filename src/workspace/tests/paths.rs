@@ -123,7 +123,7 @@ fn names_need_not_be_unicode() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_was_swapped_after_resolving_is_not_followed() {
+async fn paths_swapped_after_resolving_are_not_followed() {
     let fixture = Fixture::new();
     std::fs::create_dir_all(fixture.path(".git/hooks")).unwrap();
     std::fs::create_dir(fixture.path("race")).unwrap();
@@ -156,7 +156,7 @@ async fn a_protected_file_changes_only_as_shown() {
 
 #[cfg(unix)]
 #[test]
-fn reads_under_a_swapping_symlink_never_leave() {
+fn reads_never_escape_through_a_swapping_symlink() {
     // A million by hand, in a release build.
     let attempts = std::env::var("TANDEM_TEST_READS").ok().and_then(|count| count.parse().ok()).unwrap_or(50_000);
     let fixture = Fixture::new();

@@ -83,13 +83,13 @@ fn ignores_what_git_ignores_in_and_outside_a_repository() {
 }
 
 #[test]
-fn exclude_file_counts_and_version_control_is_not_entered() {
+fn the_exclude_file_applies_and_version_control_folders_are_skipped() {
     let folder = tree(&[(".git/info/exclude", "secret*\n"), ("secret.txt", ""), ("a", ""), (".svn/x", "")]);
     assert_eq!(walked(folder.path(), ".", usize::MAX), ["a"]);
 }
 
 #[test]
-fn rules_of_the_repository_above_the_workspace_hold_and_no_others() {
+fn only_ignore_rules_of_the_enclosing_repository_apply() {
     let folder = tree(&[
         (".gitignore", "*\n"),
         ("repository/.gitignore", "*.o\n"),
@@ -102,7 +102,7 @@ fn rules_of_the_repository_above_the_workspace_hold_and_no_others() {
 }
 
 #[test]
-fn a_folder_named_on_purpose_is_walked_though_ignored() {
+fn explicitly_named_ignored_folders_are_walked() {
     let folder = tree(&[(".gitignore", "/target\n*.o\n"), ("target/a.rs", ""), ("target/b.o", "")]);
     assert_eq!(walked(folder.path(), "target", usize::MAX), ["a.rs"]);
 }
@@ -132,7 +132,7 @@ fn symlinks_are_shown_and_not_followed() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_pipe_called_gitignore_stops_nothing() {
+fn a_gitignore_that_is_a_pipe_does_not_block() {
     let folder = tree(&[("a", "")]);
     let pipe = folder.path().join(".gitignore");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
@@ -140,7 +140,7 @@ fn a_pipe_called_gitignore_stops_nothing() {
 }
 
 #[test]
-fn a_cancelled_walk_shows_nothing_and_ends_soon() {
+fn cancelled_walks_end_soon_without_results() {
     let names: Vec<_> = (0..1000).map(|index| format!("{}/{index}", index % 3)).collect();
     let files: Vec<_> = names.iter().map(|name| (name.as_str(), "")).collect();
     let folder = tree(&files);

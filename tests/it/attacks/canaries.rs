@@ -166,7 +166,7 @@ fn every_oracle_can_fail() {
 }
 
 #[test]
-fn a_port_that_is_open_is_seen() {
+fn open_ports_are_detected() {
     let here = getpid();
     let _door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     assert!(super::oracles::traffic::no_listening_sockets(here).is_err());
@@ -178,7 +178,7 @@ fn a_port_that_is_open_is_seen() {
 }
 
 #[test]
-fn a_chat_view_that_may_load_pictures_is_seen() {
+fn remote_pictures_in_the_chat_view_are_detected() {
     for policy in ["", "default-src 'none'; img-src https:", "default-src 'none'; img-src *"] {
         assert!(super::oracles::traffic::blocks_images(policy).is_err(), "{policy}");
     }
@@ -186,7 +186,7 @@ fn a_chat_view_that_may_load_pictures_is_seen() {
 }
 
 #[test]
-fn a_history_that_no_wire_allows_is_seen() {
+fn invalid_histories_are_detected() {
     let call =
         json!({ "role": "assistant", "tool_calls": [{ "id": "c", "function": { "name": "f", "arguments": "{" } }] });
     let result = json!({ "role": "tool", "tool_call_id": "c", "content": "" });
@@ -203,7 +203,7 @@ fn a_history_that_no_wire_allows_is_seen() {
 }
 
 #[test]
-fn words_that_are_not_known_are_failures_of_the_runner() {
+fn unknown_steps_fail_the_runner() {
     let unknown = |case: &Case| match Run::play(case, &case.input) {
         Err(Trouble::Unknown(word)) => word,
         Err(Trouble::NotBuilt(why)) => panic!("{why}"),

@@ -208,7 +208,7 @@ pub fn base64(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn cases_are_read_as_they_are_meant() {
+fn cases_are_parsed_correctly() {
     let mut vars = Vars::default();
     vars.set("WS", "/w");
     assert_eq!(vars.text("a ${WS}/b ${LEN} ${ c"), "a /w/b ${LEN} ${ c");

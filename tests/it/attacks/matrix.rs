@@ -136,7 +136,7 @@ fn eprint_line(line: &str) {
 }
 
 #[test]
-fn a_system_that_refuses_is_told_with_its_cause_and_the_old_file_stays() {
+fn system_errors_are_reported_and_the_old_file_stays() {
     for (calls, error, words) in [
         ("write", "ENOSPC", "no space left"),
         ("write", "EIO", "os error 5"),

@@ -27,7 +27,7 @@ fn diffs(client: &mut Client, count: usize) -> Vec<(String, Value, String)> {
 }
 
 #[test]
-fn what_a_command_changes_is_shown_as_diffs() {
+fn command_changes_are_shown_as_diffs() {
     for level in [Level::Best, Level::Landlock] {
         let stage = Stage::new(level, &[run("echo more >> a; rm b; echo new > c; mkdir -p target; echo x > target/y")]);
         stage.world.write("a", "one\n");
@@ -47,7 +47,7 @@ fn what_a_command_changes_is_shown_as_diffs() {
 }
 
 #[test]
-fn what_a_killed_command_changed_is_shown_too() {
+fn changes_of_a_killed_command_are_shown() {
     let stage = Stage::new(Level::Best, &[json!({ "command": "echo half > a; sleep 60", "timeout_s": 1 })]);
     stage.world.write("a", "whole\n");
     let mut client = stage.client();
@@ -60,7 +60,7 @@ fn what_a_killed_command_changed_is_shown_too() {
 }
 
 #[test]
-fn a_command_reads_unsaved_text_and_the_disk_stays() {
+fn commands_read_unsaved_text_without_changing_the_disk() {
     let line = "grep -q good a.rs && echo PASSED; printf 'fn formatted() {}\\n// good\\n' > a.rs";
     let stage = Stage::new(Level::Best, &[run(line)]);
     stage.world.write("a.rs", "// bad\n");
@@ -139,7 +139,7 @@ fn emptying_a_workspace_asks_unless_undo_covers_all_of_it() {
 }
 
 #[test]
-fn a_job_that_ended_is_not_reported_as_running() {
+fn finished_jobs_are_not_reported_as_running() {
     let calls = [json!({ "command": "exec echo one", "background": true }), json!({ "job": 1 })];
     for _attempt in 0..5 {
         let told = Stage::new(Level::Best, &calls).results();
@@ -148,7 +148,7 @@ fn a_job_that_ended_is_not_reported_as_running() {
 }
 
 #[test]
-fn what_is_set_aside_is_numbered_and_the_person_is_told() {
+fn files_set_aside_are_numbered_and_the_user_is_notified() {
     let stage = Stage::new(Level::Best, &[run("echo evil > AGENTS.md")]);
     stage.world.write("AGENTS.md.held", "mine\n");
     let mut client = stage.client();
@@ -163,7 +163,7 @@ fn what_is_set_aside_is_numbered_and_the_person_is_told() {
 
 #[cfg(unix)]
 #[test]
-fn what_a_command_changed_is_undone_and_redone_also_after_a_restart() {
+fn command_changes_are_undone_and_redone_after_a_restart() {
     use std::os::unix::fs::PermissionsExt as _;
     let stage = Stage::new(Level::Best, &[run("rm -rf *; echo new > c; chmod 600 .hidden")]);
     let path = stage.world.path();
@@ -200,7 +200,7 @@ fn what_a_command_changed_is_undone_and_redone_also_after_a_restart() {
 }
 
 #[test]
-fn what_a_command_did_before_the_server_was_killed_is_undone() {
+fn changes_made_before_the_server_was_killed_are_undone() {
     for path in [std::env::var("PATH").unwrap(), String::new()] {
         let line = "rm -rf src; echo new > new; chmod +x a; echo half > a; echo typed > b; echo up; sleep 60";
         let stage = Stage::new(Level::Best, &[run(line)]);
@@ -266,7 +266,7 @@ fn edited(client: &mut Client, stage: &Stage, name: &str, text: &str) {
 }
 
 #[test]
-fn a_document_shows_what_a_command_wrote_to_its_file() {
+fn open_documents_show_what_a_command_wrote() {
     let calls = [run("sed -i s/one/two/ a"), run("cat a; sed -i s/two/three/ a")];
     let stage = Stage::new(Level::Best, &calls);
     stage.world.write("a", "one\n");
@@ -291,7 +291,7 @@ fn a_document_shows_what_a_command_wrote_to_its_file() {
 }
 
 #[test]
-fn what_a_person_saves_while_a_command_runs_stays_theirs() {
+fn saves_by_the_user_during_a_command_are_kept() {
     let line = "mkfifo gate; echo up; read x < gate; rm gate; echo cmd >> b; echo cmd > c; rm d; echo made > e";
     let stage = Stage::new(Level::Best, &[run(line)]);
     let names = ["a", "b", "c", "d"];
@@ -326,7 +326,7 @@ fn what_a_person_saves_while_a_command_runs_stays_theirs() {
 }
 
 #[test]
-fn what_a_job_in_the_background_changes_is_undone_without_what_tools_wrote() {
+fn background_job_changes_are_undone_separately_from_tool_edits() {
     let server = "echo up; echo job > made; until [ -e go ]; do sleep 0.02; done; echo job > late; echo late; sleep 60";
     let calls = [
         json!({ "command": server, "background": true }),

@@ -57,7 +57,7 @@ const BEFORE: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
 const AFTER: &str = "one\n2\n3\n4\nfive\n6\n7\n8\nnine\n";
 
 #[test]
-fn a_tool_and_a_command_change_one_file_once() {
+fn a_tool_and_a_command_changing_one_file_are_one_change() {
     let calls = [edit("a", "1\n", "one\n"), run("sed -i s/5/five/ a"), edit("a", "9\n", "nine\n")];
     let linked = Linked::new(&calls);
     let world = &linked.stage.world;
@@ -83,7 +83,7 @@ fn a_tool_and_a_command_change_one_file_once() {
 }
 
 #[test]
-fn what_was_left_is_named_as_the_person_opened_it() {
+fn leftovers_are_named_by_the_path_the_user_opened() {
     let linked = Linked::new(&[edit("a", "1\n", "one\n"), run("sed -i s/5/five/ a")]);
     let world = &linked.stage.world;
     world.write("a", BEFORE);
@@ -99,7 +99,7 @@ fn what_was_left_is_named_as_the_person_opened_it() {
 }
 
 #[test]
-fn a_turn_is_undone_by_either_name_of_the_folder_after_a_restart() {
+fn undo_works_by_either_name_of_the_folder_after_a_restart() {
     for undo_in_real in [false, true] {
         let linked = Linked::new(&[edit("a", "1\n", "one\n"), run("sed -i s/5/five/ a"), run("rm b")]);
         let world = &linked.stage.world;
@@ -122,7 +122,7 @@ fn a_turn_is_undone_by_either_name_of_the_folder_after_a_restart() {
 }
 
 #[test]
-fn a_document_is_named_as_the_editor_names_it() {
+fn documents_are_named_as_in_the_editor() {
     for is_real in [false, true] {
         // The text is not saved, so that `sed -i` could not replace the file.
         let replace = run("text=$(sed s/5/five/ a); echo \"$text\" > a");

@@ -79,7 +79,7 @@ fn nothing_outside_the_workspace_is_read_or_written() {
 }
 
 #[test]
-fn our_own_files_and_secrets_are_not_there() {
+fn tandems_files_and_secrets_are_invisible() {
     for level in HOLDING {
         let cases =
             [("env", "!sk-secret"), ("cat /proc/*/environ | tr '\\0' '\\n' | grep -a sk-secret", "[exit code 1,")];
@@ -93,7 +93,7 @@ fn our_own_files_and_secrets_are_not_there() {
 }
 
 #[test]
-fn there_is_no_network_and_no_door_to_programs_outside() {
+fn there_is_no_network_and_no_access_to_outside_programs() {
     for level in HOLDING {
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -127,7 +127,7 @@ fn there_is_no_network_and_no_door_to_programs_outside() {
 }
 
 #[test]
-fn the_network_is_there_for_the_command_it_was_granted_to() {
+fn the_network_is_available_only_to_approved_commands() {
     for level in HOLDING {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let reach = format!("echo x > /dev/tcp/127.0.0.1/{} && echo THROUGH", listener.local_addr().unwrap().port());
@@ -146,7 +146,7 @@ fn the_network_is_there_for_the_command_it_was_granted_to() {
 }
 
 #[test]
-fn what_is_protected_stays_as_it_is_and_leaves_no_ghosts() {
+fn protected_files_stay_unchanged_without_leftovers() {
     let evil = "#!/bin/sh\\ntouch pwn\\n";
     for level in HOLDING {
         let commands = [
@@ -190,7 +190,7 @@ fn what_is_protected_stays_as_it_is_and_leaves_no_ghosts() {
 }
 
 #[test]
-fn everyday_work_works() {
+fn everyday_commands_work() {
     for level in HOLDING {
         let commands = [
             ("git add -A && git -c user.name=a -c user.email=a@b commit -qm first && git log --oneline | cat", "first"),
@@ -221,7 +221,7 @@ fn everyday_work_works() {
 }
 
 #[test]
-fn a_worktree_commits_into_its_repository_and_runs_nothing_new_there() {
+fn worktrees_commit_into_their_repository_and_cannot_add_hooks() {
     for level in HOLDING {
         let folder = tempfile::tempdir().unwrap();
         let main = folder.path().canonicalize().unwrap();
@@ -245,7 +245,7 @@ fn a_worktree_commits_into_its_repository_and_runs_nothing_new_there() {
 }
 
 #[test]
-fn crates_are_built_and_tested_offline_wherever_the_toolchain_is() {
+fn cargo_builds_offline_wherever_the_toolchain_is() {
     let place =
         |name, folder| std::env::var_os(name).map_or_else(|| std::env::home_dir().unwrap().join(folder), PathBuf::from);
     let toolchains = [("CARGO_HOME", place("CARGO_HOME", ".cargo")), ("RUSTUP_HOME", place("RUSTUP_HOME", ".rustup"))];
@@ -272,7 +272,7 @@ fn crates_are_built_and_tested_offline_wherever_the_toolchain_is() {
 }
 
 #[test]
-fn without_a_sandbox_the_person_is_told_by_the_question() {
+fn without_a_sandbox_the_permission_request_says_so() {
     let sandboxed = |level| {
         let stage = Stage::new(level, &[run("echo x")]);
         let mut client = stage.client();

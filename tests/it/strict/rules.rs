@@ -90,7 +90,9 @@ const EVERYWHERE: &[Rule] = &[
     Rule {
         says: "A tool has a name of letters, digits, _ and -, a description and a schema of an object",
         of: |request| !request.is_summary(),
-        holds: |request, _| tools(&request.body).iter().all(is_good_tool) && !tools(&request.body).is_empty(),
+        holds: |request, _| {
+            tools(&request.body).iter().all(|tool| is_good_tool(tool)) && !tools(&request.body).is_empty()
+        },
         spoil: |request, _| {
             let tool = &mut request.body["tools"][0];
             let function = if tool.get("function").is_some() { &mut tool["function"] } else { tool };
@@ -105,7 +107,7 @@ fn tools(body: &Value) -> Vec<&Value> {
     tools.map(|tool| tool.get("function").unwrap_or(tool)).collect()
 }
 
-fn is_good_tool(tool: &&Value) -> bool {
+fn is_good_tool(tool: &Value) -> bool {
     let schema = tool.get("parameters").or_else(|| tool.get("input_schema"));
     tool["name"].as_str().is_some_and(|name| is_word(name, 64))
         && tool["description"].as_str().is_some_and(|text| !text.is_empty())

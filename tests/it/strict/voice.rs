@@ -173,7 +173,8 @@ impl Answer {
         events.push(chunk(json!({}), finish.into()));
         let usage = json!({ "prompt_tokens": self.tokens, "completion_tokens": 20, "total_tokens": self.tokens + 20 });
         events.push(json!({ "id": "c", "object": "chat.completion.chunk", "choices": [], "usage": usage }));
-        (events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>() + "data: [DONE]\n\n", exact)
+        let events: Vec<_> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        (events.concat() + "data: [DONE]\n\n", exact)
     }
 }
 

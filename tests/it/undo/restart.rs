@@ -10,7 +10,7 @@ fn restarted(mut client: Client, world: &World, session: &str) -> Client {
 }
 
 #[test]
-fn what_was_kept_and_rejected_is_not_under_review_after_a_restart() {
+fn settled_hunks_stay_settled_after_a_restart() {
     let numbers = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
     let edits = edit("a.rs", &[("1\n", "one\n"), ("5\n", "five\n"), ("9\n", "nine\n")]);
     let world = world(&[edits, write("b.rs", "b\n"), write("c.rs", "c\n")]);

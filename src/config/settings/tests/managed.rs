@@ -14,7 +14,7 @@ fn managed(user: &str, managed: &str) -> (Settings, String) {
 }
 
 #[test]
-fn the_administrator_restricts_and_nothing_else() {
+fn administrator_settings_can_only_restrict() {
     let user = "[permissions]\nallow = ['edit_file']\n[limits]\ncost = 5.0\niterations = 10";
     let file = "mode = 'edit'\nmodel = 'x/y'\n[permissions]\ndeny = ['run_command(curl *)']\nallow = ['run_command']\n\
                 [limits]\ncost = 2.0\niterations = 20\nparallel = 1\n[mcp.own]\ncommand = ['own']";
@@ -30,14 +30,14 @@ fn the_administrator_restricts_and_nothing_else() {
 }
 
 #[test]
-fn a_narrower_choice_stays() {
+fn narrower_user_settings_are_kept() {
     let (settings, problems) = managed("[limits]\nsession-cost = 1.0", "mode = 'auto'\n[limits]\nsession-cost = 3");
     assert_eq!((settings.mode, settings.limits.session_cost), (Mode::Auto, Some(1.0)));
     assert_eq!(problems, "");
 }
 
 #[test]
-fn a_file_that_cannot_be_read_restricts_everything() {
+fn an_unreadable_administrator_file_restricts_everything() {
     for broken in
         ["mode = 'plann'", "[permissions\ndeny = ['run_command']", "[permissions]\nask = 'run_command'", "\u{0}"]
     {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn what_a_tool_wrote_before_a_command_made_it_binary_is_undone() {
+async fn a_tool_edit_is_undone_after_a_command_made_the_file_binary() {
     for text in ["", "written\n"] {
         let mut fixture = Fixture::new();
         fixture.write("a.txt", b"x\ny\n");
@@ -16,7 +16,7 @@ async fn what_a_tool_wrote_before_a_command_made_it_binary_is_undone() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_mode_a_command_gave_a_file_that_a_tool_edited_is_undone_and_redone() {
+async fn chmod_after_a_tool_edit_is_undone_and_redone() {
     for is_new in [true, false] {
         let mut fixture = Fixture::new();
         if !is_new {
@@ -35,7 +35,7 @@ async fn the_mode_a_command_gave_a_file_that_a_tool_edited_is_undone_and_redone(
 }
 
 #[tokio::test]
-async fn bytes_a_command_removed_come_back_though_a_tool_wrote_the_file_again() {
+async fn removed_bytes_are_restored_after_a_tool_rewrote_the_file() {
     let mut fixture = Fixture::new();
     fixture.write("a.bin", b"\0mine");
     let before = fixture.tree();

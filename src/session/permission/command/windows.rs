@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_lines_are_read() {
+    fn simple_windows_lines_are_parsed() {
         let check = |line: &str, expected: &[&[&str]]| {
             let commands = parse(line).unwrap_or_default();
             assert_eq!(commands, expected.iter().map(|words| words.to_vec()).collect::<Vec<_>>(), "{line}");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_of_the_two_reads_otherwise_is_not_understood() {
+    fn lines_that_cmd_and_powershell_read_differently_are_not_understood() {
         for line in [
             "",
             " ; ",
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_known_by_all_its_names() {
+    fn a_program_is_recognized_by_all_aliases() {
         for program in ["rm", "DEL", "Remove-Item", r"C:\tools\rm.EXE", "./rmdir"] {
             assert_eq!(canonical(program), "remove-item", "{program}");
         }

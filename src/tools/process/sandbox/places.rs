@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_found_where_the_search_path_says_and_nothing_beside_them() {
+    fn tools_on_the_search_path_are_readable_and_nothing_beside_them() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         for name in ["home/bin", "home/.ssh", "home/.cargo/registry", "node/bin", "work/bin", "shared/tools"] {

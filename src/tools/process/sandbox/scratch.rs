@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_server_left_is_swept_and_what_is_in_use_stays() {
+    fn leftovers_are_swept_and_folders_in_use_kept() {
         let parent = tempfile::tempdir().unwrap();
         let used = Scratch::new(Some(parent.path())).unwrap();
         let left = parent.path().join("session-left");
@@ -189,7 +189,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nothing_is_made_where_a_command_made_its_home_lead_to() {
+    fn a_redirected_home_is_not_followed() {
         let parent = tempfile::tempdir().unwrap();
         let outside = parent.path().join("outside");
         fs::create_dir(&outside).unwrap();

@@ -95,7 +95,7 @@ mod tests {
     use crate::workspace::{Pins, Root};
 
     #[test]
-    fn what_is_protected_is_denied_after_the_workspace_is_allowed() {
+    fn protected_paths_are_denied_after_the_workspace_is_allowed() {
         let folder = tempfile::tempdir().unwrap();
         let root = Arc::new(Root::open(folder.path()).unwrap());
         let pins = Pins { read_only: vec![root.real().join(".git/hooks")], ..Pins::default() };

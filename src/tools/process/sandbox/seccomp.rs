@@ -231,7 +231,7 @@ mod tests {
     const ARCH: u32 = 0xc000_00f3;
 
     #[test]
-    fn what_leaves_the_sandbox_is_refused_and_what_builds_do_is_not() {
+    fn escapes_are_refused_and_builds_are_not() {
         let filter = whole(Sockets::Own).unwrap();
         let check = |call: i64, arguments: &[i64], expected: u32| {
             assert_eq!(verdict(&filter, call, arguments), expected, "{call} {arguments:?}");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_outside_cannot_be_talked_to() {
+    fn outside_programs_are_unreachable() {
         let check = |sockets: Sockets, call: i64, arguments: [libc::c_int; 2], expected: u32| {
             let verdict = verdict(&parts(sockets).unwrap()[1], call, &arguments.map(i64::from));
             assert_eq!(verdict, expected, "{sockets:?} {call} {arguments:?}");
