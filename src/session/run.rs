@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::OptionFuture;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use super::event::SessionEvent;
 use super::{
@@ -20,12 +21,18 @@ impl Actor {
             self.resume().await;
         }
         self.look_for_a_server().await;
-        let provider = self.model.as_ref().ok().map(|model| model.provider.clone());
-        let warming = provider.map(|provider| tokio::spawn(async move { provider.warm().await }));
-        self.listen(&mut commands).await;
-        if let Some(warming) = warming {
-            warming.abort();
+        // What the first prompt would wait for; dropping it ends it.
+        let mut warming = JoinSet::new();
+        if let Ok(model) = &self.model {
+            let provider = model.provider.clone();
+            warming.spawn(async move { provider.warm().await });
         }
+        let (shell, workspace) = (self.shell.clone(), self.workspace.clone());
+        warming.spawn(async move {
+            shell.holds(&workspace).await;
+        });
+        self.listen(&mut commands).await;
+        drop(warming);
         self.end().await;
     }
 
