@@ -25,8 +25,14 @@ export function inlineChecks({ bench, model, picture }) {
   async function begin(instruction) {
     await bench.select("export function low", 7);
     await bench.command("tandem: Edit in Place");
+    await say(instruction);
+  }
+
+  /** Enter does nothing before the widget has its button for a text that is not empty. */
+  async function say(instruction) {
     await input.waitFor();
     await page.keyboard.type(instruction);
+    await widget.getByRole("button", { name: "Send", disabled: false }).waitFor();
     await page.keyboard.press("Enter");
   }
 
@@ -79,9 +85,7 @@ export function inlineChecks({ bench, model, picture }) {
     await widget.getByText("1 change: Enter keeps").waitFor();
     await model.reset();
     await model.script([{ text: STOCK_TEXT.trimEnd().replace(LOW, LOWER.replace("10", "12")) }]);
-    await input.waitFor();
-    await page.keyboard.type("twelve");
-    await page.keyboard.press("Enter");
+    await say("twelve");
     await widget.getByText("count <= 12").waitFor();
     await widget.getByText("1 change: Enter keeps").waitFor();
     await input.waitFor();
@@ -99,9 +103,7 @@ export function inlineChecks({ bench, model, picture }) {
     await model.script([{ status: 401, body: { error: { message: "Incorrect API key provided" } } }], [{ text: STOCK_TEXT }]);
     await begin("anything");
     await widget.getByText(/401|key/).first().waitFor();
-    await input.waitFor();
-    await page.keyboard.type("again");
-    await page.keyboard.press("Enter");
+    await say("again");
     await widget.getByText("No change proposed").waitFor();
     await input.waitFor();
     await page.keyboard.press("Escape");
