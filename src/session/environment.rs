@@ -25,8 +25,8 @@ quiet symbolic-ref --short -q HEAD || echo '(detached)'
 "#;
 /// The longest branch name, in characters: others choose it.
 const BRANCH: usize = 100;
-/// How long the first prompt waits for git.
-const TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the first prompt waits for git: without it the line has the branch alone.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Actor {
     /// Composes the line, unless this conversation has one.
