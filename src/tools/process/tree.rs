@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-/// How long a tree that is being killed may take to be gone before nobody waits for it any more.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a tree that is being killed may take to be gone before nobody waits for it any more. The supervisor gives up
+/// after five seconds, and what it has not found yet would outlive it: it gets time to start, too.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A tree of processes. Dropping it ends it.
 pub(super) struct Tree {
