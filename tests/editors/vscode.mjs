@@ -15,7 +15,7 @@ import { inlineChecks, STOCK, STOCK_TEXT } from "./vscode/inline.mjs";
 import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
 import { shapeChecks } from "./vscode/shape.mjs";
 import { turnChecks } from "./vscode/turns.mjs";
-import { Workbench } from "./vscode/workbench.mjs";
+import { TRY_MS, Workbench, eventually } from "./vscode/workbench.mjs";
 
 const FILE = "src/price.ts";
 const SAVED = `export interface Line {
@@ -400,13 +400,15 @@ async function finishedAnswer() {
   assert.equal((await answer.locator(".code code").first().innerText()).trimEnd(), code);
   await answer.getByRole("link", { name: "src/price.ts:6" }).waitFor();
   await answer.getByRole("img", { name: "done" }).waitFor();
-  assert.equal(await answer.getByRole("button", { name: "Run in Terminal" }).count(), 1, "of the shell's block only");
-  const cell = await answer.locator("td", { hasText: "price" }).boundingBox();
-  assert.ok(cell.height < 40, "no word of a table is split");
-  const before = await answer.locator(".code").first().getByRole("button", { name: "Copy" });
-  await before.click();
-  await answer.getByRole("button", { name: "Copied" }).waitFor();
-  await answer.getByRole("button", { name: "Copied" }).waitFor({ state: "detached" });
+  await answer.getByRole("button", { name: "Run in Terminal" }).waitFor(); // of the shell's block only: two would be refused
+  await eventually(async () => {
+    const cell = await answer.locator("td", { hasText: "price" }).boundingBox({ timeout: TRY_MS });
+    assert.ok(cell.height < 40, "no word of a table is split");
+  });
+  const copy = answer.locator(".code").first().getByRole("button", { name: "Copy" });
+  const copied = answer.getByRole("button", { name: "Copied" });
+  await Promise.all([copied.waitFor(), copy.click()]); // it says so for a moment only
+  await copied.waitFor({ state: "detached" });
   await picture("answer");
   await bench.goToEndOf("interface Line");
   await answer.locator(".code").first().getByRole("button", { name: "Insert" }).click();
