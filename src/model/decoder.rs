@@ -16,6 +16,8 @@ pub struct StreamDecoder {
     buf: BytesMut,
     dialect: Dialect,
     thoughts: Thoughts,
+    /// What was decoded and not yet looked through for thoughts; kept for its memory.
+    events: Batch,
     begun: bool,
     failed: bool,
 }
@@ -41,6 +43,7 @@ impl StreamDecoder {
             buf: BytesMut::new(),
             dialect,
             thoughts: Thoughts::new(),
+            events: Batch::default(),
             begun: false,
             failed: false,
         }
@@ -56,9 +59,10 @@ impl StreamDecoder {
         if !self.thoughts.is_watching() {
             return self.decode(out);
         }
-        let mut events = Batch::default();
+        let mut events = std::mem::take(&mut self.events);
         let decoded = self.decode(&mut events);
         self.thoughts.pass(&mut events, out);
+        self.events = events;
         decoded
     }
 

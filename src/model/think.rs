@@ -74,6 +74,10 @@ impl Thoughts {
     pub(super) fn pass(&mut self, events: &mut Batch, out: &mut Batch) {
         while let Some(event) = events.pop() {
             match event {
+                ModelEvent::Text(text) if self.is_plain(&text) => {
+                    self.released.note(&text);
+                    out.text(&text);
+                }
                 ModelEvent::Text(text) if self.is_watching() => {
                     self.held.push_str(&text);
                     while self.step(out) {}
@@ -90,6 +94,11 @@ impl Thoughts {
                 }
             }
         }
+    }
+
+    /// Whether text of the answer contains no mark, nor the beginning or rest of one: nearly all of it.
+    fn is_plain(&self, text: &str) -> bool {
+        self.state == State::Answering && self.held.is_empty() && memchr::memchr2(b'<', b'[', text.as_bytes()).is_none()
     }
 
     /// No more text comes.
@@ -155,13 +164,6 @@ impl Thoughts {
 
     /// Lets the answer through up to what may be the end of thoughts.
     fn answer(&mut self, out: &mut Batch) -> bool {
-        if memchr::memchr2(b'<', b'[', self.held.as_bytes()).is_none() {
-            // Nearly all text: no mark is in it.
-            out.text(&self.held);
-            self.released.note(&self.held);
-            self.held.clear();
-            return false;
-        }
         if let Some((thought, rest)) = stray(&self.held, &self.released) {
             out.text(thought);
             out.push(ModelEvent::TextWasReasoning);
