@@ -9,6 +9,7 @@ vim.o.swapfile, vim.o.showmode = false, false
 
 local t = dofile(plugin .. '/tests/harness.lua')
 local models = dofile(here .. '/neovim_model.lua')
+local driver = dofile(here .. '/neovim_driver.lua')
 local api = vim.api
 local binary = vim.env.TANDEM_BIN or (repository .. '/target/debug/tandem')
 local model = models.start(here .. '/model_server.py')
@@ -24,10 +25,6 @@ for name, value in pairs(environment) do
 end
 vim.g.tandem = { cmd = { binary, 'lsp' } }
 
-local notified = {} ---@type string[]
-vim.notify = function(message)
-  notified[#notified + 1] = message
-end
 local default_select = vim.ui.select
 
 local events = {} ---@type string[]
@@ -42,66 +39,16 @@ api.nvim_create_autocmd('User', {
   end,
 })
 
-local source = {
-  'fn greet(name: &str) {',
-  '    println!("hello {name}");',
-  '}',
-  '',
-  'fn main() {',
-  '    greet("wörld 😀");',
-  '}',
-}
-
---- A project with one file, open and current.
----@param name string
----@return integer buf, string folder
-local function project(name)
-  local folder = vim.fs.normalize(vim.uv.fs_realpath(home)) .. '/' .. name
-  vim.fn.mkdir(folder .. '/.git', 'p')
-  vim.fn.writefile(source, folder .. '/main.rs')
-  vim.cmd('botright new')
-  vim.cmd('silent! only')
-  vim.cmd.edit(folder .. '/main.rs')
-  return api.nvim_get_current_buf(), folder
-end
-
----@param buf integer
----@return string
-local function text_of(buf)
-  return table.concat(api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
-end
-
-local function session()
-  return require('tandem.chats').current()
-end
-
----@return string
-local function chat()
-  return text_of(session().chat.buf)
-end
-
-local function wait_idle()
-  t.wait('the end of the turn', function()
-    return session().state == 'idle'
-  end)
-end
-
----@return tandem.Question
-local function wait_question()
-  return t.wait('a permission question', function()
-    return require('tandem.permission').pending()
-  end)
-end
+local use = driver.new(t, home)
+use.sent_text = models.sent_text
+local notified = use.notified
+local project, session, chat, text_of = use.project, use.session, use.chat, use.text_of
+local wait_idle, wait_question, wait_chat, edit_call = use.wait_idle, use.wait_question, use.wait_chat, use.edit_call
 
 ---@param buf integer
 ---@return string
 local function on_disk(buf)
   return table.concat(vim.fn.readfile(api.nvim_buf_get_name(buf)), '\n')
-end
-
-local function edit_call(id, old, new)
-  local arguments = { path = 'main.rs', edits = { { old_text = old, new_text = new } } }
-  return { call = { id = id, name = 'edit_file', arguments = arguments }, fragments = 6 }
 end
 
 --- What is shown of a change before it is made: rows that go, and virtual lines that come.
@@ -135,9 +82,7 @@ t.test('a question about a selection takes the unsaved text along and streams be
   })
   events = {}
   vim.cmd('1,3Tandem ask What does this do?')
-  t.wait('the first half in the chat', function()
-    return session().chat.buf and chat():find('It **greets**', 1, true)
-  end)
+  wait_chat('It **greets**')
   t.equal(session().state, 'running')
   t.equal(chat():find('the name', 1, true), nil, 'the second half is held at the gate')
   local sent = models.sent_text(model:state('gate:middle').requests[1])
@@ -269,9 +214,7 @@ t.test('a cancelled turn closes the connection to the model and says so', functi
   project('cancel')
   model:script({ { text = 'It begins' }, { hang = true } })
   vim.cmd('Tandem ask Take your time')
-  t.wait('the first words', function()
-    return session().chat.buf and chat():find('It begins', 1, true)
-  end)
+  wait_chat('It begins')
   local began = vim.uv.hrtime()
   vim.cmd('Tandem stop')
   wait_idle()
@@ -325,7 +268,7 @@ end)
 
 t.test('a refused key is told in the chat and as a message, and the next question works', function()
   project('key')
-  notified = {}
+  use.forget_messages()
   local refusal = { error = { message = 'Incorrect API key provided', type = 'invalid_request_error' } }
   model:script({ { status = 401, body = refusal } })
   vim.cmd('Tandem ask Hello?')
@@ -422,9 +365,7 @@ t.test('an earlier conversation is shown and goes on, the one that is left stays
     choose(items[1], 1)
   end
   vim.cmd('Tandem sessions')
-  t.wait('what was said', function()
-    return chat():find('Noted.', 1, true)
-  end)
+  wait_chat('Noted.')
   vim.ui.select = default_select
   t.equal(#offered, 1)
   t.contains(offered[1], 'The word is xylophone')
@@ -455,9 +396,7 @@ t.test('a conversation that another program has open is not loaded, and the one 
   local id, before = session().id, chat()
   session():load(held)
   vim.cmd('Tandem ask Still mine?') -- said meanwhile
-  t.wait('the refusal', function()
-    return chat():find('That conversation was not opened: ', 1, true)
-  end)
+  wait_chat('That conversation was not opened: ')
   wait_idle()
   t.contains(chat(), 'is open in another tandem')
   t.contains(chat(), vim.trim((before:gsub('\n## [^\n]*\n*$', ''))))
@@ -493,7 +432,7 @@ t.test('from the chat to the code: places, tool calls of every turn, code blocks
   t.equal(from('main\\.rs:6', 'gF'), { code, buf, 6 })
   api.nvim_win_set_cursor(code, { 2, 0 })
   t.equal(from('^Read main.rs', '<CR>')[1], code, 'a tool call of an earlier turn')
-  notified = {}
+  use.forget_messages()
   t.equal(from('missing\\.rs', '<CR>')[1], window)
   t.contains(notified[1], 'No file under the cursor')
   from('fn a', '"xgy')
@@ -603,37 +542,9 @@ t.test('health finds the binary, its version, the server and the model', functio
   t.equal(report:match('^(.-)tandem: doctor'):find('ERROR', 1, true), nil)
 end)
 
-dofile(here .. '/neovim_turns.lua').test(t, model, {
-  project = project,
-  wait_idle = wait_idle,
-  sent_text = models.sent_text,
-})
-
-dofile(here .. '/neovim_chats.lua').test(t, model, {
-  project = project,
-  wait_idle = wait_idle,
-  sent_text = models.sent_text,
-})
-
-dofile(here .. '/neovim_extremes.lua').test(t, model, { project = project, wait_idle = wait_idle })
-
-dofile(here .. '/neovim_language.lua').test(t, { project = project })
-
-dofile(here .. '/neovim_edit.lua').test(t, model, {
-  project = project,
-  wait_idle = wait_idle,
-  notified = function()
-    return table.concat(notified, '\n')
-  end,
-  sent_text = models.sent_text,
-})
-
-dofile(here .. '/neovim_review.lua').test(t, model, {
-  project = project,
-  wait_idle = wait_idle,
-  notified = notified,
-  sent_text = models.sent_text,
-})
+for _, part in ipairs({ 'turns', 'chats', 'extremes', 'language', 'edit', 'review' }) do
+  dofile(here .. ('/neovim_%s.lua'):format(part)).test(t, model, use)
+end
 
 local function enable_starts_one_client()
   vim.lsp.enable('tandem')

@@ -5,19 +5,19 @@ local api = vim.api
 
 ---@param t table the harness
 ---@param model table
----@param setup { project: fun(name: string): integer, string, wait_idle: fun(), sent_text: fun(request: table): string }
-function M.test(t, model, setup)
+---@param use tandem.test.Driver
+function M.test(t, model, use)
   local chats = require('tandem.chats')
 
   local function text(session)
-    return table.concat(api.nvim_buf_get_lines(session.chat.buf, 0, -1, false), '\n')
+    return use.text_of(session.chat.buf)
   end
 
   --- Writes into the input of the chat that is shown, and sends it with a key.
   local function send(words)
     chats.current().chat:transcript():set_input(words)
     chats.current().chat.input:submit()
-    setup.wait_idle()
+    use.wait_idle()
   end
 
   --- Presses keys in the chat.
@@ -26,7 +26,7 @@ function M.test(t, model, setup)
   end
 
   t.test('two chats of a workspace work side by side in one window', function()
-    local _, folder = setup.project('chats')
+    local _, folder = use.project('chats')
     model:script({ { text = 'It begins' }, { gate = 'first' }, { text = ' and ends.' } }, { { text = 'Second.' } })
     vim.cmd('Tandem chat')
     local first = chats.current()
@@ -47,7 +47,7 @@ function M.test(t, model, setup)
     t.equal(chats.current(), first)
     t.equal(first.state, 'running')
     model:open('first')
-    setup.wait_idle()
+    use.wait_idle()
     t.contains(text(first), 'It begins and ends.')
     t.equal(#chats.of_root(folder), 2)
 
@@ -67,7 +67,7 @@ function M.test(t, model, setup)
   end)
 
   t.test('a request of a chat that is not shown takes no window, and is answered from anywhere', function()
-    local _, folder = setup.project('hidden')
+    local _, folder = use.project('hidden')
     local write = { id = 'w', name = 'write_file', arguments = { path = 'new.rs', content = 'new' } }
     model:script({ { gate = 'ask' }, { call = write } }, { { text = 'Written.' } })
     vim.cmd('Tandem chat')
@@ -92,22 +92,16 @@ function M.test(t, model, setup)
   end)
 
   t.test('files and conversation go back to before a question, which is edited and sent again', function()
-    local buf = setup.project('back')
-    local function edit(id, old, new)
-      return { call = { id = id, name = 'edit_file', arguments = { path = 'main.rs', edits = { { old_text = old, new_text = new } } } } }
-    end
+    local buf = use.project('back')
     model:script(
-      { edit('c1', 'hello', 'bonjour') },
+      { use.edit_call('c1', 'hello', 'bonjour') },
       { { text = 'French.' } },
-      { edit('c2', 'bonjour', 'hola') },
+      { use.edit_call('c2', 'bonjour', 'hola') },
       { { text = 'Spanish.' } },
       { { text = 'Italian, then.' } },
       { { text = 'Again.' } }
     )
-    vim.cmd('Tandem mode edit')
-    t.wait('the mode', function()
-      return chats.current().mode == 'edit'
-    end)
+    use.edit_mode()
     vim.cmd('Tandem chat')
     send('Greet in French')
     send('Greet in Spanish')
@@ -141,26 +135,26 @@ function M.test(t, model, setup)
     t.equal(text(session):find('Spanish.', 1, true), nil)
     t.contains(text(session), 'French.\n\n## You\nGreet in Italian\n\n## tandem\n\nItalian, then.')
     local requests = model:state().requests
-    t.equal(setup.sent_text(requests[5]):find('Spanish', 1, true), nil, 'the model knows nothing of it')
+    t.equal(use.sent_text(requests[5]):find('Spanish', 1, true), nil, 'the model knows nothing of it')
 
     press('gB')
     t.wait('the answer', function()
       return text(session):find('Again.', 1, true)
     end)
-    setup.wait_idle()
+    use.wait_idle()
     t.equal(select(2, text(session):gsub('Greet in Italian', '')), 1)
     t.equal(text(session):find('Italian, then.', 1, true), nil)
   end)
 
   t.test('comments on lines are collected, move along, and are sent as one message', function()
-    local buf = setup.project('comments')
+    local buf = use.project('comments')
     model:script({ { text = 'Both, then.' } })
     vim.cmd('2Tandem comment use a template')
     vim.cmd('5,7Tandem comment document this')
     api.nvim_buf_set_lines(buf, 0, 0, false, { '// typed since' })
     vim.cmd('Tandem comments')
-    setup.wait_idle()
-    local sent = setup.sent_text(model:state().requests[1])
+    use.wait_idle()
+    local sent = use.sent_text(model:state().requests[1])
     t.contains(sent, 'main.rs:3\n```\n    println!("hello {name}");\n```\nuse a template')
     t.contains(sent, 'main.rs:6-8\n```\nfn main() {')
     t.equal(api.nvim_buf_get_extmarks(buf, api.nvim_get_namespaces()['tandem.comments'], 0, -1, {}), {})
@@ -169,7 +163,7 @@ function M.test(t, model, setup)
   end)
 
   t.test('the image in the clipboard goes along with the question', function()
-    local _, folder = setup.project('image')
+    local _, folder = use.project('image')
     local tools, path = folder .. '/tools', vim.env.PATH
     vim.fn.mkdir(tools)
     -- A clipboard without an image, then one with a small PNG.
@@ -201,7 +195,7 @@ function M.test(t, model, setup)
   end)
 
   t.test('earlier questions come into the input, and what was written comes again', function()
-    setup.project('history')
+    use.project('history')
     model:script({ { text = 'a' } }, { { text = 'b' } })
     vim.cmd('Tandem chat')
     send('First question')

@@ -5,7 +5,7 @@ local api = vim.api
 
 ---@param t table the harness
 ---@param model tandem.test.Model
----@param use { project: (fun(name: string): integer, string), wait_idle: fun(), notified: (fun(): string), sent_text: function }
+---@param use tandem.test.Driver
 function M.test(t, model, use)
   local function lines(buf)
     return api.nvim_buf_get_lines(buf, 0, -1, false)
@@ -111,7 +111,7 @@ function M.test(t, model, use)
     api.nvim_buf_set_text(buf, 0, 0, 0, 0, { 'pub ' })
     press('gA')
     t.equal(vim.list_slice(lines(buf), 1, 4), { 'pub fn greet(name: &str) {', rewritten[2], '    // done', '}' })
-    t.contains(use.notified(), '1 change not made: you edited these lines')
+    t.contains(table.concat(use.notified, '\n'), '1 change not made: you edited these lines')
   end)
 
   t.test('code actions ask, edit, explain and fix', function()
@@ -142,7 +142,7 @@ function M.test(t, model, use)
     t.contains(use.sent_text(model:state().requests[2]), 'Fix these diagnostics in main.rs:2:\nline 2: error: no such macro')
     vim.diagnostic.reset(space, buf)
     vim.cmd('2Tandem fix')
-    t.contains(use.notified(), 'No diagnostics in main.rs:2')
+    t.contains(table.concat(use.notified, '\n'), 'No diagnostics in main.rs:2')
     t.equal(#vim.lsp.get_clients({ name = 'tandem chat', bufnr = vim.fn.bufadd(folder .. '/none') }), 0)
   end)
 

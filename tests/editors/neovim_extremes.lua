@@ -5,25 +5,11 @@ local api = vim.api
 
 ---@param t table the harness
 ---@param model tandem.test.Model
----@param use { project: (fun(name: string): integer, string), wait_idle: fun() }
+---@param use tandem.test.Driver
 function M.test(t, model, use)
-  local function session()
-    return require('tandem.chats').current()
-  end
-  local function chat()
-    return table.concat(api.nvim_buf_get_lines(session().chat.buf, 0, -1, false), '\n')
-  end
-  local function text_of(buf)
-    return table.concat(api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
-  end
+  local session, chat, text_of, wait_chat, wait_question = use.session, use.chat, use.text_of, use.wait_chat, use.wait_question
   local function edit(old, new)
-    local arguments = { path = 'main.rs', edits = { { old_text = old, new_text = new } } }
-    return { call = { id = old, name = 'edit_file', arguments = arguments } }
-  end
-  local function wait_question()
-    return t.wait('a permission question', function()
-      return require('tandem.permission').pending()
-    end)
+    return use.edit_call(old, old, new)
   end
 
   t.test('a line of 2 MB and a file of 5 MB are edited, and the edit is undone', function()
@@ -67,14 +53,10 @@ function M.test(t, model, use)
     use.project('closed')
     model:script({ { text = 'One, ' }, { gate = 'window' }, { text = 'two, ' }, { gate = 'buffer' }, { text = 'three.' } })
     vim.cmd('Tandem ask Count')
-    t.wait('the beginning', function()
-      return chat():find('One,', 1, true)
-    end)
+    wait_chat('One,')
     api.nvim_win_close(vim.fn.bufwinid(session().chat.buf), true)
     model:open('window')
-    t.wait('more', function()
-      return chat():find('two,', 1, true)
-    end)
+    wait_chat('two,')
     model:state('gate:buffer')
     vim.cmd('bwipeout! ' .. session().chat.buf)
     model:open('buffer')

@@ -41,8 +41,9 @@ local function made_up_server(answers)
 end
 
 ---@param t table the harness
----@param setup { project: fun(name: string): integer, string }
-function M.test(t, setup)
+---@param _ tandem.test.Model
+---@param use tandem.test.Driver
+function M.test(t, _, use)
   --- What is answered, in UTF-8.
   local function ask(question)
     local done, result, err
@@ -57,8 +58,8 @@ function M.test(t, setup)
   end
 
   --- A server beside the file that is shown.
-  local function with_server(name, answers, use)
-    local buf, folder = setup.project(name)
+  local function with_server(name, answers, body)
+    local buf, folder = use.project(name)
     vim.bo[buf].filetype = 'rust'
     api.nvim_buf_set_lines(buf, 0, 1, false, { '/* 😀 */ fn greet(name: &str) {' })
     local cmd, heard = made_up_server(answers)
@@ -66,7 +67,7 @@ function M.test(t, setup)
     t.wait('the server', function()
       return #vim.lsp.get_clients({ bufnr = buf, name = 'made up' }) == 1
     end)
-    use(vim.uri_from_bufnr(buf), folder, heard)
+    body(vim.uri_from_bufnr(buf), folder, heard)
     vim.lsp.stop_client(id, true)
   end
 
@@ -134,7 +135,7 @@ function M.test(t, setup)
     return
   end
   t.test('a real clangd answers for the model', function()
-    local _, folder = setup.project('clang')
+    local _, folder = use.project('clang')
     vim.fn.writefile({ 'int total(int a);', 'int twice(int a) { return total(a) * 2; }' }, folder .. '/use.c')
     vim.fn.writefile({ 'int total(int a) { return a; }' }, folder .. '/total.c')
     vim.cmd.edit(folder .. '/use.c')

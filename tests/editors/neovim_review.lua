@@ -47,21 +47,12 @@ end
 
 ---@param t table the harness
 ---@param model tandem.test.Model
----@param use { project: (fun(name: string): integer, string), wait_idle: fun(), notified: string[], sent_text: fun(request: table): string }
+---@param use tandem.test.Driver
 function M.test(t, model, use)
-  local function session()
-    return require('tandem.chats').current()
-  end
+  local session = use.session
 
   local function lines()
     return api.nvim_buf_get_lines(0, 0, -1, false)
-  end
-
-  local function in_edit_mode()
-    vim.cmd('Tandem mode edit')
-    t.wait('the mode', function()
-      return session().mode == 'edit'
-    end)
   end
 
   --- A project in which one turn changed two places of the open file.
@@ -69,7 +60,7 @@ function M.test(t, model, use)
     local buf, folder = use.project('review-' .. name)
     api.nvim_buf_set_lines(buf, 0, -1, false, before)
     vim.cmd('silent write')
-    in_edit_mode()
+    use.edit_mode()
     model:script({ reply or two_edits() }, { { text = 'Changed.' } })
     vim.cmd('Tandem ask Change it')
     use.wait_idle()
@@ -113,8 +104,7 @@ function M.test(t, model, use)
     wait_changes(2)
     t.equal(signs(buf), { '1▎', '9▎', '10▎' })
     t.equal(old_text(buf), {}, 'the old text is shown on request')
-    local said = table.concat(api.nvim_buf_get_lines(session().chat.buf, 0, -1, false), '\n')
-    t.contains(said, '2 changes to review: :Tandem review')
+    t.contains(use.chat(), '2 changes to review: :Tandem review')
     t.contains(require('tandem').status(), '2 changes')
   end)
 
@@ -161,7 +151,7 @@ function M.test(t, model, use)
     local buf = use.project('review-soon')
     api.nvim_buf_set_lines(buf, 0, -1, false, before)
     vim.cmd('silent write')
-    in_edit_mode()
+    use.edit_mode()
     model:script({ two_edits() }, { { text = 'Changed.' } })
     local at_once = api.nvim_create_autocmd('User', {
       pattern = 'TandemTurnEnd',
@@ -232,7 +222,7 @@ function M.test(t, model, use)
     local _, folder = use.project('review-undo')
     api.nvim_buf_set_lines(0, 0, -1, false, before)
     vim.cmd('silent write')
-    in_edit_mode()
+    use.edit_mode()
     model:script(calls, { { text = 'Changed.' } })
     vim.cmd('Tandem ask Change it')
     use.wait_idle()
@@ -285,7 +275,7 @@ function M.test(t, model, use)
     t.wait('the first look', function()
       return looked() > 0
     end)
-    in_edit_mode()
+    use.edit_mode()
     local edit = { path = 'main.rs', edits = { { old_text = 'good', new_text = 'good 😀\nbadly' } } }
     model:script(
       { { call = { id = 'c1', name = 'edit_file', arguments = edit } } },
