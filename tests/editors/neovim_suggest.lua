@@ -48,9 +48,12 @@ function M.test(t, model, setup)
     return screen:lua('return vim.api.nvim_buf_get_lines(0, 0, -1, false)')
   end
   local function wait_lines(expected)
-    t.wait(vim.inspect(expected), function()
+    local ok, problem = pcall(t.wait, vim.inspect(expected), function()
       return vim.deep_equal(lines(), expected)
     end, 20000)
+    if not ok then
+      error(('%s; it has:\n%s'):format(problem, vim.inspect(lines())), 2)
+    end
   end
   local function wait_text(part)
     t.wait(part .. ' on the screen', function()
@@ -80,7 +83,8 @@ function M.test(t, model, setup)
     local asked = #model:state().requests
     screen:keys('M-w')
     wait_lines({ 'fn main() {', '    let a = compute', '}' })
-    wait_text('let a = compute(1);')
+    screen:keys('M-w', 'M-w')
+    wait_lines({ 'fn main() {', '    let a = compute(1', '}' })
     screen:keys('M-l')
     wait_lines({ 'fn main() {', '    let a = compute(1);', '}' })
     wait_text('let b = 2;')

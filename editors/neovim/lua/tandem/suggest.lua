@@ -52,20 +52,71 @@ local function typed_since(item)
   return row - 1 == first_row and api.nvim_get_current_line():sub(first_column + 1, column) or ''
 end
 
+--- What is left of a suggestion that was accepted in part: Neovim asks for it again only after a pause.
+---@class tandem.Left
+---@field text string
+---@field buf integer
+---@field tick integer of the buffer
+---@field cursor [integer, integer]
+
+local left ---@type tandem.Left?
+
+--- What is left of it, if nothing has happened since.
+---@return string?
+local function left_here()
+  local is_here = left
+    and left.buf == api.nvim_get_current_buf()
+    and left.tick == vim.b.changedtick
+    and vim.deep_equal(left.cursor, api.nvim_win_get_cursor(0))
+  return is_here and left.text or nil
+end
+
+--- Inserts a part of what is suggested.
+---@param text string
+---@param part? 'word'|'line'|'all'
+local function insert(text, part)
+  local inserted = M.part(text, part)
+  api.nvim_paste(inserted, false, -1)
+  left = {
+    text = text:sub(#inserted + 1),
+    buf = api.nvim_get_current_buf(),
+    tick = vim.b.changedtick,
+    cursor = api.nvim_win_get_cursor(0),
+  }
+  if left.text == '' then
+    left = nil
+  end
+end
+
 --- Inserts what is suggested at the cursor, or its first word or line.
 ---@param part? 'word'|'line'|'all'
 ---@return boolean there was a suggestion
 function M.accept(part)
-  return vim.lsp.inline_completion ~= nil
-    and vim.lsp.inline_completion.get({
-      on_accept = function(item)
-        local rest = type(item.insert_text) == 'string' and item.range and M.rest(item.insert_text, typed_since(item))
-        if not rest then
-          return item -- of another server
-        end
-        api.nvim_paste(M.part(rest, part), false, -1)
-      end,
-    })
+  if not vim.lsp.inline_completion then
+    return false
+  end
+  local accepted = false
+  local is_offered = vim.lsp.inline_completion.get({
+    on_accept = function(item)
+      accepted = true
+      local rest = type(item.insert_text) == 'string' and item.range and M.rest(item.insert_text, typed_since(item))
+      if not rest then
+        return item -- of another server
+      end
+      insert(rest, part)
+    end,
+  })
+  if not is_offered and not left_here() then
+    return false
+  end
+  -- Behind what `get` has scheduled. The key may have come again before that: it accepts what is left then.
+  vim.schedule(function()
+    local rest = not accepted and left_here()
+    if rest then
+      insert(rest, part)
+    end
+  end)
+  return true
 end
 
 return M
