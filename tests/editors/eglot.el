@@ -67,8 +67,12 @@
          (action (seq-find (lambda (action) (string-prefix-p title (plist-get action :title))) actions))
          (command (plist-get action :command)))
     (unless action (error "No action %s in %S" title actions))
-    (jsonrpc-request (eglot--current-server-or-lose) :workspace/executeCommand
-                     (list :command (plist-get command :command) :arguments (plist-get command :arguments)))))
+    ;; Not `jsonrpc-request': until 1.0.16 it leaves what follows its answer in the same chunk unread until more comes.
+    (let (answered)
+      (jsonrpc-async-request (eglot--current-server-or-lose) :workspace/executeCommand
+                             (list :command (plist-get command :command) :arguments (plist-get command :arguments))
+                             :success-fn (lambda (_) (setq answered t)))
+      (tandem-wait title (lambda () answered)))))
 
 (defun tandem-release (gate)
   "Let the model go on behind GATE."
@@ -121,5 +125,26 @@
   (call-interactively #'xref-find-definitions)
   (unless (and (equal (buffer-name) "lib.rs") (= (line-number-at-pos) 3))
     (error "Went to %s:%s" (buffer-name) (line-number-at-pos))))
+
+(defun tandem-test-clangd-runs-beside-tandem ()
+  "Eglot runs one server for a buffer: clangd keeps the C files, and tandem the chat and what is closed."
+  (add-to-list 'eglot-server-programs '(c-mode . ("clangd")))
+  (tandem-open "src/twice.c")
+  (let ((clangd (eglot--current-server-or-lose)))
+    (tandem-open "notes.tandem.md")
+    (when (eq clangd (eglot--current-server-or-lose)) (error "One server for both"))
+    (tandem-say "Call it doubled.")
+    (tandem-shows "Answer with a code action")
+    (tandem-act "tandem: Allow")
+    (tandem-shows "There you are.")
+    (with-current-buffer "twice.c"
+      (unless (eq clangd (eglot--current-server-or-lose)) (error "clangd is gone"))
+      (revert-buffer t t)
+      (tandem-shows "int doubled")
+      (let ((symbols (tandem-wait "the symbols of clangd"
+                                  (lambda () (eglot--signal-textDocument/didChange)
+                                    (jsonrpc-request clangd :textDocument/documentSymbol
+                                                     (list :textDocument (eglot--TextDocumentIdentifier)))))))
+        (unless (equal (plist-get (aref symbols 0) :name) "doubled") (error "Symbols: %S" symbols))))))
 
 ;;; eglot.el ends here
