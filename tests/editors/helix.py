@@ -93,7 +93,7 @@ def text_below_a_running_answer_is_the_next_question():
         helix.insert("A", "And again?")
         model.open("middle")
         helix.shows("and the second half.")
-        helix.command("w")
+        helix.send()
         helix.shows("Once more.")
         helix.saved("notes.tandem.md", lambda text: "half, and the second half.\n\n## You\n\nAnd again?\n" in text)
         assert "And again?" in question(model.requests()[1])
@@ -254,11 +254,11 @@ def changed_hunk_is_rejected_at_the_cursor_and_the_model_is_told():
 @test
 def changed_line_is_a_hint_and_shows_what_stood_there():
     with reviewed_session() as (_, helix):
+        helix.shows("●")
         helix.type("gg]d")
         helix.shows(r"tandem: \+1 −1")
         helix.type(" k")
         helix.shows(r"Before:[\s\S]*a \+ b")
-        helix.keys("Escape")
 
 
 @test
@@ -267,16 +267,14 @@ def place_in_an_answer_is_gone_to_and_tool_calls_show_their_output():
     with session("notes.tandem.md", [read], [{"text": "It is in src/lib.rs:3, I think."}]) as (_, helix):
         helix.ask("Where does it add?")
         helix.shows("I think")
-        helix.type("gg/✓ Read")
-        helix.keys("Enter")
+        helix.search("✓ Read", "9:8")
         helix.type(" k")
         helix.shows("pub fn add")
-        helix.keys("Escape")
+        helix.close("pub fn add")
         helix.type(" s")
-        helix.shows(r"Where does it add[\s\S]*✓ Read src/lib.rs")
-        helix.keys("Escape")
-        helix.type("gg/lib.rs:3")
-        helix.keys("Enter")
+        helix.shows(r"string +Where does it add[\s\S]*function +✓ Read src/lib.rs")
+        helix.close(r"string +Where does it add")
+        helix.search("lib.rs:3", "11:21")
         helix.type("gd")
         helix.shows(r"(?m)^ NOR .*src/lib.rs")
         helix.shows(r"3:\d+\s*$")

@@ -73,8 +73,9 @@ def model_environment(model):
 class Helix(Terminal):
     """Helix on a small project, with our own configuration files as they are."""
 
-    def __init__(self, file, settings):
+    def __init__(self, file, settings, chat=CHAT):
         self.file = file
+        self.asked = 0
         self.home = tempfile.TemporaryDirectory(prefix="tandem-helix-", ignore_cleanup_errors=True)
         home = pathlib.Path(self.home.name)
         self.project = home / "project"
@@ -85,7 +86,7 @@ class Helix(Terminal):
         for name in ("languages.toml", "config.toml"):
             (home / "config/helix" / name).write_text((CONFIG / name).read_text())
         (self.project / "src/lib.rs").write_text(CODE)
-        (self.project / "notes.tandem.md").write_text(CHAT)
+        (self.project / "notes.tandem.md").write_text(chat)
         environment = {
             "PATH": f"{home}/bin:/usr/bin:/bin",
             "HOME": str(home),
@@ -151,7 +152,23 @@ class Helix(Terminal):
     def ask(self, question):
         """Writes a question at the end of the chat and sends it."""
         self.insert("geo", question)
+        self.send()
+
+    def send(self):
+        """Saves the chat, which asks its question, when the answers before have ended."""
+        self.until(lambda _: self.ended() >= self.asked, "the end of the turn before")
+        self.asked += 1
         self.command("w")
+
+    def ended(self):
+        """How many turns have ended."""
+        return len(re.findall(r'"message":"tandem: (?:done|stopped)"', self.wire()))
+
+    def search(self, text, place):
+        """Goes to a text, which is at this line and column."""
+        self.type(f"gg/{text}")
+        self.keys("Enter")
+        self.shows(rf"(?m) {place}\s*$")
 
     def complete(self, keys, text, label):
         """Enters insert mode by `keys`, types, takes the first thing that is offered, and is back in normal mode."""
@@ -163,12 +180,17 @@ class Helix(Terminal):
         self.shows(r"(?m)^ NOR ")
 
     def action(self, title):
-        """Takes the first of tandem's code actions whose title matches, out of the menu that `space a` opens."""
-        self.type(" a")
+        """Takes the first of tandem's code actions whose title matches, out of the menu that `space a` opens.
 
-        def entries(screen):
-            menu = re.findall(r"(?m) tandem: ([A-Z].*)$", screen)
+        The menu is opened again until it has that action: a turn may be about to end.
+        """
+
+        def entries(_):
+            self.type(" a")
+            menu = self.until(lambda screen: re.findall(r"(?m) tandem: ([A-Z].*)$", screen), "code actions")
             at = next((row for row, text in enumerate(menu) if re.match(title, text)), None)
+            if at is None:
+                self.close(r"(?m) tandem: [A-Z].*$")
             return None if at is None else ["Down"] * at + ["Enter"]
 
         self.keys(*self.until(entries, f"a code action /{title}/"))
@@ -192,13 +214,17 @@ class Helix(Terminal):
         """Leaves the open question undecided, where Helix shows it as a menu."""
         if self.has_message_menus:
             self.shows(r"Always \(session\)")
-            self.keys("Escape")
-            self.hides(r"Always \(session\)")
+            self.close(r"Always \(session\)")
+
+    def close(self, shown):
+        """Closes what is shown. A key that comes right behind Escape would be read as one with Alt."""
+        self.keys("Escape")
+        self.hides(shown)
 
 
 @contextlib.contextmanager
-def session(file, *replies):
-    with Model() as model, Helix(file, model_environment(model)) as helix:
+def session(file, *replies, chat=CHAT):
+    with Model() as model, Helix(file, model_environment(model), chat) as helix:
         model.script(*replies)
         yield model, helix
 
