@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Takes the pictures for editors/helix/README.md: the real Helix, the real tandem, a scripted model.
 
-    HX=… TANDEM_BIN=… [GRAMMARS=FOLDER] tests/editors/helix_screen.py edit|command OUT.png
+    HX=… TANDEM_BIN=… [GRAMMARS=FOLDER] tests/editors/helix_screen.py edit|command|hover|undo OUT.png
 
 GRAMMARS holds `markdown.so`, `markdown_inline.so`, `diff.so` and `rust.so` for Helix; Debian's package comes without any, and the
 picture is then without colors.
@@ -40,30 +40,66 @@ def configure(folder):
 
 
 COMMAND = {"command": "cargo test --lib add -- --nocapture"}
+WRITES = {"command": "sed -i s/add/sum/ src/lib.rs"}
 
 
 def call(name, arguments):
     return {"call": {"id": f"call_{name}", "name": name, "arguments": arguments}}
 
 
-# What is asked, what the model says, and what the screen shows then.
+def review_edit(editor):
+    """Allows the edit, and shows what stood at its line."""
+    editor.answer("Allow")
+    editor.shows("There you are")
+    editor.command("open src/lib.rs")
+    editor.shows("checked_add")
+    editor.shows("●")
+    editor.type("gg]d")
+    editor.shows("tandem: ")
+    editor.type(" k")
+    editor.shows("Before:")
+
+
+def undo_command(editor):
+    """Allows the command, whose change of a file that is closed is undone."""
+    editor.answer("Allow")
+    editor.shows("Renamed")
+    editor.action("Undo the last turn")
+    editor.shows("tandem: undid turn")
+
+
+# What is asked, what the model says, what the screen shows then, and what the person does about it.
 SCENES = {
     "edit": (
         "Can `add` in src/lib.rs go wrong?",
         ([call("read_file", {"path": "src/lib.rs"})], [{"text": ANSWER}, call("edit_file", EDIT)]),
         r"checked_add[\s\S]*Allow\* or",
+        None,
     ),
     "command": (
         "Do the tests of `add` pass?",
         ([{"text": "I run them."}, call("run_command", COMMAND)],),
         r"I run them[\s\S]*without network",
+        None,
+    ),
+    "hover": (
+        "Can `add` in src/lib.rs go wrong?",
+        ([call("edit_file", EDIT)], [{"text": "There you are."}]),
+        r"checked_add[\s\S]*Allow\* or",
+        review_edit,
+    ),
+    "undo": (
+        "Call it `sum`.",
+        ([{"text": "One word."}, call("run_command", WRITES)], [{"text": "Renamed, by a command."}]),
+        r"One word[\s\S]*without network",
+        undo_command,
     ),
 }
 
 
 def main():
     scene, out = sys.argv[1:]
-    question, replies, shown = SCENES[scene]
+    question, replies, shown, act = SCENES[scene]
     with tempfile.TemporaryDirectory() as home, helix.Model() as model:
         folder = pathlib.Path(home, "helix")
         folder.mkdir()
@@ -75,6 +111,8 @@ def main():
             editor.shows(shown)
             if editor.has_message_menus:
                 editor.shows(r"Always \(session\)")
+            if act:
+                act(editor)
             screen = editor.colored()
     script = pathlib.Path(__file__).with_name("screen_png.sh")
     subprocess.run([script, out], input=screen, text=True, check=True)
