@@ -91,7 +91,7 @@ function Chat:forget()
   self.tools, self.flow, self.plan, self.question, self.after_tool, self.last_line = {}, nil, nil, nil, false, nil
 end
 
---- Begins anew; what is written in the input and not sent stays.
+--- Clears the conversation; a draft in the input stays.
 function Chat:clear()
   local written = self:transcript():input_text()
   self.text:reset(self:title(), user_heading)
@@ -113,7 +113,7 @@ local hints = {
   waiting = 'ga allow · gr reject · <C-c> stop',
 }
 
---- What has not begun, as lines above the input.
+--- The queued messages, as lines above the input.
 ---@param waiting tandem.Message[]
 ---@return { [1]: string, [2]: string }[][]
 local function waiting_lines(waiting)
@@ -125,7 +125,7 @@ local function waiting_lines(waiting)
   return #lines > 0 and vim.list_extend(lines, { { { '', 'TandemDim' } } }) or lines
 end
 
---- Shows behind the input's heading what the keys do now, and above it what waits.
+--- Shows the keys after the input's heading, and the queued messages above it.
 function Chat:show_state()
   if not (self.buf and api.nvim_buf_is_loaded(self.buf)) then
     return
@@ -173,7 +173,7 @@ function Chat:show_cut(from)
   end
 end
 
---- Removes what was taken out of the conversation: it goes on another way.
+--- Removes the turns that were cut from the conversation.
 function Chat:remove_cut()
   if not self.cut then
     return
@@ -188,7 +188,7 @@ function Chat:remove_cut()
   self.cut = nil
 end
 
---- The question whose turn a row is in, or which was asked last.
+--- The question of the turn at a row; the last one below all turns.
 ---@param row? integer zero-based
 ---@return tandem.Asked?
 function Chat:question_at(row)
@@ -209,7 +209,7 @@ function Chat:show()
   end
 end
 
---- What the user said, and below it what comes of it.
+--- Adds the user's message; the answer goes below it.
 ---@param question string
 ---@param label? string what is attached
 ---@return tandem.Block
@@ -250,7 +250,7 @@ function Chat:end_turn(failure, stop_reason)
   end
 end
 
---- A notice that is not part of the answer: a retry, a limit, a mistake in the configuration.
+--- Adds a notice that is not part of the answer: a retry, a limit, a configuration error.
 ---@param message string
 function Chat:notice(message)
   self:line(message, 'TandemNotice')

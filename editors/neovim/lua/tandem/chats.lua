@@ -13,7 +13,7 @@ local M = {}
 local by_root = {}
 local watching = false
 
---- Begins another conversation of a root, which is the current one then.
+--- Starts another conversation of a root and makes it the current one.
 ---@param root string
 ---@return tandem.Session
 function M.create(root)

@@ -1,5 +1,5 @@
 --- The language client: one server a workspace root, started on first use, attached to the root's files.
---- Invariant: whoever asked for a client is called back exactly once, with a client or with the reason.
+--- Invariant: each request for a client gets exactly one callback, with the client or the reason for its failure.
 local config = require('tandem.config')
 
 local api = vim.api

@@ -64,7 +64,7 @@ local function message(comments)
   return #parts > 0 and 'Comments on the code:\n\n' .. table.concat(parts, '\n\n') or nil
 end
 
---- Sends what was collected, and takes it out of the buffers.
+--- Sends the collected comments and removes them from the buffers.
 ---@param session tandem.Session
 function M.send(session)
   local comments = by_root[session.root] or {}

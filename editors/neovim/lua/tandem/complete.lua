@@ -48,7 +48,7 @@ local function find(session, word, callback)
   end)
 end
 
---- What can stand for a word; the conversation begins where there is none.
+--- The completions of a word; starts the conversation if there is none.
 ---@param session tandem.Session
 ---@param word tandem.Word
 ---@param callback fun(items: wire.Completion[])
@@ -109,7 +109,7 @@ end
 
 local COMMAND_LINE_MS = 500
 
---- For the command line, which waits for the answer.
+--- For the command line, which blocks until the answer.
 ---@param session tandem.Session
 ---@param before string the message up to the cursor
 ---@return string[] the last word as it may go on

@@ -1,5 +1,5 @@
 --- `vim.g.tandem`: read whenever it is used, checked with clear words, never fatal.
---- A value that does not check is replaced by its default and the mistake is told once.
+--- An invalid value is replaced by its default, and the error is reported once.
 local M = {}
 
 ---@class tandem.Config.Chat
@@ -163,7 +163,7 @@ local function check(given, keys, base, path, problems)
   return result
 end
 
---- Checks a configuration. Pure: says what is wrong instead of showing it.
+--- Validates a configuration. Pure: returns the problems instead of showing them.
 ---@param given any what the user wrote into `vim.g.tandem`
 ---@return tandem.Config config complete, with the default wherever the given value is wrong
 ---@return string[] problems

@@ -86,7 +86,7 @@ local function settle(buffers)
   end
 end
 
---- Answers the request. Runs in its coroutine, and suspends it to wait.
+--- Answers the request. Runs in the request's coroutine and suspends it while waiting.
 ---@param params { uris: string[], settled: boolean }
 ---@param encoding string the client's position encoding
 ---@return { documents: table[] }

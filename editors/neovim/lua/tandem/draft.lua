@@ -1,4 +1,4 @@
---- What is written in the input and not sent outlives the editor: one file a workspace root.
+--- Drafts survive the editor: one file for each workspace root.
 local M = {}
 
 ---@param root string

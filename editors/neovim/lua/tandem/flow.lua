@@ -1,6 +1,6 @@
---- Text that arrives in deltas: one block of answer or reasoning. Deltas are drawn as often as a screen shows them, not
---- as often as they come.
---- Invariant: a block neither begins nor ends with empty lines, however the deltas are cut.
+--- Text that arrives in deltas: one block of answer or reasoning. Deltas are drawn once per screen frame, not
+--- as often as they arrive.
+--- Invariant: a block neither starts nor ends with empty lines, however the deltas are split.
 local markdown = require('tandem.markdown')
 
 local FRAME_MS = 33

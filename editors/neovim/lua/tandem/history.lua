@@ -22,7 +22,7 @@ function M.load(root)
   return questions
 end
 
---- Adds a question; one that is asked again comes last.
+--- Adds a question; a repeated one moves to the end.
 ---@param root string
 ---@param question string
 function M.add(root, question)

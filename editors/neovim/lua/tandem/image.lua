@@ -1,8 +1,8 @@
---- Images in questions: the one in the clipboard is saved, and named in the input; what is named goes along.
+--- Images in questions: a pasted image is saved and its path is written into the input; named images are sent along.
 --- An image of the workspace needs none of this: `@shot.png` is a mention.
 local M = {}
 
---- What models take; the server says so as well.
+--- The image formats models accept, as on the server.
 local LARGEST = 3750000
 
 --- Programs that write the clipboard's image to their standard output.
@@ -61,7 +61,7 @@ function M.paste()
   return ('![image](%s)'):format(path)
 end
 
---- The images that a question names, and what it says without their paths.
+--- The images a question names, and its text without their paths.
 ---@param text string
 ---@return string text, wire.ContentBlock[] images
 function M.split(text)

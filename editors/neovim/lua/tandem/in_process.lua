@@ -1,5 +1,5 @@
 --- A language server in this process: the transport between its handlers and Neovim.
---- Invariant: an answer comes after its request, never during it.
+--- Invariant: a request is answered after it returns, never during the call.
 local M = {}
 
 ---@class tandem.InProcess

@@ -5,7 +5,7 @@ local status = require('tandem.status')
 
 local M = {}
 
---- Keeps what is told of a conversation that is still being loaded.
+--- Buffers the updates of a conversation that is still being loaded.
 ---@param id? string
 ---@param callback fun()
 ---@return boolean kept
@@ -103,7 +103,7 @@ function M.on_status(params, client_id)
     return -- or it is of one that was left
   end
   session.model, session.mode = params.model or session.model, params.mode or session.mode
-  -- What waits for the person and why a turn failed are shown as such.
+  -- Permission requests and the causes of failed turns have their own display.
   local told_anyway = params.state == 'waiting' or params.state == 'no_model' and session.state ~= 'idle'
   if params.message and not told_anyway then
     session.chat:notice(params.message)

@@ -242,14 +242,14 @@ function M.allow()
   complain(require('tandem.permission').answer('allow_once', 'allow_always'))
 end
 
---- Answers the open permission request, and later ones like it.
+--- Answers the open permission request and later ones like it.
 ---@param rule? string which those are; default: what is offered
 ---@param scope? 'session'|'project' for how long; default: the session
 function M.allow_always(rule, scope)
   complain(require('tandem.permission').always(scope or 'session', rule))
 end
 
---- Answers the pending permission question; without one, rejects a change that was made.
+--- Rejects the open permission request; without one, rejects a change under review.
 ---@param scope? 'hunk'|'file'|'all' default: the hunk under the cursor; given, no question is answered
 function M.reject(scope)
   if not scope and require('tandem.permission').pending() then
@@ -258,7 +258,7 @@ function M.reject(scope)
   review_here():decide('reject', scope or 'hunk')
 end
 
---- Keeps a change that was made: it is not listed any more.
+--- Keeps a change under review, which removes it from the list.
 ---@param scope? 'hunk'|'file'|'all' default: the hunk under the cursor
 function M.keep(scope)
   review_here():decide('keep', scope or 'hunk')
@@ -315,7 +315,7 @@ function M.new()
   show_chat(current)
 end
 
---- Goes to another chat of the workspace; without several, begins one.
+--- Switches to another chat of the workspace; starts one if there is only one.
 ---@param step 1|-1
 local function step_chat(step)
   local current = session()
@@ -398,7 +398,7 @@ function M.regenerate()
   end)
 end
 
---- Asks which earlier conversation of this workspace to go on with.
+--- Lets the user pick an earlier conversation of this workspace to resume.
 function M.sessions()
   local current = session()
   current:list(function(kept)

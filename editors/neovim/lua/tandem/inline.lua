@@ -49,7 +49,7 @@ local function show_hint(inline, words)
   })
 end
 
---- The replacement as far as it can be compared: what has not come yet is taken as unchanged.
+--- The replacement so far; the lines that have not arrived count as unchanged.
 ---@param inline tandem.Inline
 ---@return string[]
 local function so_far(inline)
@@ -127,7 +127,7 @@ local function accept(inline, hunks)
   end
 end
 
---- Draws again what is still open, at the place where it is by now.
+--- Redraws the open hunks at their current positions.
 ---@param inline tandem.Inline
 local function redraw(inline)
   local open = vim.tbl_map(function(hunk)
@@ -197,7 +197,7 @@ local function set_keys(inline)
   end)
 end
 
---- More of a replacement has come.
+--- Adds the next part of a replacement.
 ---@param params { id: any, text: string }
 function M.on_update(params)
   for _, inline in pairs(running) do
@@ -227,7 +227,7 @@ local function answered(inline, err, result)
   redraw(inline)
 end
 
---- Asks for the lines of a selection to be rewritten, and shows what comes.
+--- Requests a rewrite of the selected lines and shows it as it arrives.
 ---@param bufnr integer
 ---@param selection tandem.Selection
 ---@param instruction string

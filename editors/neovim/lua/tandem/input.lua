@@ -1,4 +1,4 @@
---- The input of a chat: what is written there is sent, put back, or exchanged for an earlier question.
+--- The input of a chat: its text is sent, restored, or replaced by an earlier question.
 local context = require('tandem.context')
 local history = require('tandem.history')
 
@@ -18,7 +18,7 @@ function M.new(chat)
   return setmetatable({ chat = chat }, Input)
 end
 
---- What is written and not sent; nothing where there is no input.
+--- The draft; empty if there is no input.
 ---@return string?
 function Input:written()
   local buf = self.chat.buf
@@ -37,21 +37,21 @@ function Input:take(use)
   end
 end
 
---- Sends what is written.
+--- Sends the draft.
 function Input:submit()
   self:take(function(question)
     self.chat.session:prompt(question)
   end)
 end
 
---- Says what is written to the running turn.
+--- Sends the draft to the running turn.
 function Input:steer()
   self:take(function(question)
     self.chat.session:steer(question)
   end)
 end
 
---- Puts an earlier question there, or a later one; what was written comes again after the last.
+--- Replaces the draft by an earlier or a later question; the draft returns after the last one.
 ---@param step -1|1
 function Input:recall(step)
   local asked = history.load(self.chat.session.root)
@@ -65,7 +65,7 @@ function Input:recall(step)
   end
 end
 
---- Puts the image in the clipboard behind what is written.
+--- Appends the image in the clipboard to the draft.
 function Input:paste_image()
   local image, problem = require('tandem.image').paste()
   if not image then
@@ -74,7 +74,7 @@ function Input:paste_image()
   self:give_back(image)
 end
 
---- Puts a text behind what is written; a selection becomes a mention.
+--- Appends a text to the draft; a selection becomes a mention.
 ---@param text string
 ---@param selection? tandem.Selection
 function Input:give_back(text, selection)

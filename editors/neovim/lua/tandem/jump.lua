@@ -41,7 +41,7 @@ function M.open(place)
   end
 end
 
---- What a word says of a place: `main.rs:12`, `main.rs:12:3`, `main.rs#L12`, with whatever Markdown puts around it.
+--- The location a word names: `main.rs:12`, `main.rs:12:3`, `main.rs#L12`, with any Markdown around it.
 ---@param word string
 ---@return string? name, integer? line, integer? column
 function M.parse(word)

@@ -28,7 +28,7 @@ local function supports(client, method, bufnr)
   return client.supports_method(method, { bufnr = bufnr })
 end
 
---- Asks one client, and suspends the running coroutine until it answers.
+--- Sends a request to one client and suspends the running coroutine until its answer.
 ---@param client vim.lsp.Client
 ---@param method string
 ---@param params table
@@ -314,7 +314,7 @@ local function ask(question, encoding)
   return result, problem or result == nil and ('no language server in Neovim knows %s of %s'):format(question.op, what) or nil
 end
 
---- Answers the request. Runs in its coroutine, and suspends it to wait.
+--- Answers the request. Runs in the request's coroutine and suspends it while waiting.
 ---@param question tandem.LanguageQuestion
 ---@param encoding string the position encoding of tandem's client
 ---@return any result, lsp.ResponseError? error

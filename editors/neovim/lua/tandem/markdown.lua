@@ -1,4 +1,4 @@
---- Markdown, highlighted piece by piece: what stands is parsed once, what streams only from its last paragraph on.
+--- Incremental Markdown highlighting: settled text is parsed once, a streaming answer only from its last paragraph on.
 --- A treesitter highlighter over the whole chat looks at all of it whenever a word arrives.
 local api = vim.api
 local namespace = api.nvim_create_namespace('tandem.markdown')
@@ -104,7 +104,7 @@ local function mark_captures(buf, row, text)
   end)
 end
 
---- Highlights rows of a buffer, in place of what was highlighted there before.
+--- Highlights rows of a buffer and replaces their earlier highlights.
 ---@param buf integer
 ---@param first integer zero-based
 ---@param last integer inclusive

@@ -1,5 +1,5 @@
---- Marks what is to be reviewed in the buffers: signs beside it, and on request the old text above the new.
---- The extmarks move with what is typed, and so tell where a hunk is by now.
+--- Marks the changes under review in the buffers: signs, and on request the old text above the new.
+--- The extmarks move as the user types, so they hold the current position of each hunk.
 local api = vim.api
 local hunks = api.nvim_create_namespace('tandem.review')
 local signs = api.nvim_create_namespace('tandem.review.signs')
@@ -31,7 +31,7 @@ local function old_lines(change, bufnr)
   end, lines_of(change.hunk.oldText))
 end
 
---- Scrolls what stands above the first line into the windows that begin with it, where it would not be seen.
+--- Scrolls windows at the top of the buffer so that virtual lines above the first line are visible.
 ---@param bufnr integer
 ---@param count integer lines
 local function reveal_above(bufnr, count)
@@ -44,7 +44,7 @@ local function reveal_above(bufnr, count)
   end
 end
 
---- Marks a hunk where the server says it is.
+--- Marks a hunk at the position from the server.
 ---@param change tandem.Change
 ---@param bufnr integer
 ---@param open boolean

@@ -89,7 +89,7 @@ local function asked()
   return question
 end
 
---- Asks, and answers when the user did. Runs in the coroutine of the request and suspends it.
+--- Shows a request and returns the user's decision. Runs in the request's coroutine and suspends it.
 ---@param session tandem.Session
 ---@param params wire.RequestPermissionRequest
 ---@return wire.RequestPermissionResponse
@@ -116,7 +116,7 @@ function M.pending()
   return queue[1]
 end
 
---- The answers to choose from, where the request is a question of the model's.
+--- The answers to choose from if the request is a question from the model.
 ---@param options tandem.PermissionOption[]
 ---@return tandem.PermissionOption[]
 function M.answers_of(options)
@@ -125,7 +125,7 @@ function M.answers_of(options)
   end, options)
 end
 
---- Has the user choose one of the answers; on request, so nothing that was typed for something else is an answer.
+--- Lets the user choose an answer. Opens only on request, so stray keys cannot answer.
 ---@param question tandem.Question
 ---@param answers tandem.PermissionOption[]
 local function choose_answer(question, answers)
@@ -141,7 +141,7 @@ local function choose_answer(question, answers)
   end)
 end
 
---- Answers the open request with the first option of the kinds; a question of the model's by a choice.
+--- Answers the open request with the first option of these kinds; a question from the model by a choice.
 ---@param ... string option kinds, the best first
 ---@return string? problem why it was not answered
 function M.answer(...)
@@ -161,7 +161,7 @@ function M.answer(...)
   return problem or 'This request does not offer that answer'
 end
 
---- The rule that an answer for later questions, too, would add.
+--- The rule that an Always answer would add.
 ---@return string?
 function M.rule()
   local options = queue[1] and queue[1].options or {}
@@ -170,7 +170,7 @@ function M.rule()
   end):next()
 end
 
---- Answers the open request, and later ones like it.
+--- Answers the open request and later ones like it.
 ---@param scope 'session'|'project'
 ---@param rule? string in place of the one that is offered
 ---@return string? problem why it was not answered

@@ -14,7 +14,7 @@ local function lines_of(text)
   return vim.split((text:gsub('\r\n?', '\n'):gsub('\n$', '')), '\n', { plain = true })
 end
 
---- Where lines stand in a buffer: what is shown of a large file is a part of it.
+--- Finds where the lines are in a buffer: of a large file, a diff shows only a part.
 ---@param bufnr integer
 ---@param wanted string[]
 ---@return integer? row zero-based; nil when they are not there, or more than once
@@ -68,7 +68,7 @@ function M.hunks(from, to)
   end, found --[[@as integer[][] ]])
 end
 
---- Shows a hunk: rows that go are marked, lines that come are virtual.
+--- Shows a hunk: removed rows are marked, added lines are virtual.
 ---@param bufnr integer
 ---@param space integer namespace
 ---@param hunk tandem.PreviewHunk

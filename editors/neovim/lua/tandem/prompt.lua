@@ -18,7 +18,7 @@ local function key_for(action)
   return ':Tandem ' .. action
 end
 
---- What is asked, and where when there are several chats.
+--- The title of the request, with its chat if there are several.
 ---@param question tandem.Question
 ---@return string
 local function title_of(question)
@@ -28,7 +28,7 @@ local function title_of(question)
   return where .. (question.call.title or 'run a tool'):gsub('%s+', ' ')
 end
 
---- The keys first: what stands behind them may be cut.
+--- The keys first, because the end may be truncated.
 ---@param question tandem.Question
 ---@return string
 function M.message(question)

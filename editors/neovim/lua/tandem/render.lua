@@ -137,7 +137,7 @@ local function last(lines, count)
   return vim.list_extend({ '…' }, vim.list_slice(lines, #lines - count + 1))
 end
 
---- What stands under a tool call's title: its diffs and its output.
+--- The body of a tool call: its diffs and its output.
 ---@param content wire.ToolCallContent[]
 ---@param status? wire.ToolCallStatus
 ---@param live boolean whether more output is to come: its last lines are shown

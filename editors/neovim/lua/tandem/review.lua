@@ -1,5 +1,5 @@
 --- What the turns of a session changed, hunk by hunk: marks in the buffers, a quickfix list, keep and reject.
---- The server knows what is pending; this is its latest word.
+--- The server owns the list of pending changes; this is a copy of its latest answer.
 local client = require('tandem.client')
 local marks = require('tandem.marks')
 local say = require('tandem.say')
@@ -153,7 +153,7 @@ function Review:request(params, callback)
   end)
 end
 
---- Asks the server what is pending.
+--- Requests the pending changes.
 ---@param callback? fun()
 function Review:refresh(callback)
   self:request({ action = 'list' }, function(result)
@@ -163,7 +163,7 @@ function Review:refresh(callback)
   end)
 end
 
---- Does it, and what is next then, up to the first that is refused; says what came of it.
+--- Runs the steps in order until one is refused, and reports the outcome.
 ---@param action 'keep'|'reject'
 ---@param selection table
 ---@param next? fun(): table?
@@ -231,7 +231,7 @@ function Review:last_turn(path)
   return last > 0 and { turn = last, path = path } or nil
 end
 
---- Keeps or rejects the hunk under the cursor, all of its file, or everything.
+--- Keeps or rejects the hunk under the cursor, its file, or all changes.
 ---@param action 'keep'|'reject'
 ---@param scope 'hunk'|'file'|'all'
 function Review:decide(action, scope)
@@ -263,7 +263,7 @@ function Review:decide(action, scope)
   self:refresh(on_hunk)
 end
 
---- Shows what is pending: the old text in the buffers and a quickfix list; again: hides it.
+--- Toggles the review: the old text in the buffers and a quickfix list.
 function Review:toggle()
   self:refresh(function()
     if #self.changes == 0 then

@@ -1,5 +1,5 @@
 --- One conversation: its state, its requests, and what becomes of its turns.
---- Invariant: a turn that began ends exactly once, whether the server answers, refuses or dies.
+--- Invariant: a turn that started ends exactly once, whether the server answers, refuses or exits.
 local client = require('tandem.client')
 local context = require('tandem.context')
 local permission = require('tandem.permission')
@@ -82,7 +82,7 @@ function Session:adopt(result)
   status.changed(self)
 end
 
---- Starts the server where it is missing, and there the conversation; whoever needs it meanwhile waits.
+--- Starts the server and the conversation if needed; callers wait in the meantime.
 ---@param method 'session/new'|'session/resume'
 ---@param id? string of a conversation that was kept
 function Session:start(method, id)
@@ -108,7 +108,7 @@ function Session:start(method, id)
   end)
 end
 
---- Sees to it that there is a conversation, then calls back. One that lost its server goes on.
+--- Ensures there is a conversation, then calls back. One that lost its server is resumed.
 ---@param callback tandem.OpenCallback
 function Session:open(callback)
   if self.opening then
@@ -121,7 +121,7 @@ function Session:open(callback)
   end
 end
 
---- The conversations of this workspace that were kept, the last used first.
+--- The saved conversations of this workspace, most recently used first.
 ---@param callback fun(kept: wire.SessionInfo[])
 function Session:list(callback)
   self:open(function(problem)
@@ -139,7 +139,7 @@ function Session:list(callback)
   end)
 end
 
---- Goes on with a conversation that was kept, in place of the one that is shown; which stays where the other cannot be had.
+--- Resumes a saved conversation in place of the current one, which stays if the other cannot be loaded.
 ---@param id string
 function Session:load(id)
   if self:is_busy() then
@@ -186,7 +186,7 @@ function Session:replace(connection, result)
   self:adopt(result)
 end
 
---- What is said while a conversation is loaded is said to the one that is there then.
+--- Messages sent while a conversation loads go to the one that is current afterwards.
 ---@param say_it fun()
 ---@return boolean waits
 function Session:after_loading(say_it)
@@ -353,7 +353,7 @@ function Session:enter(state)
   status.changed(self)
 end
 
---- A turn has ended; the next one may begin.
+--- Ends a turn; the next one may start.
 ---@param err? { message: string }
 ---@param reason? string ACP's stop reason
 function Session:finish(err, reason)
@@ -368,7 +368,7 @@ function Session:finish(err, reason)
   status.event('TandemTurnEnd', self, { stop_reason = not err and reason or nil, error = err and err.message })
 end
 
---- Marks what the turn changed, and says how to review it.
+--- Marks the changes of the turn and reports how to review them.
 function Session:look_at_changes()
   if not self.id then
     return
@@ -381,7 +381,7 @@ function Session:look_at_changes()
   end)
 end
 
---- Stops the running turn and what waits; the server reports what became of each.
+--- Stops the running turn and the queued messages; the server reports the outcome of each.
 function Session:stop()
   if not self.turns:any() then
     return say('No turn is running')
@@ -434,7 +434,7 @@ function Session:set_mode(mode)
   end)
 end
 
---- Whether something runs, which is said.
+--- Whether a turn is running; reports it if so.
 ---@return boolean
 function Session:is_busy()
   local busy = self.state ~= 'idle' or self.opening ~= nil

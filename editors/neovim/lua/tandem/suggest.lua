@@ -36,7 +36,7 @@ function M.part(text, part)
   return text
 end
 
---- What is left of a suggestion after what was typed since.
+--- The rest of a suggestion after the text typed since it was made.
 ---@param text string
 ---@param typed string
 ---@return string? rest nil where something else was typed
@@ -52,7 +52,7 @@ local function typed_since(item)
   return row - 1 == first_row and api.nvim_get_current_line():sub(first_column + 1, column) or ''
 end
 
---- What is left of a suggestion that was accepted in part: Neovim asks for it again only after a pause.
+--- The rest of a suggestion that was accepted in part. Neovim requests it again only after a pause.
 ---@class tandem.Left
 ---@field text string
 ---@field buf integer
@@ -61,7 +61,7 @@ end
 
 local left ---@type tandem.Left?
 
---- What is left of it, if nothing has happened since.
+--- The rest, if neither the buffer nor the cursor has changed since.
 ---@return string?
 local function left_here()
   local is_here = left
@@ -71,7 +71,7 @@ local function left_here()
   return is_here and left.text or nil
 end
 
---- Inserts a part of what is suggested.
+--- Inserts a part of a suggestion and remembers the rest.
 ---@param text string
 ---@param part? 'word'|'line'|'all'
 local function insert(text, part)
@@ -88,7 +88,7 @@ local function insert(text, part)
   end
 end
 
---- Inserts what is suggested at the cursor, or its first word or line.
+--- Inserts the suggestion at the cursor, or its first word or line.
 ---@param part? 'word'|'line'|'all'
 ---@return boolean there was a suggestion
 function M.accept(part)
@@ -109,7 +109,7 @@ function M.accept(part)
   if not is_offered and not left_here() then
     return false
   end
-  -- Behind what `get` has scheduled. The key may have come again before that: it accepts what is left then.
+  -- Runs after what `get` scheduled. If the key was pressed again before that, it accepts the rest.
   vim.schedule(function()
     local rest = not accepted and left_here()
     if rest then

@@ -1,4 +1,4 @@
---- What was said and has not ended, as the server reports it (`_tandem/turn`): a display, which decides nothing.
+--- The running and queued messages, as the server reports them (`_tandem/turn`). For display only.
 
 ---@class tandem.Message
 ---@field id string the prompt's name on the wire
@@ -52,7 +52,7 @@ function Turns:remove(message)
   return false
 end
 
---- The message whose turn runs.
+--- The message of the running turn.
 ---@return tandem.Message?
 function Turns:running()
   return vim.iter(self.open):find(function(message)
@@ -65,7 +65,7 @@ function Turns:any()
   return #self.open > 0
 end
 
---- What has not begun, those that join first.
+--- The queued messages, steering ones first.
 ---@return tandem.Message[]
 function Turns:waiting()
   local waiting = vim.tbl_filter(function(message)

@@ -6,7 +6,7 @@ local say = require('tandem.say')
 local api = vim.api
 local M = {}
 
---- The highlight groups and what they are linked to unless the user says otherwise.
+--- The highlight groups and their default links.
 M.highlights = {
   TandemTitle = 'Title',
   TandemRule = 'NonText',
@@ -169,7 +169,7 @@ function M.create_buffer(root)
   vim.b[buf].tandem_root = root
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].modeline = false
-  -- So wrapped lines of lists, diffs and answers to questions are indented.
+  -- Indents wrapped lines of lists, diffs and answers to choose from.
   vim.bo[buf].formatlistpat = [[^\s*\([-+*]\|\d\+[.)]\|g[aAr] \)\s*]]
   vim.bo[buf].omnifunc = "v:lua.require'tandem.complete'.omnifunc"
   vim.bo[buf].filetype = 'tandem'
