@@ -71,7 +71,7 @@ local function previewed(buf)
   return found
 end
 
-t.test('a question about a selection takes the unsaved text along and streams before its end', function()
+t.test('a question about a selection includes unsaved text, and its answer streams', function()
   local buf = project('ask')
   api.nvim_buf_set_lines(buf, 1, 2, false, { '    println!("unsaved 😀 {name}");' })
   model:script({
@@ -99,7 +99,7 @@ t.test('a question about a selection takes the unsaved text along and streams be
   t.equal({ events[1], events[#events] }, { 'TurnStart', 'TurnEnd' })
 end)
 
-t.test('a file is read as the editor has it, not as the disk has it', function()
+t.test('read_file returns the unsaved text of a buffer', function()
   local buf = project('read')
   api.nvim_buf_set_lines(buf, 5, 6, false, { '    greet("zebra");' })
   local call = { id = 'c1', name = 'read_file', arguments = { path = 'main.rs' } }
@@ -112,7 +112,7 @@ t.test('a file is read as the editor has it, not as the disk has it', function()
   t.contains(chat(), 'Read.')
 end)
 
-t.test('an edit is shown, asked for, applied to the buffer only, and undone with one step', function()
+t.test('an edit is previewed, requires approval, changes only the buffer, and is one undo step', function()
   local buf = project('edit')
   local before = text_of(buf)
   local window, cursor = api.nvim_get_current_win(), api.nvim_win_get_cursor(0)
@@ -164,7 +164,7 @@ t.test('two edits of one turn are one undo step', function()
   t.equal(text_of(buf), before)
 end)
 
-t.test('a picker never gets a permission request, and a refused edit is not made', function()
+t.test('a permission request never opens a picker, and a rejected edit is not made', function()
   local buf = project('reject')
   local before, picked = text_of(buf), false
   vim.ui.select = function()
@@ -182,7 +182,7 @@ t.test('a picker never gets a permission request, and a refused edit is not made
   t.contains(chat(), 'Then not.')
 end)
 
-t.test('where the chat is not in sight a float asks, which never takes the cursor', function()
+t.test('without a visible chat, a float shows the permission request and never takes the focus', function()
   local settings = vim.g.tandem
   vim.g.tandem = vim.tbl_extend('force', settings, { chat = { auto_open = false } })
   local buf = project('float')
@@ -210,7 +210,7 @@ t.test('where the chat is not in sight a float asks, which never takes the curso
   vim.g.tandem = settings
 end)
 
-t.test('a cancelled turn closes the connection to the model and says so', function()
+t.test('a cancelled turn closes the connection to the model, and the chat shows it', function()
   project('cancel')
   model:script({ { text = 'It begins' }, { hang = true } })
   vim.cmd('Tandem ask Take your time')
@@ -227,7 +227,7 @@ t.test('a cancelled turn closes the connection to the model and says so', functi
   t.contains(chat(), 'Back again.')
 end)
 
-t.test('stopping withdraws the question and leaves the buffer alone', function()
+t.test('stopping withdraws the permission request and leaves the buffer unchanged', function()
   local buf = project('withdraw')
   local before = text_of(buf)
   model:script({ edit_call('c1', 'hello', 'bye') }, { { text = 'unused' } })
@@ -240,7 +240,7 @@ t.test('stopping withdraws the question and leaves the buffer alone', function()
   t.contains(chat(), 'Stopped.')
 end)
 
-t.test('what the user types while an edit waits is not lost', function()
+t.test('text typed while an edit awaits approval is not lost', function()
   local buf = project('typing')
   model:script({ edit_call('c1', 'println!("hello {name}")', 'println!("bye {name}")') }, { { text = 'Done.' } })
   vim.cmd('Tandem ask Edit it')
@@ -254,7 +254,7 @@ t.test('what the user types while an edit waits is not lost', function()
   t.contains(text_of(buf), 'bye {name}')
 end)
 
-t.test('a question written in the chat knows the file beside it', function()
+t.test('a question from the chat includes the file in the next window', function()
   project('beside')
   vim.cmd('Tandem')
   t.equal(vim.bo.filetype, 'tandem')
@@ -266,7 +266,7 @@ t.test('a question written in the chat knows the file beside it', function()
   t.contains(models.sent_text(model:state().requests[1]), 'beside/main.rs')
 end)
 
-t.test('a refused key is told in the chat and as a message, and the next question works', function()
+t.test('a rejected API key is reported in the chat and as a message, and the next question works', function()
   project('key')
   use.forget_messages()
   local refusal = { error = { message = 'Incorrect API key provided', type = 'invalid_request_error' } }
@@ -282,7 +282,7 @@ t.test('a refused key is told in the chat and as a message, and the next questio
   t.contains(chat(), 'Hello.')
 end)
 
-t.test('without a model the answer says how to configure one', function()
+t.test('without a model, the answer explains how to configure one', function()
   local with_model = vim.g.tandem
   local unset = { 'env' }
   for name in pairs(environment) do
@@ -321,7 +321,7 @@ t.test('the mode is switched and shown', function()
   t.contains(text_of(buf), 'bye {name}')
 end)
 
-t.test('a new conversation knows nothing of the old one', function()
+t.test('a new conversation does not include the previous one', function()
   project('new')
   model:script({ { text = 'Noted.' } }, { { text = 'Which word?' } })
   vim.cmd('Tandem ask The word is xylophone')
@@ -335,7 +335,7 @@ t.test('a new conversation knows nothing of the old one', function()
   t.equal(models.sent_text(model:state().requests[2]):find('xylophone', 1, true), nil)
 end)
 
-t.test('always takes a rule that was made wider', function()
+t.test('Always accepts a wider rule', function()
   project('wider')
   local function run(id, command)
     return { { call = { id = id, name = 'run_command', arguments = { command = command } } } }
@@ -351,7 +351,7 @@ t.test('always takes a rule that was made wider', function()
   t.equal(sent:find('said no', 1, true), nil)
 end)
 
-t.test('an earlier conversation is shown and goes on, the one that is left stays', function()
+t.test('an earlier conversation can be resumed, and the current one is kept', function()
   project('earlier')
   model:script({ { text = 'Noted.' } }, { { text = 'A new one.' } }, { { text = 'Xylophone.' } })
   vim.cmd('Tandem ask The word is xylophone')
@@ -383,7 +383,7 @@ t.test('an earlier conversation is shown and goes on, the one that is left stays
   end)
 end)
 
-t.test('a conversation that another program has open is not loaded, and the one that is shown goes on', function()
+t.test('a conversation that another process has open is not loaded, and the current one continues', function()
   project('holder')
   model:script({ { text = 'Held.' } })
   vim.cmd('Tandem ask Hold this')
@@ -442,7 +442,7 @@ t.test('from the chat to the code: places, tool calls of every turn, code blocks
   t.equal(from('main\\.rs:6', '<CR>')[2], buf, 'a window is made where none shows code')
 end)
 
-t.test('an edit that could not be written is refused before it is made, and the model is told why', function()
+t.test('an edit the encoding cannot represent is refused before it is made, and the model learns why', function()
   local buf = project('latin')
   vim.cmd('write ++enc=latin1')
   vim.bo.fileencoding = 'latin1'
@@ -460,7 +460,7 @@ t.test('an edit that could not be written is refused before it is made, and the 
   t.contains(text_of(buf), 'hé {name}')
 end)
 
-t.test('a draft is there again after a restart', function()
+t.test('a draft survives a restart', function()
   local _, folder = project('draft')
   vim.cmd('Tandem chat')
   session().chat:transcript():set_input('not sent\nyet')
@@ -474,7 +474,7 @@ t.test('a draft is there again after a restart', function()
   t.equal(require('tandem.draft').load(folder), '')
 end)
 
-t.test('a server that dies ends the turn with a reason, and the next question goes on in a new one', function()
+t.test('a server that dies ends the turn with a reason, and the next question resumes in a new server', function()
   local _, folder = project('crash')
   local write = { id = 'w', name = 'write_file', arguments = { path = 'new.rs', content = 'new' } }
   local function servers()
@@ -528,7 +528,7 @@ t.test('only files of the workspace are attached', function()
   t.equal({ #in_chat, in_chat[1].name }, { 1, 'tandem chat' }, 'the chat has completion, and no server')
 end)
 
-t.test('health finds the binary, its version, the server and the model', function()
+t.test('checkhealth reports the binary, its version, the server and the model', function()
   project('attach')
   vim.cmd('Tandem health')
   local report = text_of(0)

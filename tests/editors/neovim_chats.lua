@@ -66,7 +66,7 @@ function M.test(t, model, use)
     t.equal(api.nvim_get_current_buf(), first.chat.buf)
   end)
 
-  t.test('a request of a chat that is not shown takes no window, and is answered from anywhere', function()
+  t.test('a permission request of a hidden chat opens no window and can be answered from anywhere', function()
     local _, folder = use.project('hidden')
     local write = { id = 'w', name = 'write_file', arguments = { path = 'new.rs', content = 'new' } }
     model:script({ { gate = 'ask' }, { call = write } }, { { text = 'Written.' } })
@@ -91,7 +91,7 @@ function M.test(t, model, use)
     vim.cmd('Tandem close')
   end)
 
-  t.test('files and conversation go back to before a question, which is edited and sent again', function()
+  t.test('files and conversation are restored to before a question, which is edited and sent again', function()
     local buf = use.project('back')
     model:script(
       { use.edit_call('c1', 'hello', 'bonjour') },
@@ -146,7 +146,7 @@ function M.test(t, model, use)
     t.equal(text(session):find('Italian, then.', 1, true), nil)
   end)
 
-  t.test('comments on lines are collected, move along, and are sent as one message', function()
+  t.test('comments on lines are collected, move with their lines, and are sent as one message', function()
     local buf = use.project('comments')
     model:script({ { text = 'Both, then.' } })
     vim.cmd('2Tandem comment use a template')
@@ -162,7 +162,7 @@ function M.test(t, model, use)
     t.equal(#model:state().requests, 1, 'nothing is sent twice')
   end)
 
-  t.test('the image in the clipboard goes along with the question', function()
+  t.test('an image in the clipboard is sent with the question', function()
     local _, folder = use.project('image')
     local tools, path = folder .. '/tools', vim.env.PATH
     vim.fn.mkdir(tools)
@@ -194,7 +194,7 @@ function M.test(t, model, use)
     t.contains((sent:gsub('\\/', '/')), 'data:image/png;base64,' .. vim.base64.encode('\137PNG\r\n\26\n-pixels-'))
   end)
 
-  t.test('earlier questions come into the input, and what was written comes again', function()
+  t.test('earlier questions replace the draft, which returns after the last one', function()
     use.project('history')
     model:script({ { text = 'a' } }, { { text = 'b' } })
     vim.cmd('Tandem chat')

@@ -51,7 +51,7 @@ function M.test(t, model, use)
 
   local rewritten = { 'fn hello(name: &str) {', '    println!("hello {name}");', '    // done', '}' }
 
-  t.test('an edit in place grows beside the lines, and is made hunk by hunk in one undo step', function()
+  t.test('an edit in place streams next to the lines, and is accepted hunk by hunk in one undo step', function()
     local buf = use.project('inline')
     local before = lines(buf)
     model:script({
@@ -79,7 +79,7 @@ function M.test(t, model, use)
     t.equal(lines(buf), before)
   end)
 
-  t.test('<Esc> leaves the buffer as it was, while it streams and after; rejected hunks are not made', function()
+  t.test('<Esc> leaves the buffer unchanged, while the edit streams and after; rejected hunks are not applied', function()
     local buf = use.project('escape')
     local before = lines(buf)
     model:script({ { text = 'fn other() {\n' }, { hang = true } })
@@ -103,7 +103,7 @@ function M.test(t, model, use)
     t.equal(vim.bo[buf].modified, false)
   end)
 
-  t.test('what was typed into a hunk meanwhile is not overwritten', function()
+  t.test('text typed into a hunk in the meantime is not overwritten', function()
     local buf = use.project('typed')
     model:script({ { text = table.concat(rewritten, '\n') .. '\n' } })
     vim.cmd('1,3Tandem edit call it hello')
@@ -146,7 +146,7 @@ function M.test(t, model, use)
     t.equal(#vim.lsp.get_clients({ name = 'tandem chat', bufnr = vim.fn.bufadd(folder .. '/none') }), 0)
   end)
 
-  t.test('any completion plugin gets mentions and commands from a language server in the chat', function()
+  t.test('mentions and commands are offered to completion plugins by a language server in the chat', function()
     use.project('completion')
     model:script({ { text = 'Hello.' } })
     vim.cmd('Tandem ask Hello')

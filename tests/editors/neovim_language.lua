@@ -111,7 +111,7 @@ function M.test(t, _, use)
     end)
   end)
 
-  t.test('a file that no buffer has is shown to the servers of its type, and to nobody else', function()
+  t.test('a file without a buffer is opened only in the language servers of its type', function()
     local answers = {}
     with_server('unopened', answers, function(_, folder, heard)
       local other = vim.uri_from_fname(folder .. '/other.rs')

@@ -71,7 +71,7 @@ function M.test(t, model, setup)
     model:script(unpack(replies))
   end
 
-  t.test('a suggestion is shown and accepted by word, by line and as a whole, without another request', function()
+  t.test('a suggestion is shown and accepted by word, by line and completely, without another request', function()
     suggest('compute(1);\n    let b = 2;\n    done();')
     t.wait('inline completion', function()
       return screen:lua('return #vim.lsp.get_clients({ bufnr = 0, name = "tandem" }) == 1')
@@ -93,7 +93,7 @@ function M.test(t, model, setup)
     wait_lines({ 'fn main() {', '    let a = compute(1);', '    let b = 2;', '    done();', '}' })
   end)
 
-  t.test('what was typed of a suggestion is not inserted twice', function()
+  t.test('typed text of a suggestion is not inserted twice', function()
     suggest('x = 1;')
     screen:keys('Escape', 'Go', 'let ')
     wait_text('let x = 1;')

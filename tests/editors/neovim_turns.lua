@@ -31,7 +31,7 @@ function M.test(t, model, use)
     return select(2, chat():gsub(vim.pesc(words), ''))
   end
 
-  t.test('a question during a turn waits at the server, shown as such, and is asked when it has ended', function()
+  t.test('a question during a turn is queued, shown as queued, and sent when the turn ends', function()
     use.project('busy')
     model:script(
       { { text = 'working' }, { gate = 'busy' }, { text = ' done' } },
@@ -60,7 +60,7 @@ function M.test(t, model, use)
     t.equal(vim.bo.filetype ~= 'tandem', true, ':Tandem chat closes the chat from inside')
   end)
 
-  t.test('what steers joins the running turn', function()
+  t.test('a steering message joins the running turn', function()
     use.project('steer')
     local read = { call = { id = 'c1', name = 'read_file', arguments = { path = 'main.rs' } } }
     local answer = { { gate = 'joined' }, { text = 'All three.' } }
@@ -85,7 +85,7 @@ function M.test(t, model, use)
     t.equal(count('And be short'), 1)
   end)
 
-  t.test('what steers nothing is a question', function()
+  t.test('a steering message without a running turn is a question', function()
     use.project('alone')
     model:script({ { text = 'Alone.' } })
     vim.cmd('Tandem steer Anyone?')
@@ -93,7 +93,7 @@ function M.test(t, model, use)
     t.contains(chat(), '## You\nAnyone?\n\n## tandem\n\nAlone.')
   end)
 
-  t.test('stopping gives back what has not begun, a selection as a mention', function()
+  t.test('stopping returns queued messages to the input, a selection as a mention', function()
     use.project('dropped')
     model:script({ { text = 'It begins' }, { hang = true } })
     vim.cmd('Tandem ask First')
@@ -117,7 +117,7 @@ function M.test(t, model, use)
     t.contains(chat(), 'Back again.')
   end)
 
-  t.test('a command is answered without the model, and completed', function()
+  t.test('slash commands are completed and answered without the model', function()
     use.project('slash')
     model:script({ { text = 'Hello.' } })
     vim.cmd('Tandem ask Hello')
@@ -130,7 +130,7 @@ function M.test(t, model, use)
     t.equal(#model:state().requests, 1)
   end)
 
-  t.test('files and definitions are mentioned, completed, and come along as the buffer has them', function()
+  t.test('mentions of files and definitions are completed and include unsaved text', function()
     local buf = use.project('mention')
     model:script({ { text = 'Hello.' } }, { { text = 'It greets.' } })
     vim.cmd('Tandem ask Hello')
@@ -143,7 +143,7 @@ function M.test(t, model, use)
     t.contains(use.sent_text(model:state().requests[2]), 'mentioned {name}')
   end)
 
-  t.test('model and effort are chosen, completed, and sent', function()
+  t.test('model and effort are completed, selected and sent', function()
     use.project('options')
     model:script({ { text = 'Hello.' } }, { { text = 'Thought through.' } })
     vim.cmd('Tandem ask Hello')
