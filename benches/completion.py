@@ -7,7 +7,6 @@ Prints the CPU time of the server for a keystroke while somebody types (a change
 one before) in a document of 5 MB, and the time from `$/cancelRequest` until the model server sees its connection closed.
 """
 
-import json
 import pathlib
 import socket
 import statistics
@@ -16,21 +15,23 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/editors"))
+from jsonrpc import Peer, is_answer  # noqa: E402
+
 KEYSTROKES = 500
 CANCELS = 50
 INVOKED, AUTOMATIC = 1, 2
 LINE = "let number = 1; // one of many lines\n"
 
 
-class Tandem:
+class Tandem(Peer):
     """`tandem lsp` with an open document."""
 
     def __init__(self, program, home, url):
         environment = {"PATH": "/usr/bin:/bin", "HOME": home, "TANDEM_STATE_DIR": f"{home}/state"}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self.process = subprocess.Popen([program, "lsp"], env=environment, **pipes)
-        self.last = 0
+        super().__init__(subprocess.Popen([program, "lsp"], env=environment, **pipes))
         self.uri = f"file://{home}/a.rs"
         options = {
             "completion": {"model": "llamacpp/any", "debounce-ms": 10_000},
@@ -43,28 +44,9 @@ class Tandem:
         document = {"uri": self.uri, "languageId": "rust", "version": 1, "text": LINE * self.lines}
         self.notify("textDocument/didOpen", {"textDocument": document})
 
-    def send(self, message):
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-        self.process.stdin.flush()
-
-    def notify(self, method, params):
-        self.send({"method": method, "params": params})
-
-    def ask(self, method, params):
-        self.last += 1
-        self.send({"id": self.last, "method": method, "params": params})
-        return self.last
-
     def answer(self, number):
-        while True:
-            length = 0
-            while line := self.process.stdout.readline().strip():
-                name, value = line.split(b":", 1)
-                length = int(value) if name.lower() == b"content-length" else length
-            message = json.loads(self.process.stdout.read(length))
-            if message.get("id") == number and "method" not in message:
-                return message
+        while not is_answer(self.receive(), number):
+            pass
 
     def suggest(self, character, trigger):
         place = {"line": self.lines // 2, "character": character}

@@ -17,6 +17,9 @@ import time
 import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "editors"))
+from jsonrpc import Peer, is_answer  # noqa: E402
+
 DRIVE = pathlib.Path(os.environ["WINEPREFIX"], "drive_c")
 PROJECT = DRIVE / "proj"
 URIS = ["file:///C:/proj", "file:///c%3A/proj", "file:///c:/proj"]
@@ -64,12 +67,12 @@ def tandem(*arguments, stdin=b""):
     return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
 
 
-class Client:
+class Client(Peer):
     """A language client over the server's standard streams."""
 
     def __init__(self, root=ROOT):
-        self.process = wine([PROGRAM, "lsp"], stderr=subprocess.DEVNULL)
-        self.incoming, self.seen, self.last = queue.Queue(), [], 0
+        super().__init__(wine([PROGRAM, "lsp"], stderr=subprocess.DEVNULL))
+        self.incoming, self.seen = queue.Queue(), []
         threading.Thread(target=self.read, daemon=True).start()
         folders = [{"uri": root, "name": "proj"}]
         capabilities = {"experimental": {"tandem": {}}}
@@ -78,28 +81,10 @@ class Client:
 
     def read(self):
         try:
-            while True:
-                length = None
-                while line := self.process.stdout.readline().strip():
-                    name, _, value = line.partition(b":")
-                    if name.lower() == b"content-length":
-                        length = int(value)
-                self.incoming.put(json.loads(self.process.stdout.read(length)))
-        except (TypeError, ValueError):
+            while message := self.receive():
+                self.incoming.put(message)
+        finally:
             self.incoming.put(None)
-
-    def send(self, message):
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-        self.process.stdin.flush()
-
-    def notify(self, method, params):
-        self.send({"method": method, "params": params})
-
-    def ask(self, method, params):
-        self.last += 1
-        self.send({"id": self.last, "method": method, "params": params})
-        return self.last
 
     def find(self, fits, limit=LIMIT):
         for index, message in enumerate(self.seen):
@@ -117,7 +102,7 @@ class Client:
             self.seen.append(message)
 
     def answer(self, number, limit=LIMIT):
-        return self.find(lambda message: message.get("id") == number and "method" not in message, limit)
+        return self.find(lambda message: is_answer(message, number), limit)
 
     def call(self, method, params, limit=LIMIT):
         return self.answer(self.ask(method, params), limit)
