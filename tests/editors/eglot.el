@@ -67,7 +67,7 @@
          (action (seq-find (lambda (action) (string-prefix-p title (plist-get action :title))) actions))
          (command (plist-get action :command)))
     (unless action (error "No action %s in %S" title actions))
-    ;; Not `jsonrpc-request': until 1.0.16 it leaves what follows its answer in the same chunk unread until more comes.
+    ;; Not `jsonrpc-request': in Emacs 28 it leaves what follows its answer in the same chunk unread until more comes.
     (let (answered)
       (jsonrpc-async-request (eglot--current-server-or-lose) :workspace/executeCommand
                              (list :command (plist-get command :command) :arguments (plist-get command :arguments))
