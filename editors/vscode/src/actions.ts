@@ -1,4 +1,4 @@
-/** Code actions on a selection and on a diagnostic. They are offered when the person asks for actions, never to the automatic light bulb. */
+/** Code actions on a selection and on a diagnostic. They are offered when the user asks for actions, never to the automatic light bulb. */
 import {
   l10n,
   CodeAction,

@@ -93,7 +93,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     void this.conversations.start();
   }
 
-  /** Brings the chat to the person who asked for it, ready to type. */
+  /** Shows the chat with the focus in its input. */
   async focus(): Promise<void> {
     this.wantsFocus = true;
     await commands.executeCommand(`${CHAT_VIEW}.focus`);
@@ -333,7 +333,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
-  /** A permission request must not go unseen; other things are told to those who want it, while they are elsewhere. It takes no focus. */
+  /** Notifies without taking the focus: always of a permission request (`must`), of the rest only if the user wants it and is elsewhere. */
   private async announce(words: string, must: boolean): Promise<void> {
     const isWanted = !window.state.focused && workspace.getConfiguration("tandem").get("notify", false);
     if (!must && !isWanted) {

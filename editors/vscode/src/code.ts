@@ -1,4 +1,4 @@
-/** What the buttons of a code block do. A model wrote the text, so nothing runs, and no file changes, without the person. */
+/** The buttons of a code block. A model wrote the text, so nothing runs, and no file changes, without the user. */
 import { env, l10n, window } from "vscode";
 import { currentEditor, fileAttachment } from "./context";
 import type { CodeAction } from "./messages";

@@ -88,7 +88,7 @@ async function fix({ conversations, chat }: Parts, uri: Uri, diagnostic: Diagnos
   });
 }
 
-/** Allows what is asked and what is like it; what that is may be made wider, which the server judges. */
+/** Allows the call and adds a rule, which the user can edit and the server checks. */
 async function permitByRule({ questions }: Session): Promise<void> {
   const asked = questions.first("allow_always");
   const items = (asked?.options ?? []).map((option) => ({ label: option.name, option }));
@@ -123,7 +123,7 @@ async function chooseProgram(): Promise<void> {
   }
 }
 
-/** Lets the person choose an option of the session: the mode, the model, the effort. */
+/** Lets the user choose the session's mode, model or effort. */
 async function pick(conversations: Conversations, id: string, title: string): Promise<void> {
   await conversations.start();
   const session = conversations.current;

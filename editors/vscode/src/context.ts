@@ -1,4 +1,4 @@
-/** What goes along with a question: the selected text as the editor has it, or a file to look at. */
+/** Attachments of a prompt: the selected text, unsaved changes included, or a file. */
 import { readFile } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { l10n, type QuickPickItem, type Range, type TextDocument, type TextEditor, Uri, window } from "vscode";
@@ -24,7 +24,7 @@ export function attachmentOf(editor: TextEditor): Attachment {
   return selection.isEmpty ? fileAttachment(document.uri) : rangeAttachment(document, selection);
 }
 
-/** Lets the person choose what goes along: what the editor shows, or files. Images are sent, other files named. */
+/** Lets the user choose attachments: what the editor shows, or files. Images are sent, other files named. */
 export async function chooseAttachments(): Promise<Attachment[]> {
   const editor = currentEditor();
   const here = editor && attachmentOf(editor);
@@ -66,7 +66,7 @@ export function rangeAttachment(document: TextDocument, range: Range): Attachmen
   };
 }
 
-/** The code editor the person works in, which is still there when the focus is in the chat. */
+/** The code editor the user works in, also while the focus is in the chat. */
 export function currentEditor(): TextEditor | undefined {
   const isCode = (editor: TextEditor) => ["file", "untitled"].includes(editor.document.uri.scheme);
   return [window.activeTextEditor, ...window.visibleTextEditors].find((editor) => editor !== undefined && isCode(editor));

@@ -113,7 +113,7 @@ export class Conversations implements Disposable {
     }
   }
 
-  /** Shows a saved conversation and goes on with it; the one that is shown stays where the other cannot be had. */
+  /** Shows and continues a saved conversation; if it cannot be loaded, the current one stays. */
   async load(sessionId: string): Promise<void> {
     this.switching = this.switching.then(() => this.replace(sessionId));
     await this.switching;
@@ -150,7 +150,7 @@ export class Conversations implements Disposable {
     await this.rename(sessionId, "");
   }
 
-  /** Gives a conversation a name of the person's own; an empty one takes it away. */
+  /** Names a conversation; an empty name restores its title. */
   async rename(sessionId: string, name: string): Promise<void> {
     const { [sessionId]: _, ...others } = this.memory.get<Record<string, string>>(NAMES, {});
     await this.memory.update(NAMES, name === "" ? others : { ...others, [sessionId]: name });

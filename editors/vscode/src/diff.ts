@@ -1,10 +1,12 @@
 /** The line diff of a proposed edit, cut to what a side bar can show; the whole of it opens in the editor's own diff. */
-import { structuredPatch } from "diff";
+import { structuredPatch, type StructuredPatchHunk } from "diff";
 import type { DiffContent } from "./protocol";
 
 export interface DiffLine {
   readonly sign: " " | "+" | "-";
   readonly text: string;
+  /** Its number in the new text, of a removed line in the old one. */
+  readonly line: number;
   /** Where it differs from the line that it replaces or that replaces it; nothing where little is the same. */
   readonly changed?: readonly [from: number, to: number];
 }
@@ -21,15 +23,16 @@ export interface DiffView {
 const WORDS = /[\p{L}\p{N}_]+|\s+|./gu;
 const CONTEXT_LINES = 2;
 const MAX_LINES = 400;
-/** Beyond this many edits the exact diff costs more than it tells. */
+/** Beyond this many edits an exact diff is not worth its cost. */
 const MAX_EDITS = 4000;
 
 /** Compares by lines; texts too different to compare count as wholly replaced. */
-export function diffView({ path, oldText, newText }: DiffContent): DiffView {
+export function diffView({ path, oldText, newText, _meta }: DiffContent): DiffView {
   const before = oldText ?? "";
+  const skipped = _meta?.["tandem/skippedLines"] ?? 0;
   const options = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS };
   const patch = structuredPatch("", "", before, newText, "", "", options);
-  const hunks = patch?.hunks.map((hunk) => withChanges(withoutBlankRim(hunk.lines.flatMap(diffLine)))) ?? [replaced(before, newText)];
+  const hunks = patch?.hunks.map((hunk) => withChanges(withoutBlankRim(diffLines(hunk, skipped)))) ?? [replaced(before, newText, skipped)];
   const lines = hunks.flat();
   return {
     path,
@@ -41,9 +44,18 @@ export function diffView({ path, oldText, newText }: DiffContent): DiffView {
 }
 
 /** `\ No newline at end of file` is a note, not a line. */
-function diffLine(line: string): DiffLine[] {
-  const sign = line.charAt(0);
-  return sign === " " || sign === "+" || sign === "-" ? [{ sign, text: line.slice(1) }] : [];
+function diffLines({ lines, oldStart, newStart }: StructuredPatchHunk, skipped: number): DiffLine[] {
+  let [old, now] = [oldStart + skipped, newStart + skipped];
+  return lines.flatMap((line): DiffLine[] => {
+    const sign = line.charAt(0);
+    if (sign !== " " && sign !== "+" && sign !== "-") {
+      return [];
+    }
+    const number = sign === "-" ? old : now;
+    old += Number(sign !== "+");
+    now += Number(sign !== "-");
+    return [{ sign, text: line.slice(1), line: number }];
+  });
 }
 
 /** Context that begins or ends with an empty line begins one line later, or ends one earlier. */
@@ -104,8 +116,9 @@ function changed(before: string, after: string): [[number, number], [number, num
   ];
 }
 
-function replaced(before: string, after: string): DiffLine[] {
-  const lines = (text: string, sign: "+" | "-") => text.split("\n").map((line): DiffLine => ({ sign, text: line }));
+function replaced(before: string, after: string, skipped: number): DiffLine[] {
+  const lines = (text: string, sign: "+" | "-") =>
+    text.split("\n").map((line, index): DiffLine => ({ sign, text: line, line: skipped + index + 1 }));
   return [...lines(before, "-"), ...lines(after, "+")];
 }
 

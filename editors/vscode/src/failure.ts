@@ -4,7 +4,7 @@ import { ErrorCodes, ResponseError } from "vscode-languageclient/node";
 import type { Remedy } from "./messages";
 import type { FailureData } from "./protocol";
 
-/** There is no server to ask; the message says why, the remedies what to do. */
+/** There is no server. The message says why, the remedies what to do. */
 export class StartError extends Error {
   constructor(
     message: string,
@@ -36,7 +36,7 @@ export function isAnswer(error: unknown): error is ResponseError<unknown> {
   return error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected;
 }
 
-/** The server says that this cannot be done now, and in another way it can. */
+/** The server cannot do this now, but can do it in another way. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof ResponseError && error.code === ErrorCodes.InvalidRequest;
 }

@@ -11,7 +11,7 @@ export class Flow {
   /** A batch was posted and is not drawn yet. */
   private isAway = false;
 
-  /** `post` sends what there is and says whether there was anything. */
+  /** `post` sends what there is and returns whether there was anything. */
   constructor(private readonly post: () => boolean) {}
 
   /** Something changed. */

@@ -64,7 +64,7 @@ export class Focus implements Disposable {
     void this.report();
   }
 
-  /** The problems of the file, where they go along. */
+  /** The problems of the file, if they are sent. */
   problems(): Attachment[] {
     const editor = fileEditor();
     const found = editor === undefined || !this.shared.has("problems") ? [] : problemsOf(editor);

@@ -124,7 +124,7 @@ function nothing({ op }: LanguageParams, languageId: string): string {
   return l10n.t("VS Code found nothing for `{0}` here; it may have no extension for {1} that can", op, languageId);
 }
 
-/** For the symbols of the workspace any open document tells the language. */
+/** For workspace symbols, any open document determines the language. */
 async function questionOf(client: LanguageClient, { uri, position, query, newName }: LanguageParams): Promise<Question> {
   const document =
     uri == null ? workspace.textDocuments.find(({ uri }) => uri.scheme === "file") : await workspace.openTextDocument(Uri.parse(uri));

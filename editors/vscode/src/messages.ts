@@ -31,6 +31,8 @@ export interface ToolItem {
   readonly location?: Location;
   readonly diffs: readonly DiffView[];
   readonly output: string;
+  /** The command line, of a call that runs one. */
+  readonly command?: string;
   /** How its command ended. */
   readonly exit?: Exit;
   readonly question?: Question;
@@ -107,7 +109,7 @@ export interface ChatState {
   readonly commands: readonly Command[];
   readonly usage?: Usage;
   readonly attachments: readonly string[];
-  /** What goes along by itself. */
+  /** Context that is sent by default. */
   readonly looking: readonly Looking[];
   /** All that are open. */
   readonly conversations: readonly ConversationLabel[];
@@ -177,7 +179,7 @@ export type FromView =
   | { readonly type: "stop" }
   | { readonly type: "answer"; readonly id: number; readonly optionId: string }
   | { readonly type: "pick"; readonly what: string; readonly value: string }
-  /** Files and conversation go back to before a message, which is then changed by the person, or sent once more. */
+  /** Restores files and conversation to before a message, which is then edited or sent again. */
   | { readonly type: "goBack"; readonly id: number; readonly how: "edit" | "again" }
   | { readonly type: "look"; readonly what: Looking["what"] }
   | { readonly type: "copy"; readonly text: string }
@@ -193,7 +195,7 @@ export type FromView =
   | { readonly type: "link"; readonly href: string }
   /** The text of a code block. */
   | { readonly type: "code"; readonly action: CodeAction; readonly text: string; readonly language: string }
-  /** Of the card with this id; of none, where the whole view says what is wrong. */
+  /** Of the card with this id; without one, of the view's own error. */
   | { readonly type: "remedy"; readonly remedy: Remedy; readonly id?: number }
   | { readonly type: "setup"; readonly what: "models" | "check" | "save"; readonly request: number; readonly values: Setup }
   | { readonly type: "select"; readonly index: number }

@@ -22,7 +22,7 @@ export class Options {
     this.others = options;
   }
 
-  /** The mode, which says what each choice means, and the other options. */
+  /** The mode, with a description of each choice, and the other options. */
   get pickers(): Picker[] {
     const { modes } = this;
     const choices = modes?.availableModes.map(({ id, name, description }) => ({ value: id, name, ...(description && { description }) }));

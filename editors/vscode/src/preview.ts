@@ -20,7 +20,7 @@ export class Preview implements TextDocumentContentProvider, Disposable {
     ];
   }
 
-  /** Opens the diff beside the person's work, without taking the focus. */
+  /** Opens the diff without taking the focus. */
   async show(id: number, index: number): Promise<void> {
     const diff = this.conversations.current.transcript.diffs(id)[index];
     if (diff === undefined) {

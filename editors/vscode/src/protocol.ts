@@ -49,6 +49,8 @@ export interface DiffContent {
   readonly path: string;
   readonly oldText?: string | null;
   readonly newText: string;
+  /** Of a large file it has only the lines around the change. */
+  readonly _meta?: { readonly "tandem/skippedLines"?: number } | null;
 }
 
 export type ToolContent =
@@ -63,6 +65,7 @@ export interface ToolCall {
   readonly status?: ToolStatus;
   readonly content?: readonly ToolContent[];
   readonly locations?: readonly { readonly path: string; readonly line?: number | null }[];
+  readonly rawInput?: unknown;
   readonly _meta?: { readonly "tandem/exit"?: wire.Exit } | null;
 }
 
@@ -117,7 +120,7 @@ export interface PermissionParams {
 
 export interface PermissionResult {
   readonly outcome: { readonly outcome: "selected"; readonly optionId: string } | { readonly outcome: "cancelled" };
-  /** The rule as the person made it. */
+  /** The rule as the user edited it. */
   readonly _meta?: { readonly tandem: { readonly rule: string } };
 }
 
@@ -162,7 +165,7 @@ export interface OpenedSession {
 
 interface Prompt {
   readonly prompt: readonly wire.ContentBlock[];
-  /** Names it in what the server says of it. */
+  /** Identifies it in the server's notifications. */
   readonly _meta: { readonly "tandem/promptId": string };
 }
 

@@ -1,4 +1,4 @@
-/** The permission questions that wait for the person. Invariant: each is answered exactly once, with "cancelled" when it is withdrawn. */
+/** Open permission requests. Invariant: each is answered exactly once, with "cancelled" when it is withdrawn. */
 import type { CancellationToken } from "vscode";
 import type { PermissionOption, PermissionResult } from "./protocol";
 

@@ -7,7 +7,7 @@ export class Renewal implements Disposable {
   private timer: NodeJS.Timeout | undefined;
   private goesOn = true;
 
-  /** `renew` is told whether the conversations go on: no change was of the model or the mode. */
+  /** `renew` receives whether the conversations continue, which they do unless the model or the mode changed. */
   constructor(private readonly renew: (goesOn: boolean) => Promise<void>) {}
 
   soon(goesOn: boolean): void {

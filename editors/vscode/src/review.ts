@@ -9,7 +9,7 @@ import type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, ReviewParams }
 import type { Conversations } from "./conversations";
 import type { SessionEvent } from "./session";
 
-/** So long after the last keystroke the server is asked where the hunks are now. */
+/** How long after the last keystroke the hunks are requested again, in milliseconds. */
 const REST_MS = 300;
 
 /** What is to be kept or rejected: a turn, a file of it, or a hunk of that. */
@@ -98,7 +98,7 @@ export class Review implements Disposable {
     }
   }
 
-  /** Undoes everything the last turn changed, but lines that the person changed since. */
+  /** Undoes everything the last turn changed, except lines the user changed since. */
   async undo(): Promise<void> {
     await this.decide({ action: "undo" });
   }

@@ -29,7 +29,7 @@ export type SessionEvent =
   | { readonly type: "forgotten" }
   /** A saved session is there again, and with it what can be undone. */
   | { readonly type: "takenUp" }
-  /** A message was not sent: it is the person's again. */
+  /** A message was not sent and returns to the input. */
   | { readonly type: "returned"; readonly message: Message };
 
 export class Session implements Disposable {
@@ -40,9 +40,9 @@ export class Session implements Disposable {
   private id: Promise<string> | undefined;
   /** What `id` resolved to. */
   current: string | undefined;
-  /** The session that lost its server: it goes on with the next one. */
+  /** The session that lost its server and continues with the next one. */
   private kept: string | undefined;
-  /** What comes was said before. */
+  /** Updates repeat a saved conversation. */
   private isLoading = false;
   /** Updates of sessions whose id is not known yet, while this one begins. */
   private early: (() => void)[] | undefined;
@@ -107,7 +107,7 @@ export class Session implements Disposable {
     this.changed();
   }
 
-  /** Shows a conversation that was saved, and goes on with it. */
+  /** Restores a saved conversation and continues it. */
   async load(sessionId: string): Promise<void> {
     this.current = sessionId;
     this.isLoading = true;
@@ -171,7 +171,7 @@ export class Session implements Disposable {
     return reviewed;
   }
 
-  /** A message that the person can change or send once more, and its turn. */
+  /** A message that can be edited or sent again, and its turn. */
   sent(id: number): { message: Message; turn: number } | undefined {
     const [message, turn] = [this.messages.get(id), this.transcript.turnOf(id)];
     return message === undefined || turn === undefined ? undefined : { message, turn };
@@ -187,7 +187,7 @@ export class Session implements Disposable {
     return items;
   }
 
-  /** The server starts afresh. With another model or mode configured a new session begins; else this one goes on. */
+  /** Restarts the server. If the configured model or mode changed, a new session begins; otherwise this one continues. */
   async reopen(goesOn: boolean): Promise<void> {
     if (!goesOn && this.kept !== undefined) {
       this.kept = undefined;
@@ -268,7 +268,7 @@ export class Session implements Disposable {
     this.messages.set(this.transcript.ask(message.text, labels(message)), message);
   }
 
-  /** What a loaded session used, before the server says it of itself. */
+  /** The usage of a loaded session, until the first status reports it. */
   private loaded(): Usage | undefined {
     return this.usage && { used: this.usage.used, size: this.usage.size, cost: this.usage.cost?.amount ?? null };
   }
@@ -369,7 +369,7 @@ export class Session implements Disposable {
     this.changed();
   }
 
-  /** Only what is said of this session concerns it; one that begins may be told of before its id is known. */
+  /** Handles updates of this session only; those that arrive before its id is known wait for it. */
   private receive(sessionId: string | undefined, take: () => void): void {
     if (sessionId === undefined || sessionId === this.current) {
       take();
@@ -405,7 +405,7 @@ export class Session implements Disposable {
     this.changed();
   }
 
-  /** What was said before; what is said now, the turns tell. */
+  /** Prompts of a saved conversation; new ones come from the turns. */
   private repeated({ type, text }: { readonly type: string; readonly text?: string }): void {
     if (this.isLoading) {
       this.title ||= text ?? "";
@@ -454,7 +454,7 @@ function labels({ attachments }: Message): string[] {
   return attachments.map(({ label }) => label);
 }
 
-/** What is said of a turn that did not simply end. */
+/** The notice for a turn that did not end normally. */
 function ending(reason: protocol.StopReason): { text: string; remedies: readonly Remedy[] } | undefined {
   switch (reason) {
     case "cancelled":

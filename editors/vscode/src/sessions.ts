@@ -11,7 +11,7 @@ interface Entry extends QuickPickItem {
 const rename = { iconPath: new ThemeIcon("edit"), tooltip: l10n.t("Rename") };
 const remove = { iconPath: new ThemeIcon("trash"), tooltip: l10n.t("Delete") };
 
-/** Lets the person choose a conversation to resume, whichever editor it began in. */
+/** Lets the user choose a conversation to resume, whichever editor it began in. */
 export async function openSession(conversations: Conversations, chat: ChatView): Promise<void> {
   const list = window.createQuickPick<Entry>();
   list.title = l10n.t("tandem: Open Session");

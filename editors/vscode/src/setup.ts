@@ -37,7 +37,7 @@ export class SetUp {
     }
   }
 
-  /** The settings of the machine where the files are; changing them starts the server anew. */
+  /** The settings of the machine where the files are; changing them restarts the server. */
   async save({ provider, model, apiKey, baseUrl }: Setup): Promise<void> {
     const settings = workspace.getConfiguration("tandem");
     if (apiKey !== "") {

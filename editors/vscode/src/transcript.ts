@@ -277,6 +277,7 @@ function present(update: ToolCallUpdate): Partial<ToolCall> {
 function toolItem({ id, call, options }: ToolEntry): Item {
   const location = call.locations?.[0];
   const exit = call._meta?.["tandem/exit"];
+  const command = commandOf(call);
   return {
     kind: "tool",
     id,
@@ -286,6 +287,7 @@ function toolItem({ id, call, options }: ToolEntry): Item {
     ...(location && { location: { path: location.path, ...(location.line != null && { line: location.line }) } }),
     diffs: diffs(call).map(diffView),
     output: output(call),
+    ...(command !== undefined && { command }),
     ...(exit && { exit }),
     ...(options && { question: question(call, options) }),
   };
@@ -294,6 +296,11 @@ function toolItem({ id, call, options }: ToolEntry): Item {
 function question(call: ToolCall, options: readonly PermissionOption[]): Question {
   const shown = [call.title, ...(call.locations ?? []).map(({ path }) => path)].join(" ");
   return { options, mixed: mixedScripts(shown) };
+}
+
+function commandOf({ kind, rawInput }: ToolCall): string | undefined {
+  const { command } = (rawInput ?? {}) as { command?: unknown };
+  return kind === "execute" && typeof command === "string" ? command : undefined;
 }
 
 function diffs(call: ToolCall): DiffContent[] {

@@ -15,7 +15,7 @@ export interface Message {
 
 /** How messages reach the server. */
 export interface Wire {
-  /** Resolves when the message's turn has ended. Aborting withdraws a queued message; a running one goes on. */
+  /** Resolves when the message's turn has ended. Aborting withdraws a queued message; a running one continues. */
   prompt(message: Message, id: string, signal: AbortSignal): Promise<StopReason>;
   /** Resolves to whether the running turn took the message. Aborting takes it back before that. */
   steer(message: Message, id: string, signal: AbortSignal): Promise<boolean>;
@@ -46,7 +46,7 @@ export interface Waiting {
 }
 
 interface Said extends Waiting {
-  /** The server tells by it what becomes of the message. */
+  /** The server reports the fate of the message under this id. */
   readonly id: string;
   readonly abort: AbortController;
   /** It has begun, or joined. */
@@ -126,7 +126,7 @@ export class Turns {
     this.listener?.changed();
   }
 
-  /** The server says what became of a message. That it ended or is not sent on is also the answer to the request that sent it. */
+  /** The server reports the state of a message. `ended` and `returned` also answer the request that sent it. */
   receive({ promptId, state, prompt }: Pick<Turn, "promptId" | "state" | "prompt">): void {
     const said = [...this.joining, ...this.prompts].find(({ id }) => id === promptId);
     if (said === undefined) {

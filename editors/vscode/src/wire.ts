@@ -40,7 +40,7 @@ export function wire(server: Server, sessionId: () => Promise<string>): Wire {
   };
 }
 
-/** A prompt that can no longer be withdrawn continues, and its own request says so. */
+/** A prompt that can no longer be withdrawn continues, and its own request reports that. */
 function withdraw(server: Server, sessionId: string, promptId: string): void {
   server.request(protocol.withdraw, { sessionId, promptId }).catch(() => undefined);
 }

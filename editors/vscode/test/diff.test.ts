@@ -18,6 +18,15 @@ test("blank lines at the rim of a hunk tell nothing", () => {
   assert.deepEqual(shown("w\n\nx\na\ny\n\nz\n", "w\n\nx\nb\ny\n\nz\n"), [" x\n-a\n+b\n y"]);
 });
 
+test("lines have the numbers of their file, also when the text begins further down in it", () => {
+  const numbers = (skipped: number) =>
+    diffView({ type: "diff", path: "/a", oldText: "a\nb\nc\nd\n", newText: "a\nB\nx\nd\ne\n", _meta: { "tandem/skippedLines": skipped } })
+      .hunks.flat()
+      .map(({ sign, line }) => `${sign}${line}`);
+  assert.deepEqual(numbers(0), [" 1", "-2", "-3", "+2", "+3", " 4", "+5"]);
+  assert.deepEqual(numbers(70), [" 71", "-72", "-73", "+72", "+73", " 74", "+75"]);
+});
+
 test("counts all lines and shows what fits", () => {
   const many = Array.from({ length: 1000 }, (_, index) => `line ${index}\n`).join("");
   const view = diffView({ type: "diff", path: "/a", oldText: "", newText: many });

@@ -142,6 +142,13 @@ test("unknown updates are ignored", () => {
   assert.equal(made.isEmpty, true);
 });
 
+test("a command can be run once more by the person", () => {
+  const call = { toolCallId: "c", title: "`make`", kind: "execute", rawInput: { command: "make -j2" } } as const;
+  assert.equal(firstTool(transcript({ sessionUpdate: "tool_call", ...call })).command, "make -j2");
+  assert.equal(firstTool(transcript({ sessionUpdate: "tool_call", ...call, kind: "edit" })).command, undefined);
+  assert.equal(firstTool(transcript({ sessionUpdate: "tool_call", ...call, rawInput: { command: ["make"] } })).command, undefined);
+});
+
 test("a command shows how it ended, and only exit code 0 is a success", () => {
   const call = { toolCallId: "c", title: "`make`", kind: "execute" } as const;
   const exit = { code: 2, durationMs: 1240 };

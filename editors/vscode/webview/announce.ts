@@ -1,4 +1,4 @@
-/** Tells screen reader users what is new, once a message: an answer when it is complete, what failed, and what is asked, at once. */
+/** Announces news to screen readers once per message: an answer when it is complete, errors and permission requests at once. */
 import type { Item } from "../src/messages";
 import { visible } from "../src/safe";
 import { h } from "./dom";

@@ -1,4 +1,4 @@
-/** Code blocks of answers: they are colored when they are near the window, and their buttons do something with their text. */
+/** Code: it is colored when it is near the window, and the buttons of a block do something with its text. */
 import type { CodeAction } from "../src/messages";
 import type { Send } from "./items";
 import { boxes } from "./markdown";
@@ -12,25 +12,41 @@ const page = globalThis as { highlightCode?: Highlight };
 const script = document.currentScript as HTMLScriptElement | null;
 let loading: Promise<Highlight | undefined> | undefined;
 
+const awaited = new WeakMap<Element, () => void>();
 const near = new IntersectionObserver(
   (entries) => {
     for (const { target, isIntersecting } of entries) {
       if (isIntersecting) {
         near.unobserve(target);
-        void color(target as HTMLElement);
+        awaited.get(target)?.();
       }
     }
   },
   { rootMargin: "50% 0px" },
 );
 
+/** Runs once, when the element is in the window or near it. */
+export function whenNear(element: Element, run: () => void): void {
+  awaited.set(element, run);
+  near.observe(element);
+}
+
+/** Highlighted code, in which every element ends with its line; `undefined` for an unknown language or more than `MAX` characters. */
+export async function highlighted(code: string, language: string): Promise<string | undefined> {
+  if (language === "" || code.length > MAX) {
+    return undefined;
+  }
+  loading ??= load();
+  const highlight = await loading;
+  await new Promise((resolve) => requestIdleCallback(resolve));
+  return highlight?.(code, language);
+}
+
 /** Takes up the finished blocks in an element. */
 export function finishCode(within: Element): void {
   for (const block of within.querySelectorAll<HTMLElement>(".code:not([data-finished])")) {
     block.dataset["finished"] = "";
-    if (block.dataset["language"] !== "") {
-      near.observe(block);
-    }
+    whenNear(block, () => void color(block));
   }
 }
 
@@ -52,18 +68,10 @@ export function codeClicked(target: HTMLElement, send: Send): void {
 
 async function color(block: HTMLElement): Promise<void> {
   const code = block.querySelector("code");
-  const text = code?.textContent ?? "";
-  if (code === null || text.length > MAX) {
-    return;
+  const markup = await highlighted(code?.textContent ?? "", (block.dataset["language"] ?? "").toLowerCase());
+  if (code !== null && markup !== undefined) {
+    code.innerHTML = boxes(markup);
   }
-  loading ??= load();
-  const highlight = await loading;
-  requestIdleCallback(() => {
-    const markup = highlight?.(text, (block.dataset["language"] ?? "").toLowerCase());
-    if (markup !== undefined) {
-      code.innerHTML = boxes(markup);
-    }
-  });
 }
 
 function load(): Promise<Highlight | undefined> {

@@ -1,4 +1,4 @@
-/** Where the person writes, with what goes along, the mode and the model. Keeps the draft when the view is hidden. */
+/** The input with its attachments, mode and model. Keeps the draft when the view is hidden. */
 import type { ChatState, Looking, Picker } from "../src/messages";
 import type { Completion } from "../src/protocol";
 import { visible } from "../src/safe";

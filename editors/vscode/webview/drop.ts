@@ -1,4 +1,4 @@
-/** What is pasted or dropped besides text: images go along with their bytes, files of the editor by their name. */
+/** Pasted and dropped images and files: images are attached with their bytes, files of the editor by name. */
 import type { Send } from "./items";
 
 /** Of the editor's own lists, each a URI a line. */

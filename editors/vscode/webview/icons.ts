@@ -18,6 +18,7 @@ import globe from "@vscode/codicons/src/icons/globe.svg";
 import lightbulb from "@vscode/codicons/src/icons/lightbulb.svg";
 import loading from "@vscode/codicons/src/icons/loading.svg";
 import passed from "@vscode/codicons/src/icons/pass-filled.svg";
+import play from "@vscode/codicons/src/icons/play.svg";
 import question from "@vscode/codicons/src/icons/question.svg";
 import refresh from "@vscode/codicons/src/icons/refresh.svg";
 import search from "@vscode/codicons/src/icons/search.svg";
@@ -53,6 +54,7 @@ const icons = {
   lightbulb,
   loading,
   passed,
+  play,
   question,
   refresh,
   search,
@@ -68,7 +70,7 @@ const icons = {
 };
 export type IconName = keyof typeof icons;
 
-/** Decoration: what it means is said in words beside it. */
+/** Decoration: the text beside it has the meaning. */
 export function icon(name: IconName, className = ""): HTMLElement {
   const element = h("span", { class: `icon ${className}`, "aria-hidden": "true" });
   element.innerHTML = icons[name];

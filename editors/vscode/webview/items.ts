@@ -1,5 +1,5 @@
-/** How each kind of item looks. A view draws itself again from a new version of its item and says what the person did with it. */
-import type { DiffLine, DiffView } from "../src/diff";
+/** The views of all kinds of items. A view redraws itself from a new version of its item and reports what the user did. */
+import type { DiffView } from "../src/diff";
 import type {
   ErrorItem,
   FromView,
@@ -15,6 +15,7 @@ import type {
 import { duration, hasFailed } from "../src/exit";
 import type { PermissionOption, PlanEntry, ToolStatus } from "../src/protocol";
 import { visible } from "../src/safe";
+import { diffTable } from "./diff";
 import { type Child, h, Slot } from "./dom";
 import { icon, type IconName, kindIcons } from "./icons";
 import { TextView } from "./text";
@@ -75,7 +76,7 @@ function userMessage({ text, context }: Pick<UserItem, "text" | "context">, ...m
   );
 }
 
-/** What the person said. Once its turn is known, the conversation can go back to before it. */
+/** A prompt. Once its turn is known, the conversation can be restored to before it. */
 class UserView implements ItemView {
   readonly element: HTMLElement;
   private readonly actions = h("div", { class: "actions", role: "group", "aria-label": t("Actions of this message") });
@@ -119,7 +120,7 @@ const remedyNames: Record<Remedy, string> = {
   log: t("Show Log"),
 };
 
-/** Without an id: the view itself says what is wrong. */
+/** Without an id it is the view's own error. */
 export function errorCard({ text, remedies, id }: Pick<ErrorItem, "text" | "remedies"> & { id?: number }, send: Send): HTMLElement {
   const words = h("div", { class: "error-text" }, visible(text));
   return h("section", { class: "error" }, icon("error"), h("div", {}, words, remedyButtons(remedies, send, id)));
@@ -185,7 +186,7 @@ class ToolView implements ItemView {
     return this.item.diffs.length > 0 || this.item.output !== "";
   }
 
-  /** Diffs, permission requests and the output of a running command are shown; other output is folded until the person opens it. */
+  /** Diffs, permission requests and the output of a running command are shown; other output is folded until the user opens it. */
   private isOpen(): boolean {
     const { diffs, question } = this.item;
     return this.hasBody() && !(this.folded ?? (diffs.length === 0 && question === undefined && !this.isLive()));
@@ -196,7 +197,7 @@ class ToolView implements ItemView {
   }
 
   private drawHead({ added, removed }: { added: number; removed: number }): Child[] {
-    const { id, title, location, toolKind, diffs, exit } = this.item;
+    const { id, title, location, toolKind, diffs, command, exit } = this.item;
     const words = visible(title);
     const { name, says } = this.state();
     return [
@@ -211,6 +212,7 @@ class ToolView implements ItemView {
       added + removed > 0 &&
         h("span", { class: "counts" }, h("span", { class: "added" }, `+${added}`), h("span", { class: "removed" }, `−${removed}`)),
       diffs.length > 0 && iconButton("diff", t("Open diff in the editor"), () => this.send({ type: "showDiff", id, index: 0 })),
+      command !== undefined && iconButton("play", t("Run in Terminal"), () => this.send(inTerminal(command))),
       this.hasBody() && this.drawFold(),
       exit !== undefined && h("span", { class: "exit" }, hasFailed(exit) ? `${says} · ${duration(exit)}` : duration(exit)),
       h("span", { class: "status", title: says }, icon(name, name === "loading" ? "spin" : ""), h("span", { class: "hidden-text" }, says)),
@@ -262,6 +264,10 @@ class ToolView implements ItemView {
   }
 }
 
+function inTerminal(text: string): FromView {
+  return { type: "code", action: "run", text, language: "" };
+}
+
 function lastLines(text: string, count: number): string {
   const lines = text.trimEnd().split("\n");
   return lines.length <= count ? text : ["…", ...lines.slice(-count)].join("\n");
@@ -273,36 +279,6 @@ function sum(diffs: readonly DiffView[], what: "added" | "removed"): number {
 
 export function iconButton(name: IconName, label: string, click: () => void): HTMLButtonElement {
   return h("button", { type: "button", class: "icon-button", title: label, "aria-label": label, click }, icon(name));
-}
-
-const signNames = { "+": t("added: "), "-": t("removed: "), " ": "" };
-
-function diffTable({ path, hunks, hiddenLines }: DiffView, head: Child): HTMLElement {
-  const lines = hunks.flatMap((hunk, index) => [index > 0 && h("div", { class: "gap" }, "⋯"), ...hunk.map(diffRow)]);
-  return h(
-    "div",
-    { class: "diff", tabindex: "0", role: "region", "aria-label": t("Diff of {0}", visible(path)) },
-    head,
-    h("div", { class: "diff-lines" }, ...lines),
-    hiddenLines > 0 && h("div", { class: "gap" }, t("{0} more lines: open the diff to see them", hiddenLines)),
-  );
-}
-
-function diffRow({ sign, text, changed: [from, to] = [0, 0] }: DiffLine): HTMLElement {
-  const kind = { "+": "added", "-": "removed", " ": "same" }[sign];
-  const shownSign = sign === "-" ? "−" : sign;
-  return h(
-    "div",
-    { class: `line ${kind}` },
-    h("span", { class: "sign", "aria-label": signNames[sign] }, shownSign),
-    h(
-      "span",
-      { class: "code-text" },
-      visible(text.slice(0, from)),
-      to > from && h("span", { class: "changed" }, visible(text.slice(from, to))),
-      visible(text.slice(Math.max(from, to))),
-    ),
-  );
 }
 
 const planIcons: Record<PlanEntry["status"], IconName> = { pending: "circle", in_progress: "loading", completed: "passed" };

@@ -8,7 +8,7 @@ import { h } from "./dom";
 import { type ItemView, type Send, viewOf } from "./items";
 import { t } from "./words";
 
-/** A group ends at the first message of the person after the first number of items, or after the second at the latest. */
+/** A group ends at the first prompt after `GROUP` items, or after `GROUP_MAX` at the latest. */
 const GROUP = 12;
 const GROUP_MAX = 40;
 /** What one undrawn item is taken to be high. */
@@ -49,7 +49,7 @@ export class List {
     return this.entries.size === 0;
   }
 
-  /** What the person said, in order. */
+  /** The user's prompts, in order. */
   get prompts(): string[] {
     return [...this.entries.values()].flatMap(({ item }) => (item.kind === "user" ? item.text : []));
   }

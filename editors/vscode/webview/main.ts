@@ -157,7 +157,7 @@ function toEnd(): void {
   scrolled();
 }
 
-/** Only the person's own scrolling up ends the following: a window that became smaller, or text that grew, moves nothing up. */
+/** Only the user's scrolling up ends the following: a smaller window or longer text moves nothing up. */
 function scrolled(): void {
   const now = { top: scroller.scrollTop, height: scroller.scrollHeight, shown: scroller.clientHeight };
   const isAtEnd = now.height - now.top - now.shown < FOLLOW_PX;

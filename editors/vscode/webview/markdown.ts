@@ -138,7 +138,7 @@ function taskBox(token: Token | undefined): string {
   return state === undefined ? "" : `<span class="box" role="img" aria-label="${state}">${state === "done" ? "☑" : "☐"}</span> `;
 }
 
-/** Not an `href`: the extension is told of the click and decides. */
+/** Not an `href`: the extension receives the click and decides. */
 function link(address: string): string {
   return `<a role="link" tabindex="0" data-href="${escape(address)}" title="${escape(address)}">`;
 }

@@ -6,7 +6,7 @@ import { h } from "./dom";
 import type { Send } from "./items";
 import { t } from "./words";
 
-/** An endpoint of the person's own. */
+/** An endpoint that no provider of the table stands for. */
 const CUSTOM = "custom";
 
 type Answer = Extract<ToView, { type: "setup" | "setupModels" | "setupChecked" }>;
@@ -121,7 +121,8 @@ export class SetupForm {
     if (problem !== undefined) {
       return [visible(problem)];
     }
-    if (this.model.value === "" && models.length === 1) {
+    const isTyping = document.activeElement === this.model;
+    if (this.model.value === "" && models.length === 1 && !isTyping) {
       this.model.value = models[0]?.id ?? "";
     }
     return [models.length === 1 ? t("1 model found.") : t("{0} models found. Type to search.", models.length)];

@@ -153,7 +153,7 @@ export class MarkdownStream {
     return [...steps, ...this.shownTail([open])];
   }
 
-  /** The number of the block's first item, when it goes on with the list that is settled last. */
+  /** The number of the block's first item, if it continues the list that was settled last. */
   private continued(block: Block | undefined): number | undefined {
     const { mode } = this;
     return mode.kind === "list" && mode.type === block?.type && mode.markup === block.markup ? mode.next : undefined;

@@ -25,7 +25,10 @@ export class Tabs {
 
   draw(conversations: readonly ConversationLabel[]): void {
     this.element.hidden = conversations.length < 2;
-    this.slot.set(conversations, () => conversations.map((one, index) => this.tab(one, index)));
+    this.slot.set(conversations, () => {
+      requestAnimationFrame(() => this.element.querySelector(".current")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
+      return conversations.map((one, index) => this.tab(one, index));
+    });
   }
 
   private tab({ title, isCurrent, state }: ConversationLabel, index: number): HTMLElement {

@@ -9,7 +9,7 @@ import { t } from "./words";
 
 /** Blocks in one box: what is off the screen of a long answer is skipped by these. */
 const BLOCKS = 24;
-/** Where text goes on inside the block that is open: elements that hold blocks or lines, never a link or an emphasis. */
+/** Where text continues inside the open block: elements that hold blocks or lines, never a link or an emphasis. */
 const HOLDERS = new Set(["P", "LI", "UL", "OL", "BLOCKQUOTE", "H1", "H2", "H3", "H4", "H5", "H6", "DIV", "PRE", "CODE"]);
 /** A growing text is cut into boxes, of which only the last is laid out again. */
 const BOX_CHARACTERS = 2000;
