@@ -1,6 +1,7 @@
 // What happens beside the conversation: files dropped and picked, a notice while the window is not focused, a commit message.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { START_MS } from "./workbench.mjs";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -50,9 +51,8 @@ export function besideChecks({ bench, model, picture }) {
     bench.configure({ "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder", "tandem.notify": true });
     await bench.open();
     await bench.command("tandem: Open Chat");
-    await bench.command("tandem: New Session");
+    await bench.newSession();
     await model.script([{ text: "One moment. " }, { gate: "away" }, { text: "Still here. " }, { gate: "done" }, { text: "Done." }]);
-    await chat.locator(".welcome h1").waitFor();
     await bench.say("Take your time.");
     await model.state("gate:away");
     await page.evaluate(() => {
@@ -83,7 +83,8 @@ export function besideChecks({ bench, model, picture }) {
     await page.locator('.activitybar [aria-label^="Source Control"]').first().click();
     await model.reset();
     await model.script([{ text: "Say when the shop is open" }]);
-    await page.locator(".pane-header", { hasText: "Changes" }).first().hover(); // else its buttons are hidden
+    await page.locator(".scm-editor").first().waitFor({ timeout: START_MS }); // git has found the repository
+    await page.locator(".pane-header:not(.hidden)", { hasText: "Changes" }).first().hover(); // else its buttons are hidden
     await page.getByRole("button", { name: "Write Commit Message" }).first().click();
     await page.locator(".scm-editor .view-line", { hasText: "Say when the shop is open" }).waitFor();
     await picture("commit");
@@ -98,9 +99,9 @@ export function besideChecks({ bench, model, picture }) {
   }
 
   return [
-    ["dropped files go along: an image with its bytes, others by name", dropped],
-    ["a file is picked with the button below the input", picked],
+    ["dropped files are sent: an image with its bytes, others by name", dropped],
+    ["the button below the input attaches a file", picked],
     ["a turn that ends while the window is not focused is announced", unfocused],
-    ["a commit message is written from the staged diff, and a refusal leaves it alone", commitMessage],
+    ["a commit message is written from the staged diff, and a failure keeps it", commitMessage],
   ];
 }

@@ -39,7 +39,7 @@ export function inlineChecks({ bench, model, picture }) {
   async function isUntouched() {
     await widget.waitFor({ state: "detached" });
     await bench.bufferIs(STOCK_TEXT);
-    assert.equal(await page.locator(".tab.active.dirty").count(), 0);
+    await page.locator(".tab.active:not(.dirty)").waitFor();
   }
 
   async function kept() {
@@ -50,7 +50,7 @@ export function inlineChecks({ bench, model, picture }) {
     await model.state("gate:inline");
     await widget.getByText("count <= 10").waitFor();
     await picture("inline-streams");
-    assert.equal(await page.locator(".tab.active.dirty").count(), 0, "nothing is in the document yet");
+    await page.locator(".tab.active:not(.dirty)").waitFor(); // nothing is in the document yet
     await model.open("inline");
     await widget.getByText("2 changes: Enter keeps").waitFor();
     const { requests } = await model.state();
@@ -111,9 +111,9 @@ export function inlineChecks({ bench, model, picture }) {
   }
 
   return [
-    ["edit in place: the diff streams below the lines; kept by hunk, it is one undo step", kept],
-    ["edit in place: Escape stops the model and leaves every byte", stopped],
-    ["edit in place: what is said next improves the proposal", refined],
-    ["edit in place: a refusal is shown, and the next try works", refused],
+    ["edit in place: the diff streams below the lines, and accepted hunks are one undo step", kept],
+    ["edit in place: Escape stops the model and changes nothing", stopped],
+    ["edit in place: a second instruction refines the proposal", refined],
+    ["edit in place: an error is shown, and the next attempt works", refused],
   ];
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { exactly } from "./workbench.mjs";
 
 export const CART = "src/cart.ts";
 export const CART_TEXT = `import { type Line, total } from "./price";
@@ -90,8 +91,7 @@ export function reviewChecks({ bench, model, picture }) {
 
   async function ask(...calls) {
     await bench.openFile("cart.ts");
-    await bench.command("tandem: New Session");
-    await bench.chat.locator(".welcome h1").waitFor();
+    await bench.newSession();
     await bench.chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
     await bench.page.locator(".statusbar-item", { hasText: "tandem edit" }).waitFor();
     await model.reset();
@@ -109,8 +109,8 @@ export function reviewChecks({ bench, model, picture }) {
     await row("cart.test.ts").waitFor();
     await bench.page.locator(".statusbar-item", { hasText: /tandem edit\s*4/ }).waitFor();
     await bench.bufferIs(CHANGED);
-    await lens("Keep").first().waitFor();
-    assert.equal(await lens("Reject").count(), 3);
+    await exactly(lens("Keep"), 3);
+    await exactly(lens("Reject"), 3);
     await picture("review");
   }
 
@@ -140,11 +140,11 @@ export function reviewChecks({ bench, model, picture }) {
   }
 
   async function keepHunk() {
+    await exactly(lens("Keep"), 2);
     await lens("Keep").first().click();
     await row("return this.lines.reduce").waitFor({ state: "detached" });
     await bench.editor.locator(".view-line", { hasText: "lines.reduce" }).waitFor();
-    await lens("Keep").nth(1).waitFor({ state: "detached" });
-    assert.equal(await lens("Keep").count(), 1, "the removed lines are left");
+    await exactly(lens("Keep"), 1); // the removed lines are left
   }
 
   async function rejectFile() {
@@ -192,24 +192,23 @@ export function reviewChecks({ bench, model, picture }) {
     assert.match(asked, /src\/cart\.ts:\d+: error: a bad word: badly/);
     const problem = bench.chat.locator(".looking", { hasText: /\d problems?/ }); // TypeScript finds some too
     assert.equal(await problem.getAttribute("aria-pressed"), "false", "they are sent when the person wants it");
-    await problem.click();
-    await bench.chat.locator(".looking[aria-pressed=true]", { hasText: /\d problems?/ }).waitFor();
+    await bench.toggle(problem, true);
     await model.script([{ text: "I see it." }]);
     await bench.say("What is wrong?");
     await bench.chat.locator(".answer", { hasText: "I see it." }).waitFor();
     await bench.idle();
     const { requests: more } = await model.state();
     assert.match(JSON.stringify(more.at(-1).messages.at(-1)), /Problems that the editor shows in src\/cart\.ts:.*?src\/cart\.ts:\d+: error: a bad word: badly \(linter\)/);
-    await problem.click();
+    await bench.toggle(problem, false);
   }
 
   return [
-    ["review: what a turn changed is listed by file and hunk, and marked in the editor", listed],
-    ["review: a hunk opens in the diff editor, what was there before at the left", diff],
-    ["review: the hunk at the cursor is rejected, what was typed stays, and the model is told", rejectHunk],
-    ["review: a hunk is kept by the line above it", keepHunk],
-    ["review: a created file is rejected in the view, and goes", rejectFile],
-    ["review: a turn is undone after a hunk of it was rejected, redone, and rejected", undoTurn],
-    ["problems that the editor shows: told after the edit that brought them, and on request", problems],
+    ["review: a turn's changes are listed by file and hunk, and marked in the editor", listed],
+    ["review: a hunk opens in the diff editor with the original on the left", diff],
+    ["review: rejecting the hunk at the cursor keeps what was typed and informs the model", rejectHunk],
+    ["review: the lens above a hunk keeps it", keepHunk],
+    ["review: rejecting a created file in the view removes it", rejectFile],
+    ["review: after a rejected hunk, a turn can be undone, redone and rejected", undoTurn],
+    ["the editor's problems are reported after the edit that caused them, and on request", problems],
   ];
 }

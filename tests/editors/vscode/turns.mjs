@@ -1,6 +1,6 @@
 // What is said while a turn runs: it waits, joins, comes back; and what helps with writing it: commands, mentions, options.
 import assert from "node:assert/strict";
-import { eventually, TRY_MS } from "./workbench.mjs";
+import { TRY_MS, eventually, exactly, until } from "./workbench.mjs";
 
 /** The checks, in order; each is a name and what to do. `typed` is in the open buffer and not on the disk. */
 export function turnChecks({ bench, model, picture, typed }) {
@@ -11,9 +11,12 @@ export function turnChecks({ bench, model, picture, typed }) {
   const box = chat.locator("textarea");
   const options = chat.getByRole("listbox", { name: "Suggestions" }).getByRole("option");
 
+  const shows = (text) => until(box, ({ value }, expected) => value === expected, text);
+
   async function sayNow(text) {
     await box.fill(text);
     await box.press("Alt+Enter");
+    await shows("");
   }
 
   /** The server has read all that was sent to it. */
@@ -39,7 +42,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     await bench.say("Three.");
     await waiting("Two.").getByText("Queued").waitFor();
     await waiting("Three.").waitFor();
-    assert.equal(await said("Two.").count(), 0);
+    await exactly(said("Two."), 0);
     await model.open("queue");
     await model.state("gate:second");
     await said("Two.").waitFor();
@@ -57,7 +60,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     const { requests: before } = await model.state();
     const read = { call: { id: "call_steer", name: "read_file", arguments: { path: "README.md" } } };
     await model.script([{ text: "I read it." }, { gate: "steer" }, read], [{ gate: "joined" }, { text: "Both, then." }]);
-    assert.equal(await chat.getByRole("button", { name: /Send now/ }).count(), 0, "offered while a turn runs only");
+    await exactly(chat.getByRole("button", { name: /Send now/ }), 0); // offered while a turn runs only
     await bench.say("Read it.");
     await model.state("gate:steer");
     await box.fill("The second line, too.");
@@ -69,7 +72,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     await model.open("steer");
     await model.state("gate:joined");
     await said("And be short.").waitFor();
-    assert.equal(await chat.locator(".waiting .user").count(), 0);
+    await exactly(chat.locator(".waiting .user"), 0);
     await model.open("joined");
     await answer("Both, then.").waitFor();
     await bench.idle();
@@ -83,7 +86,7 @@ export function turnChecks({ bench, model, picture, typed }) {
   async function comesBack() {
     await model.script([{ text: "For ever" }, { hang: true }]);
     await bench.say("Go on for ever.");
-    await answer("For ever").last().waitFor();
+    await answer("For ever").waitFor();
     await bench.say("Follows.");
     await sayNow("Joins.");
     await bench.say("Follows again.");
@@ -92,31 +95,35 @@ export function turnChecks({ bench, model, picture, typed }) {
     await waiting("Follows again.").waitFor({ state: "detached" });
     await chat.getByRole("button", { name: "Stop" }).click();
     await bench.idle();
-    const [draft, ...back] = (await box.inputValue()).split("\n\n");
-    assert.equal(draft, "A draft.");
-    assert.deepEqual(back.sort(), ["Follows again.", "Follows.", "Joins."]);
-    assert.equal(await said("Follows").count() + (await said("Joins").count()), 0);
-    assert.equal(await chat.locator(".waiting .user").count(), 0);
+    await until(box, ({ value }, expected) => value.split("\n\n").sort().join() === expected, "A draft.,Follows again.,Follows.,Joins.");
+    assert.match(await box.inputValue(), /^A draft\./, "what comes back stands behind what is written");
+    await exactly(said(/Follows|Joins/), 0);
+    await exactly(chat.locator(".waiting .user"), 0);
     await box.fill("");
+  }
+
+  /** The input tells a screen reader that this option is the one. */
+  async function isActive(index) {
+    await options.nth(index).and(chat.locator("[aria-selected=true]")).waitFor();
+    await until(box, (input, id) => input.getAttribute("aria-activedescendant") === id, await options.nth(index).getAttribute("id"));
   }
 
   async function slash() {
     const { requests: before } = await model.state();
     await box.fill("/");
     await options.filter({ hasText: "/compact" }).waitFor();
-    assert.equal(await box.getAttribute("aria-activedescendant"), await options.first().getAttribute("id"));
-    assert.equal(await options.first().getAttribute("aria-selected"), "true");
+    await isActive(0);
     await box.press("ArrowDown");
-    assert.equal(await box.getAttribute("aria-activedescendant"), await options.nth(1).getAttribute("id"));
+    await isActive(1);
     await picture("commands");
     await box.press("Escape");
-    assert.equal(await options.count(), 0);
-    assert.equal(await box.getAttribute("aria-activedescendant"), null);
+    await exactly(options, 0);
+    await until(box, (input) => !input.hasAttribute("aria-activedescendant"));
     await box.fill("/he");
     await options.filter({ hasText: "/help" }).waitFor();
-    assert.equal(await options.count(), 1);
+    await exactly(options, 1);
     await box.press("Enter");
-    assert.equal(await box.inputValue(), "/help ");
+    await shows("/help ");
     await box.press("Enter");
     await answer("/compact").waitFor();
     await bench.idle();
@@ -127,15 +134,15 @@ export function turnChecks({ bench, model, picture, typed }) {
   async function mentions() {
     await offered("What is in @pri", "src/price.ts");
     await box.press("Tab");
-    assert.equal(await box.inputValue(), "What is in @src/price.ts ");
+    await shows("What is in @src/price.ts ");
     await offered("What is in @src/price.ts and @#tota", "function total");
     await picture("mentions");
     await box.press("Enter");
-    assert.equal(await box.inputValue(), "What is in @src/price.ts and @src/price.ts#L6-L8 ");
+    await shows("What is in @src/price.ts and @src/price.ts#L6-L8 ");
     await offered("What is in @src/price.ts, @src/price.ts#L6-L8 and @sr", "src/");
     await box.press("Tab");
     await options.filter({ hasText: "src/cart.ts" }).waitFor();
-    assert.match(await box.inputValue(), /and @src\/$/, "a folder goes on with what is in it");
+    await shows("What is in @src/price.ts, @src/price.ts#L6-L8 and @src/"); // a folder goes on with what is in it
     await box.press("Escape");
     await model.script([{ text: "Prices." }]);
     await box.press("Enter");
@@ -157,16 +164,19 @@ export function turnChecks({ bench, model, picture, typed }) {
     assert.equal(requests.at(-1).reasoning_effort, "high");
     await bench.command("tandem: Set Model");
     await bench.choose("qwen3-coder");
-    await bench.page.locator(".statusbar-item", { hasText: "tandem" }).hover();
-    await bench.page.locator(".workbench-hover", { hasText: /effort\shigh[\s\S]*Change: Mode · Model · Reasoning Effort/ }).waitFor();
+    await eventually(async () => {
+      await bench.page.mouse.move(700, 300); // it closes when the item is drawn again, and opens when the pointer comes
+      await bench.page.locator(".statusbar-item", { hasText: "tandem" }).hover();
+      await bench.page.locator(".workbench-hover", { hasText: /effort\shigh[\s\S]*Change: Mode · Model · Reasoning Effort/ }).waitFor({ timeout: TRY_MS });
+    });
   }
 
   return [
-    ["a message sent while a turn runs waits, shown as such, and follows it", follows],
-    ["a message sent now joins the running turn", joins],
-    ["stopping gives back what has not begun, and so does taking back", comesBack],
-    ["slash commands are offered, chosen with the keys, and run", slash],
-    ["files, definitions and folders are mentioned, offered while typing, and come along", mentions],
+    ["a message sent during a turn is queued and runs next", follows],
+    ["a message sent with Send Now joins the running turn", joins],
+    ["Stop and Edit return queued messages to the input", comesBack],
+    ["slash commands are suggested, chosen with the keys, and run", slash],
+    ["files, definitions and folders are suggested as mentions and sent", mentions],
     ["the model and its effort are chosen from the palette", effort],
   ];
 }

@@ -9,13 +9,15 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-const USER_SETTINGS = {
+export const USER_SETTINGS = {
   "chat.disableAIFeatures": true,
   "editor.minimap.enabled": false,
   "editor.fontSize": 13,
   "files.autoSave": "off",
   "extensions.autoCheckUpdates": false,
+  "remote.autoForwardPorts": false, // else it warns of the many that other programs open
   "telemetry.telemetryLevel": "off",
+  "terminal.integrated.gpuAcceleration": "off", // its text is in the page then
   "update.mode": "none",
   "security.workspace.trust.enabled": false,
   "window.commandCenter": false,
@@ -29,8 +31,9 @@ const BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 /** A tiny extension that finds problems, and what packages it. */
 const LINTER = fileURLToPath(new URL("linter", import.meta.url));
 const VSCE = fileURLToPath(new URL("../../../editors/vscode/node_modules/@vscode/vsce/vsce", import.meta.url));
-const START_MS = 60_000;
-const STEP_MS = 30_000;
+/** For a window, its extensions and their servers to start. */
+export const START_MS = 120_000;
+const STEP_MS = 60_000;
 /** One of several tries. */
 export const TRY_MS = 4_000;
 
@@ -101,10 +104,19 @@ export class Workbench {
 
   /** Loads the window, again if need be: the extension host starts afresh, settings included. */
   async open(what = `folder=${this.project}`) {
-    await this.page.goto(`${this.address}/?${what}`);
-    await this.page.locator(".explorer-folders-view").waitFor({ timeout: START_MS });
+    await eventually(async () => {
+      await this.page.goto(`${this.address}/?${what}`);
+      await this.page.locator(".explorer-folders-view").waitFor({ timeout: START_MS });
+    }, 2); // VS Code itself, on a busy machine, can take a workspace of several folders for an empty one
     await this.page.locator(".activitybar [aria-label=tandem]").first().waitFor({ timeout: START_MS });
     this.chat = this.page.frameLocator("iframe.webview.ready").frameLocator("iframe#active-frame");
+  }
+
+  /** Loads the window again, as it is: what it showed is restored. */
+  async reload() {
+    await this.page.reload();
+    await this.page.locator(".activitybar [aria-label=tandem]").first().waitFor({ timeout: START_MS });
+    await this.chat.locator("body[data-phase=ready]").waitFor({ timeout: START_MS });
   }
 
   /** A second window on the same folder; its page is the caller's to close. */
@@ -131,6 +143,16 @@ export class Workbench {
     await eventually(() => this.pick(file === undefined ? "F1" : "Control+p", file ?? `>${title}`, file ?? title));
   }
 
+  /** The same by keyboard alone. */
+  async type(title) {
+    const { keyboard } = this.page;
+    await keyboard.press("F1");
+    await this.page.locator(".quick-input-widget input[type=text]:focus").waitFor();
+    await keyboard.type(title);
+    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: title }).waitFor();
+    await keyboard.press("Enter");
+  }
+
   /** Takes a refactoring of the selection by its title. The menu goes away by itself when something else moves in the window. */
   async refactor(title) {
     await eventually(async () => {
@@ -152,7 +174,7 @@ export class Workbench {
     }
   }
 
-  /** Drags the side bar's edge, for pictures one can read. */
+  /** Drags the side bar's edge, for pictures one can read; the chat in it has that width then. */
   async widenSideBar(width) {
     const { mouse } = this.page;
     const bar = await this.page.locator(".part.sidebar").boundingBox();
@@ -160,6 +182,7 @@ export class Workbench {
     await mouse.down();
     await mouse.move(bar.x + width, 300, { steps: 4 });
     await mouse.up();
+    await until(this.chat.locator("body"), (body, wide) => Math.abs(body.clientWidth - wide) < 30, width);
   }
 
   /** Kills the server as a crash would: at once. Its path is this workbench's own, so no other is hit. */
@@ -169,11 +192,28 @@ export class Workbench {
     return ids.length;
   }
 
-  /** Writes a message into the chat and sends it. */
+  /** Begins a session: what was shown before is gone, what the window remembers is restored, and the server is ready. */
+  async newSession() {
+    await this.command("tandem: New Session");
+    await this.chat.locator("body[data-phase=ready] .welcome h1").waitFor();
+  }
+
+  /** Writes a message into the chat and sends it. The view takes it at once; what comes of it is the caller's to wait for. */
   async say(text) {
     const box = this.chat.locator("textarea");
     await box.fill(text);
     await box.press("Enter");
+    await until(box, ({ value }) => value === "");
+  }
+
+  /** Clicks a button that is on or off until it is in that state: it is drawn again whenever another one beside it changes. */
+  async toggle(button, isPressed) {
+    await eventually(async () => {
+      if ((await button.getAttribute("aria-pressed")) !== String(isPressed)) {
+        await button.click();
+      }
+      await until(button, (one, pressed) => one.isConnected && one.ariaPressed === pressed, String(isPressed), TRY_MS);
+    });
   }
 
   /** The turn is over: there is something to send again and nothing to stop. */
@@ -243,6 +283,21 @@ function drawnText() {
   const lines = [...document.querySelector(".editor-instance .monaco-editor").querySelectorAll(".view-line")].filter((line) => line.closest(".review-widget") === null);
   const inOrder = lines.map((line) => ({ top: line.offsetTop, text: line.textContent })).sort((a, b) => a.top - b.top);
   return inOrder.map(({ text }) => text.replaceAll("\u00a0", " ")).join("\n");
+}
+
+/** Waits until `condition` holds of the element, in the browser: what no selector sees, such as the value of an input. */
+export async function until(locator, condition, argument, timeout = STEP_MS) {
+  const element = await locator.elementHandle({ timeout });
+  const frame = await element.ownerFrame();
+  await frame.waitForFunction(`([element, argument]) => (${condition})(element, argument)`, [element, argument], { timeout });
+}
+
+/** Waits until there are exactly so many. */
+export async function exactly(locator, count) {
+  if (count > 0) {
+    await locator.nth(count - 1).waitFor({ state: "attached" });
+  }
+  await locator.nth(count).waitFor({ state: "detached" });
 }
 
 /** Tries again what waits by itself and failed, a few times. */
