@@ -6,11 +6,13 @@
 //! ignored files.
 
 mod attribution;
+mod difference;
 mod folder;
 mod images;
 mod manifest;
+mod tracked;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,8 +21,10 @@ use std::time::SystemTime;
 
 use cap_std::fs::Dir;
 
+use self::difference::{changes, differences};
 use self::folder::{Known, Listing};
 use self::images::Images;
+use self::tracked::Index;
 use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::guard::{git_state, is_repository};
 use super::state::address;
@@ -57,6 +61,8 @@ struct Seen {
     /// By absolute folder path.
     folders: HashMap<PathBuf, Listing>,
     git: HashMap<PathBuf, Known>,
+    /// What git tracks, by root: as of this look and of the one before.
+    tracked: HashMap<PathBuf, [Arc<Index>; 2]>,
     /// The `.git` folders, absolute.
     repositories: Vec<PathBuf>,
     coverage: Coverage,
@@ -104,6 +110,7 @@ impl Snapshots {
             found: Mutex::default(),
         };
         for root in &self.roots {
+            look.tracked(root);
             look.root(root);
         }
         let after = look.found.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +131,7 @@ impl Snapshots {
         let is_long = manifest.metadata().is_ok_and(|found| found.len() > MANIFEST);
         match self.unsaved.take().filter(|_| !is_long) {
             Some(unsaved) => manifest::append(manifest, &unsaved)?,
-            None => manifest::begin(manifest, &changes(&Seen::default(), seen))?,
+            None => manifest::begin(manifest, &differences(&Seen::default(), seen))?,
         }
         self.unsaved = Some(Vec::new());
         Ok(())
@@ -189,11 +196,24 @@ impl Look<'_> {
         self.with_found(|found| found.git.extend(git));
     }
 
+    /// Reads git's index if it has changed since the last look.
+    fn tracked(&self, root: &Root) {
+        let path = Path::new(".git/index");
+        let before = self.before.tracked.get(root.real()).map(|[now, _]| Arc::clone(now)).unwrap_or_default();
+        let known = self.before.git.get(&root.real().join(path));
+        let is_known = root.dir().symlink_metadata(path).is_ok_and(|found| known.is_some_and(|it| it.is_same(&found)));
+        let read = || Index::read(root).map(Arc::new).unwrap_or_default();
+        let now = if is_known { Arc::clone(&before) } else { read() };
+        self.with_found(|found| found.tracked.insert(root.real().to_owned(), [now, before]));
+    }
+
     fn files(&self, root: &Arc<Root>) {
         let queue = Queue::new(folder::Folder {
             path: root.real().to_owned(),
             relative: PathBuf::new(),
             rules: Rules::above(root, Path::new("")),
+            tracked: self.with_found(|found| found.tracked.get(root.real()).cloned()).unwrap_or_default(),
+            is_ignored: false,
         });
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
         let work = || queue.work(|folder| self.folder(root, &folder));
@@ -310,31 +330,6 @@ pub fn retain_until(changes: &mut ChangeSet, end: SystemTime) -> Vec<PathBuf> {
     later
 }
 
-/// The differences between two looks.
-fn changes(before: &Seen, after: &Seen) -> ChangeSet {
-    let mut files = Vec::new();
-    for (path, listing) in &before.folders {
-        folder::compare(path, Some(listing), after.folders.get(path), &mut files);
-    }
-    for (path, listing) in &after.folders {
-        if !before.folders.contains_key(path) {
-            folder::compare(path, None, Some(listing), &mut files);
-        }
-    }
-    // What another ignore file hides or shows has not changed.
-    let left_out: HashSet<&Path> =
-        before.coverage.left_out.iter().chain(&after.coverage.left_out).map(PathBuf::as_path).collect();
-    files.retain(|change| !change.path.ancestors().any(|above| left_out.contains(above)));
-    let all: std::collections::BTreeSet<&PathBuf> = before.git.keys().chain(after.git.keys()).collect();
-    let git = all.into_iter().filter_map(|path| {
-        let (before, after) = (entry(before.git.get(path)), entry(after.git.get(path)));
-        let change = || EntryChange { path: path.clone(), before: before.clone(), after: after.clone() };
-        (before != after).then(change)
-    });
-    files.sort_by(|a: &EntryChange, b| a.path.cmp(&b.path));
-    ChangeSet { files, git: git.collect() }
-}
-
 /// The current state of `path` in `dir`. Blocks.
 ///
 /// # Errors
@@ -358,11 +353,6 @@ pub(super) fn look_at(dir: &Dir, path: &Path) -> io::Result<Entry> {
     } else {
         Entry::Special
     })
-}
-
-/// Converts a listing's entry for a change set.
-fn entry(known: Option<&Known>) -> &Entry {
-    known.map_or(&Entry::Absent, |known| &known.entry)
 }
 
 #[cfg(test)]

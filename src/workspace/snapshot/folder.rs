@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use cap_std::fs::Metadata;
 
-use super::{IGNORED_FILE, Look, entry};
+use super::tracked::Index;
+use super::{IGNORED_FILE, Look};
 use crate::workspace::change_set::{Entry, EntryChange};
 use crate::workspace::walk::{Found, Rules, is_version_control, open_ignore_file};
 use crate::workspace::{Root, mode};
@@ -46,6 +47,10 @@ pub(super) struct Folder {
     pub(super) relative: PathBuf,
     /// The ignore rules of the folders above it.
     pub(super) rules: Arc<Rules>,
+    /// What git tracks in the root.
+    pub(super) tracked: [Arc<Index>; 2],
+    /// Whether it is git-ignored: then only what git tracks all the same is listed.
+    pub(super) is_ignored: bool,
 }
 
 impl Folder {
@@ -64,7 +69,7 @@ impl Folder {
         let hidden: Vec<&OsStr> = look.hidden.iter().filter_map(|path| self.name_of(path)).collect();
         let (mut listed, mut folders) = (Listed { known, same: 0, changed: None }, Vec::new());
         for (name, found) in entries {
-            if hidden.contains(&&*name) {
+            if hidden.contains(&&*name) || (self.is_ignored && !self.is_tracked(&name, found.is_dir())) {
                 continue;
             }
             // The paths of files are needed for few of them.
@@ -75,12 +80,16 @@ impl Folder {
                     look.version_control(root, path);
                     continue;
                 }
-                if rules.ignores_for_git(&path, found.is_dir()) {
+                let is_ignored = !self.is_ignored && rules.ignores_for_git(&path, found.is_dir());
+                let is_tracked = is_ignored && self.is_tracked(&name, found.is_dir());
+                if is_ignored && (found.is_dir() || !is_tracked) {
                     look.left_out(path);
+                }
+                if is_ignored && !is_tracked {
                     continue;
                 }
                 if found.is_dir() {
-                    folders.push(Self { path, relative: self.relative.join(&name), rules: Arc::clone(&rules) });
+                    folders.push(self.inner(&name, &rules, is_ignored));
                 }
             }
             listed.add(name, &Stamp::of(&found), |name, old| {
@@ -102,12 +111,24 @@ impl Folder {
     /// The folders of a listing of this one.
     pub(super) fn known_folders(&self, known: &Listing) -> Vec<Self> {
         let folders = known.iter().filter(|(_, known)| matches!(known.entry, Entry::Folder { .. }));
-        let inner = |name: &OsString| Self {
+        folders.map(|(name, _)| self.inner(name, &self.rules, false)).collect()
+    }
+
+    /// A folder in this one.
+    fn inner(&self, name: &OsStr, rules: &Arc<Rules>, is_ignored: bool) -> Self {
+        Self {
             path: self.path.join(name),
             relative: self.relative.join(name),
-            rules: Arc::clone(&self.rules),
-        };
-        folders.map(|(name, _)| inner(name)).collect()
+            rules: Arc::clone(rules),
+            tracked: self.tracked.clone(),
+            is_ignored: self.is_ignored || is_ignored,
+        }
+    }
+
+    /// Whether git tracks what has this `name`, or something in it.
+    fn is_tracked(&self, name: &OsStr, is_folder: bool) -> bool {
+        let path = self.relative.join(name);
+        self.tracked.iter().any(|index| if is_folder { index.lists_below(&path) } else { index.lists(&path) })
     }
 
     /// What is in the folder, sorted by name.
@@ -174,6 +195,11 @@ impl Known {
     pub(super) fn look(root: &Root, relative: &Path, found: &Metadata, known: Option<&Self>, look: &Look<'_>) -> Self {
         let known = known.filter(|known| known.has(&Stamp::of(found))).cloned();
         known.unwrap_or_else(|| Self::read(root, relative, found, look))
+    }
+
+    /// Whether what was `found` is as it was.
+    pub(super) fn is_same(&self, found: &Metadata) -> bool {
+        self.has(&Stamp::of(found))
     }
 
     /// Whether it has not changed.
@@ -258,6 +284,11 @@ fn changed(_found: &Metadata) -> Option<(i64, i64)> {
 fn find<'a>(listing: &'a [(OsString, Known)], name: &OsStr) -> Option<&'a Known> {
     let index = listing.binary_search_by(|(other, _)| other.as_os_str().cmp(name)).ok()?;
     listing.get(index).map(|(_, known)| known)
+}
+
+/// Converts a listing's entry for a change set.
+pub(super) fn entry(known: Option<&Known>) -> &Entry {
+    known.map_or(&Entry::Absent, |known| &known.entry)
 }
 
 /// Adds the differences between two listings of the folder at `path`.

@@ -391,6 +391,52 @@ fn ignored_folders_are_excluded_and_their_removal_is_reported() {
 }
 
 #[test]
+fn tracked_files_in_ignored_folders_are_undone() {
+    for version in ["2", "3", "4"] {
+        for line in [
+            "echo x > target/sub/kept; echo x > target/built",
+            "rm -rf target",
+            "git rm -rq target",
+            "chmod 600 target/kept; git rm -q --cached target/kept; echo x >> target/kept",
+            "git clean -fdxq; rm target/kept; git commit -qam gone",
+            "mv target/sub target/other",
+            "echo > .gitignore; echo x > target/kept",
+        ] {
+            let mut scene = Scene::new();
+            fs::create_dir(scene.root().join("target/sub")).unwrap();
+            for name in ["target/kept", "target/sub/kept", "target/sub/later"] {
+                fs::write(scene.root().join(name), "kept\n").unwrap();
+            }
+            fs::set_permissions(scene.root().join("target/kept"), fs::Permissions::from_mode(0o750)).unwrap();
+            scene.run(&format!(
+                "git update-index --index-version {version}; git add -f target/kept target/sub/kept; \
+                 git update-index --skip-worktree notes.txt; git commit -qm kept"
+            ));
+            let (kept, sub) = (scene.root().join("target/kept"), scene.root().join("target/sub/kept"));
+            let changes = scene.changes(line);
+            assert!(!changes.is_empty(), "version {version}: {line}");
+            let reverted = scene.revert(&changes);
+            assert_eq!(reverted.left, Vec::new(), "version {version}: {line}");
+            let texts = [&kept, &sub].map(|path| fs::read_to_string(path).unwrap());
+            assert_eq!(texts, ["kept\n"; 2], "version {version}: {line}");
+            assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o777, 0o750, "version {version}: {line}");
+        }
+    }
+}
+
+#[test]
+fn files_tracked_from_now_on_are_not_removed_by_undo() {
+    let mut scene = Scene::new();
+    let changes = scene.changes("git add -f target/built; echo x > README.md");
+    assert_eq!(scene.revert(&changes).left, Vec::new());
+    let changes = scene.changes("git add -f target/built; echo x > README.md");
+    scene.run("git add -f target/built");
+    let later = scene.changes("echo y > README.md");
+    assert!(later.files.iter().all(|change| change.path.ends_with("README.md")), "{changes:?} {later:?}");
+    assert_eq!(fs::read_to_string(scene.root().join("target/built")).unwrap(), "object");
+}
+
+#[test]
 fn changing_gitignore_does_not_look_like_creating_or_deleting_files() {
     for line in ["rm .gitignore", "echo src > .gitignore", "git mv .gitignore ignored"] {
         let mut scene = Scene::new();

@@ -1,0 +1,50 @@
+//! What differs between two looks.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+use super::Seen;
+use super::folder::{self, entry};
+use crate::workspace::change_set::{ChangeSet, Entry, EntryChange};
+
+/// What has changed between two looks.
+pub(super) fn changes(before: &Seen, after: &Seen) -> ChangeSet {
+    let mut changes = differences(before, after);
+    // What another ignore file hides or shows has not changed, and neither has what git tracks from now on.
+    let left_out: HashSet<&Path> =
+        before.coverage.left_out.iter().chain(&after.coverage.left_out).map(PathBuf::as_path).collect();
+    changes.files.retain(|change| {
+        let is_left_out = change.path.ancestors().any(|above| left_out.contains(above));
+        !is_left_out || (change.before != Entry::Absent && is_tracked(after, &change.path))
+    });
+    changes
+}
+
+/// Whether git tracks the file at `path`, or one below it.
+fn is_tracked(seen: &Seen, path: &Path) -> bool {
+    seen.tracked.iter().any(|(root, indexes)| {
+        let lists = |path: &Path| indexes.iter().any(|index| index.lists(path) || index.lists_below(path));
+        path.strip_prefix(root).is_ok_and(lists)
+    })
+}
+
+/// The differences between two looks.
+pub(super) fn differences(before: &Seen, after: &Seen) -> ChangeSet {
+    let mut files = Vec::new();
+    for (path, listing) in &before.folders {
+        folder::compare(path, Some(listing), after.folders.get(path), &mut files);
+    }
+    for (path, listing) in &after.folders {
+        if !before.folders.contains_key(path) {
+            folder::compare(path, None, Some(listing), &mut files);
+        }
+    }
+    let all: BTreeSet<&PathBuf> = before.git.keys().chain(after.git.keys()).collect();
+    let git = all.into_iter().filter_map(|path| {
+        let (before, after) = (entry(before.git.get(path)), entry(after.git.get(path)));
+        let change = || EntryChange { path: path.clone(), before: before.clone(), after: after.clone() };
+        (before != after).then(change)
+    });
+    files.sort_by(|a: &EntryChange, b| a.path.cmp(&b.path));
+    ChangeSet { files, git: git.collect() }
+}
