@@ -8,6 +8,7 @@
 pub mod change_set;
 mod commit;
 pub mod content;
+pub mod covered;
 pub mod diagnostics;
 mod disk;
 pub mod documents;
@@ -44,6 +45,7 @@ use std::sync::Arc;
 
 pub use change_set::ChangeSet;
 pub use content::{Charset, Format, LineEnding};
+pub use covered::{Covered, Fate};
 use diagnostics::{Diagnostic, Scope};
 pub(crate) use disk::blocking;
 pub use disk::lines;

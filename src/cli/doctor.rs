@@ -183,10 +183,12 @@ fn sandbox(sandbox: &Sandbox) -> Finding {
 
 /// How commands are undone, and whether they read unsaved text.
 fn undo(sandbox: &Sandbox) -> Finding {
-    let unsaved = if sandbox.shows_unsaved() {
-        "commands read the unsaved text of open documents"
-    } else {
-        "commands read files from disk, so the editor is asked to save them first"
+    let unsaved = match (sandbox.shows_unsaved(), sandbox.covers()) {
+        (true, true) => "commands read and replace the unsaved text of open documents",
+        (true, false) => {
+            "commands read the unsaved text of open documents and can write to it, but not replace such a file (sed -i)"
+        }
+        (false, _) => "commands read files from disk, so the editor is asked to save them first",
     };
     Finding::good("command undo", format!("snapshot (git-ignored folders left out); {unsaved}"))
 }

@@ -39,7 +39,7 @@ pub(super) use self::output::Output;
 pub use self::sandbox::Sandbox;
 use self::sandbox::{Confined, Invocation, Places, Scratch};
 pub use self::shell::{Dialect, ShellProgram};
-pub(super) use self::stand_in::StandIn;
+pub(super) use self::stand_in::{StandIn, TakenOver};
 use super::{CommandLine, Live, ToolError};
 use crate::workspace::guard::with_repositories;
 use crate::workspace::{Guard, Unsaved, Workspace, blocking};
@@ -61,6 +61,9 @@ const FIXED: [(&str, &str); 9] = [
     ("PAGER", "cat"),
     ("TERM", "dumb"),
 ];
+
+/// Where programs look for libraries first.
+const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
 /// The environment of a session's commands.
 #[derive(Debug, Clone, Default)]
@@ -274,12 +277,14 @@ impl Shared {
                 _scratch: None,
             });
         };
+        let argv = with_libraries(argv, &mut variables);
         let scratch = self.scratch()?;
         let roots = with_repositories(workspace.roots());
         let guard = Guard::new(&roots);
         let home = surroundings.home();
         let write: Vec<PathBuf> = roots.iter().map(|root| root.real().to_owned()).collect();
-        let stand_ins = unsaved.into_iter().map(|unsaved| StandIn::new(unsaved, &scratch.unsaved()));
+        let (folder, is_fixed) = (scratch.unsaved(), !sandbox.covers());
+        let stand_ins = unsaved.into_iter().map(|unsaved| StandIn::new(workspace, unsaved, &folder, is_fixed));
         let stand_ins: Vec<_> = stand_ins.collect::<io::Result<_>>()?;
         let confined = Confined {
             roots: &roots,
@@ -371,6 +376,15 @@ impl Surroundings {
         arguments.extend(argv);
         Ok(Invocation { program, arguments })
     }
+}
+
+/// Has the command alone look for libraries where its variables say: they may name a folder of the workspace, from which
+/// what starts the command must load nothing.
+fn with_libraries(argv: Vec<OsString>, variables: &mut BTreeMap<String, OsString>) -> Vec<OsString> {
+    let Some(folders) = variables.remove(LIBRARIES) else { return argv };
+    let mut set = OsString::from(format!("{LIBRARIES}="));
+    set.push(folders);
+    ["/usr/bin/env".into(), set].into_iter().chain(argv).collect()
 }
 
 /// The search path.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::process::{Changed, Dialect, Ended, Job, Reach, StandIn};
+use super::process::{Changed, Dialect, Ended, Job, Reach, StandIn, TakenOver};
 use super::{CommandLine, Exit, FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::display::escape_line;
 use crate::workspace::{OnDisk, WorkspacePath};
@@ -258,8 +258,8 @@ const BUSY: [&str; 3] = ["Device or resource busy", "Resource busy", "EBUSY"];
 
 /// How to change a file with unsaved text that a command could not replace.
 fn busy(job: &Job, said: &str) -> Option<String> {
-    let is_busy = BUSY.iter().any(|words| said.contains(words)) && !job.stand_ins.is_empty();
-    let names: Vec<_> = job.stand_ins.iter().map(StandIn::display).collect();
+    let names: Vec<_> = job.stand_ins.iter().filter(|file| file.is_fixed()).map(StandIn::display).collect();
+    let is_busy = BUSY.iter().any(|words| said.contains(words)) && !names.is_empty();
     is_busy.then(|| {
         format!(
             "[{} has unsaved text in the editor: a command can write to it but not replace, move or remove it; use \
@@ -319,15 +319,17 @@ async fn report_changes(context: &ToolContext, job: &Job, ended: Option<&Ended>,
     if ended.is_some() {
         job.report();
     }
+    let mut taken_over = Vec::new();
+    for stand_in in &job.stand_ins {
+        taken_over.push(stand_in.take_over(&context.workspace).await);
+    }
+    // What the command replaced of them is on the disk again now.
     let changed = context.shell.changed(&context.workspace, is_job).await;
     let Changed { changes, mut diffs, mut notes, told } = changed;
     context.workspace.refresh(on_disk(context, &diffs)).await;
-    for stand_in in &job.stand_ins {
-        let Some((path, taken_over)) = stand_in.take_over(&context.workspace).await else { continue };
-        match taken_over {
-            Ok(change) => diffs.push(FileDiff { path, old_text: change.old_text, new_text: change.new_text }),
-            Err(error) => notes.push(format!("what it wrote to an open document was lost: {error}")),
-        }
+    for TakenOver { diff, note } in taken_over {
+        diffs.extend(diff);
+        notes.extend(note);
     }
     let put_right = ended.map(|ended| ended.notes.clone()).unwrap_or_default();
     let notices: Vec<String> = put_right.into_iter().chain(told).collect();

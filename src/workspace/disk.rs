@@ -232,7 +232,8 @@ fn has_room_now(path: &WorkspacePath, bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
-fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> io::Result<bool> {
+/// Replaces a file's content; see [`replace`].
+pub(super) fn replace_now(path: &WorkspacePath, expected: Option<&[u8]>, bytes: &[u8]) -> io::Result<bool> {
     let (dir, name) = path.make_parent()?;
     let old = match dir.symlink_metadata(name) {
         Ok(found) => Some(found),

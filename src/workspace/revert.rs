@@ -92,7 +92,8 @@ pub fn revert(
         other.into_iter().partition(|change| change.before == Entry::Absent || is_folder(&change.after));
     let (replaced, other): (Vec<_>, Vec<_>) = other.into_iter().partition(|change| is_replaced(change));
     let one = |change: &EntryChange| {
-        if is_open(&change.path) && !is_folder(&change.after) { Err(Reason::Open) } else { revert.one(change) }
+        let has_text = !is_folder(&change.after) && !is_same_content(change);
+        if has_text && is_open(&change.path) { Err(Reason::Open) } else { revert.one(change) }
     };
     let mut results: Vec<_> = made.into_iter().rev().chain(other).map(|change| (change, one(change))).collect();
     results.extend(side_by_side(&replaced, &one));
@@ -114,6 +115,11 @@ pub fn revert(
 /// Whether a file only gets other bytes: then it does not matter when.
 fn is_replaced(change: &EntryChange) -> bool {
     matches!((&change.before, &change.after), (Entry::File { .. }, Entry::File { .. }))
+}
+
+/// Whether only a file's permissions changed.
+fn is_same_content(change: &EntryChange) -> bool {
+    matches!((&change.before, &change.after), (Entry::File { image, .. }, Entry::File { image: same, .. }) if image == same)
 }
 
 /// Reverts many files at once: the system waits for the disk with each that takes the place of another.

@@ -3,6 +3,8 @@
 mod changes;
 mod linked;
 mod sandbox;
+#[cfg(target_os = "linux")]
+mod unsaved;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,8 @@ use crate::driver::{Client, World, until};
 enum Level {
     /// Whatever this machine has.
     Best,
+    /// The same, while a document has unsaved text: that changes how commands are started.
+    Unsaved,
     /// As where bubblewrap is not installed: it is not in the search path.
     Landlock,
     /// As in a workspace that no sandbox can hold: the home folder.
@@ -43,12 +47,16 @@ impl Stage {
         };
         let calls = calls.iter().enumerate().map(call);
         let script: Value = calls.chain([json!([{ "text": "Done." }])]).collect();
-        Self { world: World::new(script), home: tempfile::tempdir().unwrap(), level, toolchains: Vec::new() }
+        let world = World::new(script);
+        if level == Level::Unsaved {
+            world.write("unsaved", "saved\n");
+        }
+        Self { world, home: tempfile::tempdir().unwrap(), level, toolchains: Vec::new() }
     }
 
     fn environment(&self) -> Environment {
         let path = match self.level {
-            Level::Best | Level::None => std::env::var("PATH").unwrap(),
+            Level::Best | Level::Unsaved | Level::None => std::env::var("PATH").unwrap(),
             Level::Landlock => without_bubblewrap(&self.home.path().join("programs")),
         };
         let home = if self.level == Level::None { self.world.path() } else { self.home.path().join("me") };
@@ -71,6 +79,10 @@ impl Stage {
     fn client_with(&self, capabilities: Value) -> Client {
         let mut client = self.world.stranger_in(Transport::Lsp, self.environment());
         client.shake_hands(self.world.handshake(capabilities));
+        if self.level == Level::Unsaved {
+            self.world.write("unsaved", "saved\n");
+            client.open(&self.world.uri("unsaved"), "unsaved\n");
+        }
         client
     }
 

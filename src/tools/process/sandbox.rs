@@ -14,6 +14,8 @@
 #[cfg(target_os = "linux")]
 mod bubblewrap;
 #[cfg(target_os = "linux")]
+mod cover;
+#[cfg(target_os = "linux")]
 mod landlock;
 mod places;
 mod scratch;
@@ -45,9 +47,8 @@ pub struct Sandbox {
 /// The kinds of sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Level {
-    /// The program `bwrap`.
     #[cfg(target_os = "linux")]
-    Bubblewrap(PathBuf),
+    Bubblewrap(bubblewrap::Bubblewrap),
     #[cfg(target_os = "linux")]
     Landlock,
     #[cfg(target_os = "macos")]
@@ -134,6 +135,14 @@ pub(super) fn filter() -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Becomes the command `argv` in `cwd`, with bubblewrap's system call filter. Returns only why not.
+pub(super) fn enter(cwd: &Path, argv: &[OsString]) -> io::Error {
+    #[cfg(target_os = "linux")]
+    return cover::filter(cwd, argv);
+    #[cfg(not(target_os = "linux"))]
+    io::Error::other(format!("there is no filter for {argv:?} in {}", cwd.display()))
+}
+
 /// The rules for Landlock.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Restriction {
@@ -162,8 +171,8 @@ impl Sandbox {
         let mut lacking = Vec::new();
         match surroundings.which("bwrap") {
             None => lacking.push("bubblewrap is not installed (its program is called bwrap)".to_owned()),
-            Some(program) => match bubblewrap::probe(&program).await {
-                Ok(()) => return Self { level: Level::Bubblewrap(program), lacking },
+            Some(program) => match bubblewrap::Bubblewrap::find(program, surroundings.program.as_deref()).await {
+                Ok(found) => return Self { level: Level::Bubblewrap(found), lacking },
                 Err(why) => lacking.push(format!("bubblewrap does not work here: {why}")),
             },
         }
@@ -229,6 +238,15 @@ impl Sandbox {
         false
     }
 
+    /// Whether they can replace, move and remove such a file, rather than only write to it.
+    #[must_use]
+    pub fn covers(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return matches!(&self.level, Level::Bubblewrap(bubblewrap) if bubblewrap.covers());
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+
     /// Whether a command that may change these folders can be sandboxed: hidden files must not be in them.
     pub(super) fn holds(&self, roots: &[Arc<Root>], home: Option<&Path>) -> bool {
         let within =
@@ -257,8 +275,9 @@ impl Sandbox {
     ) -> io::Result<Invocation> {
         match &self.level {
             #[cfg(target_os = "linux")]
-            Level::Bubblewrap(program) => {
-                surroundings.supervised(&Start::Filtered, bubblewrap::held(program, confined, &argv))
+            Level::Bubblewrap(bubblewrap) => {
+                let (start, argv) = bubblewrap.held(confined, &argv);
+                surroundings.supervised(&start, argv)
             }
             #[cfg(target_os = "linux")]
             Level::Landlock => surroundings.supervised(&Start::Restricted(restriction(confined)?), argv),

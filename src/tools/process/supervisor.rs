@@ -25,6 +25,9 @@ pub struct Args {
     /// Give the command the filter of system calls as its standard input
     #[arg(long)]
     filtered: bool,
+    /// Become the command in this folder, with its system calls filtered
+    #[arg(long)]
+    filter: Option<PathBuf>,
     /// A file to write when the command ended because nobody listens any more
     #[arg(long)]
     ended: Option<PathBuf>,
@@ -45,6 +48,9 @@ const KILLED: u8 = 137;
 pub fn run(args: Args) -> io::Result<u8> {
     use rustix::process::{WaitOptions, setsid, wait};
 
+    if let Some(cwd) = &args.filter {
+        return Err(sandbox::enter(cwd, &args.argv));
+    }
     // Detaches from any terminal. The leader of a process group has none.
     let _leads = setsid();
     #[cfg(target_os = "linux")]

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A session in a mode that runs commands without asking.
-fn automatic(client: &mut Client, stage: &Stage) -> String {
+pub(super) fn automatic(client: &mut Client, stage: &Stage) -> String {
     let session = client.session(&stage.world);
     client.call("session/set_mode", json!({ "sessionId": session, "modeId": "auto" }));
     session
@@ -57,39 +57,6 @@ fn changes_of_a_killed_command_are_shown() {
     let content = ended["params"]["update"]["content"].to_string();
     assert!(content.contains(r#""oldText":"whole\n""#) && content.contains("killed after 1 s"), "{content}");
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
-}
-
-#[test]
-fn commands_read_unsaved_text_without_changing_the_disk() {
-    let line = "grep -q good a.rs && echo PASSED; printf 'fn formatted() {}\\n// good\\n' > a.rs";
-    let stage = Stage::new(Level::Best, &[run(line)]);
-    stage.world.write("a.rs", "// bad\n");
-    let file = stage.world.path().join("a.rs");
-    let before = file.metadata().unwrap().modified().unwrap();
-    let mut client = stage.client();
-    let uri = stage.world.uri("a.rs");
-    client.open(&uri, "// good\n");
-    let session = automatic(&mut client, &stage);
-    let prompt = client.prompt(&session, "go");
-    let edit = client.next("workspace/applyEdit");
-    let change = &edit["params"]["edit"]["documentChanges"][0];
-    assert_eq!(
-        (&change["textDocument"]["uri"], &change["edits"][0]["newText"]),
-        (&json!(uri), &json!("fn formatted() {}\n"))
-    );
-    client.notify(
-        "textDocument/didChange",
-        json!({
-            "textDocument": { "uri": uri, "version": 2 },
-            "contentChanges": [{ "text": "fn formatted() {}\n// good\n" }]
-        }),
-    );
-    client.respond(&edit, json!({ "applied": true }));
-    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
-    let told = stage.told().remove(0);
-    assert!(told.starts_with("PASSED\n[exit code 0"), "{told}");
-    assert_eq!(stage.world.read("a.rs"), "// bad\n");
-    assert_eq!(file.metadata().unwrap().modified().unwrap(), before);
 }
 
 #[test]
@@ -379,5 +346,39 @@ fn two_sessions_in_one_folder_undo_each_its_own() {
         undo(&mut client, &sessions[1 - first]);
         assert_eq!(["shared", "gone", "kept"].map(|name| stage.world.read(name)), ["mine\n"; 3]);
         assert_eq!((exists("a"), exists("b")), (false, false));
+    }
+}
+
+#[test]
+fn two_commands_at_once_lose_nothing() {
+    let lines = [
+        "echo up; until [ -e b-up ]; do sleep 0.02; done; echo a >> shared; echo a > a; rm gone; touch a-done",
+        "touch b-up; until [ -e a-done ]; do sleep 0.02; done; echo b >> shared; echo b > b; chmod +x kept",
+    ];
+    for first in [0, 1] {
+        let call = |line: &&str| json!([{ "call": { "id": "c1", "name": "run_command", "arguments": run(line) } }]);
+        let done = json!([{ "text": "Done." }]);
+        let script: Vec<Value> = lines.iter().map(call).chain([done.clone(), done]).collect();
+        let stage = Stage { world: World::new(script.into()), ..Stage::new(Level::Best, &[]) };
+        for name in ["shared", "gone", "kept", "mine"] {
+            stage.world.write(name, "mine\n");
+        }
+        let mut client = stage.client();
+        let sessions = [automatic(&mut client, &stage), automatic(&mut client, &stage)];
+        let one = client.prompt(&sessions[0], "go");
+        hear(&mut client, "up");
+        let other = client.prompt(&sessions[1], "go");
+        assert_eq!(finish_prompt(&mut client, one), "end_turn");
+        assert_eq!(finish_prompt(&mut client, other), "end_turn");
+        assert_eq!(stage.world.read("shared"), "mine\na\nb\n");
+        stage.world.write("mine", "mine, later\n");
+        for session in [&sessions[first], &sessions[1 - first]] {
+            let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+            assert!(answer.get("error").is_none(), "{answer}");
+        }
+        let read = |name: &str| stage.world.read(name);
+        assert_eq!(["gone", "kept", "mine"].map(read), ["mine\n", "mine\n", "mine, later\n"]);
+        assert!(read("shared").starts_with("mine\n"), "{}", read("shared"));
+        assert!(!stage.world.path().join("b").exists() && !stage.world.path().join("a").exists());
     }
 }

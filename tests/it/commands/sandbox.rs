@@ -1,11 +1,11 @@
-//! What a command in a sandbox can do and cannot, on both levels.
+//! What a command in a sandbox can do and cannot, on each level.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
 
 use super::*;
 
-const HOLDING: [Level; 2] = [Level::Best, Level::Landlock];
+const HOLDING: [Level; 3] = [Level::Best, Level::Unsaved, Level::Landlock];
 
 /// A command and what has to be in what it says; `!` before it: what must not be.
 type Case<'a> = (&'a str, &'a str);
@@ -235,6 +235,7 @@ fn worktrees_commit_into_their_repository_and_cannot_add_hooks() {
         git(&main, &["init", "-q"]);
         git(&main, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first"]);
         let root = stage.world.path();
+        let _not_on_every_level = std::fs::remove_file(root.join("unsaved"));
         git(&main, &["worktree", "add", "-q", "-f", "-b", "side", root.to_str().unwrap()]);
         stage.world.write("a", "1");
         let config = std::fs::read_to_string(main.join(".git/config")).unwrap();
@@ -249,7 +250,8 @@ fn cargo_builds_offline_wherever_the_toolchain_is() {
     let place =
         |name, folder| std::env::var_os(name).map_or_else(|| std::env::home_dir().unwrap().join(folder), PathBuf::from);
     let toolchains = [("CARGO_HOME", place("CARGO_HOME", ".cargo")), ("RUSTUP_HOME", place("RUSTUP_HOME", ".rustup"))];
-    for (level, is_in_home) in HOLDING.into_iter().flat_map(|level| [(level, true), (level, false)]) {
+    let levels = [Level::Best, Level::Landlock];
+    for (level, is_in_home) in levels.into_iter().flat_map(|level| [(level, true), (level, false)]) {
         let mut stage = Stage::new(level, &[json!({ "command": "cargo test --offline 2>&1", "timeout_s": 120 })]);
         stage
             .world

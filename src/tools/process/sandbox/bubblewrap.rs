@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::MemfdFlags;
 
-use super::Confined;
 use super::places::Places;
 use super::seccomp::{self, Sockets};
+use super::{Confined, Start, cover};
 
 /// Namespaces, no capabilities, no terminal, and no life after the server's.
 const ALONE: [&str; 9] = [
@@ -29,19 +29,52 @@ const ALONE: [&str; 9] = [
 /// bubblewrap reads its filter from a descriptor, and only standard input can be passed safely.
 const WITH_FILTER: &str = "exec 3<&0 </dev/null; exec \"$@\"";
 
-/// Whether bubblewrap works here.
-///
-/// # Errors
-/// It does not, with its own message.
-pub(super) async fn probe(program: &Path) -> Result<(), String> {
+/// The program `bwrap`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bubblewrap {
+    program: PathBuf,
+    /// tandem itself, if a command can replace files whose unsaved text it sees (see [`cover`]).
+    covers: Option<PathBuf>,
+}
+
+impl Bubblewrap {
+    /// The `program`, if it works here.
+    ///
+    /// # Errors
+    /// It does not, with its own message.
+    pub async fn find(program: PathBuf, own: Option<&Path>) -> Result<Self, String> {
+        probe(&program, &[], &["/bin/sh", "-c", ":"].map(OsString::from)).await?;
+        let Some(own) = own else { return Ok(Self { program, covers: None }) };
+        let mounts = cover::mounts(own, Path::new("/dev/null"));
+        let mut options = capabilities();
+        options.extend(mounts.into_iter().take(1).flat_map(|(how, from, to)| [how.into(), from.into(), to.into()]));
+        options.extend(["--dir", cover::TEXTS].map(OsString::from));
+        let entered = cover::entered(std::iter::empty(), Path::new("/"), &["true".into()]);
+        let probed = probe(&program, &options, &entered).await;
+        let covers = probed.inspect_err(|why| tracing::info!("commands cannot replace unsaved files: {why}"));
+        Ok(Self { program, covers: covers.ok().map(|()| own.to_owned()) })
+    }
+
+    /// Whether commands can replace, move and remove files whose unsaved text they see.
+    pub fn covers(&self) -> bool {
+        self.covers.is_some()
+    }
+}
+
+/// Whether bubblewrap starts `argv` with these options.
+async fn probe(program: &Path, options: &[OsString], argv: &[OsString]) -> Result<(), String> {
     let mut command = super::command(program);
     command.args(ALONE).args(["--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
-    let output = command.args(["--", "/bin/sh", "-c", ":"]).stdin(std::process::Stdio::null()).output().await;
+    let output = command.args(options).arg("--").args(argv).stdin(std::process::Stdio::null()).output().await;
     match output {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+fn capabilities() -> Vec<OsString> {
+    cover::CAPABILITIES.iter().flat_map(|capability| ["--cap-add", capability]).map(OsString::from).collect()
 }
 
 /// One mount.
@@ -52,23 +85,44 @@ struct Mount {
     to: PathBuf,
 }
 
-/// `argv` in its own file system. It has to be started with the [`filter`] as standard input.
-pub(super) fn held(program: &Path, confined: &Confined<'_>, argv: &[OsString]) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = ["/bin/sh", "-c", WITH_FILTER, "sh"].map(OsString::from).to_vec();
-    arguments.push(program.into());
-    arguments.extend(["--seccomp", "3"].map(OsString::from));
-    arguments.extend(ALONE.map(OsString::from));
+impl Bubblewrap {
+    /// How to start `argv` in its own file system.
+    pub fn held(&self, confined: &Confined<'_>, argv: &[OsString]) -> (Start, Vec<OsString>) {
+        let mut mounts = mounts(confined);
+        let mut covered = confined.stand_ins.iter().filter(|stand_in| !stand_in.is_fixed()).peekable();
+        let Some(own) = self.covers.as_ref().filter(|_| covered.peek().is_some()) else {
+            let mut arguments: Vec<OsString> = ["/bin/sh", "-c", WITH_FILTER, "sh"].map(OsString::from).to_vec();
+            arguments.push(self.program.clone().into());
+            arguments.extend(["--seccomp", "3"].map(OsString::from));
+            arguments.extend(options(confined, mounts));
+            arguments.push("--".into());
+            arguments.extend_from_slice(argv);
+            return (Start::Filtered, arguments);
+        };
+        let more = cover::mounts(own, &confined.scratch.unsaved());
+        mounts.extend(more.map(|(how, from, to)| Mount { how, from: Some(from), to }));
+        let mut arguments: Vec<OsString> = vec![self.program.clone().into()];
+        arguments.extend(options(confined, mounts));
+        arguments.extend(capabilities());
+        arguments.push("--".into());
+        arguments.extend(cover::entered(covered, confined.cwd, argv));
+        (Start::Plainly, arguments)
+    }
+}
+
+/// bubblewrap's options.
+fn options(confined: &Confined<'_>, mounts: Vec<Mount>) -> Vec<OsString> {
+    let mut options = ALONE.map(OsString::from).to_vec();
     if !confined.network {
-        arguments.push("--unshare-net".into());
+        options.push("--unshare-net".into());
     }
-    for Mount { how, from, to } in mounts(confined) {
-        arguments.push(how.into());
-        arguments.extend(from.map(OsString::from));
-        arguments.push(to.into());
+    for Mount { how, from, to } in mounts {
+        options.push(how.into());
+        options.extend(from.map(OsString::from));
+        options.push(to.into());
     }
-    arguments.extend([OsString::from("--chdir"), confined.cwd.into(), OsString::from("--")]);
-    arguments.extend_from_slice(argv);
-    arguments
+    options.extend([OsString::from("--chdir"), confined.cwd.into()]);
+    options
 }
 
 /// The system call filter, in memory.
@@ -114,7 +168,7 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
     for place in &confined.pins.fixed {
         add("--bind", Some(place), place);
     }
-    for stand_in in confined.stand_ins {
+    for stand_in in confined.stand_ins.iter().filter(|stand_in| stand_in.is_fixed()) {
         let how = if stand_in.is_protected() { "--ro-bind" } else { "--bind" };
         add(how, Some(stand_in.source()), &stand_in.target());
     }

@@ -1,0 +1,180 @@
+//! What commands do with the unsaved text of open documents.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::SystemTime;
+
+use super::changes::automatic;
+use super::*;
+
+/// A session with the document `a.rs`, which is `// bad` on the disk and `// good` in the editor.
+struct Open {
+    client: Client,
+    stage: Stage,
+    session: String,
+    modified: SystemTime,
+}
+
+impl Open {
+    fn new(line: &str) -> Self {
+        let stage = Stage::new(Level::Best, &[run(line)]);
+        stage.world.write("a.rs", "// bad\n");
+        let modified = stage.world.path().join("a.rs").metadata().unwrap().modified().unwrap();
+        let mut client = stage.client();
+        client.open(&stage.world.uri("a.rs"), "// good\n");
+        let session = automatic(&mut client, &stage);
+        Self { client, stage, session, modified }
+    }
+
+    /// Runs the command; if the editor is to get a word in place of `good`, it gets that and shows it.
+    fn run(&mut self, word: Option<&str>) {
+        let prompt = self.client.prompt(&self.session, "go");
+        if let Some(word) = word {
+            let is_asked = |message: &Value| message["method"] == "session/request_permission";
+            let next = |client: &mut Client| client.find(|it| is_asked(it) || it["method"] == "workspace/applyEdit");
+            let mut message = next(&mut self.client);
+            while is_asked(&message) {
+                allow(&mut self.client, &message);
+                message = next(&mut self.client);
+            }
+            self.client.seen.push_front(message);
+            self.edited(2, word);
+        }
+        assert_eq!(finish_prompt(&mut self.client, prompt), "end_turn");
+    }
+
+    fn edited(&mut self, version: i32, word: &str) {
+        let uri = self.stage.world.uri("a.rs");
+        let edit = self.client.next("workspace/applyEdit");
+        let change = &edit["params"]["edit"]["documentChanges"][0];
+        assert_eq!((&change["textDocument"]["uri"], &change["edits"][0]["newText"]), (&json!(uri), &json!(word)));
+        self.shows(version, &format!("// {word}\n"));
+        self.client.respond(&edit, json!({ "applied": true }));
+    }
+
+    fn shows(&mut self, version: i32, text: &str) {
+        let document = json!({ "uri": self.stage.world.uri("a.rs"), "version": version });
+        let change = json!({ "textDocument": document, "contentChanges": [{ "text": text }] });
+        self.client.notify("textDocument/didChange", change);
+    }
+
+    fn undo(&mut self) -> i64 {
+        self.client.ask("_tandem/review", json!({ "sessionId": self.session, "action": "undo" }))
+    }
+
+    fn told(&self) -> String {
+        self.stage.told().remove(0)
+    }
+
+    /// The file is as it was saved.
+    fn is_untouched(&self, line: &str) {
+        let found = self.stage.world.path().join("a.rs").metadata().unwrap();
+        assert_eq!(self.stage.world.read("a.rs"), "// bad\n", "{line}");
+        assert_eq!(found.modified().unwrap(), self.modified, "{line}");
+    }
+}
+
+#[test]
+fn commands_replace_unsaved_text_without_changing_the_disk() {
+    for line in [
+        "grep -q good a.rs && sed -i s/good/better/ a.rs && cat a.rs",
+        "sed s/good/better/ a.rs > new && mv new a.rs && cat a.rs",
+        "text=$(sed s/good/better/ a.rs) && rm a.rs && echo \"$text\" > a.rs && cat a.rs",
+        "printf '// better\\n' > a.rs && cat a.rs",
+    ] {
+        let mut open = Open::new(line);
+        open.run(Some("better"));
+        assert!(open.told().starts_with("// better\n[exit code 0"), "{line}: {}", open.told());
+        open.is_untouched(line);
+        let undone = open.undo();
+        open.edited(3, "good");
+        assert_eq!(open.client.answer(undone)["result"]["left"], json!([]), "{line}");
+        open.is_untouched(line);
+    }
+}
+
+#[test]
+fn git_restores_unsaved_files() {
+    let line = "git init -q && git add a.rs && git -c user.name=a -c user.email=a@b commit -qm first && \
+                sed -i s/good/worse/ a.rs && git checkout -q -- a.rs && git status --short && cat a.rs";
+    let mut open = Open::new(line);
+    open.run(None);
+    assert!(open.told().starts_with("// good\n[exit code 0"), "{}", open.told());
+    open.is_untouched(line);
+}
+
+#[test]
+fn removed_and_moved_unsaved_files_come_back() {
+    for (line, text) in [("mkdir b; mv a.rs b; cat b/a.rs", "// good\n"), ("mkdir b; rm a.rs", "")] {
+        let mut open = Open::new(line);
+        open.run(None);
+        let root = open.stage.world.path();
+        assert!(open.told().starts_with(&format!("{text}[exit code 0")), "{line}: {}", open.told());
+        assert!(!root.join("a.rs").exists());
+        assert_eq!(std::fs::read_to_string(root.join("b/a.rs")).unwrap_or_default(), text, "{line}");
+        let undone = open.undo();
+        let answer = open.client.answer(undone);
+        assert!(answer.get("error").is_none(), "{answer}");
+        assert_eq!(open.stage.world.read("a.rs"), "// bad\n", "{line}: {answer}");
+        assert!(!root.join("b").exists(), "{line}: {answer}");
+    }
+}
+
+#[test]
+fn permissions_of_unsaved_files_are_changed_and_undone() {
+    let mut open = Open::new("chmod 750 a.rs");
+    let mode = |open: &Open| open.stage.world.path().join("a.rs").metadata().unwrap().permissions().mode() & 0o777;
+    let before = mode(&open);
+    open.run(None);
+    assert_eq!(mode(&open), 0o750);
+    let undone = open.undo();
+    assert_eq!(open.client.answer(undone)["result"]["left"], json!([]));
+    assert_eq!(mode(&open), before);
+    assert_eq!(open.stage.world.read("a.rs"), "// bad\n");
+}
+
+#[test]
+fn text_saved_while_a_command_replaces_the_file_stays() {
+    let line = "mkfifo gate; echo up; read x < gate; rm gate; sed -i s/good/better/ a.rs";
+    let mut open = Open::new(line);
+    let prompt = open.client.prompt(&open.session, "go");
+    hear(&mut open.client, "up");
+    open.stage.world.write("a.rs", "// good\n// mine\n");
+    open.shows(2, "// good\n// mine\n");
+    open.client.notify("textDocument/didSave", json!({ "textDocument": { "uri": open.stage.world.uri("a.rs") } }));
+    std::fs::write(open.stage.world.path().join("gate"), "go\n").unwrap();
+    let edit = open.client.next("workspace/applyEdit");
+    assert_eq!(edit["params"]["edit"]["documentChanges"][0]["edits"][0]["newText"], "better");
+    open.shows(3, "// better\n// mine\n");
+    open.client.respond(&edit, json!({ "applied": true }));
+    assert_eq!(finish_prompt(&mut open.client, prompt), "end_turn");
+    assert_eq!(open.stage.world.read("a.rs"), "// good\n// mine\n", "{}", open.told());
+}
+
+#[test]
+fn what_shows_unsaved_text_gives_commands_no_power() {
+    let line = "sed -i s/good/better/ a.rs; grep -h Cap /proc/self/status | grep -v 0000000000000000; \
+                for pid in $(ls /proc | grep '^[0-9]'); do [ $pid = 1 ] || [ $pid = $$ ] || kill -9 $pid; done; \
+                echo x >> AGENTS.md; mv a.rs AGENTS.md; rm -f AGENTS.md; umount AGENTS.md; cat /etc/shadow; \
+                cat /proc/1/root/etc/shadow; ls /dev/.tandem/texts; unshare -Ur true && echo THROUGH; cat AGENTS.md";
+    let mut open = Open::new(line);
+    open.stage.world.write("AGENTS.md", "be good\n");
+    open.run(Some("better"));
+    let told = open.told();
+    assert!(told.contains("be good\n[exit code 0"), "{told}");
+    assert!(!["Cap", "root:", "THROUGH"].iter().any(|words| told.contains(words)), "{told}");
+    assert_eq!(open.stage.world.read("AGENTS.md"), "be good\n");
+    assert!(!open.stage.world.path().join("AGENTS.md.held").exists());
+    open.is_untouched(line);
+}
+
+#[test]
+fn what_starts_a_command_loads_no_library_of_the_workspace() {
+    let mut stage = Stage::new(Level::Best, &[run("echo $LD_LIBRARY_PATH")]);
+    let folder = stage.world.path();
+    for name in ["libcap.so.2", "libselinux.so.1", "libpcre2-8.so.0", "libgcc_s.so.1"] {
+        stage.world.write(name, "planted");
+    }
+    stage.toolchains = vec![("LD_LIBRARY_PATH", folder.clone())];
+    let told = stage.results().remove(0);
+    assert!(told.starts_with(&format!("{}\n[exit code 0", folder.display())), "{told}");
+}
