@@ -11,7 +11,7 @@ mod cache;
 mod clean;
 mod context;
 
-use std::collections::HashSet;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ use cache::Cache;
 
 /// How long nothing is sent after a failure.
 const PAUSE: Duration = Duration::from_secs(10);
+/// How many reported failures are remembered.
+const REPORTED: usize = 16;
 
 /// Completes in the documents of one connection.
 pub struct Completer {
@@ -87,7 +89,8 @@ struct State {
     cache: Cache,
     /// Nothing is sent before.
     paused: Option<Instant>,
-    reported: HashSet<String>,
+    /// The failures that were reported last, the newest at the end.
+    reported: VecDeque<String>,
 }
 
 impl Completer {
@@ -160,6 +163,20 @@ impl Request {
     }
 }
 
+impl State {
+    /// Returns what to report: nothing if it was reported before.
+    fn report(&mut self, message: String) -> Option<String> {
+        if self.reported.contains(&message) {
+            return None;
+        }
+        if self.reported.len() == REPORTED {
+            self.reported.pop_front();
+        }
+        self.reported.push_back(message.clone());
+        Some(message)
+    }
+}
+
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -174,7 +191,7 @@ impl Shared {
         tracing::warn!("inline completion: {message}");
         let mut state = self.state();
         state.paused = Some(Instant::now() + PAUSE);
-        state.reported.insert(message.clone()).then_some(message)
+        state.report(message)
     }
 
     fn without_secrets(&self, mut gap: Gap) -> Gap {
@@ -194,5 +211,21 @@ fn wire(api: CompletionApi) -> FillApi {
         CompletionApi::Deepseek => FillApi::DeepSeek,
         CompletionApi::Completions => FillApi::Completions,
         CompletionApi::Chat => FillApi::Chat,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_is_reported_once_and_few_are_remembered() {
+        let mut state = State::default();
+        for number in 0..REPORTED {
+            assert!(state.report(number.to_string()).is_some());
+            assert!(state.report("0".to_owned()).is_none());
+        }
+        assert!(state.report("another".to_owned()).is_some());
+        assert_eq!(state.reported.len(), REPORTED);
     }
 }
