@@ -38,6 +38,8 @@ pub(super) struct Client {
     pub asks: bool,
     /// Whether the server may create progress.
     pub shows_progress: bool,
+    /// Whether the cursor can be sent to the empty lines at the end of a document.
+    pub shows_last_line: bool,
     /// Whether it shows inline completions.
     pub completes_inline: bool,
     /// The URIs of the workspace folders.
@@ -74,6 +76,7 @@ impl Server {
             files: handshake.capability("experimental.tandem").map(FileAccess::of).unwrap_or_default(),
             asks: handshake.capability("window.showMessage.messageActionItem").is_some(),
             shows_progress: handshake.can("window.workDoneProgress"),
+            shows_last_line: !is_neovim(&handshake),
             completes_inline: handshake.capability("textDocument.inlineCompletion").is_some(),
             folders: handshake.folders(),
         };
@@ -156,6 +159,11 @@ fn shuffles_changes(handshake: &lsp::Handshake) -> bool {
     let Some(lsp::Client { name, version: Some(version) }) = &handshake.client_info else { return false };
     let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
     name == "helix" && (numbers.next(), numbers.next()) < (Some(25), Some(7))
+}
+
+/// Neovim drops empty lines at the end after an edit; `window/showDocument` then fails on a position in them.
+fn is_neovim(handshake: &lsp::Handshake) -> bool {
+    handshake.client_info.as_ref().is_some_and(|client| client.name == "Neovim")
 }
 
 /// UTF-8 if the client supports it, because tandem's texts are UTF-8; otherwise UTF-16, which every client supports.

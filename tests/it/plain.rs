@@ -129,8 +129,13 @@ fn text_below_a_running_answer_is_the_next_question() {
     type_text(&mut client, &uri, &text);
     edit_until(&mut client, &uri, &mut text, |text| text.contains("One. Two.\n"));
     world.rehearsal().open("end");
+    // Another one makes nothing of it, and says that it did.
+    let skipped = client.next("workspace/applyEdit");
+    text.push_str("Or now?\n");
+    client.respond(&skipped, json!({ "applied": true }));
+    type_text(&mut client, &uri, &text);
     edit_until(&mut client, &uri, &mut text, |text| text.contains("Three."));
-    assert_eq!(text, "## You\n\nCount.\n\n## tandem\n\nOne. Two. Three.\n\n## You\n\nAnd later?\n");
+    assert_eq!(text, "## You\n\nCount.\n\n## tandem\n\nOne. Two. Three.\n\n## You\n\nAnd later?\nOr now?\n");
     client.next("window/showMessage");
     save(&mut client, &uri);
     edit_until(&mut client, &uri, &mut text, |text| text.ends_with("Later.\n\n## You\n\n"));

@@ -2,8 +2,9 @@
 //!
 //! The answer begins past the end of the buffer, together with the heading of the next question; from then on it grows
 //! above that heading, so that what is typed below is the next question. The first edit has no version, so it cannot race
-//! with typing; one that typing overtook is refused and made again. One edit is in flight at a time, and a pause lies
-//! between two, so that undo is not one step a word.
+//! with typing; one that typing overtook is refused and made again. The client's answer is not trusted: Neovim skips such
+//! an edit and says that it made it. One edit is in flight at a time, and a pause lies between two, so that undo is not
+//! one step a word.
 
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::chat::{YOU, growing};
 use crate::rpc::Peer;
@@ -25,6 +26,8 @@ use crate::workspace::{Document, Documents, StateFolder};
 const PAUSE: Duration = Duration::from_millis(150);
 /// How long a file that was just shown may take to be opened, and a client to report the change that an edit made.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to wait for our change after one that was typed.
+const SETTLE: Duration = Duration::from_millis(500);
 /// Past the end of any document: clients clamp it to the end.
 const PAST_THE_END: u32 = i32::MAX.cast_unsigned();
 /// How often an edit that typing overtook is repeated: a minute of typing without a pause.
@@ -268,6 +271,17 @@ impl Edit {
             None => Self { bytes: None, new_text: format!("{text}\n\n{YOU}\n\n") },
         }
     }
+
+    /// Whether `now`, which somebody may have typed in as well, is `before` with this edit.
+    fn is_in(&self, before: &str, now: &str) -> bool {
+        let Some(bytes) = &self.bytes else { return true };
+        let old = before.get(bytes.clone()).unwrap_or_default();
+        if old.is_empty() {
+            growing(now) >= growing(before).map(|at| at + self.new_text.len())
+        } else {
+            now.matches(old).count() < before.matches(old).count()
+        }
+    }
 }
 
 /// The file as the editor has it.
@@ -285,11 +299,9 @@ impl Buffer<'_> {
         for _ in 0..TRIES {
             let document = self.documents.get(self.uri).ok_or_else(|| format!("{} was closed", self.uri))?;
             let Some(edit) = wanted(&document.text) else { return Ok(()) };
-            match self.apply(&document, edit).await {
-                Ok(()) => {
-                    let _reports_none = timeout(TIMEOUT, self.documents.changed(self.uri, document.version)).await;
-                    return Ok(());
-                }
+            match self.apply(&document, &edit).await {
+                Ok(()) if self.shows(&document, &edit).await => return Ok(()),
+                Ok(()) => "the editor reported success, but the text did not change".clone_into(&mut refused),
                 Err(why) => refused = why,
             }
             let _nothing_typed = timeout(PAUSE, self.documents.changed(self.uri, document.version)).await;
@@ -297,12 +309,24 @@ impl Buffer<'_> {
         Err(refused)
     }
 
+    /// Whether the file comes to show an edit that the editor says it made. One that reports no change is trusted.
+    async fn shows(&self, before: &Document, edit: &Edit) -> bool {
+        let (mut version, mut end) = (before.version, Instant::now() + TIMEOUT);
+        while let Ok(Some(now)) = timeout_at(end, self.documents.changed(self.uri, version)).await {
+            if edit.is_in(&before.text, &now.text) {
+                return true;
+            }
+            (version, end) = (now.version, end.min(Instant::now() + SETTLE));
+        }
+        version == before.version
+    }
+
     /// Makes one edit; the reason when the editor refused it.
-    async fn apply(&self, document: &Document, Edit { bytes, new_text }: Edit) -> Result<(), String> {
+    async fn apply(&self, document: &Document, Edit { bytes, new_text }: &Edit) -> Result<(), String> {
         let end = json!({ "line": PAST_THE_END, "character": 0 });
-        let range = |bytes| wire_range(document.lines.range(&document.text, &bytes, self.documents.encoding()));
+        let range = |bytes| wire_range(document.lines.range(&document.text, bytes, self.documents.encoding()));
         let version = bytes.is_some().then_some(document.version);
-        let range = bytes.map_or(json!({ "start": end, "end": end }), |bytes| json!(range(bytes)));
+        let range = bytes.as_ref().map_or(json!({ "start": end, "end": end }), |bytes| json!(range(bytes)));
         let edit = json!({ "range": range, "newText": new_text });
         let change = json!({ "textDocument": { "uri": self.uri, "version": version }, "edits": [edit] });
         let answer =

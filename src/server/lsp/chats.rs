@@ -122,6 +122,7 @@ impl Server {
             documents: self.documents.clone(),
             asks: self.client.asks,
             shows_progress: self.client.shows_progress,
+            shows_last_line: self.client.shows_last_line,
             turns: Arc::clone(&self.chats.turns),
             hints: self.chats.hints(),
         };

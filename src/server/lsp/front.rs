@@ -39,6 +39,8 @@ pub(super) struct Connection {
     pub asks: bool,
     /// Whether the server may create progress.
     pub shows_progress: bool,
+    /// Whether the cursor can be sent to the empty lines at the end of a document.
+    pub shows_last_line: bool,
     /// How many turns began.
     pub turns: Arc<AtomicU32>,
     pub hints: Arc<Hints>,
@@ -95,7 +97,7 @@ impl ChatFront {
         let chat = ChatFile::new(self.uri.clone(), breaks);
         chat.block(TANDEM);
         while self.streams.try_join_next().is_some() {}
-        self.streams.spawn(deliver(chat.clone(), peer.clone(), documents.clone()));
+        self.streams.spawn(deliver(chat.clone(), self.connection.clone()));
         let number = turns.fetch_add(1, Ordering::Relaxed) + 1;
         let progress = Progress::begin(peer, *shows_progress, number);
         self.turn.insert(Turn { chat, progress, titles: HashMap::new() })
@@ -309,13 +311,16 @@ pub(super) fn safe_first(mut choices: Vec<Choice>) -> Vec<Choice> {
 }
 
 /// Streams into the chat file; reports what could not be written.
-async fn deliver(chat: ChatFile, peer: Peer, documents: Documents) {
+async fn deliver(chat: ChatFile, connection: Connection) {
+    let Connection { peer, documents, shows_last_line, .. } = connection;
     // Who works in another file by now is not called back to the chat.
     let follows = documents.is_newest(&chat.uri);
     let encoding = documents.encoding();
     let placed = |document: &Document| {
         if follows {
-            let end = document.lines.position(&document.text, document.text.len(), encoding);
+            let text = &*document.text;
+            let end = if shows_last_line { text } else { text.trim_end_matches(['\r', '\n']) };
+            let end = document.lines.position(text, end.len(), encoding);
             let end = json!({ "line": end.line, "character": end.character });
             let selection = json!({ "start": end, "end": end });
             let params = json!({ "uri": document.uri, "external": false, "takeFocus": true, "selection": selection });
