@@ -274,7 +274,7 @@ impl Edit {
 
     /// Whether `now`, which somebody may have typed in as well, is `before` with this edit.
     fn is_in(&self, before: &str, now: &str) -> bool {
-        let Some(bytes) = &self.bytes else { return true };
+        let Some(bytes) = &self.bytes else { return headings(now) > headings(before) };
         let old = before.get(bytes.clone()).unwrap_or_default();
         if old.is_empty() {
             growing(now) >= growing(before).map(|at| at + self.new_text.len())
@@ -282,6 +282,11 @@ impl Edit {
             now.matches(old).count() < before.matches(old).count()
         }
     }
+}
+
+/// How many headings of questions there are.
+fn headings(text: &str) -> usize {
+    text.lines().filter(|line| line.trim_end() == YOU).count()
 }
 
 /// The file as the editor has it.
