@@ -22,7 +22,7 @@ pub(super) fn of_status(endpoint: &Endpoint, status: u16, body: &str) -> ModelEr
     let words = words::read(body);
     let code = kind::code(Some(status), &words);
     let said = if words.message.is_empty() { "no explanation" } else { &words.message };
-    let message = format!("{} answered {status}: {said}{}", endpoint.provider, way_out(endpoint, Some(status), &words));
+    let message = format!("{}: HTTP {status}: {said}{}", endpoint.provider, way_out(endpoint, Some(status), &words));
     ModelError { code, message, status: Some(status), retryable: kind::is_transient(Some(status), &words) }
 }
 
