@@ -114,7 +114,7 @@ end
 local edit = { path = 'lib.rs', edits = { { old_text = 'a + b', new_text = 'a - b' } } }
 local edit_call = { call = { id = 'c1', name = 'edit_file', arguments = edit } }
 
-t.test('the answer streams into the chat file, and what is typed below it is the next question', function()
+t.test('the answer streams into the chat file, and text typed below it is the next question', function()
   local chat = project('stream')
   model:script({ { text = 'The first half,' }, { gate = 'middle' }, { text = ' and the second half.' } }, { { text = 'Once more.' } })
   ask(chat, 'How does streaming look?')
@@ -132,7 +132,7 @@ t.test('the answer streams into the chat file, and what is typed below it is the
   t.contains(models.sent_text(model:state().requests[2]), 'And again?')
 end)
 
-t.test('an edit is allowed by a code action, is made in the open buffer only, and is undone', function()
+t.test('an edit is allowed by a code action, changes only the open buffer, and is undone', function()
   local chat, code = project('edit')
   local before = text_of(code)
   model:script({ { text = 'I subtract.' }, edit_call }, { { text = 'There you are.' } })
@@ -173,7 +173,7 @@ t.test('a rejected edit is not made', function()
   t.equal(text_of(code), before)
 end)
 
-t.test('a chat is read: questions, outputs of tool calls, places', function()
+t.test('a chat has symbols, hovers and locations', function()
   local chat, code = project('read')
   local read = { call = { id = 'c1', name = 'read_file', arguments = { path = 'lib.rs' } } }
   model:script({ read }, { { text = 'It is in lib.rs:3, I think.' } })
