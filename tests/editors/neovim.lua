@@ -397,6 +397,7 @@ t.test('a conversation that another process has open is not loaded, and the curr
   session():load(held)
   vim.cmd('Tandem ask Still mine?') -- said meanwhile
   wait_chat('That conversation was not opened: ')
+  wait_chat('Still mine.')
   wait_idle()
   t.contains(chat(), 'is open in another tandem')
   t.contains(chat(), vim.trim((before:gsub('\n## [^\n]*\n*$', ''))))
