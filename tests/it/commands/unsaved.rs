@@ -5,10 +5,12 @@ use std::time::SystemTime;
 
 use super::changes::automatic;
 use super::*;
+use crate::program::Program;
 
-/// A session with the document `a.rs`, which is `// bad` on the disk and `// good` in the editor.
+/// A session of the real program with the document `a.rs`, which is `// bad` on the disk and `// good` in the editor.
 struct Open {
     client: Client,
+    _program: Program,
     stage: Stage,
     session: String,
     modified: SystemTime,
@@ -19,10 +21,15 @@ impl Open {
         let stage = Stage::new(Level::Best, &[run(line)]);
         stage.world.write("a.rs", "// bad\n");
         let modified = stage.world.path().join("a.rs").metadata().unwrap().modified().unwrap();
-        let mut client = stage.client();
+        let (program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
+            let home = stage.home.path();
+            command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", home.join("me"));
+            command.env("TANDEM_STATE_DIR", home.join("state"));
+        });
+        client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
         client.open(&stage.world.uri("a.rs"), "// good\n");
         let session = automatic(&mut client, &stage);
-        Self { client, stage, session, modified }
+        Self { client, _program: program, stage, session, modified }
     }
 
     /// Runs the command; if the editor is to get a word in place of `good`, it gets that and shows it.

@@ -44,20 +44,22 @@ impl Bubblewrap {
     /// It does not, with its own message.
     pub async fn find(program: PathBuf, own: Option<&Path>) -> Result<Self, String> {
         probe(&program, &[], &["/bin/sh", "-c", ":"].map(OsString::from)).await?;
-        let Some(own) = own else { return Ok(Self { program, covers: None }) };
-        let mounts = cover::mounts(own, Path::new("/dev/null"));
+        // Within bubblewrap, `/proc/self/exe` would be bubblewrap.
+        let Some(own) = own.and_then(|own| own.canonicalize().ok()) else { return Ok(Self { program, covers: None }) };
+        let mounts = cover::mounts(&own, Path::new("/dev/null"));
         let mut options = capabilities();
         options.extend(mounts.into_iter().take(1).flat_map(|(how, from, to)| [how.into(), from.into(), to.into()]));
         options.extend(["--dir", cover::TEXTS].map(OsString::from));
         let entered = cover::entered(std::iter::empty(), Path::new("/"), &["true".into()]);
         let probed = probe(&program, &options, &entered).await;
         let covers = probed.inspect_err(|why| tracing::info!("commands cannot replace unsaved files: {why}"));
-        Ok(Self { program, covers: covers.ok().map(|()| own.to_owned()) })
+        Ok(Self { program, covers: covers.ok().map(|()| own) })
     }
 
     /// Whether commands can replace, move and remove files whose unsaved text they see.
     pub fn covers(&self) -> bool {
-        self.covers.is_some()
+        // An upgrade may have removed it.
+        self.covers.as_ref().is_some_and(|own| own.exists())
     }
 }
 
