@@ -1,10 +1,14 @@
 //! Differences between two texts: hunks for an editor, and a short unified diff for people and models.
 
+mod tokens;
+
 use std::fmt::Write;
 use std::ops::Range;
 use std::time::Duration;
 
-use similar::{ChangeTag, DiffOp, TextDiff};
+use similar::DiffOp;
+
+pub use self::tokens::{Tokens, likeness};
 
 /// Past this the comparison gets coarser, never wrong.
 const TIMEOUT: Duration = Duration::from_millis(200);
@@ -27,18 +31,18 @@ pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
     let diff = middle.diff();
     let mut hunks = Vec::new();
     let (mut at, mut new_at) = (middle.start, middle.start);
-    for op in diff.ops() {
-        let before: Vec<&str> = op.old_range().filter_map(|index| diff.old_slice(index)).collect();
-        let after: Vec<&str> = op.new_range().filter_map(|index| diff.new_slice(index)).collect();
+    for op in &diff.ops {
+        let (before, after) = diff.of(op);
+        let (removed, added) = diff.bytes(op);
         let (from, new_from) = (at, new_at);
-        at += before.iter().map(|line| line.len()).sum::<usize>();
-        new_at += after.iter().map(|line| line.len()).sum::<usize>();
+        at += removed;
+        new_at += added;
         match op {
             DiffOp::Equal { .. } => {}
             // Line by line where lines correspond, so that one changed letter in each of two lines is two small hunks.
             _ if before.len() == after.len() => {
                 let mut start = from;
-                for (before, after) in before.iter().zip(&after) {
+                for (before, after) in before.iter().zip(after) {
                     hunks.extend(trimmed(start, before, after));
                     start += before.len();
                 }
@@ -60,11 +64,11 @@ pub fn common(old: &str, new: &str) -> Vec<Range<usize>> {
     for Hunk { range, new_text } in hunks(old, new) {
         common.push(at..range.start);
         let before = old.get(range.clone()).unwrap_or_default();
-        let diff = TextDiff::configure().timeout(TIMEOUT).diff_chars(before, &new_text);
+        let diff = Tokens::characters(before, &new_text, TIMEOUT);
         let mut start = range.start;
-        for change in diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Insert) {
-            let end = start + change.value().len();
-            if change.tag() == ChangeTag::Equal {
+        for op in &diff.ops {
+            let end = start + diff.bytes(op).0;
+            if matches!(op, DiffOp::Equal { .. }) {
                 common.push(start..end);
             }
             start = end;
@@ -96,10 +100,11 @@ pub fn line_hunks(old: &str, new: &str) -> Vec<LineHunk> {
     let lines = memchr::memchr_iter(b'\n', old.as_bytes().get(..middle.start).unwrap_or_default()).count();
     let mut hunks: Vec<LineHunk> = Vec::new();
     let (mut at, mut new_at) = (middle.start, middle.start);
-    for op in diff.ops() {
+    for op in &diff.ops {
         let (from, new_from) = (at, new_at);
-        at += op.old_range().filter_map(|index| diff.old_slice(index)).map(str::len).sum::<usize>();
-        new_at += op.new_range().filter_map(|index| diff.new_slice(index)).map(str::len).sum::<usize>();
+        let (removed, added) = diff.bytes(op);
+        at += removed;
+        new_at += added;
         let moved = |range: Range<usize>| range.start + lines..range.end + lines;
         let (old_lines, new_lines) = (moved(op.old_range()), moved(op.new_range()));
         match hunks.last_mut().filter(|last| last.old.end == from && last.new.end == new_from) {
@@ -139,7 +144,7 @@ pub fn unified(old: &str, new: &str, context: usize) -> String {
     let skipped = memchr::memchr_iter(b'\n', old.as_bytes().get(..middle.start).unwrap_or_default()).count();
     let diff = middle.diff();
     let mut out = String::new();
-    for group in diff.grouped_ops(context) {
+    for group in similar::group_diff_ops(diff.ops.clone(), context) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else {
             continue;
         };
@@ -150,10 +155,14 @@ pub fn unified(old: &str, new: &str, context: usize) -> String {
         };
         let (olds, news) = (header(first.old_range(), last.old_range()), header(first.new_range(), last.new_range()));
         writeln!(out, "@@ -{olds} +{news} @@").expect("writing to a string cannot fail");
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let line: &str = change.value();
-            let end = if line.ends_with('\n') { "" } else { "\n\\ No newline at end of file\n" };
-            write!(out, "{}{line}{end}", change.tag()).expect("writing to a string cannot fail");
+        for op in &group {
+            let (before, after) = diff.of(op);
+            let (removed, added) = if matches!(op, DiffOp::Equal { .. }) { (' ', None) } else { ('-', Some(after)) };
+            let lines = before.iter().map(|line| (removed, line));
+            for (sign, line) in lines.chain(added.into_iter().flatten().map(|line| ('+', line))) {
+                let end = if line.ends_with('\n') { "" } else { "\n\\ No newline at end of file\n" };
+                write!(out, "{sign}{line}{end}").expect("writing to a string cannot fail");
+            }
         }
     }
     out
@@ -200,10 +209,10 @@ impl<'a> Middle<'a> {
         self
     }
 
-    fn diff(&self) -> TextDiff<'a, 'a, str> {
+    fn diff(&self) -> Tokens<'a> {
         let old = self.old.get(self.start..self.old_end).unwrap_or_default();
         let new = self.new.get(self.start..self.new_end).unwrap_or_default();
-        TextDiff::configure().timeout(TIMEOUT).diff_lines(old, new)
+        Tokens::lines(old, new, TIMEOUT)
     }
 }
 

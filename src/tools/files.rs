@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio_util::sync::CancellationToken;
 
 use super::{Location, Preview, ToolContext, ToolError};
+use crate::text;
 use crate::text::display::escape_line;
 use crate::workspace::walk::{Entry, Kind};
 use crate::workspace::{self, PathError, Workspace, WorkspacePath, native};
@@ -127,7 +128,7 @@ fn likeness(wanted: &str, name: &str, same_folder: bool) -> u8 {
     if wanted == name {
         return 255;
     }
-    let is_near = |cutoff: f32| similar::TextDiff::from_chars(wanted, name).ratio() > cutoff;
+    let is_near = |cutoff: f32| text::likeness(wanted, name) > cutoff;
     let same_length = wanted.len().abs_diff(name.len()) <= 4;
     match same_folder {
         true if same_length && is_near(0.7) => 200,

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use similar::{DiffOp, TextDiff};
+use similar::DiffOp;
 
 use super::view::{View, is_blank, plain_punctuation};
 use super::{Replacement, Strategy};
-use crate::text::Hunk;
+use crate::text::{Hunk, Tokens};
 use crate::workspace::content::LineEnding;
 
 const TIMEOUT: Duration = Duration::from_millis(100);
@@ -56,7 +56,8 @@ impl<'a> Search<'a> {
         let levels = self.levels(place, &old, &found, &new);
         let around = self.ending_around(place, line_ending);
         let mut text = String::with_capacity(self.edit.new_text.len() + new.len());
-        for op in TextDiff::configure().timeout(TIMEOUT).diff_slices(&old, &new).ops() {
+        let Tokens { new, ops, .. } = Tokens::compare(old, new, TIMEOUT);
+        for op in &ops {
             for (nth, index) in op.new_range().enumerate() {
                 let replaced = op.old_range().nth(nth).or_else(|| op.old_range().end.checked_sub(1));
                 let theirs = replaced.and_then(|replaced| found.get(replaced));
