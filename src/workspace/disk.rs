@@ -4,6 +4,7 @@
 mod metadata;
 mod temporary;
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -83,6 +84,12 @@ fn bytes<'a>(path: &WorkspacePath, content: &'a Content) -> Result<Cow<'a, [u8]>
 
 /// Runs `work` on a blocking thread.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let done = boxed(Box::new(move || Box::new(work()))).await;
+    *done.downcast().expect("the result is the work's")
+}
+
+/// What the runtime sees is of one type: the code that runs a task is copied for each type.
+async fn boxed(work: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>) -> Box<dyn Any + Send> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
