@@ -332,7 +332,7 @@ impl Surroundings {
     }
 
     /// The program with this name in the search path.
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     fn which(&self, name: &str) -> Option<PathBuf> {
         let folders = std::env::split_paths(self.path()).filter(|folder| folder.is_absolute());
         folders.map(|folder| folder.join(name)).find(|program| program.is_file())

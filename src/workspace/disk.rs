@@ -293,7 +293,7 @@ pub(super) fn write_with_mode(dir: &Dir, path: &Path, bytes: &[u8], mode: u32) -
     let temporary = Temporary::create(&folder)?;
     temporary.file().write_all(bytes)?;
     #[cfg(unix)]
-    rustix::fs::fchmod(temporary.file(), rustix::fs::Mode::from_raw_mode(mode))?;
+    temporary.file().set_permissions(cap_std::fs::PermissionsExt::from_mode(mode))?;
     #[cfg(not(unix))]
     let _there_is_none = mode;
     temporary.rename(name)

@@ -10,6 +10,7 @@
     windows,
     allow(dead_code, unused_imports, unused_variables, unreachable_patterns, reason = "this system has no sandbox")
 )]
+#![cfg_attr(target_os = "macos", allow(dead_code, reason = "bubblewrap and Landlock are Linux's"))]
 
 #[cfg(target_os = "linux")]
 mod bubblewrap;
@@ -34,7 +35,9 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use self::places::Places;
 pub(super) use self::scratch::{Interrupted, Scratch};
-use super::{StandIn, Surroundings, command};
+#[cfg(target_os = "linux")]
+use super::command;
+use super::{StandIn, Surroundings};
 use crate::workspace::{Pins, Root};
 
 /// The sandbox of this machine, and why there is no better one.
