@@ -5,7 +5,9 @@ end
 vim.g.loaded_tandem = true
 
 if vim.fn.has('nvim-0.10') == 0 then
-  vim.notify('tandem needs Neovim 0.10 or later', vim.log.levels.ERROR)
+  local this = vim.version()
+  local text = ('tandem needs Neovim 0.10 or later; this is %d.%d.%d'):format(this.major, this.minor, this.patch)
+  vim.notify(text, vim.log.levels.ERROR)
   return
 end
 
