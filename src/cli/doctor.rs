@@ -1,6 +1,7 @@
 //! `tandem doctor`: finds what keeps tandem from working, and says what to do about it.
 
 mod paths;
+mod versions;
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
@@ -37,7 +38,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     }
     let mut report = Report { json: args.json, findings: Vec::new() };
     report.add(Finding::good("tandem", format!("version {}", env!("CARGO_PKG_VERSION"))))?;
-    for finding in configuration(&settings) {
+    for finding in versions::find(environment).into_iter().chain(configuration(&settings)) {
         report.add(finding)?;
     }
     report.add(state_folder(settings.state_dir.as_deref()))?;

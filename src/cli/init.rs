@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 
+pub(super) use self::extension::NAME as EXTENSION;
 use self::merge::{Merged, merge};
 use crate::config::Environment;
 
@@ -179,6 +180,11 @@ fn change_extension(installs: bool, environment: &Environment, out: &mut dyn Wri
 /// The folders and files that installing in editors has made.
 pub(super) fn places(environment: &Environment) -> Vec<(&'static str, PathBuf)> {
     plugin::folder(environment).map(|folder| ("Neovim plugin", folder)).into_iter().collect()
+}
+
+/// The Neovim plugin, if it was installed by another version.
+pub(super) fn outdated_plugin(environment: &Environment) -> Option<PathBuf> {
+    plugin::folder(environment).filter(|folder| plugin::is_outdated(folder))
 }
 
 fn install_plugin(environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {

@@ -274,6 +274,31 @@ fn doctor_lists_all_paths() {
     assert!(shown.contains("state") && shown.contains(of("state")["path"].as_str().unwrap()), "{shown}");
 }
 
+#[cfg(unix)]
+#[test]
+fn doctor_notices_other_versions() {
+    let world = World::new(json!([]));
+    let (bin, extensions) = (world.home().join("bin"), world.home().join(".vscode/extensions"));
+    let look = || {
+        let path = format!("{}:/usr/bin:/bin", bin.display());
+        let (_, findings) = doctor(world.command(&["doctor", "--json"]).env("PATH", path));
+        ["program", "VS Code"].map(|check| findings[check]["found"].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(look(), ["", ""], "nothing is installed");
+    std::fs::create_dir_all(&bin).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    for name in ["tandem.tandem-0.0.1".to_owned(), "tandem.tandemish-9.0.0".to_owned()] {
+        std::fs::create_dir_all(extensions.join(name)).unwrap();
+    }
+    std::fs::write(bin.join("tandem"), "#!/bin/sh\necho tandem 0.0.1\n").unwrap();
+    let [program, extension] = look();
+    assert!(program.contains("bin/tandem comes first on PATH"), "{program}");
+    assert!(extension.contains(&format!("tandem.tandem-0.0.1 is not of version {version}")), "{extension}");
+    std::fs::copy(env!("CARGO_BIN_EXE_tandem"), bin.join("tandem")).unwrap();
+    std::fs::create_dir(extensions.join(format!("tandem.tandem-{version}-linux-x64"))).unwrap();
+    assert_eq!(look(), ["", ""], "a copy, and this version's extension");
+}
+
 #[test]
 fn doctor_names_a_refused_key_without_printing_it() {
     let unauthorized = json!([{ "status": 401, "body": { "error": { "message": "Incorrect API key provided" } } }]);

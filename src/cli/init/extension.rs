@@ -17,7 +17,7 @@ pub const PACKAGE: Option<&[u8]> = Some(include_bytes!(env!("TANDEM_VSIX")));
 pub const PACKAGE: Option<&[u8]> = None;
 
 /// Its name for the editor: publisher and extension.
-const NAME: &str = "tandem.tandem";
+pub const NAME: &str = "tandem.tandem";
 
 /// Has `editor` install the package.
 ///

@@ -81,7 +81,15 @@ pub fn remove(folder: &Path) -> anyhow::Result<bool> {
         return Ok(false);
     }
     fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
+    // The folders of the package, `tandem/start`, unless something else is in them.
+    let _ = folder.ancestors().skip(1).take(2).try_for_each(fs::remove_dir);
     Ok(true)
+}
+
+/// Whether the plugin that is installed differs from the one this program carries. One that was not installed by
+/// `tandem init`, or was changed since, is its owner's business.
+pub fn is_outdated(folder: &Path) -> bool {
+    installed(folder).is_ok_and(|mark| mark.is_some_and(|mark| mark != seal(&files())))
 }
 
 /// The checksum of what is installed; `None` if nothing is.
@@ -184,8 +192,8 @@ mod tests {
         }
         assert_eq!(install(&folder).unwrap(), Installed::Same);
         assert!(remove(&folder).unwrap() && !folder.exists());
-        let left: Vec<_> = fs::read_dir(home.path().join("site/pack/tandem")).unwrap().collect();
-        assert_eq!(left.len(), 1, "{left:?}");
+        let left: Vec<_> = fs::read_dir(home.path().join("site/pack")).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
     }
 
     #[test]
@@ -210,8 +218,9 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("old.lua"), "old").unwrap();
         fs::write(folder.join(MARK), seal(&old)).unwrap();
+        assert!(is_outdated(&folder));
         assert_eq!(install(&folder).unwrap(), Installed::Replaced);
-        assert!(!folder.join("old.lua").exists());
+        assert!(!folder.join("old.lua").exists() && !is_outdated(&folder));
     }
 
     #[test]
