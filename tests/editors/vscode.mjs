@@ -13,6 +13,7 @@ import { besideChecks } from "./vscode/beside.mjs";
 import { badInputChecks } from "./vscode/badinput.mjs";
 import { inlineChecks, STOCK, STOCK_TEXT } from "./vscode/inline.mjs";
 import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
+import { profileChecks } from "./vscode/profile.mjs";
 import { shapeChecks } from "./vscode/shape.mjs";
 import { turnChecks } from "./vscode/turns.mjs";
 import { Workbench, exactly, until } from "./vscode/workbench.mjs";
@@ -71,6 +72,7 @@ async function inTheWorkbench() {
   await check("a rejected edit changes nothing", rejectEdit);
   await check("a command's permission request shows the command, folder, sandbox, network and rule", commandWaits);
   await check("Always Allow accepts a wider rule", widerRule);
+  await check("a rule that is too broad allows only this call", tooBroadRule);
   await check("a permission request is announced while the chat is hidden, and a command answers it", hiddenQuestion);
   await check("the conversation survives hiding the view", hideAndShow);
   await check("a killed server is reported, and Try Again restarts it", killedServer);
@@ -94,6 +96,9 @@ async function inTheWorkbench() {
     await check(name, body);
   }
   await check("the content security policy was never violated", noPolicyBreach);
+  for (const [name, body] of profileChecks({ model, start: startBench })) {
+    await check(name, body);
+  }
 }
 
 async function noModel() {
@@ -301,6 +306,16 @@ async function widerRule() {
   await bench.say("Run them.");
   await alwaysAllow("printf %s one", "run_command(printf %s *)");
   await bench.chat.locator(".answer", { hasText: "Both ran." }).waitFor();
+  await bench.idle();
+}
+
+async function tooBroadRule() {
+  await model.script(running("call_b1", "seq 2"), running("call_b2", "seq 3"), [{ text: "One ran." }]);
+  await bench.say("Count.");
+  await alwaysAllow("seq 2", "run_command(*)");
+  await bench.chat.locator(".asking", { hasText: "seq 3" }).locator(".question button", { hasText: /reject/i }).click();
+  await bench.chat.locator(".answer", { hasText: "One ran." }).waitFor();
+  await bench.chat.locator(".tool[data-status=completed]", { hasText: "seq 2" }).waitFor();
   await bench.idle();
 }
 

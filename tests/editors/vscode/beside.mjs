@@ -98,10 +98,32 @@ export function besideChecks({ bench, model, picture }) {
     await bench.command("Notifications: Clear All Notifications");
   }
 
+  /** With a model for it in the configuration; in one input event, so that there is one request. */
+  async function suggested() {
+    bench.write(".config/tandem/config.toml", `[completion]\nmodel = "mine/coder"\n\n[providers.mine]\nbase-url = "${model.baseUrl}"\n`);
+    await bench.open();
+    await bench.command("tandem: Open Chat");
+    await chat.locator("body[data-phase=ready]").waitFor();
+    await bench.openFile("README.md");
+    await model.reset();
+    await model.script([{ text: "closed on Mondays." }]);
+    await bench.goToEndOf("Open on Sundays.");
+    await page.keyboard.insertText(" We are ");
+    await page.locator(".editor-instance [class*=ghost-text]", { hasText: "closed on Mondays." }).first().waitFor();
+    await picture("suggestion");
+    await page.keyboard.press("Tab");
+    await page.locator(".editor-instance .view-line", { hasText: "Open on Sundays. We are closed on Mondays." }).waitFor();
+    await page.locator(".editor-instance [class*=ghost-text]").first().waitFor({ state: "detached" });
+    const { requests } = await model.state();
+    assert.equal(requests.length, 1);
+    assert.match(JSON.stringify(requests[0].messages), /Open on Sundays\. We are /);
+  }
+
   return [
     ["dropped files are sent: an image with its bytes, others by name", dropped],
     ["the button below the input attaches a file", picked],
     ["a turn that ends while the window is not focused is announced", unfocused],
     ["a commit message is written from the staged diff, and a failure keeps it", commitMessage],
+    ["inline completion, once configured, suggests while typing, and Tab accepts", suggested],
   ];
 }

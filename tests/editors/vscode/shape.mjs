@@ -29,6 +29,13 @@ export function shapeChecks({ bench, model, picture }) {
     await picture("failed-command");
   }
 
+  async function inTerminal() {
+    await chat.locator(".tool[data-status=failed]").getByRole("button", { name: "Run in Terminal" }).click();
+    await bench.page.locator(".terminal .xterm-rows", { hasText: "echo no; exit 3" }).waitFor(); // typed, and not run
+    await bench.command("Terminal: Kill All Terminals");
+    await bench.page.locator(".terminal .xterm-rows").waitFor({ state: "detached" });
+  }
+
   async function backAndChanged() {
     await model.script([write("one")], [{ text: "One is written." }], [write("two")], [{ text: "Two is written." }]);
     await bench.say("Write one.");
@@ -123,6 +130,7 @@ export function shapeChecks({ bench, model, picture }) {
 
   return [
     ["a command that failed is red, with its exit code and duration", failedCommand],
+    ["Run in Terminal types a command and does not run it", inTerminal],
     ["editing a message restores files and conversation to before it", backAndChanged],
     ["a message can be sent again, and an answer copied", again],
     ["comments on lines are collected, and sent as one prompt", comments],

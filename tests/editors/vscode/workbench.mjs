@@ -84,7 +84,7 @@ export class Workbench {
     const packaging = ["package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "--out", linter];
     execFileSync(process.execPath, [VSCE, ...packaging], { ...run, cwd: LINTER });
     execFileSync(process.execPath, [entry, ...folders, "--install-extension", vsix, "--install-extension", linter], run);
-    const flags = ["--bind-addr", "127.0.0.1:0", "--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust", "--disable-getting-started-override"];
+    const flags = ["--bind-addr", "127.0.0.1:0", "--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override"];
     this.server = spawn(process.execPath, [entry, ...folders, ...flags, this.project], run);
     this.server.stderr.resume();
     this.address = await lineMatching(this.server.stdout, /HTTP server listening on (\S+?)\/?$/, START_MS);
