@@ -355,7 +355,7 @@ function shortened(text: string): string {
 function page(webview: Webview, dist: Uri): string {
   const nonce = randomBytes(16).toString("base64");
   const file = (name: string) => webview.asWebviewUri(Uri.joinPath(dist, name)).toString();
-  const policy = `default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'`;
+  const policy = `default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'; connect-src ${webview.cspSource}; worker-src blob:`;
   return `<!doctype html>
 <html lang="${env.language}">
 <head>

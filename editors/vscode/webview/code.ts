@@ -7,10 +7,11 @@ import { t } from "./words";
 /** Beyond this a block stays plain: coloring it would be seen as a pause. */
 const MAX = 40_000;
 
-type Highlight = (code: string, language: string) => string | undefined;
-const page = globalThis as { highlightCode?: Highlight };
 const script = document.currentScript as HTMLScriptElement | null;
-let loading: Promise<Highlight | undefined> | undefined;
+let worker: Promise<Worker | undefined> | undefined;
+/** What to do with the answers of the worker. */
+const requests = new Map<number, (markup?: string) => void>();
+let lastRequest = 0;
 
 const awaited = new WeakMap<Element, () => void>();
 const near = new IntersectionObserver(
@@ -36,10 +37,16 @@ export async function highlighted(code: string, language: string): Promise<strin
   if (language === "" || code.length > MAX) {
     return undefined;
   }
-  loading ??= load();
-  const highlight = await loading;
-  await new Promise((resolve) => requestIdleCallback(resolve));
-  return highlight?.(code, language);
+  worker ??= startWorker().catch(() => undefined);
+  const started = await worker;
+  if (started === undefined) {
+    return undefined;
+  }
+  return new Promise((resolve) => {
+    const id = ++lastRequest;
+    requests.set(id, resolve);
+    started.postMessage({ id, code, language });
+  });
 }
 
 /** Takes up the finished blocks in an element. */
@@ -74,13 +81,13 @@ async function color(block: HTMLElement): Promise<void> {
   }
 }
 
-function load(): Promise<Highlight | undefined> {
-  return new Promise((resolve) => {
-    const element = document.createElement("script");
-    element.nonce = script?.nonce ?? "";
-    element.src = (script?.src ?? "").replace("webview.js", "highlight.js");
-    element.onload = () => resolve(page.highlightCode);
-    element.onerror = () => resolve(undefined);
-    document.head.append(element);
-  });
+/** A worker of a webview has to come from a `blob:`. */
+async function startWorker(): Promise<Worker> {
+  const source = await fetch((script?.src ?? "").replace("webview.js", "highlight.js"));
+  const started = new Worker(URL.createObjectURL(await source.blob()));
+  started.onmessage = ({ data: { id, markup } }: MessageEvent<{ id: number; markup?: string }>) => {
+    requests.get(id)?.(markup);
+    requests.delete(id);
+  };
+  return started;
 }

@@ -1,4 +1,4 @@
-/** Colors code. A script of its own, loaded with the first block that is near the window. */
+/** Highlights code, in a worker, so that no frame waits for a long block. Loaded with the first block that is near the window. */
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
@@ -64,5 +64,8 @@ for (const [name, language] of Object.entries(languages)) {
   hljs.registerLanguage(name, language);
 }
 
-(globalThis as { highlightCode?: (code: string, language: string) => string | undefined }).highlightCode = (code, language) =>
-  hljs.getLanguage(language) === undefined ? undefined : closedLines(hljs.highlight(code, { language, ignoreIllegals: true }).value);
+const scope = globalThis as unknown as Worker;
+scope.onmessage = ({ data: { id, code, language } }: MessageEvent<{ id: number; code: string; language: string }>) => {
+  const isKnown = hljs.getLanguage(language) !== undefined;
+  scope.postMessage({ id, ...(isKnown && { markup: closedLines(hljs.highlight(code, { language, ignoreIllegals: true }).value) }) });
+};
