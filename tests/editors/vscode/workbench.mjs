@@ -285,11 +285,16 @@ function drawnText() {
   return inOrder.map(({ text }) => text.replaceAll("\u00a0", " ")).join("\n");
 }
 
-/** Waits until `condition` holds of the element, in the browser: what no selector sees, such as the value of an input. */
+/**
+ * Waits until `condition` holds of the element, in the browser: what no selector sees, such as the value of an input. The element is looked up
+ * again now and then, because it may have been drawn again.
+ */
 export async function until(locator, condition, argument, timeout = STEP_MS) {
-  const element = await locator.elementHandle({ timeout });
-  const frame = await element.ownerFrame();
-  await frame.waitForFunction(`([element, argument]) => (${condition})(element, argument)`, [element, argument], { timeout });
+  await eventually(async () => {
+    const element = await locator.elementHandle({ timeout: TRY_MS });
+    const frame = await element.ownerFrame();
+    await frame.waitForFunction(`([element, argument]) => (${condition})(element, argument)`, [element, argument], { timeout: TRY_MS });
+  }, timeout / TRY_MS);
 }
 
 /** Waits until there are exactly so many. */
