@@ -290,11 +290,12 @@ function drawnText() {
  * again now and then, because it may have been drawn again.
  */
 export async function until(locator, condition, argument, timeout = STEP_MS) {
+  const test = new Function("[element, argument]", `return (${condition})(element, argument)`); // a text would not be called
   await eventually(async () => {
     const element = await locator.elementHandle({ timeout: TRY_MS });
     const frame = await element.ownerFrame();
-    await frame.waitForFunction(`([element, argument]) => (${condition})(element, argument)`, [element, argument], { timeout: TRY_MS });
-  }, timeout / TRY_MS);
+    await frame.waitForFunction(test, [element, argument], { timeout: TRY_MS });
+  }, Math.ceil(timeout / TRY_MS));
 }
 
 /** Waits until there are exactly so many. */
