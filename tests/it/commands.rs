@@ -357,10 +357,10 @@ fn only_finished_jobs_make_room_for_others() {
 
 #[test]
 fn the_end_of_long_output_is_shown_and_all_of_it_is_readable() {
-    let flood = "yes 'a line of thirty megabytes of lines' | head -c 30000000; echo; echo THE END";
+    let flood = "yes 'a line of twelve megabytes of lines' | head -c 12000000; echo; echo THE END";
     let stage = Stage::new(
         Level::Best,
-        &[run(flood), json!({ "tool": "read_file", "path": "output:1", "offset": 800_000, "limit": 1 })],
+        &[run(flood), json!({ "tool": "read_file", "path": "output:1", "offset": 300_000, "limit": 1 })],
     );
     let (program, mut client) = stage.world.serve_editor();
     let session = client.session(&stage.world);
@@ -368,11 +368,11 @@ fn the_end_of_long_output_is_shown_and_all_of_it_is_readable() {
     assert_eq!(finish(&mut client, &session), "end_turn");
     let grown = program.peak_memory() - before;
     let told = stage.told();
-    assert!(told[0].starts_with("a line of thirty megabytes of lines\n"));
+    assert!(told[0].starts_with("a line of twelve megabytes of lines\n"));
     assert!(told[0].contains("bytes left out; read_file reads it all: `output:1` …]"), "{}", told[0].len());
     assert!(told[0].contains("\nTHE END\n[exit code 0, "), "{}", told[0].len());
     assert!(told[0].len() < 50_000, "{}", told[0].len());
-    assert_eq!(told[1], "800000\ta line of thirty megabytes of lines\n[continue with offset 800001]\n");
+    assert_eq!(told[1], "300000\ta line of twelve megabytes of lines\n[continue with offset 300001]\n");
     assert!(grown < 8 << 20, "it grew by {grown} bytes");
     let updates = client.seen.iter().filter(|message| message["method"] == "session/update").count();
     assert!(updates < 2000, "{updates} updates");

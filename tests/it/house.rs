@@ -87,8 +87,11 @@ const RETIRED: [(&str, &str); 35] = [
 fn sources_follow_the_rules() {
     let sources = source::load();
     let mut problems = Vec::new();
-    imports_go_one_way(&sources, &mut problems);
-    files_do_not_use_each_other_in_circles(&sources, &mut problems);
+    let imports = imports::imports(&sources);
+    let wrong = forbidden(&sources, &imports).into_iter();
+    problems.extend(wrong.map(|what| format!("an import that goes the wrong way: {what}")));
+    let circles = circles(&sources, &imports).into_iter();
+    problems.extend(circles.map(|cycle| format!("an import cycle: {}", cycle.join(", "))));
     files_and_functions_stay_short(&sources, &mut problems);
     let copies = copies::copies(&sources);
     if copies.len() > COPIES_MAX {
@@ -107,7 +110,7 @@ const CLOCKS: [(&str, &str); 4] = [
         "an answer that waits for the client comes when the server's own limit is over, and is otherwise the same",
     ),
     ("faults.rs", "a lower bound, which a slow machine cannot break: the server asked for a second"),
-    ("attacks", "the cases are about time: a slow model, a sleeping laptop, a cancel that has to be quick"),
+    ("attacks", "a laptop that sleeps, a client that does not read, and lower bounds of pauses"),
 ];
 
 #[test]
@@ -154,23 +157,9 @@ fn tests_of_invariants(map: &str) -> Vec<String> {
 
 #[test]
 fn retired_terms_stay_retired() {
-    let texts = words::texts();
-    let problems: Vec<_> = RETIRED
-        .iter()
-        .flat_map(|(term, instead)| {
-            let found = texts.iter().flat_map(|(file, text)| words::retired(file, text, &[term]));
-            found.map(move |place| format!("{place}: write `{instead}` instead"))
-        })
-        .collect();
+    let problems: Vec<_> =
+        words::texts().iter().flat_map(|(file, text)| words::retired(file, text, &RETIRED)).collect();
     assert!(problems.is_empty(), "{problems:#?}");
-}
-
-fn imports_go_one_way(sources: &[Source], problems: &mut Vec<String>) {
-    problems.extend(forbidden(sources).into_iter().map(|what| format!("an import that goes the wrong way: {what}")));
-}
-
-fn files_do_not_use_each_other_in_circles(sources: &[Source], problems: &mut Vec<String>) {
-    problems.extend(circles(sources).into_iter().map(|cycle| format!("an import cycle: {}", cycle.join(", "))));
 }
 
 fn files_and_functions_stay_short(sources: &[Source], problems: &mut Vec<String>) {
@@ -193,9 +182,9 @@ fn is_described(source: &Source) -> bool {
 }
 
 /// The imports that the table does not allow: what is written where, and which file defines it.
-fn forbidden(sources: &[Source]) -> Vec<String> {
+fn forbidden(sources: &[Source], imports: &BTreeSet<Import>) -> Vec<String> {
     let table: BTreeMap<_, _> = MAY_IMPORT.into_iter().collect();
-    let is_wrong = |import: &Import| {
+    let is_wrong = |import: &&Import| {
         let (layer, to) = (sources[import.from].layer(), &sources[import.to]);
         let allowed = table.get(layer).unwrap_or_else(|| panic!("`{layer}` is missing from the table of imports"));
         let module = to.module.join("::");
@@ -203,7 +192,7 @@ fn forbidden(sources: &[Source]) -> Vec<String> {
         let is_shared = (within("text") || within("domain")) && !matches!(layer, "text" | "domain");
         to.layer() != "lib" && !within(layer) && !is_shared && !allowed.iter().any(|name| within(name))
     };
-    let found = imports::imports(sources).into_iter().filter(is_wrong).map(|import| {
+    let found = imports.iter().filter(is_wrong).map(|import| {
         let (from, to) = (&sources[import.from], &sources[import.to]);
         format!("{} uses {} of {}", from.file, import.path.join("::"), to.file)
     });
@@ -211,29 +200,27 @@ fn forbidden(sources: &[Source]) -> Vec<String> {
 }
 
 /// The import cycles inside each module. A module and its own parts may use each other: they are one concept.
-fn circles(sources: &[Source]) -> Vec<Vec<String>> {
-    let is_edge = |import: &Import| {
+fn circles(sources: &[Source], imports: &BTreeSet<Import>) -> Vec<Vec<String>> {
+    let is_edge = |import: &&Import| {
         let (from, to) = (&sources[import.from], &sources[import.to]);
         let is_family = from.module.starts_with(&to.module) || to.module.starts_with(&from.module);
         from.layer() == to.layer() && !is_family
     };
-    let edges: BTreeSet<_> = imports::imports(sources)
-        .iter()
-        .filter(|import| is_edge(import))
-        .map(|import| (import.from, import.to))
-        .collect();
+    let edges: BTreeSet<_> = imports.iter().filter(is_edge).map(|import| (import.from, import.to)).collect();
     let name = |index: usize| sources[index].file.clone();
     imports::cycles(sources.len(), &edges).into_iter().map(|cycle| cycle.into_iter().map(name).collect()).collect()
 }
 
 mod on_bad_samples {
+    use super::imports::imports;
     use super::source::{Source, sample};
     use super::{circles, clocks, copies, forbidden, is_described, sizes, tests_of_invariants};
 
     const LIB: (&str, &str) = ("lib.rs", "pub mod text; pub mod tools; pub mod server; pub mod agent;");
 
     fn wrong(files: &[(&str, &str)]) -> Vec<String> {
-        forbidden(&sample(&[&[LIB], files].concat()))
+        let sources = sample(&[&[LIB], files].concat());
+        forbidden(&sources, &imports(&sources))
     }
 
     #[test]
@@ -274,11 +261,15 @@ mod on_bad_samples {
         let lib = ("lib.rs", "mod text;");
         let a = ("text/a.rs", "use super::B; pub struct A;");
         let b = ("text/b.rs", "pub struct B(super::a::A);");
-        let found = circles(&sample(&[lib, ("text.rs", "mod a; mod b; pub use b::B; use a::A;"), a, b]));
-        assert_eq!(found, [["text/a.rs", "text/b.rs"]]);
+        let found = |files: &[(&str, &str)]| {
+            let sources = sample(files);
+            circles(&sources, &imports(&sources))
+        };
+        let whole = ("text.rs", "mod a; mod b; pub use b::B; use a::A;");
+        assert_eq!(found(&[lib, whole, a, b]), [["text/a.rs", "text/b.rs"]]);
         let part = ("text/a.rs", "use super::Whole; pub struct A;");
         let whole = ("text.rs", "mod a; pub struct Whole(a::A);");
-        assert_eq!(circles(&sample(&[lib, whole, part])), Vec::<Vec<String>>::new());
+        assert_eq!(found(&[lib, whole, part]), Vec::<Vec<String>>::new());
     }
 
     #[test]

@@ -190,7 +190,7 @@ fn patch_chunks_match_whole_lines() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(ProptestConfig::with_cases(5000))]
 
     /// A skipped pass would have found nothing. (A skipped Unicode pass would have found what the previous one did.)
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use super::*;
 use crate::workspace::revert::{Reason, Reverted, revert};
@@ -15,43 +16,61 @@ struct Scene {
     snapshots: Snapshots,
 }
 
+/// The repository, made once: every scene has a copy.
+static TEMPLATE: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("work");
+    for (name, text) in [
+        ("README.md", "# One\n"),
+        ("src/main.rs", "fn main() {}\n"),
+        ("src/lib.rs", "pub mod a;\r\n"),
+        ("src/a/mod.rs", "// a\n"),
+        ("docs/guide.md", "guide\n"),
+        ("bin/run", "#!/bin/sh\necho run\n"),
+        ("data.bin", "\0\u{1}\u{2}"),
+        ("empty", ""),
+        ("notes.txt", "tracked and then changed\n"),
+        (".gitignore", "target/\n*.log\n"),
+        ("target/built", "object"),
+    ] {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    fs::set_permissions(root.join("bin/run"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(root.join("notes.txt"), fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("src/main.rs", root.join("link")).unwrap();
+    symlink("nowhere", root.join("broken")).unwrap();
+    run_in(
+        folder.path(),
+        "git init -qb main && git add . && git commit -qm one && git checkout -qb other && echo other >> README.md && \
+         git commit -qam two && git tag v1 && git checkout -q main && echo more >> notes.txt && echo new > untracked \
+         && git add untracked && echo ignored > a.log",
+    );
+    folder
+});
+
+/// Runs a command line in the `work` of a folder.
+fn run_in(folder: &Path, line: &str) {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(folder.join("work")).env("HOME", folder.join("home"));
+    for (name, value) in [("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@b"), ("GIT_COMMITTER_NAME", "a")] {
+        command.env(name, value);
+    }
+    let _any_exit = command.env("GIT_COMMITTER_EMAIL", "a@b").output().unwrap();
+}
+
 impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("work");
         for name in ["images", "store", "home"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
-        for (name, text) in [
-            ("README.md", "# One\n"),
-            ("src/main.rs", "fn main() {}\n"),
-            ("src/lib.rs", "pub mod a;\r\n"),
-            ("src/a/mod.rs", "// a\n"),
-            ("docs/guide.md", "guide\n"),
-            ("bin/run", "#!/bin/sh\necho run\n"),
-            ("data.bin", "\0\u{1}\u{2}"),
-            ("empty", ""),
-            ("notes.txt", "tracked and then changed\n"),
-            (".gitignore", "target/\n*.log\n"),
-            ("target/built", "object"),
-        ] {
-            let path = root.join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        fs::set_permissions(root.join("bin/run"), fs::Permissions::from_mode(0o755)).unwrap();
-        fs::set_permissions(root.join("notes.txt"), fs::Permissions::from_mode(0o600)).unwrap();
-        symlink("src/main.rs", root.join("link")).unwrap();
-        symlink("nowhere", root.join("broken")).unwrap();
-        let opened = Arc::new(Root::open(&root).unwrap());
+        let copied = Command::new("cp").arg("-a").arg(TEMPLATE.path().join("work")).arg(folder.path()).status();
+        assert!(copied.unwrap().success());
+        let opened = Arc::new(Root::open(&folder.path().join("work")).unwrap());
         let snapshots = Snapshots::new(vec![opened], &folder.path().join("images"), &[]).unwrap();
-        let scene = Self { folder, snapshots };
-        scene.run(
-            "git init -qb main && git add . && git commit -qm one && git checkout -qb other && echo other >> README.md && \
-             git commit -qam two && git tag v1 && git checkout -q main && echo more >> notes.txt && echo new > untracked \
-             && git add untracked && echo ignored > a.log",
-        );
-        scene
+        Self { folder, snapshots }
     }
 
     fn root(&self) -> PathBuf {
@@ -59,12 +78,7 @@ impl Scene {
     }
 
     fn run(&self, line: &str) {
-        let mut command = Command::new("sh");
-        command.args(["-c", line]).current_dir(self.root()).env("HOME", self.folder.path().join("home"));
-        for (name, value) in [("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@b"), ("GIT_COMMITTER_NAME", "a")] {
-            command.env(name, value);
-        }
-        let _any_exit = command.env("GIT_COMMITTER_EMAIL", "a@b").output().unwrap();
+        run_in(self.folder.path(), line);
     }
 
     /// Everything an undo has to restore: kind, mode and bytes by path.
@@ -234,23 +248,29 @@ const COMMANDS: [&str; 115] = [
 
 #[test]
 fn every_command_is_undone_byte_for_byte() {
-    for line in COMMANDS {
-        let mut scene = Scene::new();
-        let before = scene.tree();
-        let changes = scene.changes(line);
-        let after = scene.tree();
-        if before != after {
-            assert!(!changes.is_empty(), "{line}: no changes found");
+    std::thread::scope(|scope| {
+        for lines in COMMANDS.chunks(COMMANDS.len().div_ceil(4)) {
+            scope.spawn(|| lines.iter().for_each(|line| is_undone(line)));
         }
-        let reverted = scene.revert(&changes);
-        assert_eq!(reverted.left, Vec::new(), "{line}");
-        assert!(scene.tree() == before, "{line}: {:?}", differences(&before, &scene.tree()));
-        // A pipe is not made again.
-        if changes.files.iter().all(|change| change.after != Entry::Special) {
-            let again = scene.revert(&reverted.done);
-            assert_eq!(again.left, Vec::new(), "{line}: redo");
-            assert!(scene.tree() == after, "{line}: redo: {:?}", differences(&after, &scene.tree()));
-        }
+    });
+}
+
+fn is_undone(line: &str) {
+    let mut scene = Scene::new();
+    let before = scene.tree();
+    let changes = scene.changes(line);
+    let after = scene.tree();
+    if before != after {
+        assert!(!changes.is_empty(), "{line}: no changes found");
+    }
+    let reverted = scene.revert(&changes);
+    assert_eq!(reverted.left, Vec::new(), "{line}");
+    assert!(scene.tree() == before, "{line}: {:?}", differences(&before, &scene.tree()));
+    // A pipe is not made again.
+    if changes.files.iter().all(|change| change.after != Entry::Special) {
+        let again = scene.revert(&reverted.done);
+        assert_eq!(again.left, Vec::new(), "{line}: redo");
+        assert!(scene.tree() == after, "{line}: redo: {:?}", differences(&after, &scene.tree()));
     }
 }
 

@@ -10,23 +10,30 @@ use super::source::Source;
 /// So many equal tokens in a row are a copy. jscpd, the usual detector, takes the same number.
 const WINDOW: usize = 50;
 
-/// A token as a number of its own, with its line.
-struct Token {
-    word: u32,
-    line: usize,
+/// The tokens of a file: a number for each word, and its line.
+#[derive(Default)]
+struct Tokens {
+    words: Vec<u32>,
+    lines: Vec<usize>,
+}
+
+impl Tokens {
+    fn push(&mut self, word: u32, line: usize) {
+        self.words.push(word);
+        self.lines.push(line);
+    }
 }
 
 /// The pairs of places, `file:line`, that begin with the same tokens; each copy is named once.
 pub fn copies(sources: &[Source]) -> Vec<(String, String)> {
     let mut words = HashMap::new();
     let read = |source: &Source| tokens(source, &mut words);
-    let files: Vec<Vec<Token>> = sources.iter().map(read).collect();
-    let place = |(file, at): (usize, usize)| format!("{}:{}", sources[file].file, files[file][at].line);
-    let mut first: HashMap<Vec<u32>, (usize, usize)> = HashMap::new();
+    let files: Vec<Tokens> = sources.iter().map(read).collect();
+    let place = |(file, at): (usize, usize)| format!("{}:{}", sources[file].file, files[file].lines[at]);
+    let mut first: HashMap<&[u32], (usize, usize)> = HashMap::new();
     let (mut seen, mut found) = (HashSet::new(), Vec::new());
     for (file, tokens) in files.iter().enumerate() {
-        for (at, window) in tokens.windows(WINDOW).enumerate() {
-            let window = window.iter().map(|token| token.word).collect();
+        for (at, window) in tokens.words.windows(WINDOW).enumerate() {
             let (other, there) = *first.entry(window).or_insert((file, at));
             // A window that overlaps itself is a table; one that goes on where a copy began belongs to that copy.
             if other == file && at < there + WINDOW {
@@ -45,8 +52,8 @@ pub fn copies(sources: &[Source]) -> Vec<(String, String)> {
 type Words = HashMap<String, u32>;
 
 /// The tokens of a file's items without its imports.
-fn tokens(source: &Source, words: &mut Words) -> Vec<Token> {
-    let mut found = Vec::new();
+fn tokens(source: &Source, words: &mut Words) -> Tokens {
+    let mut found = Tokens::default();
     for item in &source.tree.items {
         if !matches!(item, syn::Item::Use(_) | syn::Item::Mod(_)) {
             flatten(item.to_token_stream(), words, &mut found);
@@ -55,7 +62,7 @@ fn tokens(source: &Source, words: &mut Words) -> Vec<Token> {
     found
 }
 
-fn flatten(stream: TokenStream, words: &mut Words, found: &mut Vec<Token>) {
+fn flatten(stream: TokenStream, words: &mut Words, found: &mut Tokens) {
     let mut after_hash = false;
     for token in stream {
         let span = token.span();
@@ -69,11 +76,11 @@ fn flatten(stream: TokenStream, words: &mut Words, found: &mut Vec<Token>) {
                     Delimiter::Bracket => ("[", "]"),
                     Delimiter::Parenthesis | Delimiter::None => ("(", ")"),
                 };
-                found.push(Token { word: number(open, words), line: span.start().line });
+                found.push(number(open, words), span.start().line);
                 flatten(group.stream(), words, found);
-                found.push(Token { word: number(close, words), line: span.end().line });
+                found.push(number(close, words), span.end().line);
             }
-            other => found.push(Token { word: number(&other.to_string(), words), line: span.start().line }),
+            other => found.push(number(&other.to_string(), words), span.start().line),
         }
     }
 }

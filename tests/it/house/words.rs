@@ -2,17 +2,14 @@
 
 use std::path::Path;
 
-/// A retired term where it still stands: `file:line: term`.
-pub fn retired(file: &str, text: &str, terms: &[&str]) -> Vec<String> {
+/// The retired terms that still stand, each with what to write instead.
+pub fn retired(file: &str, text: &str, terms: &[(&str, &str)]) -> Vec<String> {
     let mut found = Vec::new();
-    let terms: Vec<_> = terms.iter().map(|term| (term, format!(" {term} "))).collect();
+    let terms: Vec<_> = terms.iter().map(|(term, instead)| (term, instead, format!(" {term} "))).collect();
     for (index, line) in text.lines().enumerate() {
         let line = words(line);
-        for (term, word) in &terms {
-            if line.contains(word.as_str()) {
-                found.push(format!("{file}:{}: {term}", index + 1));
-            }
-        }
+        let here = terms.iter().filter(|(_, _, word)| line.contains(word.as_str()));
+        found.extend(here.map(|(term, instead, _)| format!("{file}:{}: {term}: write `{instead}`", index + 1)));
     }
     found
 }
@@ -71,5 +68,6 @@ pub fn files(folder: &Path, kinds: &[&str]) -> Vec<(String, String)> {
 #[test]
 fn a_term_is_found_in_prose_and_in_identifiers() {
     let text = "fn take_back() {}\nlet x = takeBack;\n// Take back!\nretake backs";
-    assert_eq!(retired("a.rs", text, &["take back"]), ["a.rs:1: take back", "a.rs:2: take back", "a.rs:3: take back"]);
+    let found = [1, 2, 3].map(|line| format!("a.rs:{line}: take back: write `undo`"));
+    assert_eq!(retired("a.rs", text, &[("take back", "undo")]), found);
 }
