@@ -61,7 +61,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder)
         for name in filter(None, files):
-            if name.startswith(("src/", "tests/it", "tests/streams", "tests/hidden.json", "tests/slips", "benches/", "Cargo", "README", "editors/", "tests/attacks")):
+            if name.startswith(("src/", "tests/it", "tests/streams", "tests/hidden.json", "tests/slips", "benches/", "Cargo", "README", "editors/")):
                 target = copy / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes((ROOT / name).read_bytes())

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::driver::{Client, World};
+use crate::driver::{Client, World, choose};
 
 fn asking(arguments: Value) -> World {
     let call = json!([{ "call": { "id": "c1", "name": "ask_user", "arguments": arguments } }]);
@@ -25,10 +25,6 @@ fn in_mode(client: &mut Client, world: &World, mode: &str) -> String {
     let session = client.session(world);
     client.call("session/set_mode", json!({ "sessionId": session, "modeId": mode }));
     session
-}
-
-fn choose(client: &mut Client, request: &Value, option: &str) {
-    client.respond(request, json!({ "outcome": { "outcome": "selected", "optionId": option } }));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::driver::{Client, World};
+use crate::driver::{Client, World, call};
 
 /// A client whose model reads so many tokens at once.
 fn client(world: &World, window: u64) -> Client {
@@ -17,10 +17,6 @@ fn client(world: &World, window: u64) -> Client {
 fn ask(client: &mut Client, session: &str, text: &str) -> Value {
     let id = client.prompt(session, text);
     client.answer(id)
-}
-
-fn call(id: &str, name: &str, arguments: Value) -> Value {
-    json!({ "call": { "id": id, "name": name, "arguments": arguments } })
 }
 
 fn usage(tokens: u64) -> Value {

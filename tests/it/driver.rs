@@ -2,9 +2,9 @@
 //!
 //! Dropping it ends the server and fails the test when the server did not end well or a request was never answered.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,16 @@ pub fn side_by_side<T: Send, R: Send>(many: usize, items: Vec<T>, work: impl Fn(
         }
     });
     results.into_inner().unwrap()
+}
+
+/// A tool call in a script.
+pub fn call(id: &str, name: &str, arguments: Value) -> Value {
+    json!({ "call": { "id": id, "name": name, "arguments": arguments } })
+}
+
+/// Answers a permission request or a question with the option of this id.
+pub fn choose(client: &mut Client, request: &Value, option: &str) {
+    client.respond(request, json!({ "outcome": { "outcome": "selected", "optionId": option } }));
 }
 
 /// A workspace, a scripted model and a runtime for both ends.
@@ -142,7 +152,8 @@ pub struct Client {
     frames: Receiver<Value>,
     /// What was read and not asked for yet.
     pub seen: VecDeque<Value>,
-    open: Vec<(i64, String)>,
+    /// The requests without an answer, by id.
+    open: BTreeMap<i64, String>,
     /// The ids of all answers that came.
     answered: HashSet<String>,
     last_id: i64,
@@ -173,7 +184,7 @@ impl Client {
             writer: Some(writer),
             frames,
             seen: VecDeque::new(),
-            open: Vec::new(),
+            open: BTreeMap::new(),
             answered: HashSet::new(),
             last_id: 0,
             server: None,
@@ -214,7 +225,7 @@ impl Client {
     /// Sends a request and gives its id.
     pub fn ask(&mut self, method: &str, params: Value) -> i64 {
         self.last_id += 1;
-        self.open.push((self.last_id, method.to_owned()));
+        self.open.insert(self.last_id, method.to_owned());
         self.send(&json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }));
         self.last_id
     }
@@ -234,8 +245,7 @@ impl Client {
 
     /// A request has its answer.
     fn close(&mut self, answer: &Value) {
-        if let Some(index) = self.open.iter().position(|(id, _)| answer["id"] == *id) {
-            let (_, method) = self.open.swap_remove(index);
+        if let Some(method) = answer["id"].as_i64().and_then(|id| self.open.remove(&id)) {
             schema::check_answer(&method, answer);
         }
     }
@@ -261,15 +271,24 @@ impl Client {
         if let Some(index) = self.seen.iter().position(&fits) {
             return self.seen.remove(index).unwrap();
         }
-        loop {
-            let message = self.frames.recv_timeout(PATIENCE).unwrap_or_else(|_| {
-                panic!("the server said nothing that fits; it said {:#?}", self.seen);
-            });
-            self.check(&message);
+        while let Some(message) = self.receive() {
             if fits(&message) {
                 return message;
             }
             self.seen.push_back(message);
+        }
+        panic!("the server said nothing that fits; it said {:#?}", self.seen);
+    }
+
+    /// The next message; `None` when the server has ended.
+    pub fn receive(&mut self) -> Option<Value> {
+        match self.frames.recv_timeout(PATIENCE) {
+            Ok(message) => {
+                self.check(&message);
+                Some(message)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("the server is silent; it said {:#?}", self.seen),
         }
     }
 
@@ -329,7 +348,7 @@ impl Client {
             }
             self.seen.push_back(message);
         }
-        assert_eq!(self.open, Vec::new(), "requests without an answer");
+        assert_eq!(self.open, BTreeMap::new(), "requests without an answer");
     }
 }
 

@@ -2,11 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::driver::{Client, World};
-
-fn call(id: &str, name: &str, arguments: Value) -> Value {
-    json!({ "call": { "id": id, "name": name, "arguments": arguments } })
-}
+use crate::driver::{Client, World, call};
 
 fn edit(path: &str, old: &str, new: &str) -> Value {
     call("c1", "edit_file", json!({ "path": path, "edits": [{ "old_text": old, "new_text": new }] }))

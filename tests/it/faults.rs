@@ -5,17 +5,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tandem::server::Transport;
 
-use crate::driver::{Client, World};
+use crate::driver::{Client, World, call};
 
 /// A base URL on this machine where nobody listens.
 pub fn dead_address() -> String {
     // A listener that is gone leaves a port behind that nobody is given for a while.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     format!("http://127.0.0.1:{port}/v1")
-}
-
-fn call(id: &str, name: &str, arguments: Value) -> Value {
-    json!({ "call": { "id": id, "name": name, "arguments": arguments } })
 }
 
 fn edit(path: &str) -> Value {

@@ -34,6 +34,7 @@ mod inline_completion;
 mod language;
 mod lifecycle;
 mod limits;
+mod loopback;
 #[cfg(unix)]
 mod mcp;
 mod network;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::driver::{Client, World};
+use crate::driver::{Client, World, choose};
 
 fn set_mode(client: &mut Client, session: &str, mode: &str) -> i64 {
     client.ask("session/set_mode", json!({ "sessionId": session, "modeId": mode }))
@@ -21,10 +21,6 @@ fn turn(client: &mut Client, prompt: &str, state: &str) -> Value {
             && message["params"]["state"] == state
     });
     message["params"].clone()
-}
-
-fn select(client: &mut Client, request: &Value, option: &str) {
-    client.respond(request, json!({ "outcome": { "outcome": "selected", "optionId": option } }));
 }
 
 /// The calls of one answer.
@@ -94,7 +90,7 @@ fn a_turn_acknowledged_as_plan_never_writes() {
     let request = client.next("session/request_permission");
     let id = set_mode(&mut client, &session, "plan");
     client.answer(id);
-    select(&mut client, &request, "allow_once");
+    choose(&mut client, &request, "allow_once");
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
     assert!(!world.path().join("b.txt").exists());
 }
@@ -199,11 +195,11 @@ fn reads_overtake_a_permission_request_and_writes_do_not() {
         message["params"]["update"]["toolCallId"] == "r1" && message["params"]["update"]["status"] == "completed"
     });
     assert!(client.seen.iter().all(|message| message["method"] != "session/request_permission"), "writes wait");
-    select(&mut client, &first, "allow_once");
+    choose(&mut client, &first, "allow_once");
     let second = client.next("session/request_permission");
     assert_eq!(second["params"]["toolCall"]["toolCallId"], "w2");
     assert_eq!(world.read("one.txt"), "written");
-    select(&mut client, &second, "reject_once");
+    choose(&mut client, &second, "reject_once");
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
     assert!(!world.path().join("two.txt").exists());
 }

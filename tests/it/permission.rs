@@ -22,11 +22,7 @@ use tandem::tools::{CommandLine, Pending, Preview, Redactor, Tool, ToolContext, 
 use tandem::workspace::{Documents, NoEditor, Root, Workspace};
 use tokio_util::sync::CancellationToken;
 
-use crate::driver::{Client, World};
-
-fn call(id: &str, name: &str, arguments: Value) -> Value {
-    json!({ "call": { "id": id, "name": name, "arguments": arguments } })
-}
+use crate::driver::{Client, World, call, choose};
 
 fn write(id: &str, path: &str, content: &str) -> Value {
     call(id, "write_file", json!({ "path": path, "content": content }))
@@ -38,10 +34,6 @@ fn read(id: &str, path: &str) -> Value {
 
 fn question(client: &mut Client) -> Value {
     client.next("session/request_permission")
-}
-
-fn choose(client: &mut Client, question: &Value, option: &str) {
-    client.respond(question, json!({ "outcome": { "outcome": "selected", "optionId": option } }));
 }
 
 /// Everything a person reads of a question, but its diffs.

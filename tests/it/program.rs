@@ -90,8 +90,9 @@ impl World {
         let (from_server, output) = std::io::pipe().unwrap();
         let name = if transport == Transport::Lsp { "lsp" } else { "acp" };
         let mut command = self.command(&[name]);
-        command.stdin(input).stdout(output).env("TANDEM_LOG", "debug");
+        command.env("TANDEM_LOG", "debug");
         change(&mut command);
+        command.stdin(input).stdout(output);
         let program = Program::start(&mut command);
         (program, to_server, from_server)
     }
@@ -132,6 +133,10 @@ impl Program {
         let (sender, exit) = sync_channel(1);
         std::thread::spawn(move || sender.send(child.wait().unwrap()));
         Self { pid, exit, stderr: Some(stderr), ended: false }
+    }
+
+    pub fn pid(&self) -> Pid {
+        self.pid
     }
 
     pub fn signal(&self, signal: Signal) {

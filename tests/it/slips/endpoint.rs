@@ -1,14 +1,15 @@
 //! The model of a case: an HTTP server on loopback that says what the script has, and remembers what it was sent.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
 use super::speech::{Dialect, speak};
+use crate::loopback::{self, document};
 
 /// The server. Its threads end with the process.
 pub struct Endpoint {
@@ -28,18 +29,10 @@ struct Stage {
 
 impl Endpoint {
     pub fn start(workspace: PathBuf) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
         let (script, rest, summary, requests) = (VecDeque::new(), String::new(), None, Vec::new());
         let stage = Arc::new(Mutex::new(Stage { workspace, script, rest, summary, requests }));
         let host = Arc::clone(&stage);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let stage = Arc::clone(&host);
-                // A client that hangs up in the middle is part of the play.
-                std::thread::spawn(move || _ = serve(&stream, &stage));
-            }
-        });
+        let port = loopback::listen_to_posts(move |request, stream| serve(&request, stream, &host));
         Self { port, stage }
     }
 
@@ -91,34 +84,20 @@ fn asks_for_summary(request: &Value) -> bool {
     last.is_some_and(|last| last["role"] == "user" && last.to_string().to_lowercase().contains("summar"))
 }
 
-fn serve(mut stream: &TcpStream, stage: &Mutex<Stage>) -> std::io::Result<()> {
-    stream.set_nodelay(true)?;
-    let mut reader = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if reader.read_line(&mut head)? == 0 {
-            return Ok(());
-        }
-    }
-    if !head.starts_with("POST ") {
-        return document(stream, 404, &json!({ "error": { "message": "not found" } }));
-    }
-    let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    reader.read_exact(&mut body)?;
-    let request: Value = serde_json::from_slice(&body).expect("a request is JSON");
+fn serve(request: &loopback::Request, mut stream: &TcpStream, stage: &Mutex<Stage>) -> std::io::Result<()> {
+    let body: Value = serde_json::from_str(&request.body).expect("a request is JSON");
     let (answer, number) = {
         let mut stage = stage.lock().unwrap();
-        let answer = stage.answer(&request);
-        stage.requests.push(request);
+        let answer = stage.answer(&body);
+        stage.requests.push(body);
         (answer, stage.requests.len())
     };
     if let Some(status) = answer["status"].as_u64() {
         let error = json!({ "message": answer["error"], "code": answer["code"], "type": "invalid_request_error" });
-        return document(stream, status, &json!({ "error": error }));
+        return document(stream, u16::try_from(status).expect("a status"), &json!({ "error": error }));
     }
-    let path = head.split(' ').nth(1).unwrap_or_default();
-    let events = speak(Dialect::at(path), &answer, number, u64::try_from(body.len()).unwrap());
+    let length = u64::try_from(request.body.len()).unwrap();
+    let events = speak(Dialect::at(&request.path), &answer, number, length);
     stream.write_all(
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n",
     )?;
@@ -126,10 +105,4 @@ fn serve(mut stream: &TcpStream, stage: &Mutex<Stage>) -> std::io::Result<()> {
         stream.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes())?;
     }
     Ok(())
-}
-
-fn document(mut stream: &TcpStream, status: u64, body: &Value) -> std::io::Result<()> {
-    let body = body.to_string();
-    let head = format!("HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\nconnection: close");
-    stream.write_all(format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).as_bytes())
 }

@@ -2,8 +2,7 @@
 //! refused with that provider's status and in its shape, and noted.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -12,6 +11,7 @@ use tandem::model::Api;
 use super::rows::ROWS;
 use super::rules;
 use super::voice::{Issued, Said, speak};
+use crate::loopback::{self, document};
 
 /// A request.
 #[derive(Debug, Clone)]
@@ -87,17 +87,9 @@ pub struct Strict {
 
 impl Strict {
     pub fn start() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
         let stage = Arc::<Mutex<Stage>>::default();
         let host = Arc::clone(&stage);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let stage = Arc::clone(&host);
-                // A client that hangs up in the middle is part of the play.
-                std::thread::spawn(move || _ = serve(&stream, &stage));
-            }
-        });
+        let port = loopback::listen_to_posts(move |request, stream| serve(request, stream, &host));
         Self { port, stage }
     }
 
@@ -236,51 +228,23 @@ fn overflow(provider: &str) -> (u16, Value) {
     (status, refusal(provider, says).1)
 }
 
-fn serve(mut stream: &TcpStream, stage: &Mutex<Stage>) -> std::io::Result<()> {
-    stream.set_nodelay(true)?;
-    let mut reader = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if reader.read_line(&mut head)? == 0 {
-            return Ok(());
-        }
-    }
-    let header = |name: &str| {
-        let mut lines = head.lines().filter_map(|line| line.split_once(':'));
-        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
-    };
-    if !head.starts_with("POST ") {
-        return document(stream, 404, &json!({ "error": { "message": "not found" } }));
-    }
-    let mut raw = vec![0; header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)];
-    reader.read_exact(&mut raw)?;
-    let raw = String::from_utf8(raw).expect("a body is UTF-8");
-    let path = head.split(' ').nth(1).unwrap_or_default();
-    let api = match path.rsplit('/').next().unwrap_or_default() {
+fn serve(request: loopback::Request, stream: &TcpStream, stage: &Mutex<Stage>) -> std::io::Result<()> {
+    let api = match request.path.rsplit('/').next().unwrap_or_default() {
         "responses" => Api::Responses,
         "messages" => Api::Messages,
         _ => Api::Chat,
     };
     let request = Request {
-        provider: path.split('/').nth(1).unwrap_or_default().to_owned(),
+        provider: request.path.split('/').nth(1).unwrap_or_default().to_owned(),
         api,
-        conversation: header("x-grok-conv-id"),
-        version: header("anthropic-version"),
-        body: serde_json::from_str(&raw).expect("a body is JSON"),
-        raw,
+        conversation: request.header("x-grok-conv-id").map(str::to_owned),
+        version: request.header("anthropic-version").map(str::to_owned),
+        body: serde_json::from_str(&request.body).expect("a body is JSON"),
+        raw: request.body,
     };
     let answer = stage.lock().unwrap().answer(&request);
     match answer {
-        Ok(events) => {
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-            stream.write_all((head.to_owned() + &events).as_bytes())
-        }
+        Ok(events) => loopback::events(stream, &events),
         Err((status, body)) => document(stream, status, &body),
     }
-}
-
-fn document(mut stream: &TcpStream, status: u16, body: &Value) -> std::io::Result<()> {
-    let body = body.to_string();
-    let head = format!("HTTP/1.1 {status} Strict\r\ncontent-type: application/json\r\nconnection: close");
-    stream.write_all(format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).as_bytes())
 }

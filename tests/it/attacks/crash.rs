@@ -1,0 +1,212 @@
+//! Death at every system call, systems that refuse, and what else interrupts a conversation: the old file or the new one,
+//! a session that loads, and the next prompt works.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::checks::{everything, litter};
+use super::scene::{Play, Scene, edit, read, reply, write};
+use super::tracer::Tracer;
+use super::{report, skip};
+use crate::driver::side_by_side;
+
+/// The calls at which the server is killed, and how many of them one by one: more than one change makes.
+/// The first four are crash-001 to 004.
+const CALLS: [(&str, u64); 6] =
+    [("openat", 20), ("write", 20), ("fsync", 8), ("rename", 8), ("unlink", 8), ("ftruncate", 8)];
+/// One more, deep in the turn.
+const LAST: u64 = 50;
+/// The changes of one turn: enough to come to the last call.
+const CHANGES: u64 = 60;
+/// How many servers are killed side by side.
+const SIDE_BY_SIDE: usize = 4;
+
+fn old(n: u64) -> String {
+    format!("old {n}\n").repeat(50)
+}
+
+fn new(n: u64) -> String {
+    format!("new {n}\n").repeat(60)
+}
+
+/// A change of the file with this number, or its removal.
+fn change(n: u64, removes: bool) -> (&'static str, Value) {
+    if removes {
+        let patch = format!("*** Begin Patch\n*** Delete File: {n}.txt\n*** End Patch\n");
+        return ("apply_patch", json!({ "patch": patch }));
+    }
+    edit(&format!("{n}.txt"), &old(n), &new(n))
+}
+
+/// A server that has made the first change, which opens all folders. What follows is `more` of them in one turn.
+fn ready(scene: &Scene, removes: bool, more: u64) -> Play<'_> {
+    for n in 0..=CHANGES {
+        scene.write(&scene.ws(&format!("{n}.txt")), old(n));
+    }
+    scene.calls(&[change(0, removes)]);
+    let model = if removes { "gpt-5-scripted" } else { "scripted" };
+    let mut play = scene.start_with("auto", |command| _ = command.env("TANDEM_MODEL", model));
+    play.turn();
+    scene.calls(&(1..=more).map(|n| change(n, removes)).collect::<Vec<_>>());
+    play
+}
+
+/// Kills a server at its n-th such call; whether it came to that.
+fn kill(call: &str, n: u64) -> Result<bool, String> {
+    let removes = call == "unlink";
+    let scene = Scene::new();
+    let mut play = ready(&scene, removes, CHANGES);
+    let tracer = Tracer::attach(&play, call, &format!("signal=KILL:when={n}"))?;
+    let prompt = play.prompt();
+    let killed = play.end_or_death(prompt).is_none();
+    // A process is not gone as long as somebody traces it.
+    drop(tracer);
+    let session = play.die();
+    for n in 0..=CHANGES {
+        match std::fs::read_to_string(scene.ws(&format!("{n}.txt"))) {
+            Ok(text) => assert!(text == old(n) || (!removes && text == new(n)), "{call}: {n}.txt is torn: {text:?}"),
+            Err(error) => assert!(removes, "{call}: {n}.txt: {error}"),
+        }
+    }
+    let mut play = resumed(&scene, &session);
+    scene.say(json!([reply(&[read("0.txt")])]));
+    scene.calls(&[write("0.txt", "again")]);
+    play.turn();
+    assert_eq!(std::fs::read_to_string(scene.ws("0.txt")).unwrap(), "again", "{call}: the next change");
+    let left = [litter(&scene.ws("")), litter(&scene.home("state"))].concat();
+    assert!(left.is_empty(), "{call}: left behind: {left:?}");
+    Ok(killed)
+}
+
+/// A new server that loads the session of one that is dead.
+fn resumed<'a>(scene: &'a Scene, session: &str) -> Play<'a> {
+    scene.world.rehearsal().clear();
+    let mut play = scene.serve(|_| ());
+    let loaded = play.load(session);
+    assert!(loaded.get("result").is_some(), "{loaded}");
+    play.set_mode("auto");
+    play
+}
+
+#[test]
+fn a_server_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
+    let numbers = |one_by_one| (1..=one_by_one).chain([LAST]);
+    let all = CALLS.into_iter().flat_map(|(call, one_by_one)| numbers(one_by_one).map(move |n| (call, n)));
+    let never = Mutex::new(Vec::<(&str, u64)>::new());
+    let kills = side_by_side(SIDE_BY_SIDE, all.collect(), |(call, n)| {
+        // Where one is never made, those after it are not either.
+        if never.lock().unwrap().iter().any(|(other, m)| *other == call && *m < n) {
+            return None;
+        }
+        match kill(call, n) {
+            Ok(true) => return Some(call),
+            Ok(false) => never.lock().unwrap().push((call, n)),
+            Err(why) => skip(&format!("the kill at {call} {n}"), &why),
+        }
+        None
+    });
+    for (call, one_by_one) in CALLS {
+        let killed = kills.iter().flatten().filter(|other| **other == call).count();
+        report(&format!("kill matrix: {call} {killed} of {}", numbers(one_by_one).count()));
+    }
+}
+
+#[test]
+fn system_errors_are_reported_and_the_old_file_stays() {
+    for (call, error, word) in [
+        ("write", "ENOSPC", "no space left"),
+        ("write", "EIO", "os error 5"),
+        ("fsync", "EIO", "os error 5"),
+        ("rename", "EIO", "os error 5"),
+        ("rename", "EROFS", "read-only"),
+        ("rename", "EACCES", "permission denied"),
+    ] {
+        let scene = Scene::new();
+        let mut play = ready(&scene, false, 1);
+        // The folder of before-images may fail too: that is one notice and keeps no change from happening.
+        let tracer = match Tracer::attach(&play, call, &format!("error={error}")) {
+            Ok(tracer) => tracer,
+            Err(why) => return skip("fs-fault-003", &why),
+        };
+        play.turn();
+        drop(tracer);
+        play.fails_with(word);
+        play.fails_with("1.txt");
+        assert_eq!(std::fs::read_to_string(scene.ws("1.txt")).unwrap(), old(1), "{call} {error}");
+        assert!(litter(&scene.ws("")).is_empty() && litter(&scene.home("state")).is_empty(), "{call} {error}");
+        scene.calls(&[change(1, false)]);
+        play.turn();
+        assert_eq!(std::fs::read_to_string(scene.ws("1.txt")).unwrap(), new(1), "after {call} {error}");
+    }
+}
+
+#[test]
+fn crash_007_a_server_killed_while_it_streams_resumes() {
+    for updates in [1, 5, 50] {
+        let scene = Scene::new();
+        scene.say(json!([[{ "words": "word ".repeat(updates), "delay_ms": 1 }, { "gate": "never" }]]));
+        let mut play = scene.start("auto");
+        play.prompt();
+        let mut heard = String::new();
+        while heard.len() < "word ".len() * updates {
+            heard += play.update("agent_message_chunk")["content"]["text"].as_str().unwrap();
+        }
+        let session = play.die();
+        resumed(&scene, &session).works();
+    }
+}
+
+#[test]
+fn crash_012_a_damaged_session_is_survived() {
+    let scene = Scene::new();
+    let session = scene.play("ask", &[]).die();
+    let files: Vec<_> = everything(&scene.home("state")).into_iter().filter(|path| path.is_file()).collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let mut bytes = std::fs::read(&file).unwrap();
+        bytes.iter_mut().skip(7).step_by(97).for_each(|byte| *byte ^= 0x41);
+        bytes.extend([0, 0, 0xff, 0xfe, b'\n', b'{', b'"', 0]);
+        std::fs::write(&file, bytes).unwrap();
+    }
+    let mut play = scene.serve(|_| ());
+    let loaded = play.load(&session);
+    assert!(loaded.get("result").is_some() || loaded.get("error").is_some(), "{loaded}");
+    play.lives();
+    let log = play.log();
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+#[test]
+fn crash_015_two_servers_in_one_workspace_lose_nothing() {
+    let scene = Scene::new();
+    let (mut one, mut two) = (scene.start("auto"), scene.start("auto"));
+    scene.say(json!([[{ "text": "a" }], [{ "text": "b" }]]));
+    let prompts = (one.prompt(), two.prompt());
+    for answer in [one.end(prompts.0), two.end(prompts.1)] {
+        assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    }
+    let sessions = [one.die(), two.die()];
+    for session in sessions {
+        resumed(&scene, &session).works();
+    }
+}
+
+#[test]
+fn crash_017_a_laptop_may_sleep_longer_than_an_answer_may_be_silent() {
+    let scene = Scene::new();
+    scene.write(&scene.home("config.toml"), "[limits]\nidle-timeout = 1\n");
+    scene.say(json!([[{ "text": "half" }, { "gate": "awake" }, { "text": "whole" }]]));
+    let mut play = scene.start("auto");
+    let prompt = play.prompt();
+    play.update("agent_message_chunk");
+    play.program.signal(Signal::STOP);
+    // The case is that time passes: there is no event to wait for in a process that is stopped.
+    std::thread::sleep(Duration::from_secs(2));
+    play.program.signal(Signal::CONT);
+    scene.world.rehearsal().open("awake");
+    play.end(prompt);
+    play.works();
+}
