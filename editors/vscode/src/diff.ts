@@ -5,8 +5,8 @@ import type { DiffContent } from "./protocol";
 export interface DiffLine {
   readonly sign: " " | "+" | "-";
   readonly text: string;
-  /** Its number in the new text, of a removed line in the old one. */
-  readonly line: number;
+  /** Its number in the new text, of a removed line in the old one, where it is known. */
+  readonly line?: number;
   /** Where it differs from the line that it replaces or that replaces it; nothing where little is the same. */
   readonly changed?: readonly [from: number, to: number];
 }
@@ -22,17 +22,19 @@ export interface DiffView {
 
 const WORDS = /[\p{L}\p{N}_]+|\s+|./gu;
 const CONTEXT_LINES = 2;
+/** Of a large file the server sends only the lines around the change, with so many before it: then their numbers are unknown. */
+const CUT_CONTEXT = 50;
 const MAX_LINES = 400;
 /** Beyond this many edits an exact diff is not worth its cost. */
 const MAX_EDITS = 4000;
 
 /** Compares by lines; texts too different to compare count as wholly replaced. */
-export function diffView({ path, oldText, newText, _meta }: DiffContent): DiffView {
+export function diffView({ path, oldText, newText }: DiffContent): DiffView {
   const before = oldText ?? "";
-  const skipped = _meta?.["tandem/skippedLines"] ?? 0;
+  const isNumbered = commonLines(before, newText) !== CUT_CONTEXT;
   const options = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS };
   const patch = structuredPatch("", "", before, newText, "", "", options);
-  const hunks = patch?.hunks.map((hunk) => withChanges(withoutBlankRim(diffLines(hunk, skipped)))) ?? [replaced(before, newText, skipped)];
+  const hunks = patch?.hunks.map((hunk) => withChanges(withoutBlankRim(diffLines(hunk, isNumbered)))) ?? [replaced(before, newText)];
   const lines = hunks.flat();
   return {
     path,
@@ -43,9 +45,16 @@ export function diffView({ path, oldText, newText, _meta }: DiffContent): DiffVi
   };
 }
 
+/** How many lines both texts begin with. */
+function commonLines(before: string, after: string): number {
+  const [a, b] = [before.split("\n"), after.split("\n")];
+  const first = a.findIndex((line, index) => line !== b[index]);
+  return first < 0 ? a.length : first;
+}
+
 /** `\ No newline at end of file` is a note, not a line. */
-function diffLines({ lines, oldStart, newStart }: StructuredPatchHunk, skipped: number): DiffLine[] {
-  let [old, now] = [oldStart + skipped, newStart + skipped];
+function diffLines({ lines, oldStart, newStart }: StructuredPatchHunk, isNumbered: boolean): DiffLine[] {
+  let [old, now] = [oldStart, newStart];
   return lines.flatMap((line): DiffLine[] => {
     const sign = line.charAt(0);
     if (sign !== " " && sign !== "+" && sign !== "-") {
@@ -54,7 +63,7 @@ function diffLines({ lines, oldStart, newStart }: StructuredPatchHunk, skipped: 
     const number = sign === "-" ? old : now;
     old += Number(sign !== "+");
     now += Number(sign !== "-");
-    return [{ sign, text: line.slice(1), line: number }];
+    return [{ sign, text: line.slice(1), ...(isNumbered && { line: number }) }];
   });
 }
 
@@ -116,9 +125,8 @@ function changed(before: string, after: string): [[number, number], [number, num
   ];
 }
 
-function replaced(before: string, after: string, skipped: number): DiffLine[] {
-  const lines = (text: string, sign: "+" | "-") =>
-    text.split("\n").map((line, index): DiffLine => ({ sign, text: line, line: skipped + index + 1 }));
+function replaced(before: string, after: string): DiffLine[] {
+  const lines = (text: string, sign: "+" | "-") => text.split("\n").map((line): DiffLine => ({ sign, text: line }));
   return [...lines(before, "-"), ...lines(after, "+")];
 }
 

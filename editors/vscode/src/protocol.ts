@@ -49,8 +49,6 @@ export interface DiffContent {
   readonly path: string;
   readonly oldText?: string | null;
   readonly newText: string;
-  /** Of a large file it has only the lines around the change. */
-  readonly _meta?: { readonly "tandem/skippedLines"?: number } | null;
 }
 
 export type ToolContent =

@@ -18,13 +18,15 @@ test("blank lines at the rim of a hunk tell nothing", () => {
   assert.deepEqual(shown("w\n\nx\na\ny\n\nz\n", "w\n\nx\nb\ny\n\nz\n"), [" x\n-a\n+b\n y"]);
 });
 
-test("lines have the numbers of their file, also when the text begins further down in it", () => {
-  const numbers = (skipped: number) =>
-    diffView({ type: "diff", path: "/a", oldText: "a\nb\nc\nd\n", newText: "a\nB\nx\nd\ne\n", _meta: { "tandem/skippedLines": skipped } })
+test("lines have the numbers of their file, unless the text may begin further down in it", () => {
+  const numbers = (above: number) =>
+    diffView({ type: "diff", path: "/a", oldText: `${"\n".repeat(above)}a\nb\nc\nd\n`, newText: `${"\n".repeat(above)}a\nB\nx\nd\ne\n` })
       .hunks.flat()
-      .map(({ sign, line }) => `${sign}${line}`);
+      .filter(({ text }) => text !== "")
+      .map(({ sign, line }) => `${sign}${line ?? ""}`);
   assert.deepEqual(numbers(0), [" 1", "-2", "-3", "+2", "+3", " 4", "+5"]);
   assert.deepEqual(numbers(70), [" 71", "-72", "-73", "+72", "+73", " 74", "+75"]);
+  assert.deepEqual(numbers(49), [" ", "-", "-", "+", "+", " ", "+"], "50 lines are the same: the server may have left out others");
 });
 
 test("counts all lines and shows what fits", () => {

@@ -29,7 +29,7 @@ function diffRow({ sign, text, line, changed: [from, to] = [0, 0] }: DiffLine): 
   return h(
     "div",
     { class: `line ${kind}` },
-    h("span", { class: "number", "aria-hidden": "true" }, String(line)),
+    h("span", { class: "number", "aria-hidden": "true" }, String(line ?? "")),
     h("span", { class: "sign", "aria-label": signNames[sign] }, shownSign),
     h(
       "span",
