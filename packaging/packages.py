@@ -82,17 +82,17 @@ def vsix(out, universal, archives):
     for target, (system, machine) in PLATFORMS.items():
         program = "tandem.exe" if system == "win32" else "tandem"
         data = unpacked(archives[target])[program]
-        with zipfile.ZipFile(out / f"tandem-{system}-{machine}.vsix", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        with zipfile.ZipFile(out / f"tandem-{system}-{machine}.vsix", "w") as packed:
             for entry, content in entries:
                 if entry.filename == "extension.vsixmanifest":
                     content, count = re.subn(rb"<Identity ", b'<Identity TargetPlatform="%s-%s" ' % (system.encode(), machine.encode()), content)
                     assert count == 1, "the extension's manifest has one identity"
                 if entry.filename == "[Content_Types].xml" and system == "win32":
                     content = content.replace(b"</Types>", b'<Default Extension=".exe" ContentType="application/octet-stream"/></Types>')
-                packed.writestr(entry, content, zipfile.ZIP_DEFLATED)
+                packed.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
             entry = zipfile.ZipInfo(f"extension/server/{program}", (1980, 1, 1, 0, 0, 0))
             entry.external_attr = 0o100755 << 16
-            packed.writestr(entry, data, zipfile.ZIP_DEFLATED)
+            packed.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
 
 
 def deb(out, version, repository, archives):

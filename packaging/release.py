@@ -64,9 +64,9 @@ def archive(arguments):
     path = out / archive_name(arguments.target)
     files = list(contents(binary, arguments.target))
     if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        with zipfile.ZipFile(path, "w") as packed:
             for name, data, _ in files:
-                packed.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED)
+                packed.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data, zipfile.ZIP_DEFLATED, 9)
     else:
         # No times and no owners: the same program gives the same archive.
         with open(path, "wb") as file, gzip.GzipFile("", "wb", mtime=0, fileobj=file) as zipped, tarfile.open(fileobj=zipped, mode="w") as packed:
