@@ -56,6 +56,9 @@ pub enum Reason {
     /// The system did not permit it.
     #[error("permission denied")]
     Denied,
+    /// There is no space for it.
+    #[error("there is no space left on the disk; free some, then try again")]
+    Full,
     /// The system refused.
     #[error("{0}")]
     Io(String),
@@ -283,6 +286,7 @@ fn is_folder(entry: &Entry) -> bool {
 fn failed(error: io::Error) -> Reason {
     match error.kind() {
         io::ErrorKind::PermissionDenied => Reason::Denied,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Reason::Full,
         _ => Reason::Io(error.to_string()),
     }
 }
@@ -303,4 +307,15 @@ fn look_at_unreadable(dir: &Dir, path: &Path, denied: io::Error) -> io::Result<E
 fn in_writable_folder<T>(dir: &Dir, path: &Path, work: impl FnOnce() -> T) -> io::Result<T> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     mode::with(dir, folder, mode::OWNER, work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_with_the_way_out() {
+        let full = failed(io::ErrorKind::StorageFull.into());
+        assert_eq!(full.to_string(), "there is no space left on the disk; free some, then try again");
+    }
 }
