@@ -22,7 +22,7 @@ export interface DiffView {
 
 const WORDS = /[\p{L}\p{N}_]+|\s+|./gu;
 const CONTEXT_LINES = 2;
-/** Of a large file the server sends only the lines around the change, with so many before it: then their numbers are unknown. */
+/** Of a large file the server sends only the lines around the change, with this many before it; then their numbers are unknown. */
 const CUT_CONTEXT = 50;
 const MAX_LINES = 400;
 /** Beyond this many edits an exact diff is not worth its cost. */
