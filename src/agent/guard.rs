@@ -39,7 +39,7 @@ impl fmt::Display for Loop {
         let what = match self.kind {
             Kind::Round => "the model made the same call with the same result",
             Kind::Pair => "the model went back and forth between the same two calls",
-            Kind::Words => "the model said the same words and learned nothing new",
+            Kind::Words => "the model repeated itself without making progress",
         };
         write!(f, "{what} {} times in a row", self.rounds)
     }

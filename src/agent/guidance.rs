@@ -42,7 +42,7 @@ impl Rules {
     /// The text of the file at `path`, cut if it is too long.
     #[must_use]
     pub fn new(path: &Path, text: &str) -> Self {
-        let text = cut(text, LONGEST, "it is longer than tandem takes");
+        let text = cut(text, LONGEST, "it exceeds the limit");
         Self { name: native::shown(path), text }
     }
 }

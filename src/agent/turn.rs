@@ -243,7 +243,7 @@ impl State {
             self.account(usage).await;
         }
         if let (1, None, Some(limit)) = (iteration, self.usage.cost, self.turn.limits.of_cost()) {
-            let why = "the provider names no cost, and the model has no prices in config.toml";
+            let why = "the provider reports no cost, and config.toml has no prices for the model";
             self.steps.event(AgentEvent::Notice { message: format!("{limit} cannot be enforced: {why}") }).await;
         }
         // The answer is saved before its calls run: nothing happens that the conversation does not record.

@@ -230,7 +230,7 @@ fn dialect(settings: &Settings, provider: &Provider) -> &'static str {
     match Row::named(&provider.endpoint().provider) {
         Some(row) if used.is_none_or(|api| api == row.api) => "the best one this provider has",
         Some(_) => "configured in place of the provider's own",
-        None => "as configured, or chat where nothing is",
+        None => "as configured; chat by default",
     }
 }
 

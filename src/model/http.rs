@@ -152,7 +152,7 @@ fn build(endpoint: &Endpoint, url: &Url) -> Result<Client, ModelError> {
         }
     }
     builder.build().map_err(|error| {
-        fault::invalid(&format!("no connection to {} can be set up: {}", endpoint.provider, innermost(&error)))
+        fault::invalid(&format!("cannot set up a connection to {}: {}", endpoint.provider, innermost(&error)))
     })
 }
 
@@ -189,7 +189,8 @@ fn path(api: Api) -> &'static str {
 
 fn url<'a>(endpoint: &Endpoint, path: impl IntoIterator<Item = &'a str>) -> Result<Url, ModelError> {
     let base = &endpoint.base_url;
-    let mut url = Url::parse(base).map_err(|error| fault::invalid(&format!("base-url {base:?} is no URL: {error}")))?;
+    let mut url =
+        Url::parse(base).map_err(|error| fault::invalid(&format!("base-url {base:?} is not a URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(fault::invalid(&format!("base-url {base:?} begins with neither http:// nor https://")));
     }

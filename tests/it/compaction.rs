@@ -36,7 +36,7 @@ fn messages(world: &World, request: usize) -> Vec<Value> {
 
 fn told(client: &mut Client) -> String {
     let status = client.find(|message| {
-        message["params"]["message"].as_str().is_some_and(|text| text.starts_with("the conversation was made shorter"))
+        message["params"]["message"].as_str().is_some_and(|text| text.starts_with("the conversation was shortened"))
     });
     status["params"]["message"].as_str().unwrap().to_owned()
 }

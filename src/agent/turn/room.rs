@@ -124,7 +124,7 @@ impl State {
                 let whole = shorter(&compact::verbatim(old));
                 // A few short messages are no longer than their summary.
                 messages = if sum(&whole) < sum(&self.messages) { whole } else { shorter("") };
-                how = "what was said before is a summary now";
+                how = "earlier messages were summarized";
             } else {
                 messages = old.iter().cloned().chain(new).collect();
             }
@@ -141,7 +141,7 @@ impl State {
         self.counted = None;
         self.steps.history(messages).await;
         let after = self.size();
-        let summary = format!("the conversation was made shorter, from about {before} to {after} tokens: {how}");
+        let summary = format!("the conversation was shortened from about {before} to {after} tokens: {how}");
         self.steps.event(AgentEvent::Compaction { summary, tokens_before: before, tokens_after: after }).await;
         true
     }

@@ -41,7 +41,7 @@ fn find(settings: &Settings) -> Vec<Place> {
     let place = |what, path: &Path, removal| Place { what, path: path.to_owned(), exists: path.exists(), removal };
     let program = environment.program().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
     let mut places: Vec<_> =
-        program.iter().map(|path| place("program", path, "remove it as you installed it")).collect();
+        program.iter().map(|path| place("program", path, "uninstall it the way you installed it")).collect();
     let file = settings.config_file();
     places
         .extend(file.iter().map(|path| {
@@ -50,9 +50,11 @@ fn find(settings: &Settings) -> Vec<Place> {
     let managed = environment.managed_file();
     places.extend(managed.iter().map(|path| place("administrator's", path, "your administrator's to remove")));
     let state = settings.state_dir.as_deref();
-    places.extend(state.iter().map(|path| {
-        place("state", path, "remove it: conversations, undo data, answers that were remembered, the log")
-    }));
+    places.extend(
+        state
+            .iter()
+            .map(|path| place("state", path, "remove it: conversations, undo data, remembered answers, the log")),
+    );
     let plugins = init::places(environment);
     places.extend(plugins.iter().map(|(what, path)| place(what, path, "tandem init --editor neovim --remove")));
     places

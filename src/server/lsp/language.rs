@@ -121,7 +121,7 @@ fn edit(value: &Value) -> Result<(crate::text::Range, String), String> {
     let range = serde_json::from_value::<lsp::Range>(value["range"].clone()).map(range);
     match (range, value["newText"].as_str()) {
         (Ok(range), Some(text)) => Ok((range, text.to_owned())),
-        _ => Err("they answered with an edit that is no plain text".to_owned()),
+        _ => Err("they answered with an edit that is not plain text".to_owned()),
     }
 }
 

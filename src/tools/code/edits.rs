@@ -77,7 +77,7 @@ async fn changed(context: &ToolContext, document: &DocumentEdits) -> Result<Opti
     let outside = || {
         let name = escape_line(&document.uri);
         ToolError(format!(
-            "the language server wants to change {name} too, which is no file of the workspace; nothing was changed"
+            "the language server wants to change {name} too, which is outside the workspace; nothing was changed"
         ))
     };
     let path = file(&document.uri).ok_or_else(outside)?;

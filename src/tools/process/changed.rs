@@ -161,7 +161,7 @@ impl Shared {
         let _none_of_an_earlier_command = std::fs::remove_file(scratch.ended());
         let marked = snapshots.save(&scratch.manifest()).and_then(|()| std::fs::write(scratch.running(), session));
         if let Err(error) = marked {
-            tracing::warn!("what an interrupted command changes could not be found out: {error}");
+            tracing::warn!("the changes of an interrupted command could not be determined: {error}");
         }
     }
 
@@ -195,7 +195,7 @@ impl Shared {
         if self.has_jobs()
             && let Err(error) = self.with_snapshots(workspace, |watched| watched.look_between(false))
         {
-            tracing::warn!("the workspace cannot be looked at: {error}");
+            tracing::warn!("the workspace cannot be read: {error}");
         }
     }
 
