@@ -81,7 +81,7 @@ fn then_the_model_summarizes() {
     assert!(last[2]["content"].as_str().unwrap().starts_with("which color?"));
     assert_eq!(last.len(), 3);
     assert_eq!(client.update("agent_thought_chunk")["content"]["text"], "We chose blue.");
-    assert!(told(&mut client).contains("summary"));
+    assert!(told(&mut client).contains("summarized"));
     assert_eq!(world.rehearsal().requests().len(), 4);
 }
 
