@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use super::changes::automatic;
 use super::*;
+use crate::driver::call;
 use crate::program::Program;
 
 /// A session of the real program with the document `a.rs`, which is `// bad` on the disk and `// good` in the editor.
@@ -184,4 +185,22 @@ fn what_starts_a_command_loads_no_library_of_the_workspace() {
     stage.toolchains = vec![("LD_LIBRARY_PATH", folder.clone())];
     let told = stage.results().remove(0);
     assert!(told.starts_with(&format!("{}\n[exit code 0", folder.display())), "{told}");
+}
+
+/// A server that is killed while it starts bubblewrap may leave it without anybody who ends it.
+#[test]
+fn a_sandbox_ends_with_its_command_even_if_nobody_ends_bubblewrap() {
+    let world = World::new(json!([[{ "text": "ready" }], [call("c1", "report_ready", json!({ "ready": true }))]]));
+    let programs = tempfile::tempdir().unwrap();
+    let bubblewrap = programs.path().join("bwrap");
+    std::fs::write(
+        &bubblewrap,
+        "#!/bin/sh\n[ \"$1\" = --die-with-parent ] || exit 2\nshift\nexec /usr/bin/bwrap \"$@\"\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&bubblewrap, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
+    // The probe of the sandbox lasts until nothing runs in it any more.
+    let mut doctor = Program::start(world.command(&["doctor"]).env("PATH", path));
+    assert_eq!(doctor.ends().code(), Some(0), "{}", doctor.stderr());
 }

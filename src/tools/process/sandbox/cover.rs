@@ -5,8 +5,9 @@
 //! command gets the root of that while it stays in the sandbox's own. When it replaces a file, the mount there ends.
 //! What the sandbox itself has mounted cannot be replaced, as before.
 //!
-//! The other namespace exists as long as a process in it, which sleeps. A command that kills it loses the texts and gains
-//! nothing: the mounts of a copy in another user namespace cannot be separated.
+//! The other namespace exists as long as a process in it, which sleeps and looks each second whether the command is still
+//! there: bubblewrap ends only when nothing runs in the sandbox any more, unless it is killed in time. A command that kills
+//! that process loses the texts and gains nothing: the mounts of a copy in another user namespace cannot be separated.
 //!
 //! All this takes capabilities in the sandbox's user namespace. They are dropped, and the system calls filtered, before
 //! the command is started, and for the process that sleeps.
@@ -33,15 +34,18 @@ PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hold=$1
 cwd=$2
 shift 2
-pid=$(unshare --map-root-user --mount /bin/sh -c \"$hold\" sh \"$@\" &)
+pid=$(unshare --map-root-user --mount /bin/sh -c \"$hold\" sh $$ \"$@\" &)
 [ -n \"$pid\" ] && cd \"/proc/$pid/root\" || exit 126
 while [ \"$1\" != -- ]; do shift 2; done
 shift
 exec chroot . setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs \
   env PATH=\"$path\" /dev/.tandem/program sandbox-exec --filter \"$cwd\" -- \"$@\"";
 
-/// Mounts the texts, says which process it is, and sleeps.
+/// Arguments: the process that becomes the command, and those of [`ENTER`] from the pairs on. Mounts the texts, prints
+/// its own process id, and sleeps until the command has ended.
 const HOLD: &str = "\
+command=$1
+shift
 while [ \"$1\" != -- ]; do
   mount --bind \"/dev/.tandem/texts/$1\" \"$2\" || exit
   shift 2
@@ -49,7 +53,8 @@ done
 mount -t tmpfs tmpfs /dev/.tandem/texts || exit
 echo $$
 exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs \
-  /dev/.tandem/program sandbox-exec --filter / -- sleep infinity >/dev/null 2>&1";
+  /dev/.tandem/program sandbox-exec --filter / -- \
+  /bin/sh -c 'while [ -d \"/proc/$0\" ]; do sleep 1; done' $command >/dev/null 2>&1";
 
 /// What the sandbox has to mount: this program, and the folder with the texts.
 pub(super) fn mounts(program: &Path, texts: &Path) -> [(&'static str, PathBuf, PathBuf); 2] {
