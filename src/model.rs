@@ -29,6 +29,7 @@ mod fault;
 #[cfg(test)]
 mod faults;
 mod fill;
+mod gather;
 mod host;
 mod http;
 mod key;

@@ -18,6 +18,7 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use super::answer::Answer;
+use super::gather::gather;
 use super::{Api, Endpoint, ErrorCode, Key, ModelError, Proxy, date, fault, key};
 use crate::domain::is_loopback;
 
@@ -237,7 +238,7 @@ fn answer(response: Response) -> Answer {
         let body = futures_util::stream::iter([Ok(said)]).fuse().boxed();
         return Answer { status: status.as_u16(), key: None, retry_after, headers: Vec::new(), body };
     }
-    let body = response.bytes_stream().map_err(|error| fault::cut_off(&innermost(&error))).fuse().boxed();
+    let body = gather(response.bytes_stream().map_err(|error| fault::cut_off(&innermost(&error))));
     Answer { status: status.as_u16(), key: None, retry_after, headers: Vec::new(), body }
 }
 

@@ -3,14 +3,12 @@
 //! Invariants: no retry once any output was delivered; every wait is announced before it begins; dropping the stream at
 //! any point drops the connection.
 
-use std::future::poll_fn;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{StreamExt, stream};
 use secrecy::SecretString;
 use tokio::time::timeout;
 
@@ -30,8 +28,6 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LARGEST: usize = 32 << 20;
 /// Error pages are read up to this size, in bytes.
 const LARGEST_ERROR: usize = 64 << 10;
-/// At most this much is decoded before it is delivered, in bytes.
-const READ: usize = 16 << 10;
 /// How long a failed request waits for the names of similar models.
 const LISTING: Duration = Duration::from_secs(3);
 /// How long the connection may take to come free after the terminal marker.
@@ -244,7 +240,8 @@ impl Request {
                 if decoder.fresh() && is_document(&bytes) {
                     return self.document(answer, decoder, bytes).await;
                 }
-                self.feed(&mut answer, &mut decoder, bytes).await
+                let fed = decoder.feed(&bytes, &mut self.batch);
+                fed.map(|()| decoder.done()).map_err(|error| fault::explained(endpoint, error))
             }
             Ok(None) => Ok(true),
             Ok(Some(Err(error))) | Err(error) => Err(error),
@@ -275,46 +272,6 @@ impl Request {
             None => Some(fault::no_stream(endpoint, &body)),
         };
     }
-
-    /// Decodes the available bytes: one read of the socket is delivered as one batch, however many chunks it had.
-    /// Returns whether the answer is complete.
-    async fn feed(
-        &mut self,
-        answer: &mut Answer,
-        decoder: &mut StreamDecoder,
-        first: Bytes,
-    ) -> Result<bool, ModelError> {
-        let (mut size, mut next) = (0, Some(Ok(first)));
-        while let Some(bytes) = next.transpose()? {
-            size += bytes.len();
-            let fed = decoder.feed(&bytes, &mut self.batch);
-            fed.map_err(|error| fault::explained(&self.provider.endpoint, error))?;
-            if decoder.done() || size >= READ {
-                return Ok(decoder.done());
-            }
-            // The connection yields one chunk at a time, and the next one only after its task has run.
-            step_back().await;
-            next = match answer.body.next().now_or_never() {
-                Some(next) => next,
-                None => return Ok(false),
-            };
-        }
-        Ok(true)
-    }
-}
-
-/// Lets ready tasks run. Unlike tokio's `yield_now` it does not poll for I/O first, which would cost a system call per
-/// chunk.
-async fn step_back() {
-    let mut stepped = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut stepped, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 async fn within_first_byte<T>(endpoint: &Endpoint, work: impl Future<Output = T>) -> Result<T, ModelError> {
