@@ -14,7 +14,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::ValueEnum;
 
 pub(super) use self::extension::NAME as EXTENSION;
@@ -120,7 +120,11 @@ impl Editor {
 pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
     match args.editor {
         None => list_editors(environment, out),
-        Some(Editor::Neovim) if args.write => install_plugin(environment, out),
+        Some(Editor::Neovim) if args.write => install_plugin(environment, out).map_err(|error| {
+            anyhow!(
+                "{error:#}; set XDG_DATA_HOME to a folder you can write to, or install the plugin with a plugin manager"
+            )
+        }),
         Some(Editor::Neovim) if args.remove => remove_plugin(environment, out),
         Some(Editor::VsCode) if args.write || args.remove => change_extension(args.write, environment, out),
         Some(_) if args.remove => {
@@ -216,7 +220,8 @@ fn configure(editor: Editor, write: bool, environment: &Environment, out: &mut d
         match template.target {
             Target::Toml(file) if write => {
                 let folder = environment.config_home().context("there is no home directory to write to")?;
-                by_hand.extend(add(&folder.join(file), template.text, out)?);
+                let added = add(&folder.join(file), template.text, out);
+                by_hand.extend(added.map_err(|error| anyhow!("{error:#}; without --write, it is printed instead"))?);
             }
             _ => writeln!(out, "{}\n\n{}", template.title, template.text)?,
         }

@@ -53,6 +53,20 @@ fn helix_files_are_written_once() {
 }
 
 #[test]
+fn a_home_that_cannot_be_written_has_a_way_out() {
+    let home = Home::new();
+    // Nothing can be created below a file, not even by an administrator.
+    let blocked = home.0.path().join("platform");
+    fs::write(&blocked, "").unwrap();
+    let environment = Environment::made_up(home.0.path(), &[("XDG_DATA_HOME", blocked.to_str().unwrap())]);
+    for (editor, way) in [(Editor::Helix, "without --write"), (Editor::Neovim, "plugin manager")] {
+        let args = Args { editor: Some(editor), write: true, remove: false };
+        let error = run(&args, &environment, &mut Vec::new()).unwrap_err().to_string();
+        assert!(error.contains(way) && error.contains("(os error"), "{editor:?}: {error}");
+    }
+}
+
+#[test]
 fn existing_files_keep_their_content_and_get_a_backup() {
     let home = Home::new();
     let mine = "# mine\n[[language]]\nname = \"rust\"\nlanguage-servers = [\"rust-analyzer\"]\n";
