@@ -108,8 +108,9 @@ fn snapshots(c: &mut Criterion) {
             bench.iter(|| assert!(snapshots.look().is_empty()));
         });
         let roots = [files.root()];
+        let guard = Guard::new(&roots, None);
         c.bench_function(&format!("the protected files among {count}"), |bench| {
-            bench.iter(|| black_box(Guard::new(&roots)));
+            bench.iter(|| black_box(Guard::new(&roots, Some(&guard))));
         });
     }
 }

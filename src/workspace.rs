@@ -30,6 +30,7 @@ pub mod review;
 mod seen;
 pub mod skills;
 pub mod snapshot;
+mod stamp;
 pub mod state;
 #[cfg(test)]
 mod tests;

@@ -42,7 +42,7 @@ pub use self::shell::{Dialect, ShellProgram};
 pub(super) use self::stand_in::{StandIn, TakenOver};
 use super::{CommandLine, Live, ToolError};
 use crate::workspace::guard::with_repositories;
-use crate::workspace::{Guard, Unsaved, Workspace, blocking};
+use crate::workspace::{Guard, Root, Unsaved, Workspace, blocking};
 
 /// How many commands' outputs can be read again.
 const OUTPUTS: usize = 32;
@@ -92,6 +92,8 @@ struct Shared {
     sandbox: OnceCell<Sandbox>,
     running: Mutex<Running>,
     snapshots: Snapshot,
+    /// The guard of the last command.
+    guard: Mutex<Option<Arc<Guard>>>,
     end: CancellationToken,
 }
 
@@ -221,7 +223,7 @@ struct Prepared {
     variables: BTreeMap<String, OsString>,
     cwd: PathBuf,
     /// The guard of protected files, and whether the sandbox pins them.
-    guard: Option<(Guard, bool)>,
+    guard: Option<(Arc<Guard>, bool)>,
     workspace: Workspace,
     /// The unsaved texts it reads.
     stand_ins: Vec<StandIn>,
@@ -249,6 +251,14 @@ impl Shared {
         let scratch = Arc::new(Scratch::new(self.surroundings.commands().as_deref())?);
         running.scratch = Some(Arc::clone(&scratch));
         Ok(scratch)
+    }
+
+    /// Guards the protected files in `roots`. Blocks.
+    fn guard(&self, roots: &[Arc<Root>]) -> Arc<Guard> {
+        let earlier = self.guard.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let guard = Arc::new(Guard::new(roots, earlier.as_deref()));
+        *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&guard));
+        guard
     }
 
     /// All disk access before a command starts. Blocks.
@@ -280,7 +290,7 @@ impl Shared {
         let argv = with_libraries(argv, &mut variables);
         let scratch = self.scratch()?;
         let roots = with_repositories(workspace.roots());
-        let guard = Guard::new(&roots);
+        let guard = self.guard(&roots);
         let home = surroundings.home();
         let write: Vec<PathBuf> = roots.iter().map(|root| root.real().to_owned()).collect();
         let (folder, is_fixed) = (scratch.unsaved(), !sandbox.covers());

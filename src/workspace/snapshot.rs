@@ -27,6 +27,7 @@ use self::images::Images;
 use self::tracked::Index;
 use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::guard::{git_state, is_repository};
+use super::stamp::{Stamp, changed_after, dependable};
 use super::state::address;
 use super::walk::{Queue, Rules};
 use super::{Root, content, mode, native};
@@ -214,6 +215,8 @@ impl Look<'_> {
             rules: Rules::above(root, Path::new("")),
             tracked: self.with_found(|found| found.tracked.get(root.real()).cloned()).unwrap_or_default(),
             is_ignored: false,
+            stamp: root.dir().dir_metadata().ok().map(|found| Stamp::of(&found)),
+            dependable: dependable(root.dir()),
         });
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
         let work = || queue.work(|folder| self.folder(root, &folder));
@@ -245,7 +248,7 @@ impl Look<'_> {
                 self.problem(format!("{} cannot be read ({error})", folder.path.display()));
                 // Nothing says that what is in it was removed.
                 let Some(known) = known else { return Vec::new() };
-                self.with_found(|found| found.folders.insert(folder.path.clone(), Arc::clone(known)));
+                self.with_found(|found| found.folders.insert(folder.path.clone(), known.clone()));
                 folder.known_folders(known)
             }
         }
@@ -321,7 +324,7 @@ pub fn retain_until(changes: &mut ChangeSet, end: SystemTime) -> Vec<PathBuf> {
     let is_later = |change: &EntryChange| {
         // What is in a folder changes it too.
         let is_file = matches!(change.after, Entry::File { .. } | Entry::Link { .. });
-        is_file && change.path.symlink_metadata().is_ok_and(|found| folder::changed_after(&found, end))
+        is_file && change.path.symlink_metadata().is_ok_and(|found| changed_after(&found, end))
     };
     let later: Vec<_> = changes.files.extract_if(.., |change| is_later(change)).map(|change| change.path).collect();
     if changes.git.iter().any(is_later) {

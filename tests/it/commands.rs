@@ -251,10 +251,15 @@ fn a_command_that_times_out_is_killed_with_its_process_tree() {
     for level in LEVELS {
         let length = unique();
         let command = format!("echo begun; setsid sleep {length} & sleep {length}");
-        let stage = Stage::new(level, &[json!({ "command": command, "timeout_s": 1 })]);
-        let told = stage.results().remove(0);
-        assert!(told.starts_with("begun\n[killed after 1 s; pass a larger `timeout_s`"), "{told}");
-        assert_eq!(sleepers(&length), 0, "{level:?}");
+        // On a busy machine it may not begin in the first of these times.
+        let told_of_begun = [1, 5, 25].iter().any(|limit| {
+            let stage = Stage::new(level, &[json!({ "command": command, "timeout_s": limit })]);
+            let told = stage.results().remove(0);
+            assert!(told.contains(&format!("[killed after {limit} s; pass a larger `timeout_s`")), "{told}");
+            assert_eq!(sleepers(&length), 0, "{level:?}");
+            told.starts_with("begun\n[killed")
+        });
+        assert!(told_of_begun, "{level:?}");
     }
 }
 

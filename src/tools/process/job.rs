@@ -129,7 +129,7 @@ async fn gone(listening: JoinHandle<()>) {
     }
 }
 
-async fn restore(guard: Option<(Guard, bool)>, workspace: Workspace) -> Vec<String> {
+async fn restore(guard: Option<(Arc<Guard>, bool)>, workspace: Workspace) -> Vec<String> {
     let Some((guard, pinned)) = guard else { return Vec::new() };
     let restored =
         tokio::task::spawn_blocking(move || guard.restore(pinned, &|path| workspace.is_approved(path))).await;

@@ -121,7 +121,7 @@ impl Invocation {
 pub(super) enum Start {
     /// Directly.
     Plainly,
-    /// With bubblewrap's system call filter as standard input.
+    /// It is bubblewrap, which gets a system call filter.
     Filtered,
     /// From a restricted thread.
     Restricted(Restriction),

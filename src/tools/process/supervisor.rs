@@ -8,6 +8,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub struct Args {
     /// The Landlock rules, as JSON
     #[arg(long)]
     restrict: Option<String>,
-    /// Give the command the filter of system calls as its standard input
+    /// The command is bubblewrap: give it the filter of system calls
     #[arg(long)]
     filtered: bool,
     /// Become the command in this folder, with its system calls filtered
@@ -108,7 +109,13 @@ fn start(args: Args) -> io::Result<Child> {
 fn spawn(argv: &[OsString], filtered: bool) -> io::Result<Child> {
     let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
-    command.args(arguments).stdin(if filtered { sandbox::filter()?.into() } else { Stdio::null() });
+    // Open until the command is started.
+    let filter = if filtered { Some(sandbox::filter()?) } else { None };
+    if let Some(filter) = &filter {
+        rustix::io::fcntl_setfd(filter, rustix::io::FdFlags::empty())?;
+        command.args(["--seccomp", &filter.as_raw_fd().to_string()]);
+    }
+    command.args(arguments).stdin(Stdio::null());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.spawn()
 }
@@ -118,6 +125,7 @@ mod tree {
     use std::collections::HashMap;
     use std::time::{Duration, Instant};
 
+    use rustix::io::Errno;
     use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
     /// A process that does not die is stuck in the kernel.
@@ -126,7 +134,8 @@ mod tree {
     /// Kills everything this process started, until nothing is left.
     pub(super) fn end(_first: Pid) {
         let begun = Instant::now();
-        while begun.elapsed() < TIMEOUT {
+        // Orphans become children of this process: without children, nothing is left.
+        while has_children() && begun.elapsed() < TIMEOUT {
             let left = descendants(getpid());
             if left.is_empty() {
                 return;
@@ -135,8 +144,18 @@ mod tree {
                 // It may have ended at this moment.
                 let _gone = kill_process(pid, Signal::KILL);
             }
-            while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
             std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Whether there are children that have not ended.
+    fn has_children() -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
         }
     }
 

@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use cap_fs_ext::FileTypeExt as _;
 use cap_std::fs::{Dir, DirEntry, FileType};
 
 use super::git;
 use crate::workspace::protect::{is_protected, is_protected_in};
+use crate::workspace::stamp::{self, Stamp};
 
 /// At most this many folders are searched, the upper ones first.
 const FOLDERS: usize = 1500;
@@ -30,10 +33,35 @@ pub(super) struct Survey {
     pub repositories: BTreeSet<PathBuf>,
     /// Sockets.
     pub sockets: BTreeSet<PathBuf>,
-    /// The folders that were searched, with their file system ids.
-    listed: BTreeMap<PathBuf, u64>,
+    /// The folders that were searched.
+    listed: BTreeMap<PathBuf, Arc<Searched>>,
     incomplete: bool,
     bytes: u64,
+}
+
+/// A folder that was searched.
+#[derive(Debug)]
+struct Searched {
+    stamp: Option<Stamp>,
+    /// Whether what is in it was still the same then.
+    is_settled: bool,
+    holds: Holds,
+}
+
+/// What in a folder matters.
+#[derive(Debug)]
+enum Holds {
+    /// It is a repository's own folder.
+    Repository,
+    Entries(Vec<(OsString, Part)>),
+}
+
+#[derive(Debug)]
+enum Part {
+    Repository,
+    Protected,
+    Folder,
+    Socket,
 }
 
 /// A protected thing.
@@ -52,44 +80,46 @@ pub(super) enum Content {
 }
 
 impl Survey {
-    /// Surveys everything below `dir`, breadth first.
-    pub fn of(dir: &Dir) -> Self {
+    /// Surveys everything below `dir`, breadth first. Folders that have not changed since an `earlier` survey are not
+    /// searched again.
+    pub fn of(dir: &Dir, earlier: Option<&Self>) -> Self {
         let mut survey = Self::default();
+        let (begun, dependable) = (SystemTime::now(), stamp::dependable(dir));
         let mut ahead = VecDeque::from([PathBuf::new()]);
         while let Some(folder) = ahead.pop_front() {
             if survey.listed.len() == FOLDERS {
                 survey.incomplete = true;
                 break;
             }
-            survey.list(dir, folder, &mut ahead);
+            let found = dir.symlink_metadata(name(&folder)).ok();
+            let stamp = found.as_ref().map(Stamp::of);
+            let known = earlier.and_then(|earlier| earlier.listed.get(&folder));
+            let searched = known.filter(|known| known.is_settled && known.stamp == stamp).cloned();
+            let searched = searched.unwrap_or_else(|| {
+                let is_settled = |stamp: &Stamp| stamp.is_on(dependable) && stamp.is_older_than(begun);
+                let is_settled = stamp.as_ref().is_some_and(is_settled);
+                Arc::new(Searched { stamp, is_settled, holds: Holds::search(dir, &folder) })
+            });
+            survey.add(dir, folder, searched, &mut ahead);
         }
         survey
     }
 
-    fn list(&mut self, dir: &Dir, folder: PathBuf, ahead: &mut VecDeque<PathBuf>) {
-        let entries: Vec<(OsString, DirEntry)> =
-            entries(dir, &folder).into_iter().map(|entry| (entry.file_name(), entry)).collect();
-        let has = |name: &str| entries.iter().any(|(its, _)| its == name);
-        if git::MARKS.iter().all(|name| has(name)) {
-            self.repository(dir, &folder, ahead);
-            return;
-        }
-        let is_all_protected = is_protected(&folder);
-        for (name, entry) in &entries {
-            let Ok(kind) = entry.file_type() else { continue };
-            if name == ".git" && kind.is_dir() {
-                self.repository(dir, &folder.join(name), ahead);
-            } else if is_all_protected || is_protected_in(&folder, name) {
-                self.unit(dir, folder.join(name));
-            } else if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == *skipped) {
-                ahead.push_back(folder.join(name));
-            } else if FileType::is_socket(&kind) {
-                self.sockets.insert(folder.join(name));
+    fn add(&mut self, dir: &Dir, folder: PathBuf, searched: Arc<Searched>, ahead: &mut VecDeque<PathBuf>) {
+        let entries = match &searched.holds {
+            Holds::Repository => return self.repository(dir, &folder, ahead),
+            Holds::Entries(entries) => entries,
+        };
+        for (name, part) in entries {
+            let path = folder.join(name);
+            match part {
+                Part::Repository => self.repository(dir, &path, ahead),
+                Part::Protected => self.unit(dir, path),
+                Part::Folder => ahead.push_back(path),
+                Part::Socket => _ = self.sockets.insert(path),
             }
         }
-        let name = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
-        let inode = dir.symlink_metadata(name).map_or(0, |found| cap_fs_ext::MetadataExt::ino(&found));
-        self.listed.insert(folder, inode);
+        self.listed.insert(folder, searched);
     }
 
     /// Only the parts of a repository that make git run something are protected: commits have to work.
@@ -156,8 +186,8 @@ impl Survey {
         // A link cannot be pinned.
         let is_link = matches!(self.kept.get(unit), None | Some(Kept::Link(_)));
         let is_same = |folder: &Path| {
-            let listed = self.listed.get(folder);
-            self.repositories.contains(folder) || (listed.is_some() && listed == after.listed.get(folder))
+            let inode = |survey: &Self| Some(survey.listed.get(folder)?.stamp.as_ref()?.inode);
+            self.repositories.contains(folder) || (inode(self).is_some() && inode(self) == inode(after))
         };
         !is_link && unit.ancestors().skip(1).all(is_same)
     }
@@ -175,6 +205,34 @@ impl Survey {
                 Content::Mark(..) => false,
             },
         }
+    }
+}
+
+impl Holds {
+    fn search(dir: &Dir, folder: &Path) -> Self {
+        let entries: Vec<(OsString, DirEntry)> =
+            entries(dir, folder).into_iter().map(|entry| (entry.file_name(), entry)).collect();
+        let has = |name: &str| entries.iter().any(|(its, _)| its == name);
+        if git::MARKS.iter().all(|name| has(name)) {
+            return Self::Repository;
+        }
+        let is_all_protected = is_protected(folder);
+        let part = |(name, entry): (OsString, DirEntry)| {
+            let kind = entry.file_type().ok()?;
+            let part = if name == ".git" && kind.is_dir() {
+                Part::Repository
+            } else if is_all_protected || is_protected_in(folder, &name) {
+                Part::Protected
+            } else if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == *skipped) {
+                Part::Folder
+            } else if FileType::is_socket(&kind) {
+                Part::Socket
+            } else {
+                return None;
+            };
+            Some((name, part))
+        };
+        Self::Entries(entries.into_iter().filter_map(part).collect())
     }
 }
 
@@ -235,6 +293,10 @@ fn set_executable(_dir: &Dir, _path: &Path, _executable: bool) -> io::Result<()>
 
 /// The entries of a folder; empty if it cannot be read.
 fn entries(dir: &Dir, folder: &Path) -> Vec<DirEntry> {
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    dir.read_dir(folder).into_iter().flatten().flatten().collect()
+    dir.read_dir(name(folder)).into_iter().flatten().flatten().collect()
+}
+
+/// The name by which a root can open `folder`.
+fn name(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }

@@ -15,7 +15,7 @@ impl Place {
         for name in files {
             write(folder.path(), name, "before");
         }
-        let guard = Guard::new(&[Arc::new(Root::open(folder.path()).unwrap())]);
+        let guard = Guard::new(&[Arc::new(Root::open(folder.path()).unwrap())], None);
         Self { folder, guard }
     }
 

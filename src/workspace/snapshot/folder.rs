@@ -1,26 +1,40 @@
 //! One folder of a snapshot: its entries by name, and which of them are read again because they changed.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use cap_std::fs::Metadata;
+use cap_std::fs::{Dir, Metadata};
 
 use super::tracked::Index;
 use super::{IGNORED_FILE, Look};
 use crate::workspace::change_set::{Entry, EntryChange};
+use crate::workspace::stamp::Stamp;
 use crate::workspace::walk::{Found, Rules, is_version_control, open_ignore_file};
 use crate::workspace::{Root, mode};
 
-/// Two changes this close together may have the same timestamp: a file that changed just before it was read is read
-/// again the next time.
-const RACE: Duration = Duration::from_millis(50);
-
 /// The entries of a folder, sorted by name; shared by the looks between which none changed.
-pub(super) type Listing = Arc<Vec<(OsString, Known)>>;
+type Entries = Arc<Vec<(OsString, Known)>>;
+
+/// A folder as of a look.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Listing {
+    pub(super) entries: Entries,
+    /// `None` if nothing tells whether it still has the same names.
+    names: Option<Arc<Names>>,
+}
+
+/// All names in a folder that has this stamp.
+#[derive(Debug, PartialEq, Eq)]
+struct Names {
+    stamp: Stamp,
+    /// Those that are no entries, sorted.
+    left_out: Vec<OsString>,
+}
 
 /// An entry of a folder.
 #[derive(Debug, Clone)]
@@ -30,14 +44,11 @@ pub(super) struct Known {
     pub(super) entry: Entry,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    size: u64,
-    modified: Option<SystemTime>,
-    /// When the inode changed, which no program can set back.
-    changed: Option<(i64, i64)>,
-    mode: u32,
+/// How an entry is covered.
+enum Part {
+    LeftOut,
+    File,
+    Folder { is_ignored: bool },
 }
 
 /// A folder to look at.
@@ -51,6 +62,10 @@ pub(super) struct Folder {
     pub(super) tracked: [Arc<Index>; 2],
     /// Whether it is git-ignored: then only what git tracks all the same is listed.
     pub(super) is_ignored: bool,
+    /// Its stamp before it is looked at.
+    pub(super) stamp: Option<Stamp>,
+    /// The file system on which that tells whether a name in it has changed.
+    pub(super) dependable: Option<u64>,
 }
 
 impl Folder {
@@ -62,55 +77,106 @@ impl Folder {
         known: Option<&Listing>,
         look: &Look<'_>,
     ) -> io::Result<(Listing, Vec<Self>)> {
-        let entries = self.entries(root)?;
-        let found = entries.iter().fold(Found::default(), |found, (name, _)| found.add(name));
+        let dir = root.dir().open_dir(if self.relative.as_os_str().is_empty() { ".".as_ref() } else { &*self.relative })?;
+        let names = self.names(&dir, known)?;
+        let ignore_files = names.iter().fold(Found::default(), |found, name| found.add(name));
         let open = |path: &Path| open_ignore_file(root, path);
-        let rules = Rules::of(&self.path, found, &open, Arc::clone(&self.rules));
+        let rules = Rules::of(&self.path, ignore_files, &open, Arc::clone(&self.rules));
         let hidden: Vec<&OsStr> = look.hidden.iter().filter_map(|path| self.name_of(path)).collect();
-        let (mut listed, mut folders) = (Listed { known, same: 0, changed: None }, Vec::new());
-        for (name, found) in entries {
-            if hidden.contains(&&*name) || (self.is_ignored && !self.is_tracked(&name, found.is_dir())) {
-                continue;
-            }
-            // The paths of files are needed for few of them.
-            if found.is_dir() || found.len() > IGNORED_FILE {
-                let path = self.path.join(&name);
-                // A file of such a name says where the repository is.
-                if is_version_control(&name) && found.is_dir() {
-                    look.version_control(root, path);
+        let (mut listed, mut left_out, mut folders) = (Listed::new(known), Vec::new(), Vec::new());
+        for name in names {
+            let found = match dir.symlink_metadata(&*name) {
+                Ok(found) => found,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            let stamp = Stamp::of(&found);
+            let is_hidden = hidden.contains(&&*name);
+            match if is_hidden { Part::LeftOut } else { self.part(root, (&name, &found), &rules, look) } {
+                Part::LeftOut => {
+                    left_out.push(name.into_owned());
                     continue;
                 }
-                let is_ignored = !self.is_ignored && rules.ignores_for_git(&path, found.is_dir());
-                let is_tracked = is_ignored && self.is_tracked(&name, found.is_dir());
-                if is_ignored && (found.is_dir() || !is_tracked) {
-                    look.left_out(path);
-                }
-                if is_ignored && !is_tracked {
-                    continue;
-                }
-                if found.is_dir() {
-                    folders.push(self.inner(&name, &rules, is_ignored));
+                Part::File => {}
+                Part::Folder { is_ignored } => {
+                    folders.push(Self { stamp: Some(stamp.clone()), ..self.inner(&name, &rules, is_ignored) });
                 }
             }
-            listed.add(name, &Stamp::of(&found), |name, old| {
-                let path = self.relative.join(name);
-                let read = || Known::read(root, &path, &found, look);
-                // Whoever made a file unreadable that was copied before may have changed it first.
-                let is_shut = found.is_file() && mode::of(&found) & mode::READABLE == 0;
-                match old {
-                    Some(Known { entry: Entry::File { .. }, .. }) if is_shut => {
-                        mode::with(root.dir(), &path, mode::READABLE, read).unwrap_or_else(|_not_ours| read())
-                    }
-                    _ => read(),
-                }
-            });
+            listed.add(name, &stamp, |name, old| self.read(root, (name, &found), old, look));
         }
-        Ok((listed.finish(), folders))
+        Ok((Listing { entries: listed.finish(), names: self.settled(left_out, known, look.begun) }, folders))
+    }
+
+    /// The names in the folder, sorted. They are not read again if none can have changed.
+    fn names<'k>(&self, dir: &Dir, known: Option<&'k Listing>) -> io::Result<Vec<Cow<'k, OsStr>>> {
+        if let Some(Listing { entries, names: Some(names) }) = known
+            && self.stamp.as_ref() == Some(&names.stamp)
+        {
+            let all = entries.iter().map(|(name, _)| name).chain(&names.left_out);
+            let mut all: Vec<_> = all.map(|name| Cow::Borrowed(name.as_os_str())).collect();
+            if !names.left_out.is_empty() {
+                all.sort_unstable();
+            }
+            return Ok(all);
+        }
+        let names = dir.entries()?.map(|entry| Ok(Cow::Owned(entry?.file_name())));
+        let mut names = names.collect::<io::Result<Vec<_>>>()?;
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// What the next look has to know in order not to read the names again.
+    fn settled(&self, left_out: Vec<OsString>, known: Option<&Listing>, begun: SystemTime) -> Option<Arc<Names>> {
+        let stamp = self.stamp.as_ref().filter(|stamp| stamp.is_on(self.dependable) && stamp.is_older_than(begun))?;
+        let names = Names { stamp: stamp.clone(), left_out };
+        let same = known.and_then(|known| known.names.as_ref()).filter(|known| ***known == names);
+        Some(same.map_or_else(|| Arc::new(names), Arc::clone))
+    }
+
+    /// How what was `found` under this name is covered.
+    fn part(&self, root: &Root, (name, found): (&OsStr, &Metadata), rules: &Rules, look: &Look<'_>) -> Part {
+        if self.is_ignored && !self.is_tracked(name, found.is_dir()) {
+            return Part::LeftOut;
+        }
+        // The paths of files are needed for few of them.
+        if !found.is_dir() && found.len() <= IGNORED_FILE {
+            return Part::File;
+        }
+        let path = self.path.join(name);
+        // A file of such a name says where the repository is.
+        if is_version_control(name) && found.is_dir() {
+            look.version_control(root, path);
+            return Part::LeftOut;
+        }
+        let is_ignored = !self.is_ignored && rules.ignores_for_git(&path, found.is_dir());
+        let is_tracked = is_ignored && self.is_tracked(name, found.is_dir());
+        if is_ignored && (found.is_dir() || !is_tracked) {
+            look.left_out(path);
+        }
+        match (is_ignored && !is_tracked, found.is_dir()) {
+            (true, _) => Part::LeftOut,
+            (false, true) => Part::Folder { is_ignored },
+            (false, false) => Part::File,
+        }
+    }
+
+    /// Reads what was `found` under this name, where something else was known.
+    fn read(&self, root: &Root, (name, found): (&OsStr, &Metadata), old: Option<&Known>, look: &Look<'_>) -> Known {
+        let path = self.relative.join(name);
+        let read = || Known::read(root, &path, found, look);
+        // Whoever made a file unreadable that was copied before may have changed it first.
+        let is_shut = found.is_file() && mode::of(found) & mode::READABLE == 0;
+        match old {
+            Some(Known { entry: Entry::File { .. }, .. }) if is_shut => {
+                mode::with(root.dir(), &path, mode::READABLE, read).unwrap_or_else(|_not_ours| read())
+            }
+            _ => read(),
+        }
     }
 
     /// The folders of a listing of this one.
     pub(super) fn known_folders(&self, known: &Listing) -> Vec<Self> {
-        let folders = known.iter().filter(|(_, known)| matches!(known.entry, Entry::Folder { .. }));
+        let folders = known.entries.iter().filter(|(_, known)| matches!(known.entry, Entry::Folder { .. }));
         folders.map(|(name, _)| self.inner(name, &self.rules, false)).collect()
     }
 
@@ -122,6 +188,8 @@ impl Folder {
             rules: Arc::clone(rules),
             tracked: self.tracked.clone(),
             is_ignored: self.is_ignored || is_ignored,
+            stamp: None,
+            dependable: self.dependable,
         }
     }
 
@@ -129,20 +197,6 @@ impl Folder {
     fn is_tracked(&self, name: &OsStr, is_folder: bool) -> bool {
         let path = self.relative.join(name);
         self.tracked.iter().any(|index| if is_folder { index.lists_below(&path) } else { index.lists(&path) })
-    }
-
-    /// What is in the folder, sorted by name.
-    fn entries(&self, root: &Root) -> io::Result<Vec<(OsString, Metadata)>> {
-        let name = if self.relative.as_os_str().is_empty() { Path::new(".") } else { &self.relative };
-        let mut entries = Vec::new();
-        for entry in root.dir().read_dir(name)? {
-            let entry = entry?;
-            if let Ok(found) = entry.metadata() {
-                entries.push((entry.file_name(), found));
-            }
-        }
-        entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        Ok(entries)
     }
 
     /// The name of `path` if it is in this folder.
@@ -153,18 +207,22 @@ impl Folder {
 
 /// A listing in the making. As long as everything is as it was known, nothing is copied.
 struct Listed<'a> {
-    known: Option<&'a Listing>,
+    known: Option<&'a Entries>,
     /// How many of the known entries come first, unchanged.
     same: usize,
     /// From the first difference on, all entries.
     changed: Option<Vec<(OsString, Known)>>,
 }
 
-impl Listed<'_> {
+impl<'a> Listed<'a> {
+    fn new(known: Option<&'a Listing>) -> Self {
+        Self { known: known.map(|known| &known.entries), same: 0, changed: None }
+    }
+
     /// Adds the next entry by name, which is read unless it is known under this stamp.
-    fn add(&mut self, name: OsString, stamp: &Stamp, read: impl FnOnce(&OsStr, Option<&Known>) -> Known) {
+    fn add(&mut self, name: Cow<'_, OsStr>, stamp: &Stamp, read: impl FnOnce(&OsStr, Option<&Known>) -> Known) {
         let known = self.known.map_or(&[][..], |known| known);
-        if self.changed.is_none() && known.get(self.same).is_some_and(|(old, its)| *old == name && its.has(stamp)) {
+        if self.changed.is_none() && known.get(self.same).is_some_and(|(old, its)| **old == *name && its.has(stamp)) {
             self.same += 1;
             return;
         }
@@ -173,10 +231,10 @@ impl Listed<'_> {
         let known = unchanged.unwrap_or_else(|| read(&name, old));
         let same = self.same;
         let copied = || self.known.iter().flat_map(|known| known.iter()).take(same).cloned().collect();
-        self.changed.get_or_insert_with(copied).push((name, known));
+        self.changed.get_or_insert_with(copied).push((name.into_owned(), known));
     }
 
-    fn finish(self) -> Listing {
+    fn finish(self) -> Entries {
         match (self.changed, self.known) {
             (Some(changed), _) => Arc::new(changed),
             (None, Some(known)) if known.len() == self.same => Arc::clone(known),
@@ -227,60 +285,6 @@ impl Known {
     }
 }
 
-impl Stamp {
-    fn of(found: &Metadata) -> Self {
-        let modified = found.modified().ok().map(cap_std::time::SystemTime::into_std);
-        Self { inode: inode(found), size: found.len(), modified, changed: changed(found), mode: mode::of(found) }
-    }
-
-    fn is_older_than(&self, now: SystemTime) -> bool {
-        let Some(modified) = self.modified else { return false };
-        let changed = self.changed.map_or(modified, |(seconds, nanoseconds)| {
-            let since = Duration::new(seconds.try_into().unwrap_or(0), nanoseconds.try_into().unwrap_or(0));
-            SystemTime::UNIX_EPOCH + since
-        });
-        now.duration_since(changed).is_ok_and(|age| age > RACE)
-    }
-}
-
-#[cfg(unix)]
-fn inode(found: &Metadata) -> u64 {
-    cap_fs_ext::MetadataExt::ino(found)
-}
-
-/// What lists a folder does not know it.
-#[cfg(not(unix))]
-fn inode(_found: &Metadata) -> u64 {
-    0
-}
-
-#[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "other systems have no such time")]
-fn changed(found: &Metadata) -> Option<(i64, i64)> {
-    use cap_std::fs::MetadataExt as _;
-    Some((found.ctime(), found.ctime_nsec()))
-}
-
-/// Whether a file has changed at `end` or since, in whatever way.
-pub(super) fn changed_after(found: &std::fs::Metadata, end: SystemTime) -> bool {
-    #[cfg(unix)]
-    let changed = {
-        use std::os::unix::fs::MetadataExt as _;
-        let since = |seconds: i64, nanoseconds: i64| {
-            Duration::new(seconds.try_into().unwrap_or(0), nanoseconds.try_into().unwrap_or(0))
-        };
-        Some(SystemTime::UNIX_EPOCH + since(found.ctime(), found.ctime_nsec()))
-    };
-    #[cfg(not(unix))]
-    let changed = found.modified().ok();
-    changed.is_some_and(|changed| changed >= end)
-}
-
-#[cfg(not(unix))]
-fn changed(_found: &Metadata) -> Option<(i64, i64)> {
-    None
-}
-
 fn find<'a>(listing: &'a [(OsString, Known)], name: &OsStr) -> Option<&'a Known> {
     let index = listing.binary_search_by(|(other, _)| other.as_os_str().cmp(name)).ok()?;
     listing.get(index).map(|(_, known)| known)
@@ -298,10 +302,10 @@ pub(super) fn compare<'a>(
     after: Option<&'a Listing>,
     changes: &mut Vec<EntryChange>,
 ) {
-    if before.zip(after).is_some_and(|(before, after)| Arc::ptr_eq(before, after)) {
+    if before.zip(after).is_some_and(|(before, after)| Arc::ptr_eq(&before.entries, &after.entries)) {
         return;
     }
-    let entries = |listing: Option<&'a Listing>| listing.into_iter().flat_map(|listing| listing.iter()).peekable();
+    let entries = |listing: Option<&'a Listing>| listing.into_iter().flat_map(|listing| listing.entries.iter()).peekable();
     let (mut before, mut after) = (entries(before), entries(after));
     loop {
         let order = match (before.peek(), after.peek()) {

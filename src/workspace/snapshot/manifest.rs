@@ -46,7 +46,7 @@ pub(super) fn load(path: &Path) -> io::Result<Seen> {
 
 fn set(folders: &mut HashMap<PathBuf, Listing>, path: &Path, entry: Entry) {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
-    let listing = Arc::make_mut(folders.entry(folder.to_owned()).or_default());
+    let listing = Arc::make_mut(&mut folders.entry(folder.to_owned()).or_default().entries);
     let index = listing.binary_search_by(|(other, _)| other.as_os_str().cmp(name));
     match (index, entry) {
         (Ok(index), Entry::Absent) => _ = listing.remove(index),

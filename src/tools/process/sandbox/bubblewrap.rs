@@ -26,8 +26,6 @@ const ALONE: [&str; 9] = [
     "--cap-drop",
     "ALL",
 ];
-/// bubblewrap reads its filter from a descriptor, and only standard input can be passed safely.
-const WITH_FILTER: &str = "exec 3<&0 </dev/null; exec \"$@\"";
 
 /// The program `bwrap`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,9 +91,7 @@ impl Bubblewrap {
         let mut mounts = mounts(confined);
         let mut covered = confined.stand_ins.iter().filter(|stand_in| !stand_in.is_fixed()).peekable();
         let Some(own) = self.covers.as_ref().filter(|_| covered.peek().is_some()) else {
-            let mut arguments: Vec<OsString> = ["/bin/sh", "-c", WITH_FILTER, "sh"].map(OsString::from).to_vec();
-            arguments.push(self.program.clone().into());
-            arguments.extend(["--seccomp", "3"].map(OsString::from));
+            let mut arguments: Vec<OsString> = vec![self.program.clone().into()];
             arguments.extend(options(confined, mounts));
             arguments.push("--".into());
             arguments.extend_from_slice(argv);
