@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::store::Remembered;
+use super::store::{Changes, Remembered};
 use super::texts::Texts;
 use crate::tools::FileDiff;
 use crate::workspace::change_set::EntryChange;
@@ -96,8 +96,8 @@ impl Checkpoints {
     }
 
     /// Remembers what turns of an earlier process changed.
-    pub async fn restore(&mut self, workspace: &Workspace, remembered: Vec<Remembered>, texts: &Texts) {
-        for one in remembered {
+    pub async fn restore(&mut self, workspace: &Workspace, mut changes: Changes<'_>, texts: &Texts) {
+        while let Some(one) = changes.next(texts).await {
             match one {
                 Remembered::Changed { turn, diffs, command } => {
                     let git = command.as_ref().map(|command| command.git.clone()).unwrap_or_default();
@@ -105,8 +105,8 @@ impl Checkpoints {
                 }
                 Remembered::Reviewed(review) => self.take_review(workspace, review, texts).await,
             }
+            self.forget_oldest();
         }
-        self.forget_oldest();
         self.publish();
     }
 

@@ -31,10 +31,9 @@ impl Actor {
         self.guidance.reset_to(kept.messages.iter());
         self.kept = kept.messages;
         let texts = self.checkpoints.texts().await;
-        let remembered = store::changes(&kept.records, &texts).await;
-        self.checkpoints.restore(&self.workspace, remembered, &texts).await;
+        self.checkpoints.restore(&self.workspace, store::Changes::of(&kept.shown), &texts).await;
         if self.start == Start::Replay {
-            self.outgoing.extend(store::events(kept.records, &texts).await.into_iter().map(SessionEvent::from));
+            self.outgoing.extend(store::events(kept.shown, &texts).await.into_iter().map(SessionEvent::from));
         }
         let title = kept.head.map(|head| head.title).unwrap_or_default();
         self.used = kept.cost.map(|cost| Used { tokens: 0, window: None, cost: Some(cost) });
@@ -49,6 +48,11 @@ impl Actor {
         self.outgoing.extend(another_model.map(|message| AgentEvent::Notice { message }.into()));
         if kept.unreadable > 0 {
             let message = format!("{} lines of this conversation's journal were damaged and skipped", kept.unreadable);
+            self.tell(AgentEvent::Notice { message });
+        }
+        if kept.forgotten > 0 {
+            let message =
+                format!("the model no longer sees the oldest {} messages: no request can be so long", kept.forgotten);
             self.tell(AgentEvent::Notice { message });
         }
         for QueuedPrompt { id, prompt } in kept.queued {

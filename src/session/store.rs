@@ -26,7 +26,7 @@ use self::load::Kept;
 pub(super) use self::record::Held;
 pub(super) use self::record::QueuedPrompt;
 use self::record::{Call, Head, Pending, Record, VERSION};
-pub(super) use self::replay::{Remembered, changes, events};
+pub(super) use self::replay::{Changes, Remembered, events};
 pub(super) use self::review::{StoredCommand, StoredFile, StoredLeft, StoredReview};
 use super::SessionId;
 use crate::agent::Entry;
@@ -36,7 +36,7 @@ use crate::domain::{Preview, ToolKind};
 use crate::model::Message;
 use crate::tools::process;
 use crate::workspace::StateFolder;
-use crate::workspace::state::log::{Log, LogError};
+use crate::workspace::state::log::Log;
 
 /// The maximum length of a title, in characters.
 const TITLE: usize = 80;
@@ -160,12 +160,12 @@ impl Journal {
     /// The model's history before `turn`; the error says why it is unknown, for the person.
     pub async fn before(&self, turn: u64) -> Result<Vec<Message>, String> {
         let Some(folder) = &self.journals else { return Err("this conversation is not saved anywhere".to_owned()) };
-        let text = async {
+        let before = async {
             let folder = StateFolder::existing(folder.clone()).await?;
-            folder.beginning(&list::file_name(&self.id), u64::MAX).await
+            folder.read_log(&list::file_name(&self.id), move |lines| load::before(lines, turn)).await
         };
-        let text = text.await.map_err(|error| format!("this conversation cannot be read ({error})"))?;
-        load::before(&text, turn).ok_or_else(|| format!("this conversation has no turn {turn}"))
+        let before = before.await.map_err(|error| format!("this conversation cannot be read ({error})"))?;
+        before.ok_or_else(|| format!("this conversation has no turn {turn}"))
     }
 
     /// Records a mode change.
@@ -317,15 +317,6 @@ pub(super) fn title(text: &str) -> String {
         title.push('…');
     }
     title
-}
-
-impl From<LogError> for StoreError {
-    fn from(error: LogError) -> Self {
-        match error {
-            LogError::Held { text } => Self::Held(load::load(&text).ok().and_then(|kept| kept.pid)),
-            LogError::Io(error) => Self::Io(error),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -51,9 +51,8 @@ impl Stamp {
 #[cfg(target_os = "linux")]
 pub(super) fn dependable(dir: &Dir) -> Option<u64> {
     /// `statfs(2)`: bcachefs, btrfs, ext, f2fs, overlay, tmpfs, XFS, ZFS.
-    const KINDS: [u64; 8] = [
-        0xca45_1a4e, 0x9123_683e, 0xef53, 0xf2f5_2010, 0x794c_7630, 0x0102_1994, 0x5846_5342, 0x2fc1_2fc1,
-    ];
+    const KINDS: [u64; 8] =
+        [0xca45_1a4e, 0x9123_683e, 0xef53, 0xf2f5_2010, 0x794c_7630, 0x0102_1994, 0x5846_5342, 0x2fc1_2fc1];
     let kind = u64::try_from(rustix::fs::fstatfs(dir).ok()?.f_type).ok()?;
     let found = dir.dir_metadata().ok()?;
     KINDS.contains(&kind).then(|| identity(&found).0)

@@ -13,7 +13,7 @@ use cap_std::fs::{DirEntry, OpenOptions};
 
 use super::Root;
 use super::disk::{self, blocking};
-use log::{Log, LogError, Opened};
+use log::{Lines, Log, Opened};
 
 /// The largest file that is read at once.
 const LARGEST: u64 = 1 << 20;
@@ -188,13 +188,30 @@ impl StateFolder {
         blocking(move || log::create(root.dir(), &name)).await
     }
 
-    /// Opens the log `name` to append to it.
+    /// Opens the log `name` to append to it, once `read` has had its lines.
     ///
     /// # Errors
-    /// It does not exist, cannot be read, or is locked by another process.
-    pub async fn open_log(&self, name: &str) -> Result<Opened, LogError> {
+    /// It does not exist or cannot be read.
+    pub async fn open_log<T: Send + 'static>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&mut Lines<'_>) -> T + Send + 'static,
+    ) -> io::Result<Opened<T>> {
         let (root, name) = (self.0.clone(), name.to_owned());
-        blocking(move || log::open(root.dir(), &name)).await
+        blocking(move || log::open(root.dir(), &name, read)).await
+    }
+
+    /// What `read` makes of the lines of the log `name`, whoever has it open.
+    ///
+    /// # Errors
+    /// It does not exist or cannot be read.
+    pub async fn read_log<T: Send + 'static>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&mut Lines<'_>) -> T + Send + 'static,
+    ) -> io::Result<T> {
+        let (root, name) = (self.0.clone(), name.to_owned());
+        blocking(move || log::read(&root.open_file(name.as_ref())?, read).map(|(read, ..)| read)).await
     }
 
     /// Removes files that are too old or too large in total.

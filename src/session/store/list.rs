@@ -6,14 +6,14 @@ use std::time::SystemTime;
 
 use memchr::memmem;
 
-use super::load::{self, Kept, TooNew};
+use super::load::{self, Kept, Limits, TooNew};
 use super::record::{Head, Record};
 use super::replay;
 use crate::agent::event::AgentEvent;
 use crate::session::texts::Texts;
 use crate::workspace::StateFolder;
 use crate::workspace::state::Found;
-use crate::workspace::state::log::{Log, LogError, Opened};
+use crate::workspace::state::log::{Log, Opened};
 
 const ENDING: &str = ".jsonl";
 
@@ -103,12 +103,12 @@ impl Sessions {
     /// It does not exist or cannot be read.
     pub async fn read(&self, id: &str) -> Result<Vec<AgentEvent>, StoreError> {
         let folder = StateFolder::existing(self.journals.clone()).await?;
-        let text = match folder.beginning(&file_name(id), u64::MAX).await {
+        let loaded = match folder.read_log(&file_name(id), |lines| load::load(lines, Limits::NONE)).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(StoreError::Unknown(id.to_owned())),
-            text => text?,
+            loaded => loaded?,
         };
-        let kept = whole(load::load(&text), &self.journals, id)?;
-        Ok(replay::events(kept.records, &Texts::of(&self.state).await).await)
+        let kept = whole(loaded, &self.journals, id)?;
+        Ok(replay::events(kept.shown, &Texts::of(&self.state).await).await)
     }
 
     /// One page, last used first: those after `after` (`None` for the first page), limited to the workspace folder
@@ -174,22 +174,27 @@ fn whole(loaded: Result<Kept, TooNew>, folder: &Path, id: &str) -> Result<Kept, 
 
 /// Opens a journal of `folder`.
 pub(super) async fn open(folder: &Path, id: &str) -> Result<(Log, Kept), StoreError> {
-    let Opened { log, text, cut } = hold(folder, id).await?;
-    let mut kept = whole(load::load(&text), folder, id)?;
+    let (log, loaded, cut) = hold(folder, id).await?;
+    let mut kept = whole(loaded, folder, id)?;
     kept.unreadable += usize::from(cut);
     Ok((log, kept))
 }
 
-/// Locks a journal of `folder`, whatever it contains.
-async fn hold(folder: &Path, id: &str) -> Result<Opened, StoreError> {
+/// Locks a journal of `folder`, whatever it contains; also returns whether its end was cut off.
+async fn hold(folder: &Path, id: &str) -> Result<(Log, Result<Kept, TooNew>, bool), StoreError> {
     let unknown = || StoreError::Unknown(id.to_owned());
     let is_name = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !is_name {
         return Err(unknown());
     }
-    let opened = async { StateFolder::existing(folder.to_owned()).await?.open_log(&file_name(id)).await };
-    opened.await.map_err(|error| match error {
-        LogError::Io(error) if error.kind() == io::ErrorKind::NotFound => unknown(),
-        error => error.into(),
-    })
+    let open = async {
+        let folder = StateFolder::existing(folder.to_owned()).await?;
+        folder.open_log(&file_name(id), |lines| load::load(lines, Limits::CONTINUED)).await
+    };
+    match open.await {
+        Ok(Opened { log: Some(log), read, cut }) => Ok((log, read, cut)),
+        Ok(Opened { log: None, read, .. }) => Err(StoreError::Held(read.ok().and_then(|kept| kept.pid))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(unknown()),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: every call has exactly one result, in order, whatever the last process was doing when it ended.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use super::record::{Head, Held, QueuedPrompt, Record, VERSION};
 use crate::agent::{Spent, prompt};
@@ -13,8 +13,8 @@ use crate::model::{Message, ToolResult};
 #[derive(Debug, Default)]
 pub(in crate::session) struct Kept {
     pub head: Option<Head>,
-    /// Everything after the head, in order.
-    pub records: Vec<Record>,
+    /// What can be shown and undone again.
+    pub shown: Shown,
     /// The model's history.
     pub messages: Vec<Message>,
     /// The missing results at its end: part of `messages`, but not of the journal yet.
@@ -33,54 +33,98 @@ pub(in crate::session) struct Kept {
     pub queued: Vec<QueuedPrompt>,
     /// The number of unreadable lines.
     pub unreadable: usize,
+    /// How many of its oldest messages the model's history lacks.
+    pub forgotten: usize,
+    /// The sizes of its messages in the journal, and their sum.
+    sizes: Vec<u64>,
+    history: u64,
+}
+
+/// The last turns of a conversation, as many as fit the limit of [`load`].
+#[derive(Debug, Default)]
+pub(in crate::session) struct Shown {
+    /// Their records, in order.
+    pub records: VecDeque<Record>,
+    /// How many turns were before them.
+    pub turns_before: u64,
+    /// The sizes of the records in the journal, and their sum.
+    sizes: VecDeque<u64>,
+    bytes: u64,
 }
 
 /// A journal of a newer version.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::session) struct TooNew(pub u32);
 
+/// How much of a journal stays in memory, in bytes of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Of what can be shown and undone.
+    pub shown: u64,
+    /// Of the model's history.
+    pub history: u64,
+}
+
+impl Limits {
+    /// To continue: no provider takes a larger request than such a history.
+    pub const CONTINUED: Self = Self { shown: 32 << 20, history: 32 << 20 };
+    pub const NONE: Self = Self { shown: u64::MAX, history: u64::MAX };
+}
+
 /// Parses the lines of a journal.
-pub(super) fn load(text: &str) -> Result<Kept, TooNew> {
+pub(super) fn load(lines: &mut dyn Iterator<Item = String>, limits: Limits) -> Result<Kept, TooNew> {
     let mut kept = Kept::default();
-    for line in text.lines() {
-        match serde_json::from_str::<Record>(line) {
+    for line in lines {
+        match serde_json::from_str::<Record>(&line) {
             Ok(Record::Session(head)) if head.version > VERSION => return Err(TooNew(head.version)),
-            Ok(record) => kept.take(record),
+            Ok(record) => kept.add(record, line.len() as u64, limits),
             Err(_) => kept.unreadable += 1,
         }
     }
+    kept.shown.begin_with_a_turn();
     kept.close();
     Ok(kept)
 }
 
 /// The model's history before a turn; `None` if there is no such turn.
-pub(super) fn before(text: &str, turn: u64) -> Option<Vec<Message>> {
+pub(super) fn before(lines: &mut dyn Iterator<Item = String>, turn: u64) -> Option<Vec<Message>> {
     let mut kept = Kept::default();
-    for record in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+    for line in lines {
+        let Ok(record) = serde_json::from_str(&line) else { continue };
         if matches!(record, Record::Prompt { .. }) && kept.turns + 1 == turn {
             kept.close();
             return Some(kept.messages);
         }
-        kept.take(record);
+        kept.add(record, line.len() as u64, Limits::CONTINUED);
     }
     None
 }
 
 impl Kept {
-    fn take(&mut self, record: Record) {
+    fn add(&mut self, record: Record, bytes: u64, limits: Limits) {
+        self.take(record, bytes);
+        self.shown.shrink(limits.shown);
+        if self.history > limits.history {
+            self.forget(limits.history / 2);
+        }
+    }
+
+    fn take(&mut self, record: Record, bytes: u64) {
         match &record {
             Record::Session(head) => self.head = Some(head.clone()),
             Record::Opened { pid } => self.pid = Some(*pid),
             Record::Prompt { message, .. } => {
                 self.turns += 1;
-                self.push(message.clone());
+                self.push(message.clone(), bytes);
             }
             Record::Message { message } => {
                 self.spent.iterations += u64::from(matches!(message, Message::Assistant(_)));
-                self.push(message.clone());
+                self.push(message.clone(), bytes);
             }
             Record::Compacted { messages } | Record::Restored { messages, .. } | Record::Unrestored { messages } => {
                 self.messages.clone_from(messages);
+                self.sizes = vec![bytes / (messages.len() as u64).max(1); messages.len()];
+                self.history = bytes;
             }
             Record::Mode { mode } => self.mode = Some(*mode),
             Record::Queue { prompts } => self.queued.clone_from(prompts),
@@ -93,10 +137,10 @@ impl Kept {
             }
             Record::Thought { .. } | Record::Call(_) | Record::Reviewed(_) | Record::Plan { .. } | Record::Unknown => {}
         }
-        self.records.push(record);
+        self.shown.push(record, bytes);
     }
 
-    fn push(&mut self, message: Message) {
+    fn push(&mut self, message: Message, bytes: u64) {
         match &message {
             // A result without its call (whose line was lost) would be rejected by every provider.
             Message::Results { results } if !self.owed().is_some_and(|owed| answers(&owed, results)) => {
@@ -108,6 +152,27 @@ impl Kept {
                 self.messages.push(message);
             }
         }
+        self.history += bytes * (self.messages.len() - self.sizes.len()) as u64;
+        self.sizes.resize(self.messages.len(), bytes);
+    }
+
+    /// Drops the oldest messages up to a prompt, so that at most `limit` bytes are left, but not the last prompt.
+    fn forget(&mut self, limit: u64) {
+        let (mut bytes, mut first) = (0, None);
+        for (index, (message, size)) in self.messages.iter().zip(&self.sizes).enumerate().rev() {
+            bytes += size;
+            if bytes > limit && first.is_some() {
+                break;
+            }
+            if matches!(message, Message::User { .. }) {
+                first = Some(index);
+            }
+        }
+        let first = first.unwrap_or_default();
+        self.forgotten += first;
+        self.messages.drain(..first);
+        self.sizes.drain(..first);
+        self.history = self.sizes.iter().sum();
     }
 
     fn close(&mut self) {
@@ -125,7 +190,7 @@ impl Kept {
     /// have begun.
     fn missing(&self) -> Option<Message> {
         let mut missing = prompt::missing_results(self.messages.last()?)?;
-        let ended = self.records.iter().filter_map(|record| match record {
+        let ended = self.shown.records.iter().filter_map(|record| match record {
             Record::Call(call) => Some(call.id.as_str()),
             _ => None,
         });
@@ -137,6 +202,36 @@ impl Kept {
             }
         }
         Some(missing)
+    }
+}
+
+impl Shown {
+    fn push(&mut self, record: Record, bytes: u64) {
+        self.records.push_back(record);
+        self.sizes.push_back(bytes);
+        self.bytes += bytes;
+    }
+
+    /// Drops the oldest records above the limit; the last one stays.
+    fn shrink(&mut self, limit: u64) {
+        while self.bytes > limit && self.records.len() > 1 {
+            self.drop_first();
+        }
+    }
+
+    /// Drops the rest of a turn whose beginning was dropped, unless it is the last turn.
+    fn begin_with_a_turn(&mut self) {
+        let first = self.records.iter().position(|record| matches!(record, Record::Prompt { .. }));
+        for _ in 0..first.filter(|_| self.turns_before > 0).unwrap_or_default() {
+            self.drop_first();
+        }
+    }
+
+    fn drop_first(&mut self) {
+        self.bytes -= self.sizes.pop_front().unwrap_or_default();
+        if let Some(Record::Prompt { .. }) = self.records.pop_front() {
+            self.turns_before += 1;
+        }
     }
 }
 

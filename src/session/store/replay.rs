@@ -1,8 +1,9 @@
 //! A saved conversation as events, so that a front end can show it again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque, vec_deque};
 use std::sync::Arc;
 
+use super::load::Shown;
 use super::record::{Call, Record};
 use super::review::StoredReview;
 use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult};
@@ -10,6 +11,9 @@ use crate::domain::{FileDiff, Preview, ToolKind};
 use crate::model::{Arguments, AssistantMessage, Message, Part, ToolResult};
 use crate::session::texts::Texts;
 use crate::workspace::ChangeSet;
+
+/// The most text of changes that is shown again, in bytes: that of the last ones.
+const TEXTS: usize = 32 << 20;
 
 /// What a journal says of the changes of turns, in order.
 #[derive(Debug, PartialEq)]
@@ -20,30 +24,42 @@ pub(in crate::session) enum Remembered {
     Reviewed(StoredReview),
 }
 
-/// What each turn changed, as far as the texts are still there.
-pub(in crate::session) async fn changes(records: &[Record], texts: &Texts) -> Vec<Remembered> {
-    let (mut turn, mut changed) = (0, Vec::new());
-    for record in records {
-        match record {
-            Record::Prompt { .. } => turn += 1,
-            Record::Call(call) if !call.changes.is_empty() || call.command.is_some() => {
-                let (diffs, command) = (diffs(call, texts).await, call.command.clone());
-                changed.push(Remembered::Changed { turn, diffs, command });
+/// What each turn changed, as far as the texts are still there: one change at a time.
+#[derive(Debug)]
+pub(in crate::session) struct Changes<'a> {
+    records: vec_deque::Iter<'a, Record>,
+    turn: u64,
+}
+
+impl<'a> Changes<'a> {
+    pub fn of(shown: &'a Shown) -> Self {
+        Self { records: shown.records.iter(), turn: shown.turns_before }
+    }
+
+    pub async fn next(&mut self, texts: &Texts) -> Option<Remembered> {
+        loop {
+            match self.records.next()? {
+                Record::Prompt { .. } => self.turn += 1,
+                Record::Call(call) if !call.changes.is_empty() || call.command.is_some() => {
+                    let (diffs, command) = (diffs(call, texts).await, call.command.clone());
+                    return Some(Remembered::Changed { turn: self.turn, diffs, command });
+                }
+                Record::Reviewed(review) => return Some(Remembered::Reviewed(review.clone())),
+                _ => {}
             }
-            Record::Reviewed(review) => changed.push(Remembered::Reviewed(review.clone())),
-            _ => {}
         }
     }
-    changed
 }
 
 /// The events that show the conversation.
-pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> Vec<AgentEvent> {
-    let calls = records.iter().filter_map(|record| match record {
-        Record::Call(call) => Some((call.id.clone(), call.clone())),
-        _ => None,
-    });
-    let mut replay = Replay { calls: calls.collect(), names: HashMap::new(), begun: false, events: Vec::new() };
+pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<AgentEvent> {
+    let Shown { records, turns_before, .. } = shown;
+    let calls = calls(&records, texts).await;
+    let mut replay = Replay { calls, names: HashMap::new(), begun: false, events: Vec::new() };
+    if turns_before > 0 {
+        let message = format!("this conversation is long: its first {turns_before} turns are not shown");
+        replay.events.push(AgentEvent::Notice { message });
+    }
     // Where each turn begins, and what restores have cut.
     let (mut turns, mut cut) = (Vec::new(), Vec::new());
     for record in records {
@@ -54,7 +70,8 @@ pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> V
                 replay.events.push(AgentEvent::UserMessage { content: text, prompt: None, turn });
             }
             Record::Restored { turn, .. } => {
-                let begin = usize::try_from(turn.saturating_sub(1)).ok().and_then(|turn| turns.get(turn));
+                let begin =
+                    usize::try_from(turn.saturating_sub(1 + turns_before)).ok().and_then(|turn| turns.get(turn));
                 let begin = begin.copied().unwrap_or(usize::MAX).min(replay.events.len());
                 cut.push(replay.events.split_off(begin));
             }
@@ -77,7 +94,7 @@ pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> V
             }
             Record::Message { message: Message::Results { results } } => {
                 for result in results {
-                    replay.result(result, texts).await;
+                    replay.result(result);
                 }
             }
             Record::Plan { entries } => replay.events.push(AgentEvent::Plan { entries }),
@@ -87,8 +104,21 @@ pub(in crate::session) async fn events(records: Vec<Record>, texts: &Texts) -> V
     replay.events
 }
 
+/// The calls by their ids, with their changes.
+async fn calls(records: &VecDeque<Record>, texts: &Texts) -> HashMap<String, (Call, Vec<FileDiff>)> {
+    let (mut calls, mut left) = (HashMap::new(), TEXTS);
+    for record in records.iter().rev() {
+        let Record::Call(call) = record else { continue };
+        let diffs = if left > 0 { diffs(call, texts).await } else { Vec::new() };
+        let size = |diff: &FileDiff| diff.new_text.len() + diff.old_text.as_ref().map_or(0, |text| text.len());
+        left = left.saturating_sub(diffs.iter().map(size).sum());
+        calls.entry(call.id.clone()).or_insert_with(|| (call.clone(), diffs));
+    }
+    calls
+}
+
 struct Replay {
-    calls: HashMap<String, Call>,
+    calls: HashMap<String, (Call, Vec<FileDiff>)>,
     names: HashMap<String, String>,
     /// Whether reasoning has begun the next answer.
     begun: bool,
@@ -114,7 +144,7 @@ impl Replay {
         for (index, call) in answer.calls.into_iter().enumerate() {
             self.names.insert(call.id.clone(), call.name.clone());
             let (id, name) = (call.id.clone(), call.name.clone());
-            let kind = self.calls.get(&id).map_or(ToolKind::Other, |call| call.kind);
+            let kind = self.calls.get(&id).map_or(ToolKind::Other, |(call, _)| call.kind);
             self.events.push(AgentEvent::ToolCallStart { index, id, name, kind });
             let (arguments, raw) = match call.arguments {
                 Arguments::Object(object) => (object.into(), None),
@@ -125,11 +155,11 @@ impl Replay {
         }
     }
 
-    async fn result(&mut self, result: ToolResult, texts: &Texts) {
+    fn result(&mut self, result: ToolResult) {
         let ToolResult { call_id, content, is_error, .. } = result;
         let mut shown = ExecutionResult { content, is_error, ..ExecutionResult::default() };
-        if let Some(call) = self.calls.remove(&call_id) {
-            shown.diffs = diffs(&call, texts).await;
+        if let Some((call, diffs)) = self.calls.remove(&call_id) {
+            shown.diffs = diffs;
             shown.exit = call.exit;
             shown.locations.clone_from(&call.locations);
             let preview = Preview { title: call.title, locations: call.locations, ..Preview::default() };

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, json};
 
-use super::load::{TooNew, load};
+use super::load::{Kept, Limits, TooNew, load};
 use super::*;
 use crate::agent::event::{ExecutionResult, Termination};
 use crate::domain::{FileDiff, Usage};
@@ -10,6 +10,7 @@ use crate::model::rehearsal::Script;
 use crate::model::{Arguments, AssistantMessage, Effort, Part, Provider, ToolCall, ToolResult};
 use crate::session::Undoable;
 use crate::session::checkpoint::Checkpoints;
+use crate::session::texts::Texts;
 use crate::workspace::Workspace;
 use crate::workspace::state::address;
 
@@ -21,6 +22,18 @@ fn workspace() -> Workspace {
 
 fn entry(message: Message) -> Arc<Entry> {
     Entry::new(message, &Provider::scripted(Script::new()))
+}
+
+fn load_bytes(bytes: &[u8], limits: Limits) -> Result<Kept, TooNew> {
+    load(&mut std::str::from_utf8(bytes).unwrap().lines().map(str::to_owned), limits)
+}
+
+async fn changes(kept: &Kept, texts: &Texts) -> Vec<Remembered> {
+    let (mut changes, mut all) = (Changes::of(&kept.shown), Vec::new());
+    while let Some(one) = changes.next(texts).await {
+        all.push(one);
+    }
+    all
 }
 
 fn user(text: &str) -> Message {
@@ -119,7 +132,7 @@ async fn text_typed_between_changes_is_journaled() {
     journal.flush().await.unwrap();
     drop(journal);
     let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
-    let again = changes(&kept.records, &checkpoints.texts().await).await;
+    let again = changes(&kept, &checkpoints.texts().await).await;
     assert_eq!(again, diffs.map(|diff| Remembered::Changed { turn: 1, diffs: vec![diff], command: None }));
     let list = std::fs::read(folder_of_texts.join("s-1.json")).unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
@@ -147,8 +160,8 @@ async fn replay_shows_what_was_shown() {
     let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
     let texts = checkpoints.texts().await;
     let changed = Remembered::Changed { turn: 1, diffs: vec![diff], command: None };
-    assert_eq!(changes(&kept.records, &texts).await, [changed]);
-    let events = events(kept.records, &texts).await;
+    assert_eq!(changes(&kept, &texts).await, [changed]);
+    let events = events(kept.shown, &texts).await;
     let events: Vec<_> = events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
     let kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     let expected = [
@@ -173,7 +186,7 @@ fn repaired(records: &[Record], expected: &[Message]) {
     for record in records {
         Pending::from(record.clone()).write(&mut lines).unwrap();
     }
-    let kept = load(std::str::from_utf8(&lines).unwrap()).unwrap();
+    let kept = load_bytes(&lines, Limits::NONE).unwrap();
     let shape = |message: &Message| match message {
         Message::Results { results } => {
             results.iter().map(|result| result.call_id.clone()).collect::<Vec<_>>().join(",")
@@ -228,7 +241,7 @@ fn finished_and_interrupted_calls_are_distinguished() {
     let mut lines = Vec::new();
     Pending::from(Record::Message { message: answer(&["a", "b"]) }).write(&mut lines).unwrap();
     Pending::from(Record::Call(call("a"))).write(&mut lines).unwrap();
-    let kept = load(std::str::from_utf8(&lines).unwrap()).unwrap();
+    let kept = load_bytes(&lines, Limits::NONE).unwrap();
     let Some(Message::Results { results }) = kept.repair else { panic!("{kept:?}") };
     assert!(results[0].content.starts_with("it ran"), "{results:?}");
     assert!(results[1].content.starts_with("tandem was stopped"), "{results:?}");
@@ -238,7 +251,7 @@ fn finished_and_interrupted_calls_are_distinguished() {
 fn damaged_lines_are_skipped_and_newer_formats_refused() {
     let mut lines = b"{\"type\":\"prompt\",\"text\":\"a\",\"mess\n{\"type\":\"later\",\"x\":1}\n".to_vec();
     Pending::from(Record::Prompt { text: "b".to_owned(), message: user("b") }).write(&mut lines).unwrap();
-    let kept = load(std::str::from_utf8(&lines).unwrap()).unwrap();
+    let kept = load_bytes(&lines, Limits::NONE).unwrap();
     assert_eq!((kept.messages, kept.unreadable), (vec![user("b")], 1));
     let head = Head {
         version: VERSION + 1,
@@ -249,7 +262,7 @@ fn damaged_lines_are_skipped_and_newer_formats_refused() {
     };
     let mut lines = Vec::new();
     Pending::from(Record::Session(head)).write(&mut lines).unwrap();
-    assert_eq!(load(std::str::from_utf8(&lines).unwrap()).unwrap_err(), TooNew(VERSION + 1));
+    assert_eq!(load_bytes(&lines, Limits::NONE).unwrap_err(), TooNew(VERSION + 1));
 }
 
 #[tokio::test]
@@ -329,4 +342,41 @@ fn titles_are_one_short_line() {
     assert_eq!(title("\n  Fix the build  \nplease"), "Fix the build");
     assert_eq!(title(&"é".repeat(100)).chars().count(), TITLE + 1);
     assert_eq!(title(" "), "");
+}
+
+/// The lines of a conversation of nine turns, all of about the same length.
+fn nine_turns() -> Vec<u8> {
+    let mut lines = Vec::new();
+    for turn in 1..=9 {
+        let text = format!("prompt {turn}");
+        Pending::from(Record::Prompt { text: text.clone(), message: user(&text) }).write(&mut lines).unwrap();
+        let said = AssistantMessage { text: format!("answer {turn}"), ..AssistantMessage::default() };
+        Pending::from(Record::Message { message: Message::Assistant(said) }).write(&mut lines).unwrap();
+    }
+    lines
+}
+
+#[tokio::test]
+async fn the_last_turns_of_a_long_journal_are_shown() {
+    let lines = nine_turns();
+    let turn = lines.len() as u64 / 9;
+    let kept = load_bytes(&lines, Limits { shown: turn * 2 + turn / 2, ..Limits::NONE }).unwrap();
+    assert_eq!((kept.turns, kept.messages.len(), kept.shown.turns_before), (9, 18, 7));
+    let events = events(kept.shown, &Texts::in_folder(None)).await;
+    let events: Vec<_> = events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
+    assert!(events[0]["message"].as_str().unwrap().contains("first 7 turns"), "{events:?}");
+    assert_eq!(events[1]["content"], "prompt 8");
+    assert_eq!(events.last().unwrap()["content"], "answer 9");
+}
+
+#[test]
+fn a_history_too_long_for_any_request_begins_with_a_later_prompt() {
+    let lines = nine_turns();
+    let turn = lines.len() as u64 / 9;
+    let kept = load_bytes(&lines, Limits { history: turn * 5 + turn / 2, ..Limits::NONE }).unwrap();
+    assert_eq!((kept.messages.len() + kept.forgotten, kept.messages.len() % 2), (18, 0));
+    assert!((4..=10).contains(&kept.messages.len()), "{:?}", kept.messages);
+    assert_eq!(kept.messages[0], user(&format!("prompt {}", kept.forgotten / 2 + 1)));
+    let kept = load_bytes(&lines, Limits { history: 1, ..Limits::NONE }).unwrap();
+    assert_eq!(kept.messages[0], user("prompt 9"), "the last prompt stays however long it is");
 }

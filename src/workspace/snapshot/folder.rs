@@ -77,7 +77,8 @@ impl Folder {
         known: Option<&Listing>,
         look: &Look<'_>,
     ) -> io::Result<(Listing, Vec<Self>)> {
-        let dir = root.dir().open_dir(if self.relative.as_os_str().is_empty() { ".".as_ref() } else { &*self.relative })?;
+        let dir =
+            root.dir().open_dir(if self.relative.as_os_str().is_empty() { ".".as_ref() } else { &*self.relative })?;
         let names = self.names(&dir, known)?;
         let ignore_files = names.iter().fold(Found::default(), |found, name| found.add(name));
         let open = |path: &Path| open_ignore_file(root, path);
@@ -305,7 +306,8 @@ pub(super) fn compare<'a>(
     if before.zip(after).is_some_and(|(before, after)| Arc::ptr_eq(&before.entries, &after.entries)) {
         return;
     }
-    let entries = |listing: Option<&'a Listing>| listing.into_iter().flat_map(|listing| listing.entries.iter()).peekable();
+    let entries =
+        |listing: Option<&'a Listing>| listing.into_iter().flat_map(|listing| listing.entries.iter()).peekable();
     let (mut before, mut after) = (entries(before), entries(after));
     loop {
         let order = match (before.peek(), after.peek()) {

@@ -6,7 +6,7 @@
 //! An incomplete line, which a killed process may leave, is cut off when the file is opened again.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Write};
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, OpenOptions};
@@ -22,27 +22,44 @@ pub struct Log(Arc<File>);
 
 /// A log that was opened.
 #[derive(Debug)]
-pub struct Opened {
-    /// For appending.
-    pub log: Log,
-    /// Its complete lines.
-    pub text: String,
-    /// Whether an incomplete line was cut off.
+pub struct Opened<T> {
+    /// For appending; `None`: another process has it open.
+    pub log: Option<Log>,
+    /// What was read from its lines.
+    pub read: T,
+    /// Whether it ended with an incomplete line.
     pub cut: bool,
 }
 
-/// Why a log cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum LogError {
-    /// Another process has it open.
-    #[error("another process has it open")]
-    Held {
-        /// What can be read nevertheless.
-        text: String,
-    },
-    /// The system refused.
-    #[error(transparent)]
-    Io(#[from] io::Error),
+/// The complete lines of a log, one at a time.
+#[derive(Debug)]
+pub struct Lines<'a> {
+    file: BufReader<&'a File>,
+    /// The bytes of the lines so far.
+    bytes: u64,
+    cut: bool,
+    failed: Option<io::Error>,
+}
+
+impl Iterator for Lines<'_> {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let mut line = Vec::new();
+        match self.file.read_until(b'\n', &mut line) {
+            Ok(0) => return None,
+            Ok(bytes) if line.pop() == Some(b'\n') => self.bytes += bytes as u64,
+            Ok(_) => {
+                self.cut = true;
+                return None;
+            }
+            Err(error) => {
+                self.failed = Some(error);
+                return None;
+            }
+        }
+        Some(String::from_utf8(line).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
 }
 
 impl Log {
@@ -86,27 +103,28 @@ pub(super) fn create(dir: &Dir, name: &str) -> io::Result<Log> {
     Ok(Log(Arc::new(file)))
 }
 
-pub(super) fn open(dir: &Dir, name: &str) -> Result<Opened, LogError> {
-    let mut file = dir.open_with(name, &options())?.into_std();
-    let held = match file.try_lock() {
+pub(super) fn open<T>(dir: &Dir, name: &str, read: impl FnOnce(&mut Lines<'_>) -> T) -> io::Result<Opened<T>> {
+    let file = dir.open_with(name, &options())?.into_std();
+    let is_held = match file.try_lock() {
         Ok(()) => false,
         Err(TryLockError::WouldBlock) => true,
-        Err(TryLockError::Error(error)) => return Err(error.into()),
+        Err(TryLockError::Error(error)) => return Err(error),
     };
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1);
-    let cut = whole < bytes.len();
-    bytes.truncate(whole);
-    let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    if held {
-        return Err(LogError::Held { text });
+    let (read, bytes, cut) = self::read(&file, read)?;
+    if cut && !is_held {
+        file.set_len(bytes)?;
     }
-    if cut {
-        file.set_len(whole as u64)?;
-    }
-    file.seek(SeekFrom::End(0))?;
-    Ok(Opened { log: Log(Arc::new(file)), text, cut })
+    Ok(Opened { log: (!is_held).then(|| Log(Arc::new(file))), read, cut })
+}
+
+/// What `read` makes of the lines of a log, their bytes, and whether an incomplete one follows.
+pub(super) fn read<T>(file: &File, read: impl FnOnce(&mut Lines<'_>) -> T) -> io::Result<(T, u64, bool)> {
+    let mut lines = Lines { file: BufReader::with_capacity(PIECE, file), bytes: 0, cut: false, failed: None };
+    let read = read(&mut lines);
+    // Only the end says whether it is complete.
+    lines.by_ref().for_each(drop);
+    let Lines { bytes, cut, failed, .. } = lines;
+    failed.map_or(Ok((read, bytes, cut)), Err)
 }
 
 fn options() -> OpenOptions {
