@@ -41,8 +41,8 @@ use self::sandbox::{Confined, Invocation, Places, Scratch};
 pub use self::shell::{Dialect, ShellProgram};
 pub(super) use self::stand_in::{StandIn, TakenOver};
 use super::{CommandLine, Live, ToolError};
-use crate::workspace::guard::with_repositories;
-use crate::workspace::{Guard, Root, Unsaved, Workspace, blocking};
+use crate::workspace::guard::{Guards, with_repositories};
+use crate::workspace::{Guard, Unsaved, Workspace, blocking};
 
 /// How many commands' outputs can be read again.
 const OUTPUTS: usize = 32;
@@ -92,8 +92,7 @@ struct Shared {
     sandbox: OnceCell<Sandbox>,
     running: Mutex<Running>,
     snapshots: Snapshot,
-    /// The guard of the last command.
-    guard: Mutex<Option<Arc<Guard>>>,
+    guards: Guards,
     end: CancellationToken,
 }
 
@@ -253,14 +252,6 @@ impl Shared {
         Ok(scratch)
     }
 
-    /// Guards the protected files in `roots`. Blocks.
-    fn guard(&self, roots: &[Arc<Root>]) -> Arc<Guard> {
-        let earlier = self.guard.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let guard = Arc::new(Guard::new(roots, earlier.as_deref()));
-        *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&guard));
-        guard
-    }
-
     /// All disk access before a command starts. Blocks.
     fn prepare(&self, workspace: &Workspace, line: &CommandLine, unsaved: Vec<Unsaved>) -> io::Result<Prepared> {
         let surroundings = &self.surroundings;
@@ -290,7 +281,7 @@ impl Shared {
         let argv = with_libraries(argv, &mut variables);
         let scratch = self.scratch()?;
         let roots = with_repositories(workspace.roots());
-        let guard = self.guard(&roots);
+        let guard = self.guards.next(&roots);
         let home = surroundings.home();
         let write: Vec<PathBuf> = roots.iter().map(|root| root.real().to_owned()).collect();
         let (folder, is_fixed) = (scratch.unsaved(), !sandbox.covers());

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::fs::Dir;
 
@@ -28,6 +28,10 @@ const MOST_ASIDE: u32 = 1000;
 /// The protected files in a workspace's roots, as they were when a command began.
 #[derive(Debug)]
 pub struct Guard(Vec<(Arc<Root>, Survey)>);
+
+/// Guards of one command after the other in the same roots.
+#[derive(Debug, Default)]
+pub struct Guards(Mutex<Option<Arc<Guard>>>);
 
 /// Paths a sandbox protects from a command, absolute and without symlinks.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -46,6 +50,16 @@ pub fn with_repositories(roots: &[Arc<Root>]) -> Vec<Arc<Root>> {
     let linked = roots.iter().filter_map(|root| git::linked(root)).filter_map(|path| Root::open(&path).ok());
     let linked = linked.filter(|linked| !roots.iter().any(|root| linked.real().starts_with(root.real())));
     roots.iter().cloned().chain(linked.map(Arc::new)).collect()
+}
+
+impl Guards {
+    /// The guard for the next command. Blocks.
+    #[must_use]
+    pub fn next(&self, roots: &[Arc<Root>]) -> Arc<Guard> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = Arc::new(Guard::new(roots, last.as_deref()));
+        Arc::clone(last.insert(next))
+    }
 }
 
 impl Guard {

@@ -114,8 +114,9 @@ impl Snapshots {
             look.tracked(root);
             look.root(root);
         }
-        let after = look.found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let changes = if is_first { ChangeSet::default() } else { changes(&before, &after) };
+        let after = look.with_found(std::mem::take);
+        let now = |path: &Path| self.roots.iter().find_map(|root| look.entry(root, path)).unwrap_or(Entry::Absent);
+        let changes = if is_first { ChangeSet::default() } else { changes(&before, &after, &now) };
         if let Some(unsaved) = self.unsaved.as_mut().filter(|_| !changes.is_empty()) {
             unsaved.push(changes.clone());
         }
@@ -237,7 +238,13 @@ impl Look<'_> {
             return Vec::new();
         }
         let known = self.before.folders.get(&folder.path);
-        match folder.list(root, known, self) {
+        let listed = match (folder.list(root, known, self), known) {
+            (Err(error), Some(known)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.shut(root, folder, known).map_err(|_not_ours| error)
+            }
+            (listed, _) => listed,
+        };
+        match listed {
             Ok((listing, inner)) => {
                 self.with_found(|found| found.folders.insert(folder.path.clone(), listing));
                 inner
@@ -252,6 +259,30 @@ impl Look<'_> {
                 folder.known_folders(known)
             }
         }
+    }
+
+    /// Lists a folder that the command made unreadable, perhaps after changing what is in it: that is read too, while the
+    /// owner may enter.
+    fn shut(
+        &self,
+        root: &Root,
+        folder: &folder::Folder,
+        known: &Listing,
+    ) -> io::Result<(Listing, Vec<folder::Folder>)> {
+        mode::with(root.dir(), &folder.relative, mode::OWNER, || {
+            let (listing, mut ahead) = folder.list(root, Some(known), self)?;
+            while let Some(inner) = ahead.pop() {
+                ahead.extend(self.folder(root, &inner));
+            }
+            Ok((listing, Vec::new()))
+        })?
+    }
+
+    /// What is at `path` now; `None` if that is not in the root.
+    fn entry(&self, root: &Root, path: &Path) -> Option<Entry> {
+        let relative = path.strip_prefix(root.real()).ok()?;
+        let found = root.dir().symlink_metadata(relative);
+        Some(found.map_or(Entry::Absent, |found| Known::look(root, relative, &found, None, self).entry))
     }
 
     /// Copies a file whose current content is not known. If it cannot be copied, that is a problem, and only its size

@@ -68,3 +68,48 @@ fn a_killed_turn_resumes_from_any_point() {
         survives(point);
     }
 }
+
+/// A journal of this many bytes is loaded by a process that may use fewer.
+#[cfg(target_os = "linux")]
+const JOURNAL: usize = 192 << 20;
+#[cfg(target_os = "linux")]
+const MEMORY: usize = 150_000_000;
+
+/// Puts more turns after the first one of the only conversation; returns its id.
+#[cfg(target_os = "linux")]
+fn lengthen(world: &World) -> String {
+    use std::io::Write as _;
+    let folder = world.home().join("state/sessions");
+    let journal = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let turn = text.lines().filter(|line| line.contains(r#""type":"prompt""#) || line.contains(r#""type":"message""#));
+    let turn = turn.collect::<Vec<_>>().join("\n") + "\n";
+    let turn = turn.replace("a long story", &"a long story ".repeat(64 << 10));
+    let mut out = std::fs::OpenOptions::new().append(true).open(&journal).unwrap();
+    for _ in 0..JOURNAL / turn.len() {
+        out.write_all(turn.as_bytes()).unwrap();
+    }
+    assert!(out.metadata().unwrap().len() > MEMORY as u64);
+    journal.file_stem().unwrap().to_str().unwrap().to_owned()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_long_journal_is_loaded_in_little_memory() {
+    let world = World::new(json!([[{ "text": "a long story" }], [{ "text": "still here" }]]));
+    assert_eq!(world.run(&["run", "hello"]).code, Some(0));
+    let id = lengthen(&world);
+    let (mut program, mut client) = world.serve_with(tandem::server::Transport::Acp, |command| {
+        let own = std::mem::replace(command, std::process::Command::new("/bin/sh"));
+        let limit = format!("ulimit -d {}; exec \"$@\"", MEMORY / 1024);
+        command.args(["-c", &limit, "sh"]).arg(own.get_program()).args(own.get_args());
+        command.current_dir(own.get_current_dir().unwrap()).env_clear();
+        command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    });
+    client.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    let loaded = client.call("session/load", json!({ "sessionId": id, "cwd": world.path(), "mcpServers": [] }));
+    assert!(loaded["result"].is_object(), "{loaded}");
+    client.find(|message| message.to_string().contains("turns are not shown"));
+    client.hang_up();
+    assert_eq!(program.ends().code(), Some(0));
+}

@@ -67,7 +67,7 @@ pub(super) struct Limits {
 
 impl Limits {
     /// To continue: no provider takes a larger request than such a history.
-    pub const CONTINUED: Self = Self { shown: 32 << 20, history: 32 << 20 };
+    pub const CONTINUED: Self = Self { shown: 16 << 20, history: 32 << 20 };
     pub const NONE: Self = Self { shown: u64::MAX, history: u64::MAX };
 }
 

@@ -208,6 +208,14 @@ impl Survey {
     }
 }
 
+#[cfg(test)]
+impl Survey {
+    /// Whether the next survey searches no folder again that has not changed.
+    pub fn is_settled(&self) -> bool {
+        self.listed.values().all(|searched| searched.is_settled)
+    }
+}
+
 impl Holds {
     fn search(dir: &Dir, folder: &Path) -> Self {
         let entries: Vec<(OsString, DirEntry)> =

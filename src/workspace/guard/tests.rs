@@ -19,6 +19,18 @@ impl Place {
         Self { folder, guard }
     }
 
+    /// Surveys until no folder is so new that it has to be searched again.
+    fn settle(&mut self) {
+        for _ in 0..1000 {
+            let roots: Vec<_> = self.guard.0.iter().map(|(root, _)| Arc::clone(root)).collect();
+            self.guard = Guard::new(&roots, Some(&self.guard));
+            if self.guard.0.iter().all(|(_, survey)| survey.is_settled()) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
     fn restore(&self, pinned: bool) -> Vec<String> {
         self.guard.restore(pinned, &|_| false)
     }
@@ -56,6 +68,23 @@ fn protected_files_made_by_a_command_are_moved_aside() {
     assert_eq!(place.read("AGENTS.md.held").as_deref(), Some("follow"));
     assert_eq!(place.read("sub/.vscode.held/tasks.json").as_deref(), Some("{}"));
     assert_eq!(place.read("src/lib.rs").as_deref(), Some("fine"));
+    assert_eq!(place.restore(false), Vec::<String>::new());
+}
+
+#[test]
+fn protected_files_in_folders_searched_before_are_found() {
+    let mut place = Place::new(&["src/a/b.rs", "docs/.vscode/settings.json", "old/.mcp.json"]);
+    place.settle();
+    place.write("src/a/AGENTS.md", "follow");
+    place.write("docs/.vscode/tasks.json", "{}");
+    fs::remove_file(place.folder.path().join("old/.mcp.json")).unwrap();
+    fs::remove_dir(place.folder.path().join("old")).unwrap();
+    let notes = place.restore(false);
+    assert_eq!(notes.len(), 3, "{notes:?}");
+    assert_eq!(place.read("src/a/AGENTS.md"), None);
+    assert_eq!(place.read("docs/.vscode/tasks.json"), None);
+    assert_eq!(place.read("old/.mcp.json").as_deref(), Some("before"));
+    place.settle();
     assert_eq!(place.restore(false), Vec::<String>::new());
 }
 

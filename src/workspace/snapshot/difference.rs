@@ -7,17 +7,28 @@ use super::Seen;
 use super::folder::{self, entry};
 use crate::workspace::change_set::{ChangeSet, Entry, EntryChange};
 
-/// What has changed between two looks.
-pub(super) fn changes(before: &Seen, after: &Seen) -> ChangeSet {
+/// What has changed between two looks. What an ignore file hides from now on is as it is `now`.
+pub(super) fn changes(before: &Seen, after: &Seen, now: &dyn Fn(&Path) -> Entry) -> ChangeSet {
     let mut changes = differences(before, after);
-    // What another ignore file hides or shows has not changed, and neither has what git tracks from now on.
-    let left_out: HashSet<&Path> =
-        before.coverage.left_out.iter().chain(&after.coverage.left_out).map(PathBuf::as_path).collect();
-    changes.files.retain(|change| {
-        let is_left_out = change.path.ancestors().any(|above| left_out.contains(above));
-        !is_left_out || (change.before != Entry::Absent && is_tracked(after, &change.path))
+    let (left_out_before, left_out_after) = (left_out(before), left_out(after));
+    changes.files.retain_mut(|change| {
+        let is_in = |left_out: &HashSet<&Path>| change.path.ancestors().any(|above| left_out.contains(above));
+        match (is_in(&left_out_before), is_in(&left_out_after)) {
+            (false, false) => return true,
+            (false, true) if change.after == Entry::Absent => {
+                change.after = now(&change.path);
+                return change.before != change.after;
+            }
+            _ => {}
+        }
+        // What is shown from now on has not changed, and neither has what git tracks from now on.
+        change.before != Entry::Absent && is_tracked(after, &change.path)
     });
     changes
+}
+
+fn left_out(seen: &Seen) -> HashSet<&Path> {
+    seen.coverage.left_out.iter().map(PathBuf::as_path).collect()
 }
 
 /// Whether git tracks the file at `path`, or one below it.

@@ -244,6 +244,14 @@ impl<'a> Listed<'a> {
     }
 }
 
+#[cfg(test)]
+impl Listing {
+    /// Whether the next look reads nothing of it again that has not changed.
+    pub(super) fn is_settled(&self) -> bool {
+        self.names.is_some() && self.entries.iter().all(|(_, known)| known.stamp.is_some())
+    }
+}
+
 impl Known {
     /// An entry of which nothing tells whether it has changed.
     pub(super) fn unstamped(entry: Entry) -> Self {

@@ -3,6 +3,7 @@
 //! The file system is built from nothing: what is not mounted does not exist. Parents are mounted first, so that deeper
 //! mounts take precedence.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
@@ -134,6 +135,14 @@ pub(super) fn filter() -> io::Result<File> {
     Ok(file)
 }
 
+/// The target of `place` if it is a link into another of the `places`: a link takes less time than a mount.
+fn link_within(place: &Path, places: &BTreeSet<PathBuf>) -> Option<PathBuf> {
+    let target = place.read_link().ok()?;
+    let real = place.canonicalize().ok()?;
+    let is_shown = real.ancestors().any(|above| places.contains(above) && !above.is_symlink());
+    is_shown.then_some(target)
+}
+
 fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
     let mut mounts = Vec::new();
     let mut add = |how, from: Option<&Path>, to: &Path| {
@@ -146,7 +155,10 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
     add("--bind", Some(&scratch), Path::new("/var/tmp"));
     let Places { system, home, secrets } = confined.places;
     for place in system {
-        add("--ro-bind", Some(place), place);
+        match link_within(place, system) {
+            Some(target) => add("--symlink", Some(&target), place),
+            None => add("--ro-bind", Some(place), place),
+        }
     }
     if let Some(folder) = confined.home {
         add("--bind", Some(&confined.scratch.home()), folder);

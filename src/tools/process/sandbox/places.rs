@@ -116,7 +116,7 @@ impl Places {
         let mut places = Self {
             system: system.collect(),
             home: BTreeSet::new(),
-            secrets: SYSTEM_SECRETS.iter().map(PathBuf::from).filter(|place| place.exists()).collect(),
+            secrets: SYSTEM_SECRETS.iter().map(PathBuf::from).filter(|place| may_be_read(place)).collect(),
         };
         if let Some(home) = home {
             places.home = TOOLS
@@ -138,6 +138,8 @@ impl Places {
         for folder in std::env::split_paths(super::super::path_of(variables)) {
             places.add_tools(&folder, home, write);
         }
+        without_nested(&mut places.system);
+        without_nested(&mut places.home);
         places
     }
 
@@ -189,6 +191,17 @@ impl Places {
     }
 }
 
+/// Whether a command could read something at `place`: what is denied to the person is denied to it.
+fn may_be_read(place: &Path) -> bool {
+    place.is_dir() || std::fs::File::open(place).is_ok()
+}
+
+/// Removes what is in another one of the paths, which shows it already.
+fn without_nested(paths: &mut BTreeSet<PathBuf>) {
+    let all = paths.clone();
+    paths.retain(|path| !path.ancestors().skip(1).any(|above| all.contains(above)));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,10 +210,12 @@ mod tests {
     fn tools_on_the_search_path_are_readable_and_nothing_beside_them() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        for name in ["home/bin", "home/.ssh", "home/.cargo/registry", "node/bin", "work/bin", "shared/tools"] {
+        for name in
+            ["home/bin", "home/.ssh", "home/.cargo/registry", "node/bin", "node/lib", "work/bin", "shared/tools"]
+        {
             std::fs::create_dir_all(root.join(name)).unwrap();
         }
-        let path = ["home/bin", "node/bin", "work/bin", "shared/tools", "gone"].map(|name| root.join(name));
+        let path = ["home/bin", "node/lib", "node/bin", "work/bin", "shared/tools", "gone"].map(|name| root.join(name));
         let path = std::env::join_paths(path).unwrap().into_string().unwrap();
         let home = root.join("home");
         let named = [
