@@ -39,7 +39,6 @@ mod lenient;
 mod messages;
 mod provider;
 pub mod rehearsal;
-pub mod repair;
 mod request;
 mod responses;
 mod silence;

@@ -1,4 +1,4 @@
-//! Text as editors see it: lines, positions, differences, and what may be displayed. Pure: no files, no protocol.
+//! Text as editors see it: lines, positions, differences, what may be displayed, JSON that is not quite JSON. Pure: no files, no protocol.
 
 pub mod diff;
 pub mod display;
@@ -6,6 +6,7 @@ pub mod fence;
 pub mod middle;
 pub mod position;
 pub mod redact;
+pub mod repair;
 pub mod script;
 pub mod standing;
 

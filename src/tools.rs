@@ -47,7 +47,7 @@ pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
 pub use self::live::Live;
 use self::process::Dialect;
-pub use self::resolve::{Resolved, accept, resolve, tool};
+pub use self::resolve::{Resolved, accept, only_argument, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
 pub use crate::domain::{

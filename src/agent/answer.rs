@@ -97,6 +97,8 @@ struct Listener<'a> {
     handed: usize,
     /// The calls as they were resolved, by index.
     understood: HashMap<usize, ToolCall>,
+    /// Whether the model ended the answer, rather than a limit or a failure.
+    is_whole: bool,
 }
 
 /// A call whose arguments are still streaming.
@@ -116,6 +118,7 @@ impl<'a> Listener<'a> {
             open: HashMap::new(),
             handed: 0,
             understood: HashMap::new(),
+            is_whole: false,
         }
     }
 
@@ -223,8 +226,14 @@ impl<'a> Listener<'a> {
     }
 
     /// A complete call: resolved, announced if it was not yet, reported, and scheduled.
-    async fn hand_over(&mut self, slot: usize, mut call: ToolCall, repaired: bool, schedule: &mut Schedule) {
+    async fn hand_over(&mut self, slot: usize, mut call: ToolCall, mut repaired: bool, schedule: &mut Schedule) {
         self.handed = slot + 1;
+        if let Arguments::Unparsable(raw) = &call.arguments
+            && self.is_whole
+            && let Some(arguments) = self.text_calls.arguments(&call.name, raw)
+        {
+            (call.arguments, repaired) = (Arguments::Object(arguments), true);
+        }
         let (work, raw) = match std::mem::replace(&mut call.arguments, Arguments::Object(Map::new())) {
             Arguments::Object(arguments) => {
                 let resolved = tools::resolve(self.inputs.tools, &call.name, Value::Object(arguments.clone()));
@@ -273,6 +282,7 @@ impl<'a> Listener<'a> {
     async fn close(mut self, end: Result<(), ModelError>, schedule: &mut Schedule) -> Answer {
         let cancelled = self.inputs.context.cancel.is_cancelled();
         let is_whole = end.is_ok() && !cancelled && self.collector.is_whole();
+        self.is_whole = is_whole;
         let unusable = self.settle(is_whole).await;
         let collector = std::mem::replace(&mut self.collector, Collector::new(self.inputs.taken));
         let cut = end.as_ref().err().cloned();

@@ -6,6 +6,7 @@
 //! the schema of a tool. Everything else is text: an example is shown, not run. The model is told about text that looks
 //! like a call but cannot be one.
 
+mod beginning;
 mod forms;
 mod json;
 mod react;
@@ -13,28 +14,34 @@ mod react;
 use std::ops::Range;
 use std::sync::Arc;
 
-use self::forms::{TAGS, TOKENS};
+use self::beginning::{may_be_whole, whole_fence};
+use self::forms::{ENDS, TAGS, TOKENS};
 use self::json::TextCall;
 use crate::tools::{self, Tool};
 
-/// How the JSON of a call begins, without blanks.
-const JSON: &[&str] = &[
-    "{\"name\":",
-    "{\"tool\":",
-    "{\"tool_name\":",
-    "{\"function\":",
-    "{\"function_name\":",
-    "{\"action\":",
-    "{\"arguments\":",
-    "{\"parameters\":",
-    "{\"tool_calls\":[",
-    "{\"tool_call\":{",
-    "{\"function_call\":{",
-    "{\"type\":\"function\"",
-    "{\"id\":\"",
+/// Words of the line before a call that make it an example.
+const EXAMPLES: &[&str] = &[
+    "for example",
+    "as an example",
+    "example call",
+    "example of",
+    "example:",
+    "e.g.",
+    "for instance",
+    "would look",
+    "looks like this",
+    "look like this",
+    "looks so:",
+    "looks as follows",
+    "would write",
+    "such a call",
+    "this form",
+    "the form",
+    "the syntax",
 ];
-/// Languages of a fence that may contain a call.
-const LANGUAGES: &[&str] = &["json", "tool_call", "tool_code", "tool", "xml", ""];
+
+/// Why a call that could be run is not.
+const EXAMPLE: &str = "text before it makes it an example";
 
 /// The held-back text of a finished answer.
 #[derive(Debug, PartialEq)]
@@ -98,6 +105,13 @@ impl TextCalls {
         self.show(until)
     }
 
+    /// The arguments of a native call that came as text in one of the forms of a call, where they are all of `raw`.
+    pub(super) fn arguments(&self, name: &str, raw: &str) -> Option<serde_json::Map<String, serde_json::Value>> {
+        let tool = tools::tool(&self.tools, name)?;
+        let is_same = |name: &str| tools::tool(&self.tools, name).is_some_and(|other| other.name() == tool.name());
+        forms::arguments(raw, &is_same).or_else(|| tools::only_argument(&*tool, raw))
+    }
+
     /// The answer has calls of its own: held-back text is text.
     pub(super) fn release(&mut self) -> String {
         self.is_over = true;
@@ -108,6 +122,10 @@ impl TextCalls {
     pub(super) fn settle(&mut self) -> Held {
         let begun = self.begun.unwrap_or(self.text.len());
         let (before, tail) = self.text.split_at(begun);
+        if !tail.is_empty() && without_ends(tail).is_empty() {
+            self.is_over = true;
+            return Held::Text(before.split_at(self.shown.min(begun)).1.to_owned());
+        }
         let is_tool = |name: &str| tools::tool(&self.tools, name).is_some();
         let held = match Self::read(tail, &is_tool) {
             Some(calls) => self.accepted(before.split_at(self.shown.min(begun)).1, &calls),
@@ -142,6 +160,13 @@ impl TextCalls {
         }
     }
 
+    /// Whether the text before the calls says that they are an example.
+    fn explains(&self) -> bool {
+        let before = self.text.split_at(self.begun.unwrap_or_default()).0;
+        let line = before.trim_end().rsplit('\n').next().unwrap_or_default().to_lowercase();
+        EXAMPLES.iter().any(|word| line.contains(word))
+    }
+
     /// The calls, if each of them is beyond doubt; `None` if none can have been meant.
     fn accepted(&self, words: &str, calls: &[TextCall]) -> Option<Result<Held, String>> {
         let wrong = calls.iter().find_map(|call| {
@@ -151,6 +176,7 @@ impl TextCalls {
         // JSON that names something else is just JSON.
         let is_marked = !self.text.split_at(self.begun.unwrap_or_default()).1.trim_start().starts_with(['{', '[', '`']);
         match wrong {
+            None if self.explains() => Some(Err(EXAMPLE.to_owned())),
             None => {
                 let json = |call: &TextCall| {
                     (call.name.clone(), serde_json::Value::Object(call.arguments.clone()).to_string())
@@ -163,17 +189,21 @@ impl TextCalls {
 
     /// Why text that did not become a call was still meant as one, if it was.
     fn suspicious(&self, tail: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
+        if without_ends(tail).len() < tail.len() {
+            return None;
+        }
         if self.is_certain && !tail.trim_start().starts_with(['{', '[', '`']) {
             let (calls, rest) = forms::first_calls(tail, is_tool);
             if rest.starts_with(react::OBSERVATION) {
                 return Some("its result was made up".to_owned());
             }
             // Text after it explains what it is about.
-            return calls.is_empty().then(|| "it cannot be read".to_owned()).filter(|_| !rest.is_empty());
+            let is_broken = !rest.is_empty() && (calls.is_empty() || rest.starts_with('<'));
+            return is_broken.then(|| "it cannot be read".to_owned());
         }
         let calls = self.example(is_tool)?;
         let is_meant = calls.iter().all(|call| tools::accept(&self.tools, &call.name, &call.arguments).is_ok());
-        is_meant.then(|| "text before it makes it an example".to_owned())
+        is_meant.then(|| EXAMPLE.to_owned())
     }
 
     /// The calls in a fence or as JSON after the answer's text.
@@ -194,7 +224,7 @@ impl TextCalls {
     /// Looks for the beginning of a call in the text so far.
     fn scan(&mut self) -> Option<usize> {
         if !self.is_prose {
-            if may_be_whole(&self.text) {
+            if may_be_whole(&self.text) || self.may_be_python() {
                 return Some(0);
             }
             self.is_prose = !self.text.trim().is_empty();
@@ -214,6 +244,17 @@ impl TextCalls {
             self.turn_fence(&line);
             self.line = end + 1;
         }
+    }
+
+    /// Whether the answer can still be nothing but `NAME(…)` with the name of an offered tool.
+    fn may_be_python(&self) -> bool {
+        let text = self.text.trim();
+        let text = MODULES.iter().find_map(|module| text.strip_prefix(module)).unwrap_or(text);
+        if let Some((name, _)) = text.split_once('(') {
+            return tools::find(&self.tools, name).is_some();
+        }
+        let begins = |word: &str| !text.is_empty() && word.starts_with(text);
+        self.tools.iter().any(|tool| begins(tool.name())) || MODULES.iter().any(|module| begins(module))
     }
 
     /// Opens or closes a code fence.
@@ -250,7 +291,7 @@ impl TextCalls {
             let (before, rest) = text.split_at(at);
             let before = before.trim_end();
             let is_separate = before.is_empty() || before.ends_with(['.', '!', '?', '…']);
-            let marks = || TOKENS.iter().chain(TAGS.iter().filter(|_| is_separate));
+            let marks = || TOKENS.iter().chain(ENDS).chain(TAGS.iter().filter(|_| is_separate));
             if marks().any(|mark| rest.starts_with(mark)) || before.is_empty() && self.is_tag(rest) {
                 return Some((line.start + at, true));
             }
@@ -270,10 +311,18 @@ impl TextCalls {
         let Some(name) = body.strip_prefix(react::ACTION).map(str::trim) else {
             return (is_last && !body.is_empty() && react::ACTION.starts_with(body)).then_some((at, false));
         };
-        if !name.is_empty() && tools::tool(&self.tools, name.trim_matches('`')).is_none() && !is_last {
+        if !name.is_empty()
+            && !"```".starts_with(name)
+            && !name.starts_with("```")
+            && tools::tool(&self.tools, name.trim_matches('`')).is_none()
+            && !is_last
+        {
             return None;
         }
         let next = self.text.split_at(line.end).1.trim_start();
+        if name.starts_with("```") {
+            return Some((at, true));
+        }
         let wanted: &[&str] = if name.is_empty() { &["{", "```"] } else { &[react::ACTION_INPUT] };
         let is_certain = wanted.iter().any(|begin| next.starts_with(begin));
         (is_certain || wanted.iter().any(|begin| begin.starts_with(next))).then_some((at, is_certain))
@@ -284,6 +333,18 @@ impl TextCalls {
         let name = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')).map(|(name, _)| name);
         name.is_some_and(|name| is_word(name) && tools::tool(&self.tools, name).is_some())
     }
+}
+
+/// What Python calls begin with.
+const MODULES: [&str; 3] = ["default_api.", "functions.", "tools."];
+
+/// What follows the tokens at the beginning of a text that end an answer.
+fn without_ends(text: &str) -> &str {
+    let mut rest = text;
+    while let Some(after) = ENDS.iter().find_map(|end| rest.strip_prefix(end)) {
+        rest = after.trim();
+    }
+    rest
 }
 
 /// The longest marker or tag, in bytes.
@@ -297,52 +358,6 @@ fn is_tag_name(text: &str) -> bool {
 
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// Whether an answer with this beginning can still be nothing but a call.
-fn may_be_whole(text: &str) -> bool {
-    let text = text.trim();
-    if text.is_empty() {
-        return false;
-    }
-    if let Some(rest) = text.strip_prefix("```") {
-        let Some((language, code)) = rest.split_once('\n') else {
-            return LANGUAGES.iter().any(|language| language.starts_with(rest.trim()));
-        };
-        return match language.trim() {
-            "tool_code" => true,
-            language if LANGUAGES.contains(&language) => may_be_json(code) || may_be_mark(code.trim_start()),
-            _ => false,
-        };
-    }
-    "```".starts_with(text) || may_be_json(text) || may_be_list(text)
-}
-
-fn may_be_mark(text: &str) -> bool {
-    TAGS.iter().chain(TOKENS).any(|mark| text.starts_with(mark) || mark.starts_with(text))
-}
-
-/// `[{"name":` and `[f(`.
-fn may_be_list(text: &str) -> bool {
-    let Some(inside) = text.strip_prefix('[') else { return false };
-    let inside = inside.trim_start();
-    let name: String = inside.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_' || *c == '.').collect();
-    let rest = inside.strip_prefix(name.as_str()).unwrap_or_default();
-    inside.is_empty() || may_be_json(inside) || !name.is_empty() && (rest.is_empty() || rest.starts_with('('))
-}
-
-fn may_be_json(text: &str) -> bool {
-    let longest = JSON.iter().map(|json| json.len()).max().unwrap_or_default();
-    let begun: String = text.chars().filter(|c| !c.is_whitespace()).take(longest).collect();
-    let begun = begun.strip_prefix('[').unwrap_or(&begun);
-    JSON.iter().any(|json| begun.starts_with(json) || json.starts_with(begun))
-}
-
-/// The language and code of a fence that makes up all of `text`.
-fn whole_fence(text: &str) -> Option<(&str, &str)> {
-    let inside = text.trim().strip_prefix("```")?.strip_suffix("```")?;
-    let (language, code) = inside.split_once('\n')?;
-    (!code.contains("```")).then(|| (language.trim(), code))
 }
 
 #[cfg(test)]
@@ -398,6 +413,14 @@ mod tests {
     }
 
     #[test]
+    fn tokens_that_end_an_answer_are_no_text() {
+        for text in ["Yes.<|im_end|>", "Yes.<|end|><|return|>\n", "Yes.<|eot_id|>"] {
+            let (shown, held) = run(text);
+            assert_eq!((shown.as_str(), held), ("Yes.", Held::Text(String::new())), "{text}");
+        }
+    }
+
+    #[test]
     fn a_text_call_in_an_example_is_text() {
         is_text(&format!("Like this:\n```\n<tool_call>{CALL}</tool_call>\n```\nThat is all."), false);
         is_text(&format!("The tag is `<tool_call>{CALL}</tool_call>`."), false);
@@ -406,6 +429,8 @@ mod tests {
         is_text(&format!("    <tool_call>{CALL}</tool_call>"), false);
         is_text(&format!("<tool_call>{CALL}</tool_call> is the form."), false);
         is_text(&format!("The form is <tool_call>{CALL}</tool_call>"), false);
+        is_text(&format!("For example, a call looks like this:\n\n<tool_call>{CALL}</tool_call>"), true);
+        is_text("The token <|im_end|> ends a turn.", false);
         is_text(&format!("````md\n```\n<tool_call>{CALL}</tool_call>\n```\n````"), false);
         for text in [
             "",

@@ -249,7 +249,7 @@ impl State {
         // The answer is saved before its calls run: nothing happens that the conversation does not record.
         let Answer { message, end, unusable, .. } = answer;
         let calls = message.calls.clone();
-        let is_empty = message.text.trim().is_empty() && calls.is_empty() && message.refusal.is_empty();
+        let is_empty = nudge::says_nothing(&message.text) && calls.is_empty() && message.refusal.is_empty();
         self.answer = if is_empty { None } else { Some(self.push(Message::Assistant(message)).await) };
         let outcomes = schedule.finish().await;
         self.nudges.note(&outcomes);

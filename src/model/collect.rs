@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::repair;
 use super::{Arguments, AssistantMessage, ErrorCode, Finish, ModelError, ModelEvent, ReasoningItem, ToolCall, Usage};
+use crate::text::repair;
 
 /// Folds the events of one request.
 #[derive(Debug)]

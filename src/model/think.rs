@@ -16,14 +16,24 @@ const MARKS: &[(&str, &str)] = &[
     ("<thought>", "</thought>"),
     ("<reasoning>", "</reasoning>"),
     ("<seed:think>", "</seed:think>"),
+    ("<THINK>", "</THINK>"),
+    ("<Think>", "</Think>"),
+    ("<scratchpad>", "</scratchpad>"),
+    ("<reflection>", "</reflection>"),
+    ("<antml:thinking>", "</antml:thinking>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|channel>thought\n", "<channel|>"),
+    ("<|channel|>commentary<|message|>", "<|end|>"),
     ("<|thinking|>", "<|/thinking|>"),
     ("[THINK]", "[/THINK]"),
     ("◁think▷", "◁/think▷"),
     ("<|channel|>analysis<|message|>", "<|end|>"),
 ];
 
+/// What a message begins with.
+const HEADER: &str = "<|start|>assistant";
 /// What stands before the answer proper and says nothing.
-const NOISE: &[&str] = &["</think>", "<|start|>assistant", "<|channel|>final<|message|>"];
+const NOISE: &[&str] = &["</think>", HEADER, "<|channel|>final<|message|>", "<|START_RESPONSE|>"];
 
 /// Stands between a dialect and the way out.
 #[derive(Debug)]
@@ -140,13 +150,16 @@ impl Thoughts {
             self.held = rest.to_owned();
             return true;
         }
-        if let Some(rest) = NOISE.iter().find_map(|noise| text.strip_prefix(noise)) {
+        // With a recipient after it the header is part of a call.
+        let is_header = text.strip_prefix(HEADER).is_some_and(|rest| !rest.starts_with('<'));
+        let noise = || NOISE.iter().find_map(|noise| text.strip_prefix(noise));
+        if let Some(rest) = noise().filter(|_| !is_header) {
             self.any = true;
             self.held = rest.to_owned();
             return true;
         }
         let marks = MARKS.iter().map(|(mark, _)| mark).chain(NOISE);
-        if marks.clone().any(|mark| mark.starts_with(text)) {
+        if marks.clone().any(|mark| mark.starts_with(text)) || text == HEADER {
             return false;
         }
         if self.any {
@@ -269,6 +282,8 @@ mod tests {
         check("<think>never ends </thi", "never ends </thi", "");
         check("<think>a</think>", "a", "");
         check("</think>\nYes.", "", "Yes.");
+        check("<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>Yes.", "a", "Yes.");
+        check("<|channel>thought\na<channel|>Yes.", "a", "Yes.");
         check("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>Yes.", "a", "Yes.");
     }
 

@@ -3,6 +3,7 @@
 //! Lenient in form, strict in meaning: a number sent as text, a list sent as JSON text, or a name from another agent's
 //! tools is understood ([`foreign`]); an argument that would silently change the call's meaning is refused.
 
+mod coerce;
 mod foreign;
 mod words;
 
@@ -11,9 +12,8 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use self::foreign::{find, find_word};
+use self::coerce::{coerce, is_required};
 use super::ToolError;
-use super::names::squash;
 
 /// The JSON Schema of `A`, everything inline, without what only costs tokens.
 pub(super) fn schema<A: JsonSchema>() -> Value {
@@ -127,185 +127,6 @@ pub(super) fn read_partial<A: JsonSchema, P: DeserializeOwned + Default>(argumen
     let mut arguments = arguments.clone();
     coerce(&mut arguments, &schema::<A>());
     serde_json::from_value(arguments).unwrap_or_default()
-}
-
-/// Converts values whose meaning is certain to what the schema requires; leaves the rest to [`check`].
-fn coerce(value: &mut Value, schema: &Value) {
-    match schema.get("type").and_then(Value::as_str) {
-        Some("object") => coerce_object(value, schema),
-        Some("array") => coerce_array(value, schema),
-        Some("integer") => {
-            let number = match &*value {
-                Value::String(text) => text.trim().parse::<i64>().ok(),
-                Value::Number(number) => number.as_f64().filter(|_| number.is_f64()).and_then(whole),
-                _ => None,
-            };
-            *value = number.map_or_else(|| value.take(), Value::from);
-        }
-        Some("boolean") => match value.as_str().map(squash).as_deref() {
-            Some("true") => *value = Value::Bool(true),
-            Some("false") => *value = Value::Bool(false),
-            _ => {}
-        },
-        Some("string") => coerce_string(value, schema),
-        _ => {}
-    }
-}
-
-/// A whole number that was sent with a decimal point.
-#[expect(clippy::cast_possible_truncation, reason = "checked against the range doubles count exactly")]
-fn whole(number: f64) -> Option<i64> {
-    (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64)
-}
-
-fn coerce_string(value: &mut Value, schema: &Value) {
-    if let Value::Array(items) = &*value
-        && let [Value::String(only)] = items.as_slice()
-    {
-        *value = only.as_str().into();
-    }
-    if value.is_i64() || value.is_u64() {
-        *value = Value::String(value.to_string());
-    }
-    if let Some(label) = value.get("label").and_then(Value::as_str) {
-        *value = label.into();
-    }
-    let Some(words) = schema.get("enum").and_then(Value::as_array) else {
-        return;
-    };
-    if let Some(word) = value.as_str().and_then(|word| find_word(word, words.iter().filter_map(Value::as_str))) {
-        *value = Value::String(word.to_owned());
-    }
-}
-
-fn coerce_array(value: &mut Value, schema: &Value) {
-    unpack(value);
-    let Some(items) = schema.get("items") else {
-        return;
-    };
-    if is_step(items)
-        && let Some(steps) = value.as_str().and_then(foreign::steps)
-    {
-        *value = steps;
-    }
-    if value.is_object() && items.get("type").is_some_and(|name| name == "object") {
-        *value = Value::Array(vec![value.take()]);
-    }
-    for item in value.as_array_mut().into_iter().flatten() {
-        as_step(item, items);
-        coerce(item, items);
-    }
-}
-
-fn is_step(schema: &Value) -> bool {
-    ["content", "status"].iter().all(|name| is_required(name, schema))
-}
-
-/// A step of a plan may be just its text; it is pending unless it says otherwise.
-fn as_step(item: &mut Value, schema: &Value) {
-    if !is_step(schema) {
-        return;
-    }
-    if let Value::String(words) = &*item
-        && !words.trim_start().starts_with('{')
-    {
-        *item = serde_json::json!({ "content": words });
-    }
-    let Some(fields) = item.as_object_mut() else { return };
-    let has = |fields: &Map<String, Value>, ours| fields.keys().any(|name| find(name, [ours].into_iter()).is_some());
-    if !has(fields, "content")
-        && let Some(words) = fields.remove("description")
-    {
-        fields.insert("content".to_owned(), words);
-    }
-    if !has(fields, "status") {
-        fields.insert("status".to_owned(), "pending".into());
-    }
-}
-
-fn coerce_object(value: &mut Value, schema: &Value) {
-    unpack(value);
-    let (Value::Object(fields), Some(Value::Object(properties))) = (value, schema.get("properties")) else {
-        return;
-    };
-    foreign::unwrap(fields, properties);
-    foreign::rename(fields, properties);
-    foreign::hoist(fields, properties);
-    let is_unknown = |name: &str| !properties.contains_key(name);
-    fields.retain(|name, value| !value.is_null() || is_required(name, schema));
-    blocks(fields, properties);
-    fold_single_item(fields, properties);
-    fields.retain(|name, value| !is_unknown(name) || !foreign::is_comment(name) && !foreign::is_nothing(value));
-    if properties.contains_key("command") {
-        command(fields, properties);
-    }
-    for (name, value) in fields {
-        if let Some(schema) = properties.get(name) {
-            coerce(value, schema);
-        }
-    }
-}
-
-/// A command may be a list of words; for a job without a command it is `read`.
-fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
-    // A program, and its arguments beside it.
-    if let (Some(Value::String(program)), Some(Value::Array(words))) = (fields.get("command"), fields.get("args"))
-        && !program.contains(char::is_whitespace)
-    {
-        let words: Vec<Value> = std::iter::once(program.as_str().into()).chain(words.iter().cloned()).collect();
-        fields.insert("command".to_owned(), words.into());
-        fields.remove("args");
-    }
-    match fields.get("command") {
-        Some(Value::Array(words)) => {
-            if let Some(line) = foreign::line(words) {
-                fields.insert("command".to_owned(), line.into());
-            }
-        }
-        None if properties.contains_key("job") && fields.contains_key("job") => {
-            fields.insert("command".to_owned(), "read".into());
-        }
-        _ => {}
-    }
-}
-
-/// `diff` with blocks of SEARCH and REPLACE, for a list of edits.
-fn blocks(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
-    if !properties.contains_key("edits") || fields.contains_key("edits") {
-        return;
-    }
-    if let Some(edits) = fields.get("diff").and_then(Value::as_str).and_then(foreign::blocks) {
-        fields.remove("diff");
-        fields.insert("edits".to_owned(), edits);
-    }
-}
-
-/// JSON that came as text of JSON.
-fn unpack(value: &mut Value) {
-    let parsed = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
-    if let Some(parsed) = parsed.filter(|parsed| parsed.is_object() || parsed.is_array()) {
-        *value = parsed;
-    }
-}
-
-/// `{path, old_text, new_text}` for `{path, edits: [{old_text, new_text}]}`: the one item of a missing list, spread out.
-fn fold_single_item(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
-    let list =
-        properties.iter().find_map(|(name, schema)| Some((name, schema.pointer("/items/properties")?.as_object()?)));
-    let Some((list, of_item)) = list.filter(|(name, _)| !fields.contains_key(*name)) else {
-        return;
-    };
-    let (item, rest): (Map<_, _>, Map<_, _>) = std::mem::take(fields).into_iter().partition(|(name, _)| {
-        !properties.contains_key(name) && find(name, of_item.keys().map(String::as_str)).is_some()
-    });
-    *fields = rest;
-    if !item.is_empty() {
-        fields.insert(list.clone(), Value::Array(vec![Value::Object(item)]));
-    }
-}
-
-fn is_required(name: &str, schema: &Value) -> bool {
-    schema.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|it| it == name))
 }
 
 /// Compares a value with its schema; `at` is its name, empty for the arguments as a whole.
@@ -473,7 +294,7 @@ mod tests {
         check(json!({"edits": []}), "`path` is missing, it must be a string");
         check(json!({"path": "a"}), "`edits` is missing, it must be a list of {old_text, status}");
         check(json!({"path": ["a", "b"], "edits": []}), "`path` must be a string, not a list");
-        check(json!({"path": "a", "limit": -1, "edits": []}), "`limit` must be a whole number, not negative, not -1");
+        check(json!({"path": "a", "limit": -2, "edits": []}), "`limit` must be a whole number, not negative, not -2");
         check(
             json!({"path": "a", "limit": "many", "edits": []}),
             "`limit` must be a whole number, not negative, not \"many\"",

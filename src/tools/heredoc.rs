@@ -27,6 +27,12 @@ fn entered(command: &str) -> Option<(&str, &str)> {
 
 /// The input of `apply_patch`: its standard input or its only argument.
 fn given(command: &str) -> Option<String> {
+    if let Some((heredoc, text)) = command.strip_prefix("cat ").and_then(|rest| rest.split_once('\n'))
+        && let Some((heredoc, program)) = heredoc.split_once('|')
+        && ["apply_patch", "applypatch"].contains(&program.trim())
+    {
+        return given(&format!("apply_patch {}\n{text}", heredoc.trim()));
+    }
     let rest = ["apply_patch", "applypatch"].iter().find_map(|name| command.strip_prefix(name))?;
     let rest = rest.trim_start_matches([' ', '\t']);
     match rest.strip_prefix("<<") {
@@ -105,6 +111,7 @@ mod tests {
     #[test]
     fn a_heredoc_patch_is_a_patch() {
         check(&format!("apply_patch <<'EOF'\n{PATCH}\nEOF"), Some(PATCH));
+        check(&format!("cat <<'EOF' | apply_patch\n{PATCH}\nEOF"), Some(PATCH));
         check(&format!("apply_patch << EOF\n{PATCH}\nEOF\n\n"), Some(PATCH));
         check(&format!("applypatch <<-\"PATCH\"\n{PATCH}\nPATCH"), Some(PATCH));
         check(&format!("apply_patch '{}'", PATCH.replace('\'', r"'\''")), Some(PATCH));

@@ -41,6 +41,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("shelltool", "run_command"),
     ("terminal", "run_command"),
     ("cat", "read_file"),
+    ("readmultiplefiles", "read_file"),
+    ("readfiles", "read_file"),
     ("fileread", "read_file"),
     ("filereader", "read_file"),
     ("fsread", "read_file"),
@@ -58,6 +60,9 @@ const ALIASES: &[(&str, &str)] = &[
     ("viewfile", "read_file"),
     ("viewimage", "read_file"),
     ("edit", "edit_file"),
+    ("strreplacefile", "edit_file"),
+    ("replacefilecontent", "edit_file"),
+    ("editexistingfile", "edit_file"),
     ("edittool", "edit_file"),
     ("fileedit", "edit_file"),
     ("modifyfile", "edit_file"),
@@ -86,6 +91,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("writetofile", "write_file"),
     ("writetool", "write_file"),
     ("codesearch", "grep"),
+    ("codebasesearch", "grep"),
+    ("semanticsearch", "grep"),
     ("contentsearch", "grep"),
     ("grepfiles", "grep"),
     ("grepsearch", "grep"),
@@ -102,6 +109,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("searchtext", "grep"),
     ("textsearch", "grep"),
     ("filesearch", "glob"),
+    ("findbyname", "glob"),
+    ("fileglobsearch", "glob"),
     ("find", "glob"),
     ("findfile", "glob"),
     ("findfiles", "glob"),
@@ -111,6 +120,9 @@ const ALIASES: &[(&str, &str)] = &[
     ("globtool", "glob"),
     ("searchfilesbyname", "glob"),
     ("dir", "list_files"),
+    ("directorytree", "list_files"),
+    ("list", "list_files"),
+    ("viewfolder", "list_files"),
     ("listdir", "list_files"),
     ("listdirectory", "list_files"),
     ("listdirectorycontents", "list_files"),
@@ -123,6 +135,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("tree", "list_files"),
     ("viewdirectory", "list_files"),
     ("managetodolist", "update_plan"),
+    ("settodolist", "update_plan"),
+    ("tasktracker", "update_plan"),
     ("plan", "update_plan"),
     ("setplan", "update_plan"),
     ("todo", "update_plan"),
@@ -153,8 +167,13 @@ const EDITORS: &[&str] =
     &["strreplaceeditor", "strreplacebasededittool", "strreplacebasededit", "texteditor", "fileeditor", "editor"];
 
 /// The commands of [`EDITORS`].
-const EDITOR_COMMANDS: &[(&str, &str)] =
-    &[("view", "read_file"), ("create", "write_file"), ("str_replace", "edit_file"), ("insert", "edit_file")];
+const EDITOR_COMMANDS: &[(&str, &str)] = &[
+    ("view", "read_file"),
+    ("create", "write_file"),
+    ("write", "write_file"),
+    ("str_replace", "edit_file"),
+    ("insert", "edit_file"),
+];
 
 /// The one of `ours` that an unknown `name` means.
 pub(super) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
@@ -162,9 +181,11 @@ pub(super) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
     if name.is_empty() {
         return None;
     }
-    // As an MCP server of ours would call it, or with the word `tool`.
-    let plain = [name.strip_prefix("mcptandem"), name.strip_prefix("tool"), name.strip_suffix("tool")];
-    std::iter::once(name.as_str()).chain(plain.into_iter().flatten()).find_map(|name| of_squashed(name, ours))
+    // As an MCP server of ours would call it, another agent's own namespace, with the word `tool`, or numbered.
+    let numbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let prefixes = ["mcptandem", "developer", "builtin", "tool"].map(|prefix| name.strip_prefix(prefix));
+    let plain = prefixes.into_iter().chain([name.strip_suffix("tool"), Some(numbered)]);
+    std::iter::once(name.as_str()).chain(plain.flatten()).find_map(|name| of_squashed(name, ours))
 }
 
 fn of_squashed<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
@@ -178,7 +199,8 @@ fn of_squashed<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
 
 /// Whether `name` is an editor tool with several commands.
 pub(super) fn is_editor(name: &str) -> bool {
-    EDITORS.contains(&squash(bare(name)).as_str())
+    let name = squash(bare(name));
+    EDITORS.contains(&name.strip_prefix("developer").unwrap_or(&name))
 }
 
 /// The tool for a command of an editor tool.
@@ -189,7 +211,8 @@ pub(super) fn of_editor(command: &str) -> Option<&'static str> {
 /// A name without leaked control tokens, namespace and number: `functions.read_file:0`,
 /// `read_file<|channel|>commentary`.
 fn bare(name: &str) -> &str {
-    let name = name.split(['<', '(', '{', '[']).next().unwrap_or_default().trim();
+    let name = name.split(['<', '(', '{', '[']).next().unwrap_or_default();
+    let name = name.trim_matches(|c: char| c.is_whitespace() || "\"'`".contains(c));
     let name = match name.rsplit_once(':') {
         Some((before, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => before,
         _ => name,
@@ -226,10 +249,14 @@ mod tests {
             "functions.read_file:0",
             "read_file<|channel|>json",
             "tool_read_file",
+            "builtin_read_file",
+            "\"read_file\"",
+            "read_file_2",
         ] {
             check(name, Some("read_file"));
         }
         check("MultiEdit", Some("edit_file"));
+        check("developer__shell", Some("run_command"));
         check("TodoWrite", Some("update_plan"));
         check("read-file", Some("read_file"));
         check("mcp__tandem__run_command", Some("run_command"));

@@ -1,6 +1,7 @@
 //! Globs as models write them: without a slash they match file names at any depth, with a slash the path below the
 //! searched folder.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -18,7 +19,7 @@ pub(super) struct PathPattern {
 impl PathPattern {
     pub(super) fn new(pattern: &str) -> Result<Self, ToolError> {
         let pattern = tidy(pattern)?;
-        let (negated, pattern) = pattern.strip_prefix('!').map_or((false, pattern), |rest| (true, rest));
+        let (negated, pattern) = pattern.strip_prefix('!').map_or((false, &*pattern), |rest| (true, rest));
         let anywhere = if pattern.contains('/') { "" } else { "**/" };
         Ok(Self { globs: compile(&format!("{anywhere}{pattern}"))?, negated })
     }
@@ -45,7 +46,7 @@ impl Search {
         let literal = parts.iter().take_while(|part| !part.contains(['*', '?', '[', '{', '\\', '!'])).count();
         let (folder, rest) = parts.split_at(literal.min(parts.len() - 1));
         if parts.len() == 1 {
-            return Ok(Self { folder: String::new(), pattern: PathPattern::new(pattern)?, depth: usize::MAX });
+            return Ok(Self { folder: String::new(), pattern: PathPattern::new(&pattern)?, depth: usize::MAX });
         }
         let pattern = PathPattern { globs: compile(&rest.join("/"))?, negated: false };
         let is_deep = rest.iter().any(|part| part.contains("**") || part.contains('{'));
@@ -54,15 +55,20 @@ impl Search {
     }
 }
 
-fn tidy(pattern: &str) -> Result<&str, ToolError> {
+/// The pattern relative to the searched folder; several with commas in between are alternatives.
+fn tidy(pattern: &str) -> Result<Cow<'_, str>, ToolError> {
     let tidy = pattern.trim().trim_start_matches("./");
     if tidy.is_empty() {
         return Err(ToolError("the pattern is empty; use for example *.rs or src/**/*.ts".to_owned()));
     }
-    if tidy.starts_with('/') || tidy.split('/').any(|part| part == "..") {
+    if tidy.starts_with("//") || tidy.split('/').any(|part| part == "..") {
         return Err(ToolError(format!("the pattern {tidy} leads outside; name the folder in `path` instead")));
     }
-    Ok(tidy)
+    let tidy = tidy.trim_start_matches('/');
+    if tidy.contains(',') && !tidy.contains(['{', '/']) && !tidy.split(',').any(|part| part.trim().is_empty()) {
+        return Ok(format!("{{{}}}", tidy.replace(", ", ",")).into());
+    }
+    Ok(tidy.into())
 }
 
 fn compile(pattern: &str) -> Result<GlobSet, ToolError> {

@@ -65,6 +65,21 @@ pub fn accept(tools: &[Arc<dyn Tool>], name: &str, arguments: &Map<String, Value
     arguments::fit(&arguments, &tool.parameters())
 }
 
+/// The arguments of a call whose only required argument, a text, came alone as a JSON string.
+#[must_use]
+pub fn only_argument(tool: &dyn Tool, raw: &str) -> Option<Map<String, Value>> {
+    let text: String = serde_json::from_str(raw).ok()?;
+    let schema = tool.parameters();
+    let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let name = match required {
+        [Value::String(name)] => name.as_str(),
+        // A job does without one.
+        [] if schema["properties"].get("command").is_some() => "command",
+        _ => return None,
+    };
+    (schema["properties"][name]["type"] == "string").then(|| Map::from_iter([(name.to_owned(), text.into())]))
+}
+
 /// A model is offered one way to edit, but may know another.
 fn ways_to_edit(tools: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
     let can_edit = tools.iter().any(|tool| [EditFile::NAME, ApplyPatch::NAME].contains(&tool.name()));
@@ -78,7 +93,7 @@ fn edited(tools: &[Arc<dyn Tool>], tool: Arc<dyn Tool>, arguments: Value) -> (Ar
     let patched = || way(ApplyPatch::NAME).filter(|_| tool.name() != ApplyPatch::NAME);
     if tool.name() == RunCommand::NAME
         && let Some(patch) = patched()
-        && let Some(text) = heredoc::patch(&arguments::coerced(&arguments, &tool.parameters()))
+        && let Some(text) = of_command(tools, &arguments)
     {
         return (patch, json!({ "patch": text }));
     }
@@ -90,12 +105,23 @@ fn edited(tools: &[Arc<dyn Tool>], tool: Arc<dyn Tool>, arguments: Value) -> (Ar
         return (patch, arguments);
     }
     if tool.name() == ApplyPatch::NAME
+        && let Some(text) = arguments.get("command").is_some().then(|| of_command(tools, &arguments)).flatten()
+    {
+        return (tool, json!({ "patch": text }));
+    }
+    if tool.name() == ApplyPatch::NAME
         && let Some(edit) = way(EditFile::NAME)
         && arguments::fit(&arguments, &edit.parameters()).is_ok()
     {
         return (edit, arguments);
     }
     (tool, arguments)
+}
+
+/// The patch that a command applies.
+fn of_command(tools: &[Arc<dyn Tool>], arguments: &Value) -> Option<String> {
+    let run = super::find(tools, RunCommand::NAME)?;
+    heredoc::patch(&arguments::coerced(arguments, &run.parameters()))
 }
 
 fn patch_text(value: &Value) -> Option<String> {

@@ -67,6 +67,9 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     {
         return parse_v4a(&patch);
     }
+    if patch.trim_start().lines().next().is_some_and(|line| heading(line).is_some()) {
+        return parse_v4a(&format!("{BEGIN}\n{}", patch.trim_start()));
+    }
     parse_v4a(patch)
 }
 
@@ -194,6 +197,7 @@ mod tests {
     fn patches_may_lack_the_end_marker_and_diffs_are_patches() {
         let patch = parse("*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch").unwrap();
         assert_eq!(parse("*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n").unwrap(), patch);
+        assert_eq!(parse("*** Update File: a\n@@\n-x\n+y\n").unwrap(), patch);
         assert_eq!(parse("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n").unwrap(), patch);
     }
 

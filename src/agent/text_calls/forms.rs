@@ -2,11 +2,11 @@
 //!
 //! A form is all of the text from its marker on, and must match exactly; a near miss is not a call.
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::json::{Found, NOISE, TextCall, of_json, unclosed, with_json};
 use super::react;
-use crate::model::repair;
+use crate::text::repair;
 
 /// Tokens that never occur in prose: a call may follow them anywhere.
 pub(super) const TOKENS: &[&str] = &[
@@ -18,6 +18,17 @@ pub(super) const TOKENS: &[&str] = &[
     "<|tool_call_begin|>",
     "<|tool_call|>",
     "<|tool_calls|>",
+    "<|tool_call_section_begin|>",
+    "<|tool_call_start|>",
+    "<|tool_calls_begin|>",
+    "<|tool▁calls▁begin|>",
+    "<|tool▁call▁begin|>",
+    "<｜tool_calls_begin｜>",
+    "<|python_start|>",
+    "<|header_start|>assistant<|header_end|>",
+    "<|tools_prefix|>",
+    "<|tool_call>",
+    "<start_function_call>",
     "<|START_ACTION|>",
     "<|action_start|>",
     "<｜tool▁calls▁begin｜>",
@@ -40,8 +51,27 @@ pub(super) const TAGS: &[&str] = &[
     "<functioncall>",
     "<function=",
     "<invoke name=",
+    "<function name=",
+    "<tool name=",
+    "<call name=",
     "<minimax:tool_call>",
     "<seed:tool_call>",
+];
+
+/// Tokens that end an answer, which some servers leave in its text.
+pub(super) const ENDS: &[&str] =
+    &["<|im_end|>", "<|end|>", "<|return|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|END_RESPONSE|>"];
+
+/// `DeepSeek`'s tokens, which others write with other pipes and blanks.
+const PIPES: [&str; 5] = ["tool_calls_begin", "tool_calls_end", "tool_call_begin", "tool_call_end", "tool_sep"];
+
+/// Tags that name a tool in an attribute, and their ends.
+const NAMED: [(&str, &str); 5] = [
+    ("<invoke name=", "</invoke>"),
+    ("<function name=", "</function>"),
+    ("<tool name=", "</tool>"),
+    ("<call name=", "</call>"),
+    ("<tool_call name=", "</tool_call>"),
 ];
 
 /// The calls that make up `text`; `is_tool` recognizes tool names used as tags.
@@ -52,7 +82,13 @@ pub(super) fn calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<Te
 
 /// The calls at the beginning of `text`, and the rest. Any namespace of tags is accepted.
 pub(super) fn first_calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> (Vec<TextCall>, String) {
-    let plain = ["antml:", "｜DSML｜"].iter().fold(text.to_owned(), |text, namespace| {
+    let plain = PIPES.iter().fold(text.to_owned(), |text, token| {
+        let spelled = |pipe: &str, blank: &str| format!("<{pipe}{}{pipe}>", token.replace('_', blank));
+        let ours = spelled("｜", "▁");
+        let text = text.replace(&spelled("|", "▁"), &ours).replace(&spelled("｜", "_"), &ours);
+        if *token == "tool_sep" { text.replace(&spelled("|", "_"), &ours) } else { text }
+    });
+    let plain = ["antml:", "｜DSML｜", "steptml:"].iter().fold(plain, |text, namespace| {
         text.replace(&format!("<{namespace}"), "<").replace(&format!("</{namespace}"), "</")
     });
     let mut calls = Vec::new();
@@ -63,6 +99,23 @@ pub(super) fn first_calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> (Vec<Te
         rest = noise(after);
     }
     (calls, rest.to_owned())
+}
+
+/// The arguments of a native call to `name` that are not JSON but written as in a text: all of the call, or its
+/// parameters. Another tool's call is none.
+pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Map<String, Value>> {
+    if let Some([call]) = calls(text, is_same).as_deref() {
+        return is_same(&call.name).then(|| call.arguments.clone());
+    }
+    if let Some((call, "")) = python(text.trim()) {
+        return is_same(&call.name).then_some(call.arguments);
+    }
+    let forms: [Argument<'_>; 4] =
+        [&|text| parameter(text, "<parameter name="), &|text| parameter(text, "<parameter="), &pair, &element];
+    forms.iter().find_map(|form| match function("", text, "", form)? {
+        (calls, "") => calls.into_iter().next().map(|call| call.arguments).filter(|arguments| !arguments.is_empty()),
+        _ => None,
+    })
 }
 
 /// The calls in a code fence, by its language.
@@ -76,10 +129,22 @@ pub(super) fn fenced(language: &str, code: &str, is_tool: &dyn Fn(&str) -> bool)
 
 fn noise(text: &str) -> &str {
     let mut rest = text.trim_start();
-    while let Some(after) = NOISE.iter().find_map(|noise| rest.strip_prefix(noise)) {
-        rest = after.trim_start();
+    let mut is_inside = false;
+    loop {
+        if let Some((noise, after)) = NOISE.iter().find_map(|noise| Some((noise, rest.strip_prefix(noise)?))) {
+            is_inside = noise.starts_with("<tool");
+            rest = after.trim_start();
+            continue;
+        }
+        // A fence around the JSON in a tag.
+        let fence = if is_inside { rest.strip_prefix("```json").or_else(|| rest.strip_prefix("```")) } else { None };
+        let end = rest.strip_prefix("```").filter(|after| after.trim_start().starts_with("</tool"));
+        match fence.or(end) {
+            Some(after) => rest = after.trim_start(),
+            None => return rest,
+        }
+        is_inside = false;
     }
-    rest
 }
 
 fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
@@ -87,23 +152,31 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         let (name, rest) = rest.split_once('>')?;
         return function(name, rest, "</function>", &|text| parameter(text, "<parameter="));
     }
-    if let Some(rest) = text.strip_prefix("<invoke name=") {
+    if let Some((rest, end)) = NAMED.iter().find_map(|(begin, end)| Some((text.strip_prefix(begin)?, end))) {
         let (name, rest) = rest.split_once('>')?;
-        return function(name, rest, "</invoke>", &|text| parameter(text, "<parameter name="));
+        return function(name, rest, end, &|text| parameter(text, "<parameter name="));
     }
-    if let Some(rest) = text.strip_prefix("<|channel|>") {
-        let (head, rest) = rest.split_once("<|message|>")?;
+    if text.starts_with("<|channel|>") || text.starts_with("to=") {
+        let (head, rest) = text.split_once("<|message|>")?;
         let name = head.split("to=").nth(1)?.split([' ', '<']).next()?;
         return with_json(name, rest);
     }
+    if let Some(found) = tagged(text) {
+        return Some(found);
+    }
+    if let Some(rest) = text.strip_prefix("call:") {
+        return escaped(rest);
+    }
+    let text = text.strip_prefix("functools").filter(|rest| rest.starts_with('[')).unwrap_or(text);
     if let Some(rest) = text.strip_prefix(react::ACTION) {
         return react::action(rest.trim_start());
     }
     if text.starts_with(['{', '[']) {
         if let Some((value, rest)) = repair::first_value(text).or_else(|| unclosed(text))
-            && let Some(calls) = of_json(&value)
+            && let Some(calls) = of_json(&value).or_else(|| by_key(&value, is_tool))
         {
-            return Some((calls, rest));
+            // A bracket too many is common.
+            return Some((calls, rest.trim_start().trim_start_matches('}')));
         }
         return python_list(text);
     }
@@ -118,6 +191,46 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     named(text)
 }
 
+/// `{"TOOL": {…}}`, one or a list of them.
+fn by_key(value: &Value, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
+    let items = match value {
+        Value::Array(items) => items.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let call = |item: &Value| {
+        let mut fields = item.as_object()?.iter();
+        let (Some((name, Value::Object(arguments))), None) = (fields.next(), fields.next()) else { return None };
+        is_tool(name).then(|| TextCall { name: name.clone(), arguments: arguments.clone() })
+    };
+    items.iter().map(call).collect::<Option<Vec<_>>>().filter(|calls| !calls.is_empty())
+}
+
+/// `<tool_name>NAME</tool_name><parameters>…</parameters>`, where the arguments are elements or JSON.
+fn tagged(text: &str) -> Found<'_> {
+    let within = |text: &'_ str, names: &[&str]| -> Option<(String, usize)> {
+        let name = names.iter().find(|name| text.starts_with(&format!("<{name}>")))?;
+        let end = text.find(&format!("</{name}>"))?;
+        Some((text.get(name.len() + 2..end)?.to_owned(), end + name.len() + 3))
+    };
+    let (name, at) = within(text, &["tool_name", "name"])?;
+    let rest = text.get(at..)?.trim_start();
+    let (inside, at) = within(rest, &["parameters", "arguments", "input", "params"])?;
+    let (calls, left) = function(&name, &inside, "", &element)?;
+    left.trim().is_empty().then(|| Some((calls, rest.get(at..)?)))?
+}
+
+/// `NAME{key:<escape>value<escape>,…}`: JSON whose quotes are a token.
+fn escaped(text: &str) -> Found<'_> {
+    let (name, rest) = text.split_at(text.find('{')?);
+    let quote = ["<|\"|>", "<escape>"].into_iter().find(|quote| rest.contains(quote))?;
+    let (object, after) = rest.split_at(rest.rfind('}')? + 1);
+    let parts = object.split(quote).enumerate();
+    let json: String =
+        parts.map(|(at, part)| if at % 2 == 0 { part.to_owned() } else { Value::from(part).to_string() }).collect();
+    let (Value::Object(arguments), "") = repair::first_value(&json)? else { return None };
+    Some((vec![TextCall { name: name.trim().to_owned(), arguments }], after))
+}
+
 /// A name, and the arguments in one of many forms.
 fn named(text: &str) -> Found<'_> {
     let end = text.find(|c: char| !c.is_alphanumeric() && !"_-.:/".contains(c)).unwrap_or(text.len());
@@ -128,6 +241,9 @@ fn named(text: &str) -> Found<'_> {
     if let Some(rest) = rest.strip_prefix("<｜tool▁sep｜>") {
         if name != "function" {
             return with_json(name, rest);
+        }
+        if rest.starts_with("<invoke name=") {
+            return one(rest, &|_| false);
         }
         let (name, rest) = rest.split_once('\n')?;
         let (call, rest) = with_json(name.trim(), rest.trim_start().strip_prefix("```json")?)?;
@@ -144,7 +260,10 @@ fn named(text: &str) -> Found<'_> {
     if rest.starts_with('(') {
         return python(text).map(|(call, rest)| (vec![call], rest));
     }
-    with_json(name, rest)
+    let is_fenced = rest.trim_start().starts_with("```");
+    let (calls, rest) = with_json(name, rest)?;
+    let end = rest.trim_start();
+    Some((calls, if is_fenced { end.strip_prefix("```").unwrap_or(end) } else { rest }))
 }
 
 /// Reads one argument from the beginning of a text.
@@ -174,11 +293,23 @@ fn function<'a>(name: &str, text: &'a str, end: &str, argument: Argument<'_>) ->
 fn parameter<'a>(text: &'a str, open: &str) -> Option<(&'a str, &'a str, &'a str)> {
     let (key, rest) = text.strip_prefix(open)?.split_once('>')?;
     let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
-    let (value, rest) = rest.split_once("</parameter>").or_else(|| {
+    let (value, rest) = closed(rest).or_else(|| {
         // The last end is often forgotten; the function's own stays where it is.
-        rest.split_at_checked(rest.find("</function>").or_else(|| rest.find("</invoke>"))?)
+        let ends = ["</function>", "</invoke>", "</tool_call>"];
+        rest.split_at_checked(ends.iter().find_map(|end| rest.find(end))?)
     })?;
     Some((key, value, rest))
+}
+
+/// A value up to the end of its parameter: the first end that another parameter or the end of the call follows.
+fn closed(text: &str) -> Option<(&str, &str)> {
+    const END: &str = "</parameter>";
+    let ends = text.match_indices(END).map(|(at, _)| (text.split_at(at).0, text.split_at(at + END.len()).1));
+    let is_last = |rest: &str| {
+        let rest = rest.trim_start();
+        rest.is_empty() || ["<parameter", "</function", "</invoke", "</tool"].iter().any(|next| rest.starts_with(next))
+    };
+    ends.clone().find(|(_, rest)| is_last(rest)).or_else(|| ends.into_iter().next())
 }
 
 /// `<KEY>VALUE</KEY>`.
@@ -247,13 +378,14 @@ fn python(text: &str) -> Option<(TextCall, &str)> {
         rest = after.trim_start();
         rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
     }
+    let name = name.strip_suffix(".call").unwrap_or(name);
     Some((TextCall { name: name.to_owned(), arguments }, rest.strip_prefix(')')?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn read(text: &str) -> Option<Vec<(String, Value)>> {
         let found = calls(text, &|name| name == "read_file")?;
@@ -316,6 +448,32 @@ mod tests {
         );
         check(r#"[read_file(path="a.py")]"#, "read_file");
         check("Action: read_file\nAction Input: {\"path\": \"a.py\"}", "read_file");
+        check(
+            "<|tool_calls_begin|><｜tool_call_begin｜>read_file<|tool▁sep|>{\"path\": \"a.py\"}<|tool_call_end|>",
+            "read_file",
+        );
+        check(
+            "<tool_call>\n<tool_name>read_file</tool_name>\n<parameters>\n<path>a.py</path>\n</parameters>\n</tool_call>",
+            "read_file",
+        );
+        check("<tool_use><name>read_file</name><arguments>{\"path\": \"a.py\"}</arguments></tool_use>", "read_file");
+        check("<function name=\"read_file\"><parameter name=\"path\">a.py</parameter></function>", "read_file");
+        check("<tool_call>{\"read_file\": {\"path\": \"a.py\"}}</tool_call>", "read_file");
+        check(
+            "<tool_calls><tool_call>read_file\n```json\n{\"path\": \"a.py\"}\n```\n</tool_call></tool_calls>",
+            "read_file",
+        );
+        check(
+            "<tool_call>\n```json\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.py\"}}\n```\n</tool_call>",
+            "read_file",
+        );
+        check("<|tool_call_start|>[read_file(path=\"a.py\")]<|tool_call_end|>", "read_file");
+        check("<|python_tag|>read_file.call(path=\"a.py\")", "read_file");
+        check("<|tool_call>call:read_file{path:<|\"|>a.py<|\"|>}<tool_call|>", "read_file");
+        check(
+            "<|start|>assistant to=functions.read_file<|channel|>commentary json<|message|>{\"path\": \"a.py\"}<|call|>",
+            "functions.read_file",
+        );
         check("Action: `read_file`\nAction Input:\n```json\n{\"path\": \"a.py\"}\n```\nObservation:", "read_file");
         check(
             "Action:\n```json\n{\"action\": \"read_file\", \"action_input\": {\"path\": \"a.py\"}}\n```",
@@ -327,6 +485,31 @@ mod tests {
         let code = fenced("tool_code", "print(default_api.read_file(path='a.py'))", &|_| false).unwrap();
         assert_eq!(code[0].name, "default_api.read_file");
         assert_eq!(read(&format!("<tool_call>{json}</tool_call>\n<tool_call>{json}</tool_call>")).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn arguments_of_a_native_call_may_be_written_as_in_a_text() {
+        let is_same = |name: &str| name == "read_file";
+        for text in [
+            "<parameter name=\"path\">a.py</parameter>",
+            "<parameter=path>\na.py\n</parameter>",
+            "<arg_key>path</arg_key>\n<arg_value>a.py</arg_value>",
+            "<path>a.py</path>",
+            "read_file(path=\"a.py\")",
+            "<tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.py\"}}</tool_call>",
+        ] {
+            assert_eq!(arguments(text, &is_same).map(Value::Object), Some(json!({ "path": "a.py" })), "{text}");
+        }
+        for text in [
+            "<parameter name=\"path\">a.py</parameter><parameter name=\"content\">x",
+            "<tool_call>{\"name\": \"write_file\", \"arguments\": {\"path\": \"a.py\"}}</tool_call>",
+            "write_file(path=\"a.py\")",
+            "a.py",
+            "{\"path\": \"a.p",
+            "",
+        ] {
+            assert_eq!(arguments(text, &is_same), None, "{text}");
+        }
     }
 
     #[test]

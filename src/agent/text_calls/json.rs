@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::repair;
+use crate::text::repair;
 
 /// A call as it was written.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +48,28 @@ pub(super) const NOISE: &[&str] = &[
     "<|tool_call_begin|>",
     "<|tool_call_end|>",
     "<|tool_call|>",
+    "<|/tool_call|>",
     "<|tool_calls|>",
+    "<|tool_call_section_begin|>",
+    "<|tool_call_section_end|>",
+    "<|tool_call_start|>",
+    "<|tool_calls_begin|>",
+    "<|tool_calls_end|>",
+    "<|python_start|>",
+    "<|python_end|>",
+    "<|header_start|>assistant<|header_end|>",
+    "<|tools_prefix|>",
+    "<|tools_suffix|>",
+    "<|tool_call>",
+    "<tool_call|>",
+    "<start_function_call>",
+    "<end_function_call>",
+    "<function>",
+    "<invoke>",
+    "</invoke>",
+    "<|return|>",
+    "<|END_RESPONSE|>",
+    "<|eot|>",
     "<|START_ACTION|>",
     "<|END_ACTION|>",
     "<|action_start|>",
@@ -73,13 +94,29 @@ const NAMES: &[&str] = &["name", "tool_name", "tool", "function", "function_name
 const ARGUMENTS: &[&str] =
     &["arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "kwargs"];
 /// Other members of a call's JSON.
-const REST: &[&str] = &["type", "id", "index", "call_id", "tool_call_id"];
+const REST: &[&str] = &[
+    "type",
+    "id",
+    "index",
+    "call_id",
+    "tool_call_id",
+    "thought",
+    "thoughts",
+    "reasoning",
+    "explanation",
+    "description",
+];
 
 pub(super) fn with_json<'a>(name: &str, text: &'a str) -> Found<'a> {
-    let text = text.trim_start();
+    let text = unfenced(text.trim_start());
     let value = || repair::first_value(text).or_else(|| unclosed(text));
     let (Value::Object(arguments), rest) = text.starts_with('{').then(value)?? else { return None };
     Some((vec![TextCall { name: name.to_owned(), arguments }], rest))
+}
+
+/// The text after the mark of a code fence around arguments, whose end is noise.
+fn unfenced(text: &str) -> &str {
+    ["```json", "```"].iter().find_map(|mark| text.strip_prefix(mark)).map_or(text, str::trim_start)
 }
 
 /// An object without its last brackets, up to the mark that ends the call.
@@ -98,7 +135,7 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
             (!calls.is_empty()).then_some(calls)
         }
         Value::Object(fields) => {
-            for wrapper in ["tool_calls", "tool_call", "function_call"] {
+            for wrapper in ["tool_calls", "tool_call", "function_call", "functionCall", "tool_uses"] {
                 if let (Some(inner), 1) = (fields.get(wrapper), fields.len()) {
                     return of_json(inner);
                 }

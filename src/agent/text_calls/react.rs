@@ -1,12 +1,14 @@
 //! Calls as the `ReAct` prompt asks for them: a thought, an action, its input, and then the observation. Pure.
 
 use super::json::{Found, of_json, with_json};
-use crate::model::repair;
+use crate::text::repair;
 
 /// How a call begins.
 pub(super) const ACTION: &str = "Action:";
 /// How its arguments begin.
 pub(super) const ACTION_INPUT: &str = "Action Input:";
+/// What some prompts want at the end of a call.
+const PAUSE: &str = "PAUSE";
 /// How its result begins, which is not the model's to write.
 pub(super) const OBSERVATION: &str = "Observation:";
 
@@ -28,6 +30,7 @@ pub(super) fn action(text: &str) -> Found<'_> {
 
 fn unannounced(rest: &str) -> &str {
     let rest = rest.trim_start();
+    let rest = rest.strip_prefix(PAUSE).unwrap_or(rest).trim_start();
     rest.strip_prefix(OBSERVATION).filter(|rest| rest.trim().is_empty()).map_or(rest, str::trim)
 }
 

@@ -65,6 +65,12 @@ pub(super) fn reason(end: &End, is_empty: bool, unusable: Option<String>) -> Opt
     }
 }
 
+/// Whether a text has no words: blanks, invisible characters and dots.
+pub(super) fn says_nothing(text: &str) -> bool {
+    let invisible = |c: char| matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}');
+    text.chars().all(|c| c.is_whitespace() || matches!(c, '.' | '…') || invisible(c))
+}
+
 /// The message to the model.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::names::squash;
 use super::words::Meaning::{self, FileType, Many, Milliseconds, Not, Same, SomeTime};
-use super::words::{ALIASES, COMMENTS, FILE_TYPES, LAST_LINES, RANGES, WORDS, WRAPPERS};
+use super::words::{ALIASES, COMMENTS, FILE_TYPES, LAST_LINES, RANGES, USUAL, WORDS, WRAPPERS};
 
 /// The one of `ours` that a name means.
 pub(super) fn find<'a>(name: &str, mut ours: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
@@ -28,9 +28,11 @@ fn alias<'a>(name: &str, ours: &(impl Iterator<Item = &'a str> + Clone)) -> Opti
     of_name.into_iter().find_map(|(_, word, meaning)| Some((ours.clone().find(|it| it == word)?, *meaning)))
 }
 
-/// Whether an argument only comments on the call.
-pub(super) fn is_comment(name: &str) -> bool {
-    COMMENTS.contains(&squash(name).as_str())
+/// Whether an argument only comments on the call, or says what it does anyway.
+pub(super) fn is_comment(name: &str, value: &Value) -> bool {
+    let name = squash(name);
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    COMMENTS.contains(&name) || USUAL.iter().any(|usual| usual.0 == name && *value == usual.1)
 }
 
 /// Whether a value means the same as omitting it.
@@ -44,12 +46,23 @@ pub(super) fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Unwraps a call from an envelope: an object or its JSON, with no known argument beside it.
+/// How many envelopes may stand in each other.
+const ENVELOPES: usize = 3;
+
+/// Unwraps a call from its envelopes.
 pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
-    let is_known = |name: &String| find(name, properties.keys().map(String::as_str)).is_some();
-    let wrapper =
-        fields.iter().find(|(name, _)| WRAPPERS.contains(&squash(name).as_str()) && !properties.contains_key(*name));
-    let Some((wrapper, inner)) = wrapper else { return };
+    let mut left = ENVELOPES;
+    while left > 0 && unwrap_once(fields, properties) {
+        left -= 1;
+    }
+}
+
+/// Unwraps a call from an envelope: an object or its JSON, with no known argument beside it. Returns whether it did.
+fn unwrap_once(fields: &mut Map<String, Value>, properties: &Map<String, Value>) -> bool {
+    let is_wrapper = |name: &String| WRAPPERS.contains(&squash(name).as_str());
+    let is_known = |name: &String| is_wrapper(name) || find(name, properties.keys().map(String::as_str)).is_some();
+    let wrapper = fields.iter().find(|(name, _)| is_wrapper(name) && !properties.contains_key(*name));
+    let Some((wrapper, inner)) = wrapper else { return false };
     let inner = match inner {
         Value::Object(inner) => Some(inner.clone()),
         Value::String(text) => serde_json::from_str(text).ok(),
@@ -60,9 +73,10 @@ pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, V
         _ => None,
     };
     let stands_alone = !fields.keys().any(|name| name != wrapper && properties.contains_key(name));
-    if let Some(inner) = inner.filter(|inner| stands_alone && (inner.is_empty() || inner.keys().any(is_known))) {
-        *fields = inner;
-    }
+    let inner = inner.filter(|inner| stands_alone && (inner.is_empty() || inner.keys().any(is_known)));
+    let is_unwrapped = inner.is_some();
+    *fields = inner.unwrap_or_else(|| std::mem::take(fields));
+    is_unwrapped
 }
 
 /// Renames fields and converts values, unless our own name is present.
@@ -71,10 +85,12 @@ pub(super) fn rename(fields: &mut Map<String, Value>, properties: &Map<String, V
     for (name, value) in std::mem::take(fields) {
         let ours = properties.keys().map(String::as_str);
         let squashed = squash(&name);
-        let squashed = squashed.trim_start_matches('-');
+        let squashed = squashed.trim_start_matches('-').trim_matches(['"', '\'', ':', '`']);
         let meant =
             ours.clone().find(|it| squash(it) == squashed).map(|word| (word, Same)).or_else(|| alias(squashed, &ours));
-        match meant.filter(|(word, _)| *word == name || !fields.contains_key(*word)) {
+        // Several lines are not the words of one.
+        let is_script = squashed == "commands" && value.as_array().is_some_and(|lines| lines.len() > 1);
+        match meant.filter(|(word, _)| *word == name || !fields.contains_key(*word) && !is_script) {
             Some((word, meaning)) => fields.insert(word.to_owned(), translated(value, meaning)),
             None => fields.insert(name, value),
         };
@@ -139,9 +155,10 @@ pub(super) fn steps(text: &str) -> Option<Value> {
 
 /// The file of edits that each name it, where it is the same one.
 pub(super) fn hoist(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
-    if !["path", "edits"].iter().all(|name| properties.contains_key(*name)) || fields.contains_key("path") {
+    if !["path", "edits"].iter().all(|name| properties.contains_key(*name)) {
         return;
     }
+    let outer = fields.get("path").cloned();
     let Some(edits) = fields.get_mut("edits").and_then(Value::as_array_mut) else { return };
     let named = |edit: &Value| {
         let (name, value) = edit.as_object()?.iter().find(|(name, _)| find(name, ["path"].into_iter()).is_some())?;
@@ -149,7 +166,7 @@ pub(super) fn hoist(fields: &mut Map<String, Value>, properties: &Map<String, Va
     };
     let paths: Option<Vec<(String, Value)>> = edits.iter().map(named).collect();
     let Some([(_, path), rest @ ..]) = paths.as_deref() else { return };
-    if rest.iter().any(|(_, other)| other != path) {
+    if rest.iter().any(|(_, other)| other != path) || outer.is_some_and(|outer| outer != *path) {
         return;
     }
     let path = path.clone();
@@ -172,6 +189,7 @@ fn range(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     if let Some(name) = of(fields, RANGES) {
         let ends: Option<Vec<i64>> = match &fields[&name] {
             Value::Array(ends) => ends.iter().map(number).collect(),
+            Value::Object(ends) => ["start", "end"].iter().map(|end| number(ends.get(*end)?)).collect(),
             Value::String(ends) => ends.split(['-', ',', ':']).map(|end| end.trim().parse().ok()).collect(),
             _ => None,
         };
@@ -219,6 +237,14 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
+/// Lines that came as a list.
+pub(super) fn lines(items: &[Value]) -> Option<String> {
+    let lines: Vec<&str> = items.iter().map(Value::as_str).collect::<Option<_>>()?;
+    let (_, first) = lines.split_last()?;
+    let have_ends = !first.is_empty() && first.iter().all(|line| line.ends_with('\n'));
+    Some(if have_ends { lines.concat() } else { lines.join("\n") })
+}
+
 /// The replacements in blocks of SEARCH and REPLACE, as some agents write a change.
 pub(super) fn blocks(text: &str) -> Option<Value> {
     let mut edits = Vec::new();
@@ -233,6 +259,9 @@ pub(super) fn blocks(text: &str) -> Option<Value> {
             loop {
                 match lines.next()? {
                     line if is_end(line.trim()) => return Some(part.join("\n")),
+                    // Which lines it is about: what follows after a rule has to be there anyway.
+                    line if part.is_empty() && line.starts_with([':']) && line.contains("_line:") => {}
+                    line if part.is_empty() && line == "-------" => {}
                     line => part.push(line),
                 }
             }
@@ -268,6 +297,8 @@ mod tests {
             "<<<<<<< SEARCH\na\n\nb\n=======\nc\n>>>>>>> REPLACE\n\n------- SEARCH\nd\n=======\n+++++++ REPLACE\n";
         let expected = json!([{ "old_text": "a\n\nb", "new_text": "c" }, { "old_text": "d", "new_text": "" }]);
         assert_eq!(blocks(text), Some(expected));
+        let numbered = "<<<<<<< SEARCH\n:start_line:2\n-------\na\n=======\nb\n>>>>>>> REPLACE";
+        assert_eq!(blocks(numbered), Some(json!([{ "old_text": "a", "new_text": "b" }])));
         assert_eq!(blocks("<<<<<<< SEARCH\na\n=======\nb"), None);
         assert_eq!(blocks("nothing"), None);
     }

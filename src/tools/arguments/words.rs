@@ -23,6 +23,9 @@ use self::Meaning::{FileType, Many, Milliseconds, Not, Same, SomeTime};
 pub(super) const ALIASES: &[(&str, &str, Meaning)] = &[
     ("absolutepath", "path", Same),
     ("blocking", "background", Not),
+    ("async", "background", Same),
+    ("wait", "background", Not),
+    ("waitforcompletion", "background", Not),
     ("start", "offset", Same),
     ("from", "offset", Same),
     ("edit", "edits", Same),
@@ -49,21 +52,25 @@ pub(super) const ALIASES: &[(&str, &str, Meaning)] = &[
     ("targetfile", "path", Same),
     ("targetpath", "path", Same),
     ("uri", "path", Same),
+    ("targetdirectories", "path", Same),
     ("dir", "cwd", Same),
     ("directory", "cwd", Same),
     ("dirpath", "cwd", Same),
     ("folder", "cwd", Same),
     ("path", "cwd", Same),
     ("workdir", "cwd", Same),
+    ("cd", "cwd", Same),
     ("workingdir", "cwd", Same),
     ("workingdirectory", "cwd", Same),
     ("bash", "command", Same),
     ("cmd", "command", Same),
+    ("commands", "command", Same),
     ("commandline", "command", Same),
     ("input", "command", Same),
     ("script", "command", Same),
     ("shellcommand", "command", Same),
     ("timeout", "timeout_s", SomeTime),
+    ("maxwaitseconds", "timeout_s", Same),
     ("timeoutms", "timeout_s", Milliseconds),
     ("timeoutmillis", "timeout_s", Milliseconds),
     ("timeoutmilliseconds", "timeout_s", Milliseconds),
@@ -74,6 +81,7 @@ pub(super) const ALIASES: &[(&str, &str, Meaning)] = &[
     ("runinbackground", "background", Same),
     ("jobid", "job", Same),
     ("code", "content", Same),
+    ("codecontent", "content", Same),
     ("contents", "content", Same),
     ("data", "content", Same),
     ("filecontent", "content", Same),
@@ -83,6 +91,7 @@ pub(super) const ALIASES: &[(&str, &str, Meaning)] = &[
     ("newcontents", "content", Same),
     ("text", "content", Same),
     ("find", "old_text", Same),
+    ("targetcontent", "old_text", Same),
     ("old", "old_text", Same),
     ("oldcode", "old_text", Same),
     ("oldcontent", "old_text", Same),
@@ -93,6 +102,7 @@ pub(super) const ALIASES: &[(&str, &str, Meaning)] = &[
     ("search", "old_text", Same),
     ("searchtext", "old_text", Same),
     ("new", "new_text", Same),
+    ("replacementcontent", "new_text", Same),
     ("newcode", "new_text", Same),
     ("newcontent", "new_text", Same),
     ("newstr", "new_text", Same),
@@ -117,6 +127,7 @@ pub(super) const ALIASES: &[(&str, &str, Meaning)] = &[
     ("replacements", "edits", Same),
     ("filepattern", "pattern", Same),
     ("globpattern", "pattern", Same),
+    ("glob", "pattern", Same),
     ("name", "pattern", Same),
     ("namepattern", "pattern", Same),
     ("query", "pattern", Same),
@@ -134,6 +145,8 @@ pub(super) const ALIASES: &[(&str, &str, Meaning)] = &[
     ("filepattern", "glob", Same),
     ("globpattern", "glob", Same),
     ("include", "glob", Same),
+    ("include", "pattern", Same),
+    ("include", "path", Same),
     ("includepattern", "glob", Same),
     ("includes", "glob", Same),
     ("type", "glob", FileType),
@@ -168,12 +181,16 @@ pub(super) const ALIASES: &[(&str, &str, Meaning)] = &[
     ("maxlines", "limit", Same),
     ("numlines", "limit", Same),
     ("diff", "patch", Same),
+    ("changes", "patch", Same),
+    ("content", "patch", Same),
+    ("text", "patch", Same),
     ("input", "patch", Same),
     ("patchtext", "patch", Same),
     ("items", "entries", Same),
     ("plan", "entries", Same),
     ("steps", "entries", Same),
     ("tasks", "entries", Same),
+    ("tasklist", "entries", Same),
     ("todolist", "entries", Same),
     ("todos", "entries", Same),
     ("step", "content", Same),
@@ -213,6 +230,19 @@ pub(super) const WORDS: &[(&str, &str)] = &[
 
 /// Arguments that comment on a call, or ask for less care than it gets anyway: without them it does the same.
 pub(super) const COMMENTS: &[&str] = &[
+    "oldstrendlinenumber",
+    "oldstrstartlinenumber",
+    "waitmsbeforeasync",
+    "sessionid",
+    "requiredpermissions",
+    "requireuserapproval",
+    "linecount",
+    "instructionsreminder",
+    "instructionreminder",
+    "initialwait",
+    "goal",
+    "codemarkdownlanguage",
+    "addlastlinenewline",
     "activeform",
     "dangerouslydisablesandbox",
     "description",
@@ -255,9 +285,22 @@ pub(super) const COMMENTS: &[&str] = &[
     "yieldtimems",
 ];
 
+/// Values of other agents' arguments that say what a tool does anyway.
+pub(super) const USUAL: &[(&str, &str)] = &[("mode", "overwrite"), ("mode", "sync"), ("command", "plan")];
+
 /// Envelopes added by models that repeat the wire format.
-pub(super) const WRAPPERS: &[&str] =
-    &["arguments", "parameters", "args", "params", "input", "kwargs", "properties", "toolinput", "questions"];
+pub(super) const WRAPPERS: &[&str] = &[
+    "arguments",
+    "parameters",
+    "args",
+    "params",
+    "input",
+    "kwargs",
+    "properties",
+    "toolinput",
+    "questions",
+    "function",
+];
 
 /// Ends of a range of lines.
 pub(super) const LAST_LINES: &[&str] =

@@ -93,7 +93,7 @@ impl Context<'_> {
                 self.anchors
             ))
         };
-        let at = if self.anchors.is_empty() { self.text.len() } else { self.anchor().ok_or_else(lost)? };
+        let at = if self.anchors.is_empty() { self.text.len() } else { self.anchored().ok_or_else(lost)?.start };
         let ending = LineEnding::of(self.text).as_str();
         let lines =
             chunk.lines.iter().filter_map(|line| if let Line::Added(text) = line { Some(text.as_str()) } else { None });
@@ -110,11 +110,13 @@ impl Context<'_> {
         if whole.len() < 2 {
             return Ok(whole);
         }
-        let anchor = self.anchor();
+        let anchored = self.anchored();
+        let anchor = anchored.as_ref().map(|block| block.start);
         let narrowed = [
             whole.iter().filter(|place| self.at_end && place.end == self.text.len()).collect::<Vec<_>>(),
             whole.iter().filter(|place| anchor == Some(place.start)).collect(),
             whole.iter().filter(|place| anchor.is_some_and(|anchor| anchor <= place.start)).collect(),
+            whole.iter().filter(|place| anchored.as_ref().is_some_and(|block| block.contains(&place.start))).collect(),
             whole.iter().filter(|place| self.after > 0 && self.after <= place.start).collect(),
         ];
         let one = narrowed
@@ -123,19 +125,34 @@ impl Context<'_> {
         one.map(|place| vec![place]).ok_or_else(|| explain::ambiguous(self.text, &whole, strategy, Asked::Chunk))
     }
 
-    /// The end of the line that the anchors lead to; `None` if that is not one line.
-    fn anchor(&self) -> Option<usize> {
-        let mut from = self.after;
+    /// From the end of the line that the anchors lead to, to the end of its block; `None` if that is not one line. An
+    /// anchor that occurs once in the block of the one before is that line, wherever else it occurs.
+    fn anchored(&self) -> Option<Range<usize>> {
+        let mut within = self.after..self.text.len();
         for anchor in &self.anchors {
-            let mut at = from;
-            let mut ends = ended_lines(self.text.get(from..)?).filter_map(|(line, ending)| {
-                at += line.len() + ending.len();
-                (line.trim() == *anchor).then_some(at)
-            });
-            let (Some(end), None) = (ends.next(), ends.next()) else { return None };
-            from = end;
+            let rest = within.start..self.text.len();
+            within = self.line(anchor, within).or_else(|| self.line(anchor, rest))?;
         }
-        (!self.anchors.is_empty()).then_some(from)
+        (!self.anchors.is_empty()).then_some(within)
+    }
+
+    /// The end of the only line `anchor` in a range, and the end of its block.
+    fn line(&self, anchor: &str, within: Range<usize>) -> Option<Range<usize>> {
+        let mut at = within.start;
+        let mut found = ended_lines(self.text.get(within)?).filter_map(|(line, ending)| {
+            at += line.len() + ending.len();
+            (line.trim() == anchor).then(|| at..self.block(line, at))
+        });
+        let (Some(one), None) = (found.next(), found.next()) else { return None };
+        Some(one)
+    }
+
+    /// The end of the lines from `at` on that are indented more than `line`.
+    fn block(&self, line: &str, at: usize) -> usize {
+        let depth = |line: &str| line.len() - line.trim_start().len();
+        let rest = ended_lines(self.text.split_at(at).1);
+        let inner = rest.take_while(|(next, _)| next.trim().is_empty() || depth(next) > depth(line));
+        at + inner.map(|(line, ending)| line.len() + ending.len()).sum::<usize>()
     }
 }
 

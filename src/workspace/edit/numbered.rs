@@ -3,7 +3,7 @@
 use super::Replacement;
 
 /// Separators between a number and its line.
-const MARKS: [char; 4] = ['\t', '→', '|', ':'];
+const MARKS: [char; 6] = ['\t', '→', '|', ':', '.', ')'];
 
 /// `edit` without line numbers, if every line of the text to replace has one and they are consecutive. They are removed
 /// from the new text too if it has them.
@@ -31,7 +31,7 @@ fn without(text: &str) -> Option<(String, usize)> {
         first = first.or(next.map(|next| next - 1));
         plain.push_str(rest);
     }
-    first.map(|first| (plain, first))
+    first.filter(|_| !plain.trim().is_empty()).map(|first| (plain, first))
 }
 
 fn numbered(line: &str) -> Option<(usize, &str)> {
@@ -39,9 +39,16 @@ fn numbered(line: &str) -> Option<(usize, &str)> {
     let line = line.strip_prefix('L').unwrap_or(line);
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, rest) = line.split_at_checked(digits)?;
+    if digits > 0 && rest.trim_matches(['\r', '\n', ' ']).is_empty() {
+        // An empty line, of which only the number was quoted.
+        return Some((number.parse().ok()?, rest.trim_start_matches(' ')));
+    }
     let mark = rest.trim_start_matches(' ');
     let is_spaced = mark.len() < rest.len();
-    let text = mark.strip_prefix(MARKS)?;
+    let Some(text) = mark.strip_prefix(MARKS) else {
+        // `cat -n` and others put blanks in between.
+        return Some((number.parse().ok()?, rest.strip_prefix("  ")?));
+    };
     // `7 | text` has a blank on both sides.
     let text = text.strip_prefix(' ').filter(|_| is_spaced).unwrap_or(text);
     Some((number.parse().ok()?, text))
@@ -61,6 +68,10 @@ mod tests {
         check("7 | a", Some("a"));
         check("7: a", Some(" a"));
         check("L7: a\nL8: b", Some(" a\n b"));
+        check("1. a\n2.   b", Some(" a\n   b"));
+        check("     1  a\n     2      b", Some("a\n    b"));
+        check("2\ta\n3\n4\tb", Some("a\n\nb"));
+        check("1\n2\n", None);
         check("L: a", None);
         check("1\ta\n3\tb", None);
         check("1\ta\nb", None);

@@ -46,21 +46,24 @@ fn leaves(roots: &[Arc<Root>], name: &str) -> bool {
     if ["~/", "$HOME/", "${HOME}/"].iter().any(|home| rest.starts_with(home)) {
         return true;
     }
-    rest.len() < name.trim_start().len() && resolve_path(roots, Path::new(rest)).is_err()
+    let is_marked = rest.len() < name.trim_start().len();
+    let leads_out = |name: &str| resolve_path(roots, Path::new(name)).is_err();
+    is_marked && leads_out(rest) || bare(name) != name && leads_out(bare(name))
 }
 
 /// Other spellings of a name, most likely first.
 fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
     let own = roots.first().and_then(|root| root.path.file_name()).and_then(|name| name.to_str()).unwrap_or_default();
-    let changes: [&dyn Fn(&str) -> String; 7] = [
+    let changes: [&dyn Fn(&str) -> String; 8] = [
         &|name| unwrapped(name).to_owned(),
+        &|name| bare(name).to_owned(),
         &|name| name.trim_start_matches('@').to_owned(),
         &|name| name.replace('\\', "/"),
         &|name| {
             let mounts = ["/workspace/", "/workspaces/", "/repo/", "/app/", "/project/", "/code/", "/testbed/"];
             mounts.iter().find_map(|mount| name.strip_prefix(mount)).unwrap_or(name).to_owned()
         },
-        &|name| name.trim_start_matches('/').to_owned(),
+        &|name| if name == "/" { ".".to_owned() } else { name.trim_start_matches('/').to_owned() },
         &|name| {
             name.strip_prefix(own)
                 .filter(|_| !own.is_empty())
@@ -100,6 +103,16 @@ fn unwrapped(name: &str) -> &str {
             (!before.is_empty() && is_lines(after.strip_prefix(mark)?)).then_some(before)
         })
         .unwrap_or(name)
+}
+
+/// A name without what stands around it in a sentence: `path: **src/a.rs**,`, `src/a.rs (unsaved)`, `src/a.rs(3)`.
+fn bare(name: &str) -> &str {
+    let name = ["path:", "file:", "Path:", "File:"].iter().find_map(|word| name.strip_prefix(word)).unwrap_or(name);
+    let name = name.trim().trim_matches(|c: char| "*“”‘’,;:\0".contains(c));
+    match name.strip_suffix(')').and_then(|name| name.rsplit_once('(')) {
+        Some((name, _note)) if !name.is_empty() => name.trim_end(),
+        _ => name,
+    }
 }
 
 /// Where a link of Markdown leads.
@@ -152,6 +165,11 @@ mod tests {
             is(name, "src/app.py");
         }
         is("`@src/app.py:7`", "src/app.py");
+        for name in
+            ["src/app.py,", "src/app.py:", "**src/app.py**", "“src/app.py”", "path: src/app.py", "src/app.py (unsaved)"]
+        {
+            is(name, "src/app.py");
+        }
         is("/workspace/src/app.py", "src/app.py");
         is("/app/src/new.py", "src/new.py");
         is("@types/x", "@types/x");
@@ -174,6 +192,9 @@ mod tests {
             "/workspace/../outside/secret",
             "~/new.py",
             "$HOME/new.py",
+            "path: ../outside/secret",
+            "**../outside/secret**",
+            "../outside/secret (1)",
         ] {
             assert!(resolve(&roots, name).is_err(), "{name}");
         }

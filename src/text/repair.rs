@@ -1,18 +1,17 @@
 //! Repairs tool call arguments that are not quite JSON. Pure.
 //!
-//! Only unambiguous mistakes are repaired: text encoded twice, a surrounding fence, line breaks in strings, trailing
-//! commas, unknown escapes, Python's keywords.
+//! Only unambiguous mistakes are repaired: text encoded twice, words or a fence around the object, line breaks in strings,
+//! commas too many, comments, other quotes, unknown escapes, Python's keywords.
 //!
 //! Truncated arguments stay invalid: nothing is invented. Only brackets that are missing at the end are added, where the
 //! answer is known to be complete.
 
-use std::iter::Peekable;
-use std::str::Chars;
+mod reader;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
-/// How deep values may stand in each other.
-const DEPTH: usize = 64;
+use self::reader::Reader;
+
 /// How often text may be encoded.
 const LAYERS: usize = 3;
 
@@ -22,12 +21,34 @@ const PATCH: (&str, &str) = ("*** Begin Patch", "*** End Patch");
 const PATCH_ARGUMENT: &str = "patch";
 
 /// The object in `text`, and whether it had to be repaired. `is_whole`: the model ended it, rather than a limit.
-pub(super) fn object(text: &str, is_whole: bool) -> Option<(Map<String, Value>, bool)> {
+#[must_use]
+pub fn object(text: &str, is_whole: bool) -> Option<(Map<String, Value>, bool)> {
     if let Ok(Value::Object(fields)) = serde_json::from_str(text) {
         return Some((fields, false));
     }
-    let closed = || layers(&closed(text).filter(|_| is_whole)?, LAYERS);
-    Some((layers(text, LAYERS).or_else(closed)?, true))
+    if !is_whole {
+        return Some((layers(text, LAYERS)?, true));
+    }
+    let closed = || layers(&closed(text)?, LAYERS);
+    let bare = || layers(bare(text)?, LAYERS);
+    let fields = layers(text, LAYERS).or_else(closed).or_else(bare).or_else(|| layers(&unescaped(text)?, LAYERS));
+    Some((fields?, true))
+}
+
+/// The object without the words around it: `arguments = {…}`, `{…} This reads it.`
+fn bare(text: &str) -> Option<&str> {
+    let (begin, end) = (text.find('{')?, text.rfind('}')? + 1);
+    let (before, rest) = text.split_at(begin);
+    let (object, after) = rest.split_at(end - begin);
+    let is_plain = |words: &str| !words.contains(['{', '}', '"', '\'']);
+    let is_quote = |words: &str| matches!(words.trim(), "\"" | "'");
+    let surrounds = |words: &str| is_plain(words) || is_quote(words);
+    (object.len() < text.len() && surrounds(before) && surrounds(after)).then_some(object)
+}
+
+/// The object whose every quote was escaped, as inside a string: `{\"a\": 1}`.
+fn unescaped(text: &str) -> Option<String> {
+    serde_json::from_str(&format!("\"{}\"", text.trim())).ok()
 }
 
 /// The object that `text` is without its last brackets; `None` if anything else is missing.
@@ -101,7 +122,7 @@ pub fn value(text: &str) -> Option<Value> {
 /// The value that `text` begins with, and what follows it.
 #[must_use]
 pub fn first_value(text: &str) -> Option<(Value, &str)> {
-    let mut reader = Reader { rest: text.chars().peekable(), text };
+    let mut reader = Reader::new(text);
     let value = reader.value(0)?;
     let after = reader.after();
     Some((value, after))
@@ -123,181 +144,6 @@ fn is_closing(rest: &str) -> bool {
         rest = after.trim_start();
     }
     rest.is_empty()
-}
-
-struct Reader<'a> {
-    rest: Peekable<Chars<'a>>,
-    text: &'a str,
-}
-
-impl<'a> Reader<'a> {
-    fn after(&self) -> &'a str {
-        let left: usize = self.rest.clone().map(char::len_utf8).sum();
-        self.text.split_at(self.text.len() - left).1
-    }
-
-    /// Skips blanks, and escapes that were meant as such.
-    fn blanks(&mut self) {
-        loop {
-            match self.rest.peek() {
-                Some(character) if character.is_whitespace() => {
-                    self.rest.next();
-                }
-                Some('/') => match self.comment() {
-                    Some(()) => {}
-                    None => return,
-                },
-                Some('\\') => {
-                    let mut ahead = self.rest.clone();
-                    ahead.next();
-                    if !matches!(ahead.next(), Some('n' | 't' | 'r')) {
-                        return;
-                    }
-                    self.rest = ahead;
-                }
-                _ => return,
-            }
-        }
-    }
-
-    /// Skips a comment between two values.
-    fn comment(&mut self) -> Option<()> {
-        let mut ahead = self.rest.clone();
-        ahead.next();
-        match ahead.next()? {
-            '/' => while ahead.next_if(|c| *c != '\n').is_some() {},
-            '*' => loop {
-                if ahead.next()? == '*' && ahead.next_if_eq(&'/').is_some() {
-                    break;
-                }
-            },
-            _ => return None,
-        }
-        self.rest = ahead;
-        Some(())
-    }
-
-    fn eat(&mut self, wanted: char) -> Option<()> {
-        self.blanks();
-        self.rest.next_if_eq(&wanted).map(|_| ())
-    }
-
-    fn value(&mut self, depth: usize) -> Option<Value> {
-        self.blanks();
-        if depth > DEPTH {
-            return None;
-        }
-        match *self.rest.peek()? {
-            '{' => self.object(depth),
-            '[' => self.array(depth),
-            '"' | '\'' => self.string().map(Value::String),
-            _ => self.word(),
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Option<Value> {
-        self.eat('{')?;
-        let mut fields = Map::new();
-        loop {
-            if self.eat('}').is_some() {
-                return Some(Value::Object(fields));
-            }
-            self.blanks();
-            let name = match self.rest.peek()? {
-                '"' | '\'' => self.string()?,
-                _ => self.bare_name()?,
-            };
-            self.eat(':')?;
-            fields.insert(name, self.value(depth + 1)?);
-            if self.eat(',').is_none() {
-                self.eat('}')?;
-                return Some(Value::Object(fields));
-            }
-        }
-    }
-
-    fn array(&mut self, depth: usize) -> Option<Value> {
-        self.eat('[')?;
-        let mut items = Vec::new();
-        loop {
-            if self.eat(']').is_some() {
-                return Some(Value::Array(items));
-            }
-            items.push(self.value(depth + 1)?);
-            if self.eat(',').is_none() {
-                self.eat(']')?;
-                return Some(Value::Array(items));
-            }
-        }
-    }
-
-    fn string(&mut self) -> Option<String> {
-        let quote = self.rest.next()?;
-        let mut text = String::new();
-        loop {
-            match self.rest.next()? {
-                '\\' => self.escape(&mut text)?,
-                character if character == quote => return Some(text),
-                character => text.push(character),
-            }
-        }
-    }
-
-    /// An escape; one that JSON does not know is what it looks like.
-    fn escape(&mut self, text: &mut String) -> Option<()> {
-        match self.rest.next()? {
-            'n' => text.push('\n'),
-            't' => text.push('\t'),
-            'r' => text.push('\r'),
-            plain @ ('"' | '\\' | '/' | '\'') => text.push(plain),
-            'u' => match self.code_point() {
-                Some(character) => text.push(character),
-                None => text.push_str("\\u"),
-            },
-            // Among them `\b` and `\f`: whoever writes those here means a pattern.
-            other => text.extend(['\\', other]),
-        }
-        Some(())
-    }
-
-    /// The four digits of a `\u` escape, or a surrogate pair of escapes (RFC 8259, section 7).
-    fn code_point(&mut self) -> Option<char> {
-        let mut ahead = self.rest.clone();
-        let first = four_digits(&mut ahead)?;
-        let code = if (0xd800..0xdc00).contains(&first) {
-            let mut second = ahead.clone();
-            (second.next() == Some('\\') && second.next() == Some('u')).then_some(())?;
-            let low = four_digits(&mut second).filter(|low| (0xdc00..0xe000).contains(low))?;
-            ahead = second;
-            0x1_0000 + ((first - 0xd800) << 10) + (low - 0xdc00)
-        } else {
-            first
-        };
-        let character = char::from_u32(code)?;
-        self.rest = ahead;
-        Some(character)
-    }
-
-    fn bare_name(&mut self) -> Option<String> {
-        let name: String =
-            std::iter::from_fn(|| self.rest.next_if(|c| c.is_alphanumeric() || "_-$".contains(*c))).collect();
-        (!name.is_empty()).then_some(name)
-    }
-
-    fn word(&mut self) -> Option<Value> {
-        let is_part = |c: &char| c.is_ascii_alphanumeric() || "+-.".contains(*c);
-        let word: String = std::iter::from_fn(|| self.rest.next_if(is_part)).collect();
-        match word.as_str() {
-            "null" | "None" | "undefined" => Some(Value::Null),
-            "true" | "True" => Some(true.into()),
-            "false" | "False" => Some(false.into()),
-            number => serde_json::from_str::<Number>(number).ok().map(Value::Number),
-        }
-    }
-}
-
-fn four_digits(from: &mut Peekable<Chars<'_>>) -> Option<u32> {
-    (0..4).try_fold(0, |code, _| Some(code * 16 + from.next()?.to_digit(16)?))
 }
 
 #[cfg(test)]
@@ -341,6 +187,19 @@ mod tests {
         check(r#"{"a": 1}</arguments></tool_call>"#, json!({ "a": 1 }));
         check("{\"a\": /* one **/ 1, // two\n \"b\": \"//3\"}", json!({ "a": 1, "b": "//3" }));
         check(r#"[{"a": 1}]"#, json!({ "a": 1 }));
+        check("{“a”: “x”}", json!({ "a": "x" }));
+        check("{ # one\n,'a' => 1,, \"b\" = +02, c: NaN}", json!({ "a": 1, "b": 2, "c": null }));
+        check("{\"a\": 1\n \"b\": \"x\"\n\"c\": 2}", json!({ "a": 1, "b": "x", "c": 2 }));
+        check(
+            "{\"a\": \"\"\"say \"hi\"\\n\"\"\", \"b\": `x\ny`, \"c\": \"1\" + \"2\"}",
+            json!({ "a": "say \"hi\"\n", "b": "x\ny", "c": "12" }),
+        );
+        check(r#"{\"a\": \"x\"}"#, json!({ "a": "x" }));
+        check(r#"{{"a": 1}}"#, json!({ "a": 1 }));
+        check("arguments = {\"a\": 1}", json!({ "a": 1 }));
+        check("```json\n{\"a\": 1}\n```\nThat is all.", json!({ "a": 1 }));
+        check("<arguments>{\"a\": 1}</arguments>", json!({ "a": 1 }));
+        check("\"{\"a\": 1}\"", json!({ "a": 1 }));
         let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
         check(patch, json!({ "patch": patch }));
         check(&format!("```\n{patch}\n```"), json!({ "patch": patch }));
@@ -356,6 +215,10 @@ mod tests {
             r#"{"a": 1"#,
             r#"{"a": tru"#,
             r#"{"a": "say "hi" now"}"#,
+            r#"{"a": "x"} y"}"#,
+            r#"{"a": "x" "b": "c"}"#,
+            r#"{"a": """x"}"#,
+            "awk '{a: 1}'",
             "{\"a\": 1 /*",
             "[1]",
             "7",

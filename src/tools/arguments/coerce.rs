@@ -1,0 +1,275 @@
+//! Converts arguments whose meaning is certain to what a schema requires. Pure.
+
+use serde_json::{Map, Value};
+
+use super::super::names::squash;
+use super::foreign::{self, find, find_word};
+use crate::text::repair;
+
+/// Converts values whose meaning is certain to what the schema requires; leaves the rest to [`check`].
+pub(super) fn coerce(value: &mut Value, schema: &Value) {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => coerce_object(value, schema),
+        Some("array") => coerce_array(value, schema),
+        Some("integer") => {
+            let number = match &*value {
+                Value::String(text) => {
+                    let text = text.trim();
+                    text.parse::<i64>().ok().or_else(|| text.parse().ok().and_then(whole))
+                }
+                Value::Number(number) => number.as_f64().filter(|_| number.is_f64()).and_then(whole),
+                _ => None,
+            };
+            *value = number.map_or_else(|| value.take(), Value::from);
+        }
+        Some("boolean") => {
+            let word = value.as_str().map_or_else(|| value.to_string(), squash);
+            match word.as_str() {
+                "true" | "yes" | "1" => *value = Value::Bool(true),
+                "false" | "no" | "0" => *value = Value::Bool(false),
+                _ => {}
+            }
+        }
+        Some("string") => coerce_string(value, schema),
+        _ => {}
+    }
+}
+
+/// A number that was sent with a decimal point; a fraction is rounded up.
+#[expect(clippy::cast_possible_truncation, reason = "checked against the range doubles count exactly")]
+fn whole(number: f64) -> Option<i64> {
+    (number.abs() < 9e15).then_some(number.ceil() as i64)
+}
+
+fn coerce_string(value: &mut Value, schema: &Value) {
+    if let Value::Array(items) = &*value
+        && let [Value::String(only)] = items.as_slice()
+    {
+        *value = only.as_str().into();
+    }
+    if value.is_i64() || value.is_u64() {
+        *value = Value::String(value.to_string());
+    }
+    if let Some(label) = value.get("label").and_then(Value::as_str) {
+        *value = label.into();
+    }
+    let Some(words) = schema.get("enum").and_then(Value::as_array) else {
+        return;
+    };
+    if let Some(word) = value.as_str().and_then(|word| find_word(word, words.iter().filter_map(Value::as_str))) {
+        *value = Value::String(word.to_owned());
+    }
+}
+
+fn coerce_array(value: &mut Value, schema: &Value) {
+    if let Some(edits) = value.as_str().and_then(foreign::blocks) {
+        *value = edits;
+    }
+    unpack(value);
+    unnest(value);
+    let Some(items) = schema.get("items") else {
+        return;
+    };
+    if is_step(items)
+        && let Some(steps) = value.as_str().and_then(foreign::steps)
+    {
+        *value = steps;
+    }
+    if value.is_object() && items.get("type").is_some_and(|name| name == "object") {
+        *value = Value::Array(vec![value.take()]);
+    }
+    for item in value.as_array_mut().into_iter().flatten() {
+        as_step(item, items);
+        coerce(item, items);
+    }
+}
+
+/// A list that stands in another one, or in an object: `{"0": …}`, `{"item": …}`.
+fn unnest(value: &mut Value) {
+    let inner = match &mut *value {
+        Value::Array(items) => match items.as_mut_slice() {
+            [inner @ Value::Array(_)] => inner.take(),
+            _ => return,
+        },
+        Value::Object(fields) if fields.keys().enumerate().all(|(at, name)| *name == at.to_string()) => {
+            fields.iter_mut().map(|(_, item)| item.take()).collect()
+        }
+        Value::Object(fields) if fields.len() == 1 => match fields.get_mut("item") {
+            Some(inner) => inner.take(),
+            None => return,
+        },
+        _ => return,
+    };
+    *value = inner;
+}
+
+fn is_step(schema: &Value) -> bool {
+    ["content", "status"].iter().all(|name| is_required(name, schema))
+}
+
+/// A step of a plan may be just its text; it is pending unless it says otherwise.
+fn as_step(item: &mut Value, schema: &Value) {
+    if !is_step(schema) {
+        return;
+    }
+    if let Value::String(words) = &*item
+        && !words.trim_start().starts_with('{')
+    {
+        *item = serde_json::json!({ "content": words });
+    }
+    let Some(fields) = item.as_object_mut() else { return };
+    let has = |fields: &Map<String, Value>, ours| fields.keys().any(|name| find(name, [ours].into_iter()).is_some());
+    if !has(fields, "content")
+        && let Some(words) = fields.remove("description")
+    {
+        fields.insert("content".to_owned(), words);
+    }
+    if !has(fields, "status") {
+        fields.insert("status".to_owned(), "pending".into());
+    }
+}
+
+fn coerce_object(value: &mut Value, schema: &Value) {
+    unpack(value);
+    let (Value::Object(fields), Some(Value::Object(properties))) = (value, schema.get("properties")) else {
+        return;
+    };
+    foreign::unwrap(fields, properties);
+    foreign::rename(fields, properties);
+    foreign::hoist(fields, properties);
+    let is_unknown = |name: &str| !properties.contains_key(name);
+    fields.retain(|name, value| !is_absent(name, value, properties.get(name)) || is_required(name, schema));
+    blocks(fields, properties);
+    fold_single_item(fields, properties);
+    fields.retain(|name, value| !is_unknown(name) || !foreign::is_comment(name, value) && !foreign::is_nothing(value));
+    if properties.contains_key("command") {
+        command(fields, properties);
+    }
+    for (name, value) in fields {
+        if let Some(schema) = properties.get(name) {
+            unpack_text(name, value, schema);
+            coerce(value, schema);
+        }
+    }
+}
+
+/// Whether an optional argument says nothing: `null`, an empty text, or a number that stands for no limit.
+fn is_absent(name: &str, value: &Value, schema: Option<&Value>) -> bool {
+    let is_number = schema.is_some_and(|schema| schema["type"] == "integer");
+    match value {
+        Value::Null => true,
+        Value::String(text) if is_number => ["", "null", "none", "undefined"].contains(&squash(text).as_str()),
+        Value::String(text) => text.is_empty() && schema.is_some(),
+        value => is_number && (*value == -1 || name == "timeout_s" && *value == 0),
+    }
+}
+
+/// A text that came as an object with the same name, as JSON that was not written out, or as its lines.
+fn unpack_text(name: &str, value: &mut Value, schema: &Value) {
+    if schema["type"] != "string" {
+        return;
+    }
+    if let Value::Array(items) = &*value
+        && let [inner @ Value::Object(_)] = items.as_slice()
+    {
+        *value = inner.clone();
+    }
+    if let Value::Object(inner) = &*value
+        && let Some((key, text)) = inner.iter().next()
+        && inner.len() == 1
+        && find(key, std::iter::once(name)).is_some()
+    {
+        *value = text.clone();
+    }
+    let is_text = ["content", "old_text", "new_text", "patch"].contains(&name);
+    match &*value {
+        Value::Array(items) if is_text => {
+            if let Some(lines) = foreign::lines(items) {
+                *value = lines.into();
+            }
+        }
+        Value::Object(_) if name == "content" => {
+            *value = serde_json::to_string_pretty(value).unwrap_or_default().into();
+        }
+        _ => {}
+    }
+}
+
+/// A command may be a list of words; for a job without a command it is `read`.
+fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    // A program, and its arguments beside it.
+    if let (Some(Value::String(program)), Some(Value::Array(words))) = (fields.get("command"), fields.get("args"))
+        && !program.contains(char::is_whitespace)
+    {
+        let words: Vec<Value> = std::iter::once(program.as_str().into()).chain(words.iter().cloned()).collect();
+        fields.insert("command".to_owned(), words.into());
+        fields.remove("args");
+    }
+    if let Some(Value::String(line)) = fields.get("command")
+        && line.starts_with("[\"")
+        && let Ok(words @ Value::Array(_)) = serde_json::from_str(line)
+    {
+        fields.insert("command".to_owned(), words);
+    }
+    match fields.get("command") {
+        Some(Value::Array(words)) => {
+            if let Some(line) = foreign::line(words) {
+                fields.insert("command".to_owned(), line.into());
+            }
+        }
+        None if properties.contains_key("job") && fields.contains_key("job") => {
+            fields.insert("command".to_owned(), "read".into());
+        }
+        _ => {}
+    }
+}
+
+/// `diff` with blocks of SEARCH and REPLACE, for a list of edits.
+fn blocks(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    if !properties.contains_key("edits") || fields.contains_key("edits") {
+        return;
+    }
+    if let Some(edits) = fields.get("diff").and_then(Value::as_str).and_then(foreign::blocks) {
+        fields.remove("diff");
+        fields.insert("edits".to_owned(), edits);
+    }
+}
+
+/// How often JSON may be encoded.
+const LAYERS: usize = 3;
+
+/// JSON that came as text of JSON.
+fn unpack(value: &mut Value) {
+    let mut inner = None;
+    for _ in 0..LAYERS {
+        let Value::String(text) = inner.as_ref().unwrap_or(value) else { break };
+        let Some(parsed) = repair::value(text) else { break };
+        inner = Some(parsed);
+    }
+    if let Some(parsed) = inner.filter(|parsed| parsed.is_object() || parsed.is_array()) {
+        *value = parsed;
+    }
+}
+
+/// `{path, old_text, new_text}` for `{path, edits: [{old_text, new_text}]}`: the one item of a missing list, spread out.
+fn fold_single_item(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    let list =
+        properties.iter().find_map(|(name, schema)| Some((name, schema.pointer("/items/properties")?.as_object()?)));
+    let Some((list, of_item)) = list.filter(|(name, _)| !fields.contains_key(*name)) else {
+        return;
+    };
+    let numbered = |name: &str| name.ends_with('1').then(|| name.trim_end_matches(['1', '_']).to_owned());
+    let known = |name: &str| find(name, of_item.keys().map(String::as_str)).is_some();
+    let (item, rest): (Map<_, _>, Map<_, _>) = std::mem::take(fields).into_iter().partition(|(name, _)| {
+        !properties.contains_key(name) && (known(name) || numbered(name).is_some_and(|name| known(&name)))
+    });
+    *fields = rest;
+    let item: Map<_, _> = item.into_iter().map(|(name, value)| (numbered(&name).unwrap_or(name), value)).collect();
+    if !item.is_empty() {
+        fields.insert(list.clone(), Value::Array(vec![Value::Object(item)]));
+    }
+}
+
+pub(super) fn is_required(name: &str, schema: &Value) -> bool {
+    schema.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|it| it == name))
+}
