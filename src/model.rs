@@ -64,6 +64,7 @@ pub use decoder::StreamDecoder;
 pub use endpoint::{Endpoint, Key, Prices, Proxy, TimeLimits};
 pub use family::Known;
 pub use fill::{FillApi, Gap, Snippet};
+pub use learned::Taught;
 pub use provider::Provider;
 
 /// An entry of a conversation, independent of providers.

@@ -4,7 +4,20 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Api, ModelInfo};
+
+/// What a server refused, as a journal keeps it: a resumed session does not ask for it again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taught {
+    /// The dialect it asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<Api>,
+    /// The fields it refuses, as paths from the top level.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
+}
 
 /// What is known so far.
 #[derive(Debug, Default)]
@@ -12,8 +25,7 @@ pub(super) struct Learned(Mutex<Lessons>);
 
 #[derive(Debug, Default, Clone)]
 struct Lessons {
-    api: Option<Api>,
-    refused: Vec<String>,
+    taught: Taught,
     /// The endpoint's information about its model.
     info: Option<ModelInfo>,
     /// The window inferred from a silently truncated request.
@@ -25,30 +37,40 @@ struct Lessons {
 impl Learned {
     /// The dialect the server asked for.
     pub(super) fn api(&self) -> Option<Api> {
-        self.lock().api
+        self.lock().taught.api
     }
 
     /// Records the dialect the server wants; `false` if it has already changed.
     pub(super) fn switch(&self, api: Api) -> bool {
         let mut lessons = self.lock();
-        let first = lessons.api.is_none();
-        lessons.api.get_or_insert(api);
+        let first = lessons.taught.api.is_none();
+        lessons.taught.api.get_or_insert(api);
         first
     }
 
     /// The fields the server refuses, as paths from the top level.
     pub(super) fn refused(&self) -> Vec<String> {
-        self.lock().refused.clone()
+        self.lock().taught.refused.clone()
     }
 
     /// Records that the server refuses the field at `path`; `false` if that was known.
     pub(super) fn refuse(&self, path: &str) -> bool {
         let mut lessons = self.lock();
-        let new = !lessons.refused.iter().any(|known| known == path);
+        let new = !lessons.taught.refused.iter().any(|known| known == path);
         if new {
-            lessons.refused.push(path.to_owned());
+            lessons.taught.refused.push(path.to_owned());
         }
         new
+    }
+
+    /// What the server refused.
+    pub(super) fn taught(&self) -> Taught {
+        self.lock().taught.clone()
+    }
+
+    /// What the server refused in an earlier process.
+    pub(super) fn teach(&self, taught: Taught) {
+        self.lock().taught = taught;
     }
 
     /// What the endpoint says of its model, as far as it was asked.

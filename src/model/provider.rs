@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::connection::{Connection, Wire};
 use super::http::Http;
+use super::learned::Taught;
 use super::rehearsal::Rehearsal;
 use super::{
     Api, Endpoint, Instructions, Message, ModelError, ModelInfo, ModelRequest, ModelStream, Preamble, Prices, body,
@@ -55,6 +56,19 @@ impl Provider {
         if self.name() == before.name() && self.0.endpoint.base_url == before.0.endpoint.base_url {
             self.0.learned.take_over(&before.0.learned);
         }
+        self
+    }
+
+    /// What the server refused so far.
+    #[must_use]
+    pub fn taught(&self) -> Taught {
+        self.0.learned.taught()
+    }
+
+    /// Takes over what the server refused in an earlier process.
+    #[must_use]
+    pub fn teach(self, taught: Taught) -> Self {
+        self.0.learned.teach(taught);
         self
     }
 

@@ -25,6 +25,9 @@ impl Actor {
             self.journal.mode(self.mode);
         }
         self.describe();
+        if let Ok(model) = &mut self.model {
+            model.provider = self.journal.teach(model.provider.clone());
+        }
         let another_model = kept.held.and_then(|held| self.held_with(held).err());
         self.turns = kept.turns;
         self.spent = kept.spent;

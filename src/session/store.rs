@@ -14,7 +14,7 @@ mod record;
 mod replay;
 mod review;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::agent::Entry;
 use crate::agent::event::AgentEvent;
 use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};
-use crate::model::Message;
+use crate::model::{Message, Provider, Taught};
 use crate::tools::process;
 use crate::workspace::StateFolder;
 use crate::workspace::state::log::Log;
@@ -55,6 +55,8 @@ pub(super) struct Journal {
     mode: Option<Mode>,
     /// The last recorded model.
     held: Option<Held>,
+    /// What was recorded of refusals, by model.
+    taught: BTreeMap<String, Taught>,
     /// Records to write.
     pending: Vec<Pending>,
     /// Whether its first record was made.
@@ -90,6 +92,7 @@ impl Journal {
             environment: String::new(),
             mode: None,
             held: None,
+            taught: BTreeMap::new(),
             pending: Vec::new(),
             begun: false,
             failing: false,
@@ -105,6 +108,7 @@ impl Journal {
         let (log, kept) = list::open(folder, &self.id).await?;
         (self.place, self.begun) = (Place::Open(log), true);
         self.held.clone_from(&kept.held);
+        self.taught.clone_from(&kept.taught);
         self.environment = kept.head.as_ref().map(|head| head.environment.clone()).unwrap_or_default();
         self.note(Record::Opened { pid: std::process::id() });
         if let Some(message) = kept.repair.clone() {
@@ -195,6 +199,23 @@ impl Journal {
         if self.held.as_ref() != Some(&held) {
             self.note(Record::Model(held.clone()));
             self.held = Some(held);
+        }
+    }
+
+    /// Records what the server of a model refused so far.
+    pub fn taught(&mut self, provider: &Provider) {
+        let (model, taught) = (provider.name(), provider.taught());
+        if taught != Taught::default() && self.taught.get(&model) != Some(&taught) {
+            self.note(Record::Taught { model: model.clone(), taught: taught.clone() });
+            self.taught.insert(model, taught);
+        }
+    }
+
+    /// A provider that knows what its server refused in this conversation.
+    pub fn teach(&self, provider: Provider) -> Provider {
+        match self.taught.get(&provider.name()) {
+            Some(taught) => provider.teach(taught.clone()),
+            None => provider,
         }
     }
 

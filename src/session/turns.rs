@@ -169,7 +169,7 @@ impl Actor {
             self.former.retain(|former| former.name() != before.provider.name());
             self.former.push(before.provider.clone());
         }
-        let provider = self.former.iter().fold(provider, Provider::remembering);
+        let provider = self.former.iter().fold(self.journal.teach(provider), Provider::remembering);
         self.model = Ok(self.model_of(provider));
         self.choices = self.choose_from();
         self.stale = true;
@@ -238,6 +238,9 @@ impl Actor {
 
     /// Appends to the conversation and its journal.
     pub(super) fn keep(&mut self, entry: Arc<Entry>) {
+        if let Ok(model) = &self.model {
+            self.journal.taught(&model.provider);
+        }
         self.journal.message(&entry);
         self.history.push(entry);
     }

@@ -2,12 +2,12 @@
 //!
 //! Invariant: every call has exactly one result, in order, whatever the last process was doing when it ended.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use super::record::{Head, Held, QueuedPrompt, Record, VERSION};
 use crate::agent::{Spent, prompt};
 use crate::config::Mode;
-use crate::model::{Message, ToolResult};
+use crate::model::{Message, Taught, ToolResult};
 
 /// A saved conversation.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub(in crate::session) struct Kept {
     pub repair: Option<Message>,
     pub mode: Option<Mode>,
     pub held: Option<Held>,
+    /// What the servers of its models refused, by `provider/model`.
+    pub taught: BTreeMap<String, Taught>,
     /// How many prompts there were.
     pub turns: u64,
     /// US dollars, if prices were known.
@@ -129,6 +131,7 @@ impl Kept {
             Record::Mode { mode } => self.mode = Some(*mode),
             Record::Queue { prompts } => self.queued.clone_from(prompts),
             Record::Model(held) => self.held = Some(held.clone()),
+            Record::Taught { model, taught } => _ = self.taught.insert(model.clone(), taught.clone()),
             Record::End { usage } => {
                 self.spent.add(usage);
                 if let Some(cost) = usage.cost {

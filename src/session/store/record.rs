@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::review::StoredReview;
 use crate::agent::Entry;
 use crate::config::Mode;
-use crate::model::{Effort, Message, Usage};
+use crate::model::{Effort, Message, Taught, Usage};
 use crate::session::texts::StoredChange;
 use crate::tools::{Exit, FileDiff, Location, PlanEntry, ToolKind};
 use crate::workspace::ChangeSet;
@@ -78,6 +78,13 @@ pub(in crate::session) enum Record {
     },
     /// The model from here on.
     Model(Held),
+    /// A model's server refused something.
+    Taught {
+        /// `provider/model`.
+        model: String,
+        /// All that it refused so far.
+        taught: Taught,
+    },
     /// The complete queue.
     Queue {
         /// The next one first.
