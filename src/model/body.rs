@@ -28,7 +28,8 @@ pub(super) fn fields(ours: Value, effort: &Map<String, Value>, endpoint: &Endpoi
             fields.insert(name.clone(), value.clone());
         }
     }
-    let thinks = fields.get("thinking").is_some_and(|thinking| thinking["type"] != "disabled");
+    let thinks = fields.get("thinking").is_some_and(|thinking| thinking["type"] != "disabled")
+        || fields.get("reasoning").is_some_and(|reasoning| reasoning["effort"] != "none");
     if endpoint.refuses_temperature(thinks) {
         fields.shift_remove("temperature");
     }

@@ -149,7 +149,8 @@ impl Endpoint {
         match known.family {
             Family::Gpt => known.at_least(5, 0),
             Family::OSeries => true,
-            Family::Claude => thinks && self.api == Api::Messages,
+            Family::Kimi => known.at_least(2, 5),
+            Family::Claude => thinks,
             _ => false,
         }
     }

@@ -1,8 +1,8 @@
 //! Every provider's row against a server that enforces what the real one does: whole sessions, over real HTTP.
 //!
-//! `rules` is the table. A session is played per row: fresh, a turn with parallel calls, a steering message, a summary in the
-//! middle of a turn, two other models and back, a new process. Nothing is refused; and every rule is proved to refuse what
-//! breaks it.
+//! `rules` is the table. A session is played per row: fresh, a turn with parallel calls, a steering message, a cancelled turn,
+//! an answer that breaks off, a new process, two other models and back, a summary in the middle of a turn, a process that
+//! ends in the middle of one. Nothing is refused; and every rule is proved to refuse what breaks it.
 
 mod rows;
 mod rules;
@@ -60,11 +60,16 @@ fn client(world: &World, strict: &Strict, rows: &[Row], more: &Value) -> Client 
 
 impl Play {
     fn begin(rows: &[Row]) -> Self {
+        Self::begin_with(rows, &json!({}))
+    }
+
+    /// The same with these settings of the models.
+    fn begin_with(rows: &[Row], more: &Value) -> Self {
         let (strict, world) = (Strict::start(), World::new(json!([])));
         world.write("AGENTS.md", "RULE-ONE: use tabs.");
         world.write("a.rs", "fn a() {}\n");
         world.write("long.rs", &"// line\n".repeat(2000));
-        let mut client = client(&world, &strict, rows, &json!({}));
+        let mut client = client(&world, &strict, rows, more);
         let session = client.session(&world);
         Self { client, world, strict, session, rows: rows.to_vec(), words: Vec::new() }
     }
@@ -101,6 +106,44 @@ impl Play {
         self.client.answer(steered);
         self.end(prompt);
         self.words.extend(["write it", "Writing.", "only a small one", "Written."]);
+    }
+
+    /// Two calls of which one waits for permission; gives the prompt and the request.
+    #[track_caller]
+    fn waiting(&mut self) -> (i64, Value) {
+        let write = ("write_file", json!({ "path": "other.txt", "content": "other\n" }));
+        let glob = ("glob", json!({ "pattern": "*" }));
+        self.strict.add([Act::Say(Said { text: "Writing another.", calls: vec![glob, write] })]);
+        let prompt = self.client.prompt(&self.session, "write another");
+        self.words.extend(["write another", "Writing another."]);
+        (prompt, self.client.next("session/request_permission"))
+    }
+
+    /// A turn that is cancelled while a call waits for permission.
+    #[track_caller]
+    fn cancelled(&mut self) {
+        let (prompt, request) = self.waiting();
+        self.client.notify("session/cancel", json!({ "sessionId": self.session }));
+        self.client.respond(&request, json!({ "outcome": { "outcome": "cancelled" } }));
+        assert_eq!(self.client.answer(prompt)["result"]["stopReason"], "cancelled");
+    }
+
+    /// A turn whose process ends while a call waits for permission.
+    #[track_caller]
+    fn interrupted(&mut self) {
+        self.waiting();
+        self.restart();
+    }
+
+    /// An answer that breaks off in the middle of a call.
+    #[track_caller]
+    fn broken_off(&mut self) {
+        let Act::Say(said) = look("Broken off.") else { unreachable!("it looks") };
+        self.strict.add([Act::Break(said)]);
+        let prompt = self.client.prompt(&self.session, "go on");
+        let answer = self.client.answer(prompt);
+        assert!(answer["error"].is_object() && self.strict.refusals().is_empty(), "{answer}");
+        self.words.push("go on");
     }
 
     #[track_caller]
@@ -145,6 +188,13 @@ fn whole_session(index: usize) -> Vec<(Request, Memory)> {
     play.steered();
     play.check_words();
     play.turn("THE-SECOND question, about long.rs", [look("Again."), say("The same.")]);
+    play.cancelled();
+    play.turn("THE-QUESTION after it was cancelled", [look("Once more."), say("Still the same.")]);
+    play.restart();
+    play.turn("THE-QUESTION in a new process", [look("And again."), say("As before.")]);
+    play.broken_off();
+    play.turn("THE-QUESTION after it broke off", [look("Whole now."), say("Yes.")]);
+    play.check_words();
     for row in [rows[1], rows[2], rows[0]] {
         play.switch(row);
         play.turn("THE-NEXT question", [look("Here too."), say("No change.")]);
@@ -159,7 +209,7 @@ fn whole_session(index: usize) -> Vec<(Request, Memory)> {
         assert!(last.raw.contains(words), "{rows:?}: {words} is gone: {}", last.raw);
     }
     assert!(!play.client.text().contains("THE-SUMMARY"), "a summary is no answer");
-    play.restart();
+    play.interrupted();
     play.turn("THE-LAST question", [look("Still here."), say("The end.")]);
     assert!(play.last().raw.contains("THE-REQUEST, word for word"));
     play.strict.requests()
@@ -194,6 +244,17 @@ fn every_provider_of_the_configuration_is_played() {
     }
 }
 
+#[test]
+fn a_chosen_limit_and_temperature_are_sent_where_each_model_takes_them() {
+    let play = |row: Row| {
+        let chosen = json!({ "max-tokens": rules::CHOSEN_LIMIT, "temperature": 0.5 });
+        let mut play = Play::begin_with(&[row], &chosen);
+        play.strict.choose();
+        play.turn("one", [look("Looking."), say("Seen.")]);
+    };
+    side_by_side(SIDE_BY_SIDE, ROWS.to_vec(), play);
+}
+
 /// Encrypted reasoning belongs to the account it was made for.
 #[test]
 fn reasoning_does_not_go_to_another_provider_of_the_same_model() {
@@ -223,7 +284,16 @@ fn a_conversation_has_a_cache_key_of_its_own() {
 #[test]
 fn pictures_go_in_the_words_of_each_dialect_and_into_results_where_they_may() {
     const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
-    for row in [("openai", "gpt-5.5"), ("anthropic", "claude-sonnet-4-6"), ("gemini", "gemini-3.5-flash")] {
+    for row in [
+        ("openai", "gpt-5.5"),
+        ("anthropic", "claude-sonnet-4-6"),
+        ("gemini", "gemini-3.5-flash"),
+        ("openrouter", "anthropic/claude-sonnet-5"),
+        ("mistral", "mistral-large-latest"),
+        ("moonshot", "kimi-k2.6"),
+        ("xai", "grok-4.3"),
+        ("github", "openai/gpt-4.1"),
+    ] {
         let mut play = Play::begin(&[row]);
         std::fs::write(play.world.path().join("dot.png"), PIXEL).unwrap();
         let read = Act::Say(Said { text: "Reading.", calls: vec![("read_file", json!({ "path": "dot.png" }))] });
@@ -266,9 +336,16 @@ fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
     ask(&mut client, "three");
     set(&mut client, "model", "xai/grok-4.3");
     ask(&mut client, "four");
+    assert_eq!(notices(&client, "`reasoning_effort`"), 1);
+    // A new process knows it too.
+    let next = self::client(&world, &strict, &[row, ROWS[0]], &json!({ "reasoning-effort": "low" }));
+    drop(std::mem::replace(&mut client, next));
+    let params = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+    assert!(client.call("session/resume", params)["error"].is_null());
+    ask(&mut client, "five");
     let refusals = strict.refusals();
     assert_eq!(refusals.len(), 1, "{refusals:#?}");
-    assert_eq!(notices(&client, "`reasoning_effort`"), 1);
+    assert_eq!(notices(&client, "`reasoning_effort`"), 0, "once is enough");
 }
 
 #[test]

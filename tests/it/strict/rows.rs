@@ -6,9 +6,10 @@ use tandem::model::Api;
 pub type Row = (&'static str, &'static str);
 
 /// Every provider that has a row in tandem, with the models whose rules differ.
-pub const ROWS: [Row; 28] = [
+pub const ROWS: [Row; 29] = [
     ("openai", "gpt-5.5"),
     ("openai", "gpt-4.1"),
+    ("openai", "gpt-4o"),
     ("azure", "gpt-5.1"),
     ("anthropic", "claude-sonnet-4-6"),
     ("anthropic", "claude-opus-4-8"),

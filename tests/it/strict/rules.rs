@@ -82,10 +82,25 @@ const EVERYWHERE: &[Rule] = &[
         },
     },
     Rule {
-        says: "Nobody chose a temperature",
+        says: "A temperature is sent where somebody chose one and the model takes it",
         of: |_| true,
-        holds: |request, _| request.body.get("temperature").is_none() && request.body.get("top_p").is_none(),
-        spoil: |request, _| request.body["temperature"] = 0.into(),
+        holds: |request, memory| {
+            let is_sent = request.body.get("temperature").is_some();
+            is_sent == (memory.is_chosen && takes_temperature(request)) && request.body.get("top_p").is_none()
+        },
+        spoil: |request, _| request.body["top_p"] = 1.into(),
+    },
+    Rule {
+        says: "The limit of an answer is the chosen one, in the field that the model takes",
+        of: |_| true,
+        holds: |request, memory| {
+            let ours = if request.api == Api::Responses { "max_output_tokens" } else { "max_tokens" };
+            let is_free = request.api == Api::Messages && !memory.is_chosen;
+            let expected = memory.is_chosen.then(|| json!(CHOSEN_LIMIT));
+            is_free
+                || request.body.get(ours) == expected.as_ref() && request.body.get("max_completion_tokens").is_none()
+        },
+        spoil: |request, _| request.body["max_completion_tokens"] = 7.into(),
     },
     Rule {
         says: "A tool has a name of letters, digits, _ and -, a description and a schema of an object",
@@ -99,7 +114,26 @@ const EVERYWHERE: &[Rule] = &[
             function["name"] = "a tool".into();
         },
     },
+    Rule {
+        says: "OpenAI's models since gpt-4.1 edit with patches, whoever serves them, all others with old and new text",
+        of: |request| !request.is_summary(),
+        holds: |request, _| {
+            let patches = request.model().contains("gpt-") && !request.model().contains("gpt-4o");
+            let has = |name: &str| tools(&request.body).iter().any(|tool| tool["name"] == name);
+            has("apply_patch") == patches && has("edit_file") != patches
+        },
+        spoil: |request, _| request.body["tools"] = json!([]),
+    },
 ];
+
+/// The limit of an answer in a session for which one was chosen.
+pub const CHOSEN_LIMIT: u64 = 40_000;
+
+/// Models that always think refuse a temperature.
+fn takes_temperature(request: &Request) -> bool {
+    let model = request.model().to_lowercase();
+    !["gpt-5", "kimi", "claude"].iter().any(|name| model.contains(name))
+}
 
 /// The functions of a body, whatever stands around them.
 fn tools(body: &Value) -> Vec<&Value> {

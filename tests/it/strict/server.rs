@@ -60,6 +60,8 @@ pub struct Memory {
     /// How the first request of a row began.
     pub openings: BTreeMap<(String, String), String>,
     pub key: Option<Value>,
+    /// Whether a temperature and a limit are configured.
+    pub is_chosen: bool,
     pub conversation: Option<String>,
 }
 
@@ -67,6 +69,8 @@ pub struct Memory {
 #[derive(Debug, Clone)]
 pub enum Act {
     Say(Said),
+    /// It says only the first half of this, and the connection ends.
+    Break(Said),
     /// The conversation is too long.
     Overflow,
 }
@@ -91,6 +95,11 @@ impl Strict {
         let host = Arc::clone(&stage);
         let port = loopback::listen_to_posts(move |request, stream| serve(request, stream, &host));
         Self { port, stage }
+    }
+
+    /// The session has a temperature and a limit.
+    pub fn choose(&self) {
+        self.stage.lock().unwrap().memory.is_chosen = true;
     }
 
     pub fn base_url(&self, provider: &str) -> String {
@@ -139,6 +148,13 @@ impl Stage {
                 let (events, issued) = speak(row, &said, number, tokens);
                 self.memory.issued.push(issued);
                 Ok(events)
+            }
+            Act::Break(said) => {
+                let (events, issued) = speak(row, &said, number, tokens);
+                // Nobody can send back what never came.
+                self.memory.issued.push(Issued { exact: Value::Null, ..issued });
+                let half = events.match_indices("\n\n").map(|(at, _)| at + 2).find(|at| *at * 2 > events.len());
+                Ok(events.split_at(half.unwrap_or(events.len())).0.to_owned())
             }
         }
     }

@@ -17,6 +17,7 @@ pub const FIELDS: &[&str] = &[
     "max_completion_tokens",
     "parallel_tool_calls",
     "response_format",
+    "temperature",
     "seed",
     "stop",
 ];

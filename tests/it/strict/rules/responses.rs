@@ -23,6 +23,7 @@ pub const FIELDS: &[&str] = &[
     "truncation",
     "metadata",
     "service_tier",
+    "temperature",
 ];
 
 fn is_openai(request: &Request) -> bool {
@@ -232,9 +233,9 @@ pub const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "The limit of an answer is max_output_tokens",
+        says: "Unsupported parameter: 'max_tokens'. Use 'max_output_tokens' instead.",
         of: speaks,
-        holds: |request, _| request.body.get("max_tokens").or(request.body.get("max_completion_tokens")).is_none(),
+        holds: |request, _| request.body.get("max_tokens").is_none(),
         spoil: |request, _| request.body["max_tokens"] = 100.into(),
     },
 ];
