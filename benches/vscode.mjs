@@ -1,11 +1,12 @@
 // Measures the chat in the real VS Code workbench while a model streams into it: an empty chat first, then one with 100 turns above.
 //
-//   node benches/vscode.mjs [--tokens 20000] [--turns 100] [--only NAME]
+//   node benches/vscode.mjs [--tokens 20000] [--turns 100] [--only NAME] [--trace FILE]
 //
 // Variables as for tests/editors/vscode.mjs (CODE_SERVER, TANDEM_VSIX, TANDEM_BIN, PLAYWRIGHT_CORE, CHROMIUM). Prints one JSON line a case:
-// how long after the model's end the last word was drawn, frames and tasks of the renderer, its memory. Goals and results: benches/README.md.
+// how long after the model's end the last word was drawn, frames and tasks of the renderer, its memory before and after a garbage collection. With
+// --trace, which costs time and memory itself, also how long tasks computed, and the trace. Goals and results: benches/README.md.
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -13,7 +14,8 @@ import { Workbench } from "../tests/editors/vscode/workbench.mjs";
 
 /** The last word of an answer; each has its own. */
 let answers = 0;
-const { values } = parseArgs({ options: { tokens: { type: "string", default: "20000" }, turns: { type: "string", default: "100" }, only: { type: "string", default: "" } } });
+const { values } = parseArgs({ options: { tokens: { type: "string", default: "20000" }, turns: { type: "string", default: "100" }, only: { type: "string", default: "" }, trace: { type: "string" } } });
+const CATEGORIES = ["-*", "toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline", "disabled-by-default-v8.cpu_profiler"];
 const TOKENS = Number(values.tokens);
 const TURNS = Number(values.turns);
 
@@ -99,6 +101,7 @@ try {
   await bench.command("tandem: Open Chat");
   await bench.chat.locator("textarea").waitFor();
   bench.page.setDefaultTimeout(600_000);
+  console.log(JSON.stringify({ case: "activation", extension_host_ms: await activation() }));
   let turns = 0;
   for (const one of cases.filter(({ name }) => name.includes(values.only))) {
     if (one.turns === 0 || turns > one.turns + 1) {
@@ -108,6 +111,7 @@ try {
     for (; turns < one.turns; turns++) {
       model.answer = { tokens: tokens("mixed", 250), rate: 1e9 };
       await bench.say(`Question ${turns}?`);
+      await bench.chat.locator(".list .user", { hasText: `Question ${turns}?` }).waitFor();
       await bench.idle();
     }
     console.log(JSON.stringify({ case: one.name, ...(await measure(one)) }));
@@ -118,17 +122,32 @@ try {
   model.server.close();
 }
 
+/** What VS Code itself says that the activation took, in milliseconds. */
+async function activation() {
+  await bench.command("Developer: Show Running Extensions");
+  const row = bench.page.locator(".runtime-extensions-editor .extension", { hasText: "tandem" }).first();
+  const words = await row.locator(".activation-time", { hasText: /\d+ms/ }).innerText();
+  return Number(/(\d+)ms/.exec(words)[1]);
+}
+
 async function measure({ text, rate }) {
   const frame = await viewFrame();
   const end = `endOfAnswer${++answers}.`;
   await frame.evaluate(watch, end);
+  await collectGarbage();
   const memory = await rendererMegabytes();
+  if (values.trace !== undefined) {
+    await bench.browser.startTracing(bench.page, { categories: CATEGORIES });
+  }
   model.answer = { tokens: [...tokens(text, TOKENS), text === "code" ? "\n```\n\n" : "\n\n", end], rate };
   await bench.say("Now a long one.");
   const seen = await frame.waitForFunction(() => globalThis.seen, null, { timeout: 900_000 });
   const drawn = await seen.jsonValue();
   await bench.idle();
   const { gaps, tasks } = await frame.evaluate(() => globalThis.stopWatching());
+  const grown = (await rendererMegabytes()) - memory;
+  await collectGarbage();
+  const kept = (await rendererMegabytes()) - memory;
   return {
     drawn_after_model_end_s: Number(((drawn - model.ended) / 1000).toFixed(2)),
     frames: gaps.length,
@@ -136,8 +155,30 @@ async function measure({ text, rate }) {
     frames_over_100_ms: gaps.filter((gap) => gap > 100).length,
     longest_task_ms: Math.round(Math.max(0, ...tasks)),
     long_tasks_ms: Math.round(tasks.reduce((sum, task) => sum + task, 0)),
-    renderer_growth_mb: Math.round((await rendererMegabytes()) - memory),
+    renderer_growth_mb: Math.round(grown),
+    renderer_growth_collected_mb: Math.round(kept),
+    ...(values.trace !== undefined && (await traced())),
   };
+}
+
+async function traced() {
+  const trace = await bench.browser.stopTracing();
+  writeFileSync(values.trace, trace);
+  const cpu = computing(JSON.parse(trace.toString()));
+  return { longest_task_cpu_ms: Math.round(Math.max(0, ...cpu)), tasks_over_100_ms_cpu: cpu.filter((task) => task > 100).length };
+}
+
+/** How long each task of the busiest renderer's main thread computed, in milliseconds. */
+function computing({ traceEvents }) {
+  const threads = new Set(traceEvents.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(({ pid, tid }) => `${pid}:${tid}`));
+  const byThread = new Map([...threads].map((thread) => [thread, []]));
+  for (const { name, pid, tid, tdur = 0 } of traceEvents) {
+    if (name === "RunTask" || name === "ThreadControllerImpl::RunTask") {
+      byThread.get(`${pid}:${tid}`)?.push(tdur / 1000);
+    }
+  }
+  const total = (tasks) => tasks.reduce((sum, task) => sum + task, 0);
+  return [...byThread.values()].sort((a, b) => total(b) - total(a))[0] ?? [];
 }
 
 /** Runs in the page of the chat. */
@@ -176,6 +217,12 @@ function watch(end) {
 async function viewFrame() {
   const handle = await bench.chat.locator("body").elementHandle();
   return handle.ownerFrame();
+}
+
+async function collectGarbage() {
+  const session = await bench.page.context().newCDPSession(bench.page);
+  await session.send("HeapProfiler.collectGarbage");
+  await session.detach();
 }
 
 async function rendererMegabytes() {
