@@ -200,8 +200,9 @@ fn content(text: &str) -> acp::ToolCallContent {
 
 fn diffs(diffs: &[FileDiff]) -> Vec<acp::ToolCallContent> {
     let content = |diff: &FileDiff| {
-        let (old, new) = diff.shown();
-        acp::Diff::new(&diff.path, new).old_text(old.map(str::to_owned)).into()
+        let (old, new, skipped) = diff.shown();
+        let meta = (skipped > 0).then(|| Map::from_iter([(ext::SKIPPED_LINES.to_owned(), json!(skipped))]));
+        acp::Diff::new(&diff.path, new).old_text(old.map(str::to_owned)).meta(meta).into()
     };
     diffs.iter().map(content).collect()
 }

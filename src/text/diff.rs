@@ -168,11 +168,14 @@ pub fn unified(old: &str, new: &str, context: usize) -> String {
     out
 }
 
-/// Everything from the first differing line to the last, with `context` lines on both sides.
+/// Everything from the first differing line to the last, with `context` lines on both sides; and how many lines precede
+/// it.
 #[must_use]
-pub fn around<'a>(old: &'a str, new: &'a str, context: usize) -> (&'a str, &'a str) {
+pub fn around<'a>(old: &'a str, new: &'a str, context: usize) -> (&'a str, &'a str, usize) {
     let Middle { start, old_end, new_end, .. } = Middle::of(old, new).widened(context);
-    (old.get(start..old_end).unwrap_or_default(), new.get(start..new_end).unwrap_or_default())
+    let before = old.as_bytes().get(..start).unwrap_or_default();
+    let lines = memchr::memchr_iter(b'\n', before).count();
+    (old.get(start..old_end).unwrap_or_default(), new.get(start..new_end).unwrap_or_default(), lines)
 }
 
 /// The differing whole lines between the common prefix and the common suffix of both texts.
@@ -275,9 +278,9 @@ mod tests {
     #[test]
     fn context_consists_of_whole_lines() {
         let check = |old, new, expected| assert_eq!(around(old, new, 1), expected);
-        check("a\nb\nc\nd\ne\n", "a\nb\nX\nY\nd\ne\n", ("b\nc\nd\n", "b\nX\nY\nd\n"));
-        check("a\nb", "X\nb", ("a\nb", "X\nb"));
-        check("", "new\n", ("", "new\n"));
+        check("a\nb\nc\nd\ne\n", "a\nb\nX\nY\nd\ne\n", ("b\nc\nd\n", "b\nX\nY\nd\n", 1));
+        check("a\nb", "X\nb", ("a\nb", "X\nb", 0));
+        check("", "new\n", ("", "new\n", 0));
     }
 
     #[test]

@@ -45,7 +45,7 @@ fn command(line: &CommandLine) -> [String; 2] {
 
 /// Characters a change adds that its diff does not show.
 fn unseen(diff: &FileDiff) -> Option<String> {
-    let (old, new) = around(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 0);
+    let (old, new, _) = around(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text, 0);
     // The CR of a Windows line ending is harmless.
     let is_unseen = |c: &char| super::is_deceptive(*c) && *c != '\r';
     let unseen = |text: &str| text.chars().filter(is_unseen).collect::<BTreeSet<char>>();

@@ -37,6 +37,7 @@ fn diffs_of_large_files_show_the_changed_region() {
     let shown = |special: &str| format!("{}{special} here\n{}", "before\n".repeat(50), "after\n".repeat(50));
     let diff = &question["toolCall"]["content"][0];
     assert_eq!((&diff["oldText"], &diff["newText"]), (&json!(shown("the only one")), &json!(shown("the one"))));
+    assert_eq!(diff["_meta"]["tandem/skippedLines"], 29_950);
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     assert_eq!(world.read("big.txt"), lines("the one"));
 }

@@ -5,7 +5,7 @@ import type { DiffContent } from "./protocol";
 export interface DiffLine {
   readonly sign: " " | "+" | "-";
   readonly text: string;
-  /** Its number in the new text, of a removed line in the old one, where it is known. */
+  /** Its number in the new text, of a removed line in the old one; none where the texts were too different to compare. */
   readonly line?: number;
   /** Where it differs from the line that it replaces or that replaces it; nothing where little is the same. */
   readonly changed?: readonly [from: number, to: number];
@@ -22,19 +22,17 @@ export interface DiffView {
 
 const WORDS = /[\p{L}\p{N}_]+|\s+|./gu;
 const CONTEXT_LINES = 2;
-/** Of a large file the server sends only the lines around the change, with this many before it; then their numbers are unknown. */
-const CUT_CONTEXT = 50;
 const MAX_LINES = 400;
 /** Beyond this many edits an exact diff is not worth its cost. */
 const MAX_EDITS = 4000;
 
 /** Compares by lines; texts too different to compare count as wholly replaced. */
-export function diffView({ path, oldText, newText }: DiffContent): DiffView {
+export function diffView({ path, oldText, newText, _meta }: DiffContent): DiffView {
   const before = oldText ?? "";
-  const isNumbered = commonLines(before, newText) !== CUT_CONTEXT;
+  const skipped = _meta?.["tandem/skippedLines"] ?? 0;
   const options = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS };
   const patch = structuredPatch("", "", before, newText, "", "", options);
-  const hunks = patch?.hunks.map((hunk) => withChanges(withoutBlankRim(diffLines(hunk, isNumbered)))) ?? [replaced(before, newText)];
+  const hunks = patch?.hunks.map((hunk) => withChanges(withoutBlankRim(diffLines(hunk, skipped)))) ?? [replaced(before, newText)];
   const lines = hunks.flat();
   return {
     path,
@@ -45,16 +43,9 @@ export function diffView({ path, oldText, newText }: DiffContent): DiffView {
   };
 }
 
-/** How many lines both texts begin with. */
-function commonLines(before: string, after: string): number {
-  const [a, b] = [before.split("\n"), after.split("\n")];
-  const first = a.findIndex((line, index) => line !== b[index]);
-  return first < 0 ? a.length : first;
-}
-
 /** `\ No newline at end of file` is a note, not a line. */
-function diffLines({ lines, oldStart, newStart }: StructuredPatchHunk, isNumbered: boolean): DiffLine[] {
-  let [old, now] = [oldStart, newStart];
+function diffLines({ lines, oldStart, newStart }: StructuredPatchHunk, skipped: number): DiffLine[] {
+  let [old, now] = [oldStart + skipped, newStart + skipped];
   return lines.flatMap((line): DiffLine[] => {
     const sign = line.charAt(0);
     if (sign !== " " && sign !== "+" && sign !== "-") {
@@ -63,7 +54,7 @@ function diffLines({ lines, oldStart, newStart }: StructuredPatchHunk, isNumbere
     const number = sign === "-" ? old : now;
     old += Number(sign !== "+");
     now += Number(sign !== "-");
-    return [{ sign, text: line.slice(1), ...(isNumbered && { line: number }) }];
+    return [{ sign, text: line.slice(1), line: number }];
   });
 }
 

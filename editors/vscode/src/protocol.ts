@@ -49,6 +49,8 @@ export interface DiffContent {
   readonly path: string;
   readonly oldText?: string | null;
   readonly newText: string;
+  /** Of a large file: how many lines before these are left out. */
+  readonly _meta?: { readonly "tandem/skippedLines"?: number } | null;
 }
 
 export type ToolContent =
@@ -77,6 +79,8 @@ export interface PlanEntry {
 
 interface Chunk {
   readonly content: { readonly type: string; readonly text?: string };
+  /** Of a prompt of a saved session: the turn that it began. */
+  readonly _meta?: { readonly "tandem/turn"?: number } | null;
 }
 
 export type SessionUpdate =

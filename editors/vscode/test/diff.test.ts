@@ -18,15 +18,21 @@ test("blank lines at the rim of a hunk tell nothing", () => {
   assert.deepEqual(shown("w\n\nx\na\ny\n\nz\n", "w\n\nx\nb\ny\n\nz\n"), [" x\n-a\n+b\n y"]);
 });
 
-test("lines have the numbers of their file, unless the text may begin further down in it", () => {
-  const numbers = (above: number) =>
-    diffView({ type: "diff", path: "/a", oldText: `${"\n".repeat(above)}a\nb\nc\nd\n`, newText: `${"\n".repeat(above)}a\nB\nx\nd\ne\n` })
+test("lines have the numbers of their file, of which the server may leave out the beginning", () => {
+  const numbers = (above: number, skipped?: number) =>
+    diffView({
+      type: "diff",
+      path: "/a",
+      oldText: `${"\n".repeat(above)}a\nb\nc\nd\n`,
+      newText: `${"\n".repeat(above)}a\nB\nx\nd\ne\n`,
+      ...(skipped !== undefined && { _meta: { "tandem/skippedLines": skipped } }),
+    })
       .hunks.flat()
       .filter(({ text }) => text !== "")
       .map(({ sign, line }) => `${sign}${line ?? ""}`);
   assert.deepEqual(numbers(0), [" 1", "-2", "-3", "+2", "+3", " 4", "+5"]);
-  assert.deepEqual(numbers(70), [" 71", "-72", "-73", "+72", "+73", " 74", "+75"]);
-  assert.deepEqual(numbers(49), [" ", "-", "-", "+", "+", " ", "+"], "50 lines are the same: the server may have left out others");
+  assert.deepEqual(numbers(49), [" 50", "-51", "-52", "+51", "+52", " 53", "+54"]);
+  assert.deepEqual(numbers(49, 1000), [" 1050", "-1051", "-1052", "+1051", "+1052", " 1053", "+1054"]);
 });
 
 test("counts all lines and shows what fits", () => {

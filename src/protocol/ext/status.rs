@@ -70,6 +70,10 @@ pub struct Exit {
     pub duration_ms: u64,
 }
 
+/// The key in the `_meta` of a diff of a large file, which has only the lines around the change: how many lines before
+/// them are left out.
+pub const SKIPPED_LINES: &str = "tandem/skippedLines";
+
 /// The `data` of the error response to a prompt whose turn failed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Failure {
