@@ -36,6 +36,7 @@ export const CHAT_VIEW = "tandem.chat";
 const MAX_IMAGE = 7_000_000;
 const remedyCommands: Record<Exclude<Remedy, "retry" | "continue">, string> = {
   folder: "workbench.action.files.openFolder",
+  model: "tandem.setModel",
   setup: "tandem.setUp",
   program: "tandem.chooseProgram",
   settings: "tandem.openSettings",
@@ -121,7 +122,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
 
   attach(attachment: Attachment): void {
     if (attachment.block.type === "image" && attachment.block.data.length > MAX_IMAGE) {
-      void window.showWarningMessage(l10n.t("{0} was not added: images can have 5 MB.", attachment.label));
+      void window.showWarningMessage(l10n.t("{0} was not added: images can be at most 5 MB.", attachment.label));
       return;
     }
     this.attachments = [...this.attachments.filter(({ label }) => label !== attachment.label), attachment];
@@ -133,7 +134,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       try {
         this.attach(await attachmentOfFile(Uri.parse(uri)));
       } catch {
-        void window.showWarningMessage(l10n.t("{0} was not added: it cannot be read.", uri));
+        void window.showWarningMessage(l10n.t("{0} was not added: it could not be read.", uri));
       }
     }
   }

@@ -41,7 +41,7 @@ async function run(server: Server, source: SourceControl | undefined): Promise<v
   const repository = await repositoryOf(source);
   const text = repository === undefined ? "" : await verbose(repository);
   if (repository === undefined || text === "") {
-    void window.showInformationMessage(l10n.t("There are no changes to write a commit message for."));
+    void window.showInformationMessage(l10n.t("No changes to write a commit message for."));
     return;
   }
   const uri = Uri.from({ scheme: COMMIT_SCHEME, path: `/${randomUUID()}/COMMIT_EDITMSG` });

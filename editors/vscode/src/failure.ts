@@ -46,6 +46,10 @@ function remedies(code: string | undefined): readonly Remedy[] {
     case "no_model":
     case "auth":
       return ["setup", "retry"];
+    case "invalid_request": // most often a model that the endpoint does not have
+      return ["model", "retry"];
+    case "network":
+      return ["retry", "setup"];
     case "truncated":
       return ["continue"];
     default:

@@ -24,7 +24,7 @@ const MAX_HUNKS = 20;
 const MAX_LINES = 30;
 
 export class Proposed implements Disposable {
-  private readonly controller = comments.createCommentController("tandem.proposed", l10n.t("Edits that tandem asks about"));
+  private readonly controller = comments.createCommentController("tandem.proposed", l10n.t("Edits that require approval"));
   /** By the id of the request. */
   private readonly threads = new Map<number, CommentThread[]>();
   private readonly subscriptions: Disposable[];

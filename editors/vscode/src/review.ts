@@ -26,8 +26,6 @@ export interface Hunk extends Part {
 
 export class Review implements Disposable {
   turns: readonly ReviewedTurn[] = [];
-  /** What was asked, by turn, of each conversation. */
-  private readonly titles = new WeakMap<object, Map<number, string>>();
   private readonly changed = new EventEmitter<void>();
   readonly onChange = this.changed.event;
   private timer: NodeJS.Timeout | undefined;
@@ -57,21 +55,15 @@ export class Review implements Disposable {
   }
 
   title(turn: ReviewedTurn): string {
-    return this.asked.get(turn.turn) ?? l10n.t("Turn {0}", turn.turn);
+    return this.conversations.current.transcript.asked(turn.turn) ?? l10n.t("Turn {0}", turn.turn);
   }
 
-  async refresh(question?: string): Promise<void> {
+  async refresh(): Promise<void> {
     const session = this.conversations.current;
     const reviewed = await session.review({ action: "list" }).catch(() => undefined);
-    if (session !== this.conversations.current) {
-      return;
+    if (session === this.conversations.current) {
+      this.take(reviewed ?? { turns: [] });
     }
-    for (const { turn } of reviewed?.turns ?? []) {
-      if (question !== undefined && !this.asked.has(turn)) {
-        this.asked.set(turn, question);
-      }
-    }
-    this.take(reviewed ?? { turns: [] });
   }
 
   async keep(part: Part): Promise<void> {
@@ -139,17 +131,9 @@ export class Review implements Disposable {
     }
   }
 
-  private get asked(): Map<number, string> {
-    const { current } = this.conversations;
-    const titles = this.titles.get(current) ?? new Map<number, string>();
-    this.titles.set(current, titles);
-    return titles;
-  }
-
   private happened(event: SessionEvent): void {
     switch (event.type) {
       case "ended":
-        return void this.refresh(event.message.text);
       case "takenUp":
         return void this.refresh();
       case "forgotten":

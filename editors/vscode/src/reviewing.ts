@@ -39,8 +39,7 @@ function here(review: Review): Hunk | undefined {
 }
 
 async function sayNone(review: Review): Promise<void> {
-  const text =
-    review.count === 0 ? l10n.t("There are no changes of tandem to review.") : l10n.t("There is no change of tandem at the cursor.");
+  const text = review.count === 0 ? l10n.t("No changes by tandem to review.") : l10n.t("No change by tandem at the cursor.");
   void window.showInformationMessage(text);
 }
 

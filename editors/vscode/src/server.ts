@@ -188,7 +188,7 @@ const sessionMethods: StaticFeature = {
 export function folder(): string {
   const [first] = workspace.workspaceFolders ?? [];
   if (first === undefined) {
-    throw new StartError(l10n.t("Open a folder first: tandem works on the files in it."), ["folder"]);
+    throw new StartError(l10n.t("Open a folder first. tandem works on the files in it."), ["folder"]);
   }
   return first.uri.fsPath;
 }

@@ -396,7 +396,7 @@ export class Session implements Disposable {
         this.title = update.title || this.title;
         break;
       case "user_message_chunk":
-        this.repeated(update.content);
+        this.repeated(update.content.text ?? `(${update.content.type})`, update._meta?.["tandem/turn"]);
         return this.happened.fire({ type: "grew" });
       default:
         this.transcript.apply(update);
@@ -406,10 +406,14 @@ export class Session implements Disposable {
   }
 
   /** Prompts of a saved conversation; new ones come from the turns. */
-  private repeated({ type, text }: { readonly type: string; readonly text?: string }): void {
-    if (this.isLoading) {
-      this.title ||= text ?? "";
-      this.transcript.ask(text ?? `(${type})`, []);
+  private repeated(text: string, turn?: number): void {
+    if (!this.isLoading) {
+      return;
+    }
+    this.title ||= text;
+    this.show({ text, attachments: [] });
+    if (turn !== undefined) {
+      this.transcript.number(turn);
     }
   }
 

@@ -61,7 +61,7 @@ async function renameSession(conversations: Conversations, { sessionId, label }:
 
 async function deleteSession(conversations: Conversations, { sessionId, label }: Entry): Promise<void> {
   const yes = l10n.t("Delete");
-  const detail = l10n.t("Its messages and what could be undone are deleted. This cannot be undone.");
+  const detail = l10n.t("This deletes its messages and undo history, and cannot be undone.");
   const picked = await window.showWarningMessage(l10n.t("Delete the session \u201c{0}\u201d?", label), { modal: true, detail }, yes);
   if (picked === yes) {
     await conversations.delete(sessionId);

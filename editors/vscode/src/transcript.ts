@@ -74,6 +74,11 @@ export class Transcript {
     return entry?.kind === "user" ? entry.turn : undefined;
   }
 
+  /** What was asked in a turn; tried again, a message has several. */
+  asked(turn: number): string | undefined {
+    return this.messages().findLast((asked) => asked.turn !== undefined && asked.turn <= turn)?.text;
+  }
+
   /** The conversation went back to before this turn, or returned from there. */
   cut(turn: number | undefined): void {
     const first = turn === undefined ? undefined : this.messages().find((asked) => (asked.turn ?? 0) >= turn)?.id;

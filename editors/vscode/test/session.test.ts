@@ -46,8 +46,9 @@ class Stage {
     return this.asked.has(method);
   }
 
-  says(sessionId: string, sessionUpdate: "user_message_chunk" | "agent_message_chunk", text: string): void {
-    this.updated.fire({ sessionId, update: { sessionUpdate, content: { type: "text", text } } });
+  says(sessionId: string, sessionUpdate: "user_message_chunk" | "agent_message_chunk", text: string, turn?: number): void {
+    const _meta = turn === undefined ? null : { "tandem/turn": turn };
+    this.updated.fire({ sessionId, update: { sessionUpdate, content: { type: "text", text }, _meta } });
   }
 }
 
@@ -116,6 +117,27 @@ test("a session that is loaded is shown, and the other one stays open", async ()
   );
   await conversations.select(0);
   assert.deepEqual(texts(), ["old question", "old answer"]);
+});
+
+test("messages of a saved session can be edited, and name their turns", async () => {
+  const { stage, conversations } = await conversation();
+  const loaded = conversations.load("saved");
+  const load = await stage.take("session/load");
+  stage.says("saved", "user_message_chunk", "one", 1);
+  stage.says("saved", "user_message_chunk", "and more, during it");
+  stage.says("saved", "user_message_chunk", "two", 2);
+  load.resolve({});
+  await loaded;
+  const { current } = conversations;
+  assert.deepEqual(
+    current.transcript.all().map(({ id }) => current.sent(id)),
+    [{ turn: 1, message: { text: "one", attachments: [] } }, undefined, { turn: 2, message: { text: "two", attachments: [] } }],
+  );
+  assert.deepEqual(
+    [1, 2, 3].map((turn) => current.transcript.asked(turn)),
+    ["one", "two", "two"],
+    "tried again, a message has another turn",
+  );
 });
 
 test("what waited when the server ended comes back to the input of its conversation once that is shown", async () => {

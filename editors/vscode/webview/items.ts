@@ -107,13 +107,14 @@ export function waitingMessage(message: WaitingMessage, index: number, send: Sen
 }
 
 function notice({ id, text, remedies }: NoticeItem, send: Send): HTMLElement {
-  return h("div", { class: "notice" }, h("p", {}, visible(text)), remedyButtons(remedies, send, id));
+  return h("div", { class: "notice" }, h("p", {}, ...quoting(text)), remedyButtons(remedies, send, id));
 }
 
 const remedyNames: Record<Remedy, string> = {
   retry: t("Try Again"),
   continue: t("Continue"),
   folder: t("Open Folder"),
+  model: t("Choose Model…"),
   setup: t("Set Up Model"),
   program: t("Choose Program…"),
   settings: t("Open Settings"),
@@ -122,8 +123,15 @@ const remedyNames: Record<Remedy, string> = {
 
 /** Without an id it is the view's own error. */
 export function errorCard({ text, remedies, id }: Pick<ErrorItem, "text" | "remedies"> & { id?: number }, send: Send): HTMLElement {
-  const words = h("div", { class: "error-text" }, visible(text));
+  const words = h("div", { class: "error-text" }, ...quoting(text));
   return h("section", { class: "error" }, icon("error"), h("div", {}, words, remedyButtons(remedies, send, id)));
+}
+
+/** What stands between backticks is code. */
+function quoting(text: string): Child[] {
+  return visible(text)
+    .split(/`([^`\n]+)`/)
+    .map((part, index) => (index % 2 === 0 ? part : h("code", {}, part)));
 }
 
 function remedyButtons(remedies: readonly Remedy[], send: Send, id: number | undefined): Child {
@@ -200,10 +208,11 @@ class ToolView implements ItemView {
     const { id, title, location, toolKind, diffs, command, exit } = this.item;
     const words = visible(title);
     const { name, says } = this.state();
+    const isBelow = this.item.question !== undefined && command !== undefined && this.isOpen();
     return [
       icon(kindIcons[toolKind], "kind"),
       location === undefined
-        ? h("span", { class: "title", title: words }, words)
+        ? h("span", { class: "title", title: words }, ...withCode(words, command, isBelow))
         : h(
             "button",
             { type: "button", class: "title link", title: visible(location.path), click: () => this.send({ type: "open", location }) },
@@ -266,6 +275,16 @@ class ToolView implements ItemView {
 
 function inTerminal(text: string): FromView {
   return { type: "code", action: "run", text, language: "" };
+}
+
+/** A title that quotes its command shows it as code, or not at all where it is shown below. */
+function withCode(title: string, command: string | undefined, isBelow: boolean): Child[] {
+  const quoted = `\`${command ?? ""}\``;
+  const at = title.indexOf(quoted);
+  if (command === undefined || at < 0) {
+    return [title];
+  }
+  return [title.slice(0, at), isBelow ? t("this command") : h("code", {}, command), title.slice(at + quoted.length)];
 }
 
 function lastLines(text: string, count: number): string {

@@ -161,7 +161,7 @@ export class List {
 
 function markCut({ element }: ItemView, { isCut }: Item): void {
   element.classList.toggle("cut", isCut === true);
-  element.title = isCut === true ? t("Not part of the conversation any more. Undo Last Turn brings it back.") : "";
+  element.title = isCut === true ? t("No longer part of the conversation. Undo Last Turn restores it.") : "";
 }
 
 function setHeight(element: HTMLElement, pixels: number): void {

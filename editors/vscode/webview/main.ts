@@ -38,7 +38,7 @@ const content = h("div", { class: "content" }, welcome.element, list.element, ac
 scroller.append(content);
 const jump = h(
   "button",
-  { type: "button", class: "jump", title: t("Scroll to the end"), "aria-label": t("Scroll to the end"), click: () => toEnd() },
+  { type: "button", class: "jump", title: t("Scroll to the end"), "aria-label": t("Scroll to the end"), click: () => jumpToEnd() },
   icon("arrowDown"),
 );
 const composer = new Composer(send, {
@@ -50,7 +50,8 @@ const tabs = new Tabs(send);
 let following = true;
 /** Where the window was, and what it showed of how much, when it was last looked at. */
 let last = { top: 0, height: 0, shown: 0 };
-document.body.append(announcements, tabs.element, scroller, setup.element, jump, composer.element);
+composer.element.prepend(jump);
+document.body.append(announcements, tabs.element, scroller, setup.element, composer.element);
 const resized = new ResizeObserver(() => (following ? toEnd() : scrolled()));
 resized.observe(content);
 resized.observe(scroller);
@@ -69,7 +70,11 @@ send({ type: "ready" });
 function drawQueue(): void {
   const messages = queue;
   queue = [];
+  const hadFocus = document.activeElement !== document.body;
   messages.forEach(receive);
+  if (hadFocus && document.activeElement === document.body) {
+    composer.focus(); // what had it is gone, such as the buttons of a permission request
+  }
   if (messages.some(({ type }) => type === "changes")) {
     send({ type: "drawn" });
   }
@@ -149,6 +154,12 @@ function follow(event: Event): void {
   if (event.type === "click") {
     codeClicked(target, send);
   }
+}
+
+/** The button disappears, and with it the focus it had. */
+function jumpToEnd(): void {
+  toEnd();
+  composer.focus();
 }
 
 function toEnd(): void {

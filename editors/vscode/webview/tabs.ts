@@ -21,14 +21,19 @@ export class Tabs {
     this.element.role = "tablist";
     this.element.ariaLabel = t("Conversations");
     this.element.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.showCurrent()).observe(this.element);
   }
 
   draw(conversations: readonly ConversationLabel[]): void {
     this.element.hidden = conversations.length < 2;
     this.slot.set(conversations, () => {
-      requestAnimationFrame(() => this.element.querySelector(".current")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
+      requestAnimationFrame(() => this.showCurrent());
       return conversations.map((one, index) => this.tab(one, index));
     });
+  }
+
+  private showCurrent(): void {
+    this.element.querySelector(".current")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   private tab({ title, isCurrent, state }: ConversationLabel, index: number): HTMLElement {
