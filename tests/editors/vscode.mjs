@@ -11,10 +11,12 @@ import { parseArgs } from "node:util";
 import { Model } from "./vscode/model.mjs";
 import { besideChecks } from "./vscode/beside.mjs";
 import { badInputChecks } from "./vscode/badinput.mjs";
+import { looksChecks } from "./vscode/looks.mjs";
 import { inlineChecks, STOCK, STOCK_TEXT } from "./vscode/inline.mjs";
 import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
 import { profileChecks } from "./vscode/profile.mjs";
 import { shapeChecks } from "./vscode/shape.mjs";
+import { tabChecks } from "./vscode/tabs.mjs";
 import { turnChecks } from "./vscode/turns.mjs";
 import { Workbench, exactly, until } from "./vscode/workbench.mjs";
 
@@ -85,6 +87,9 @@ async function inTheWorkbench() {
     await check(name, body);
   }
   for (const [name, body] of [...inlineChecks({ bench, model, picture }), ...shapeChecks({ bench, model, picture })]) {
+    await check(name, body);
+  }
+  for (const [name, body] of [...tabChecks({ bench, model, picture }), ...looksChecks({ bench, model, picture })]) {
     await check(name, body);
   }
   for (const [name, body] of badInputChecks({ bench, model })) {
@@ -291,6 +296,7 @@ async function commandWaits() {
   for (const part of [command, bench.project, /sandbox/i, /network/i, /Always \(session\): run_command\(npm test/]) {
     await card.filter({ hasText: part }).waitFor();
   }
+  await card.locator(".title", { hasText: /^Run this command$/ }).waitFor(); // it stands below: once is enough
   await picture("command", { x: 48, y: 0, width: 440, height: 470 });
   await bench.widenSideBar(180);
   await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.6); // it has a line of its own
@@ -459,6 +465,8 @@ async function restored() {
   await bench.command("tandem: Open Chat");
   await bench.chat.locator(".answer", { hasText: "In Norwegian crowns." }).waitFor();
   await bench.page.locator(".statusbar-item", { hasText: /tandem edit\s*\d/ }).waitFor();
+  await bench.page.locator(".pane .monaco-list-row", { hasText: "In Norwegian crowns, then." }).waitFor(); // the turn has its name
+  await bench.chat.locator(".list .user", { hasText: "In Norwegian crowns, then." }).getByRole("button", { name: /^Edit/ }).waitFor();
   await bench.say("Are you there?");
   await bench.chat.locator(".answer", { hasText: "Still here." }).waitFor();
   await bench.idle();

@@ -45,8 +45,10 @@ export function badInputChecks({ bench, model }) {
     const refusal = (status, message) => [{ status, body: { error: { message } } }];
     await model.script(refusal(404, "The model `qwen3-coder` does not exist"));
     await bench.say("Anybody?");
-    await chat.locator(".list .error", { hasText: "does not exist" }).waitFor();
+    const refused = chat.locator(".list .error", { hasText: "does not exist" });
+    await refused.getByRole("button", { name: "Try Again" }).waitFor();
     await works("After 404.");
+    await exactly(refused.getByRole("button"), 0); // it would repeat the wrong message
     await model.script(refusal(500, "boom"), [{ text: "After 500." }]);
     await bench.say("Try.");
     await answer("After 500.").waitFor(); // tried again by itself
@@ -66,8 +68,13 @@ export function badInputChecks({ bench, model }) {
     await bench.idle();
     await model.script([{ text: "Half of" }, { drop: true }]);
     await bench.say("And a lost connection?");
-    await chat.getByRole("button", { name: /Continue|Try Again/ }).first().waitFor();
-    await works("After the connection was lost.");
+    const cut = chat.locator(".list .error").last();
+    await cut.getByRole("button", { name: "Continue", exact: true }).waitFor();
+    await exactly(cut.getByRole("button"), 1);
+    await model.script([{ text: "The other half." }]);
+    await cut.getByRole("button", { name: "Continue", exact: true }).click();
+    await answer("The other half.").waitFor();
+    await bench.idle();
   }
 
   async function reloads() {

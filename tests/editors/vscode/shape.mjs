@@ -26,6 +26,7 @@ export function shapeChecks({ bench, model, picture }) {
     await answer("It failed.").waitFor();
     await bench.idle();
     await chat.locator(".tool[data-status=failed] .exit", { hasText: /^exit code 3 · \d/ }).waitFor();
+    await chat.locator(".tool[data-status=failed] .title code", { hasText: /^echo no; exit 3$/ }).waitFor();
     await picture("failed-command");
   }
 

@@ -89,6 +89,10 @@ export function turnChecks({ bench, model, picture, typed }) {
     await answer("For ever").waitFor();
     await bench.say("Follows.");
     await sayNow("Joins.");
+    await waiting("Joins.").getByRole("button", { name: "Edit" }).click();
+    await shows("Joins.");
+    await box.fill("");
+    await sayNow("Joins.");
     await bench.say("Follows again.");
     await box.fill("A draft.");
     await waiting("Follows again.").getByRole("button", { name: "Edit" }).click();

@@ -1,0 +1,129 @@
+// What is seen in windows of other sizes and themes, and in long conversations; and where the buttons of the chat lead.
+import assert from "node:assert/strict";
+import { exactly, until } from "./workbench.mjs";
+
+const NARROW_PX = 180;
+const WIDE_PX = 440;
+
+/** The checks, in order; each is a name and what to do. */
+export function looksChecks({ bench, model, picture }) {
+  const { chat, page } = bench;
+  const answer = (text) => chat.locator(".answer", { hasText: text });
+  const write = (text) => ({ call: { id: `call_${text}`, name: "write_file", arguments: { path: "long.txt", content: `${text}\n` } } });
+  const edit = { call: { id: "call_look", name: "edit_file", arguments: { path: "looks.txt", edits: [{ old_text: "alpha beta", new_text: "alpha gamma" }] } } };
+
+  async function theme(name) {
+    await bench.command("Preferences: Color Theme");
+    await page.locator(".quick-input-widget input[type=text]").fill(name);
+    await bench.choose(name);
+  }
+
+  async function mode(name) {
+    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption(name);
+    await page.locator(".statusbar-item", { hasText: `tandem ${name}` }).waitFor();
+  }
+
+  async function highContrast() {
+    await model.reset();
+    await bench.newSession();
+    bench.write("project/looks.txt", "alpha beta\n");
+    await mode("ask");
+    await model.script([{ call: { id: "call_read", name: "read_file", arguments: { path: "looks.txt" } } }], [edit], [{ text: "As you wish." }]);
+    await bench.say("Say gamma.");
+    const card = chat.locator(".asking");
+    await card.locator(".question button").first().waitFor();
+    await theme("Dark High Contrast");
+    await chat.locator("body.vscode-high-contrast").waitFor();
+    await until(card, (element) => getComputedStyle(element).borderTopWidth === "2px");
+    await until(card.locator(".line.added"), (element) => getComputedStyle(element).outlineStyle === "solid");
+    await until(card.locator(".line.removed"), (element) => getComputedStyle(element).outlineStyle === "dashed");
+    await picture("high-contrast");
+    await theme("Dark Modern");
+    await chat.locator("body:not(.vscode-high-contrast)").waitFor();
+  }
+
+  /** Everything that is asked about, and every button, is in the window. */
+  async function narrow() {
+    await bench.widenSideBar(NARROW_PX);
+    const card = chat.locator(".asking");
+    await until(card, () => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+    for (const button of await card.locator(".question button").all()) {
+      await until(button, (one) => one.getBoundingClientRect().right <= innerWidth && one.scrollWidth <= one.clientWidth);
+    }
+    for (const control of await chat.locator(".composer :is(button, select)").all()) {
+      await until(control, (one) => one.hidden || (one.getBoundingClientRect().right <= innerWidth && one.clientWidth > 20));
+    }
+    await until(chat.locator(".composer select.mode"), ({ clientWidth }) => clientWidth > 40); // one can read it
+    await picture("narrow-edit");
+    await card.locator(".question button", { hasText: /reject/i }).click();
+    await answer("As you wish.").waitFor();
+    await bench.idle();
+    await bench.widenSideBar(WIDE_PX);
+  }
+
+  /** The view of changes takes half of the chat's height: the end of the answer stays in sight all the same. */
+  async function followed() {
+    await bench.newSession();
+    await mode("edit");
+    const long = Array.from({ length: 30 }, (_, index) => `Paragraph ${index} of a long answer.`).join("\n\n");
+    await model.script([{ text: long }, write("one")], [{ text: `${long}\n\nThe very last word.` }]);
+    await bench.say("Write at length.");
+    await answer("The very last word.").waitFor();
+    await bench.idle();
+    await page.locator(".pane-header", { hasText: "Changes" }).waitFor();
+    await until(answer("The very last word.").last(), (element) => element.getBoundingClientRect().bottom <= document.querySelector("main").getBoundingClientRect().bottom + 60);
+    await exactly(chat.locator(".jump:not([hidden])"), 0);
+    await picture("followed");
+    await bench.command("tandem: Reject All");
+  }
+
+  /** Who scrolls up reads: what is written below moves nothing, and a button leads back. */
+  async function scrolledUp() {
+    await model.script([{ text: "It begins here.\n\n" }, { gate: "more" }, { text: "More and more.\n\n".repeat(40) }, { text: "Now it ends." }]);
+    await bench.say("And once more.");
+    await model.state("gate:more");
+    await answer("It begins here.").waitFor();
+    await chat.locator("main").evaluate((main) => main.scrollTo(0, main.scrollHeight / 3));
+    await chat.locator(".jump:not([hidden])").waitFor();
+    const before = await chat.locator("main").evaluate((main) => main.scrollTop);
+    await model.open("more");
+    await bench.idle();
+    assert.equal(await chat.locator("main").evaluate((main) => main.scrollTop), before);
+    await chat.getByRole("button", { name: "Scroll to the end" }).click();
+    await until(answer("Now it ends."), (element) => element.getBoundingClientRect().bottom <= innerHeight);
+    await exactly(chat.locator(".jump:not([hidden])"), 0);
+  }
+
+  /** In a remote window, as this one, the settings that count are on a page of their own. */
+  async function settings() {
+    await bench.command("tandem: Open Settings");
+    const item = page.locator(".settings-editor .setting-item-contents", { hasText: "Base Url" });
+    await item.first().waitFor();
+    await bench.command("View: Close Editor"); // others may be dirty
+  }
+
+  async function otherModel() {
+    await model.script([{ status: 404, body: { error: { message: "The model `qwen3-coder` does not exist" } } }], [{ text: "Another one answers." }]);
+    await bench.say("Who is there?");
+    const card = chat.locator(".list .error", { hasText: "does not exist" });
+    await card.getByRole("button", { name: "Choose Model…" }).click();
+    await page.locator(".quick-input-list .monaco-list-row", { hasText: "qwen3-coder" }).first().waitFor();
+    await bench.choose("test");
+    await card.getByRole("button", { name: "Try Again" }).click();
+    await answer("Another one answers.").waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.equal(requests.at(-1).model, "test");
+    await bench.command("tandem: Set Model");
+    await bench.choose("qwen3-coder");
+  }
+
+  return [
+    ["high contrast: what is asked, added and removed has borders", highContrast],
+    ["at 180 px nothing is beyond the edge", narrow],
+    ["the end of an answer stays in sight when the changes appear", followed],
+    ["scrolled up, the text stands still, and a button leads to the end", scrolledUp],
+    ["Open Settings leads to the settings that count", settings],
+    ["a model that does not exist is changed for another one", otherModel],
+  ];
+}

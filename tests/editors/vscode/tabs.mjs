@@ -1,0 +1,100 @@
+// Several conversations in one window: their tabs, the list of saved ones, and one as a text.
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { exactly, until } from "./workbench.mjs";
+
+/** The checks, in order; each is a name and what to do. */
+export function tabChecks({ bench, model, picture }) {
+  const { chat, page } = bench;
+  const answer = (text) => chat.locator(".answer", { hasText: text });
+  const said = (text) => chat.locator(".list .user", { hasText: text });
+  const tab = (text) => chat.getByRole("tab", { name: text });
+  const row = (text) => page.locator(".quick-input-list .monaco-list-row", { hasText: text });
+
+  async function sideBySide() {
+    await model.reset();
+    await bench.newSession();
+    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("ask");
+    await page.locator(".statusbar-item", { hasText: "tandem ask" }).waitFor();
+    await model.script(
+      [{ text: "It takes a while. " }, { gate: "slow" }, { text: "There it is." }],
+      [{ call: { id: "call_t1", name: "write_file", arguments: { path: "beside.txt", content: "beside\n" } } }],
+      [{ text: "It is written." }],
+    );
+    await bench.say("Take your time with this.");
+    await model.state("gate:slow");
+    await bench.newSession();
+    await tab(/^running: Take your time/).waitFor();
+    await bench.say("Write a file beside it.");
+    await chat.locator(".asking .question button").first().waitFor();
+    await bench.newSession();
+    await tab(/^waiting for your answer: Write a file/).waitFor();
+    await page.locator(".activitybar [aria-label^=tandem] .badge", { hasText: "1" }).first().waitFor();
+    await picture("tabs");
+    assert.ok(!existsSync(join(bench.project, "beside.txt")));
+    await tab(/Write a file/).click();
+    await said("Write a file beside it.").waitFor();
+    await exactly(said("Take your time"), 0);
+    await chat.locator(".asking .question button.allow_once").press("Enter");
+    await chat.locator("textarea:focus").waitFor(); // the button that had the keyboard is gone
+    await answer("It is written.").waitFor();
+    await bench.idle();
+    await model.open("slow");
+    await tab(/^done: Take your time/).waitFor();
+    await tab(/Take your time/).click();
+    await answer("There it is.").waitFor();
+    await exactly(tab(/^done:/), 0); // it was seen
+  }
+
+  /** By keyboard: the arrows go from tab to tab, Enter shows one. */
+  async function byKeys() {
+    await tab(/Take your time/).press("ArrowRight");
+    await chat.locator("[role=tab]:focus", { hasText: "Write a file" }).press("Enter");
+    await said("Write a file beside it.").waitFor();
+    await chat.getByRole("button", { name: "Close Write a file beside it." }).click();
+    await tab(/Write a file/).waitFor({ state: "detached" });
+  }
+
+  async function listed() {
+    const { keyboard } = page;
+    await bench.command("tandem: Open Session");
+    await row("Write a file beside it.").waitFor();
+    await keyboard.type("beside");
+    await row("Take your time").waitFor({ state: "detached" });
+    await row("Write a file beside it.").hover();
+    await row("Write a file beside it.").getByRole("button", { name: "Rename" }).click();
+    await bench.answerInputBox("The file beside");
+    await bench.command("tandem: Open Session");
+    await row("The file beside").hover();
+    await row("The file beside").getByRole("button", { name: "Delete" }).click();
+    await page.locator(".monaco-dialog-box", { hasText: "The file beside" }).getByRole("button", { name: "Delete" }).click();
+    await bench.command("tandem: Open Session");
+    await row("Take your time").first().waitFor();
+    await exactly(row("The file beside"), 0);
+    await keyboard.press("Escape");
+  }
+
+  async function exported() {
+    await tab(/Take your time/).or(said("Take your time")).first().waitFor();
+    await bench.command("tandem: Export Session as Markdown");
+    await page.locator(".tab.active", { hasText: /Untitled|## You/ }).waitFor();
+    await bench.editor.locator(".view-line", { hasText: "## You" }).first().waitFor();
+    await bench.command("View: Revert and Close Editor");
+  }
+
+  /** The tokens of the context, behind which the rest is said. */
+  async function used() {
+    const usage = chat.locator(".composer .usage");
+    await usage.filter({ hasText: /tokens|%/ }).waitFor();
+    await until(usage.locator("span"), ({ title }) => /tokens of context/.test(title));
+  }
+
+  return [
+    ["several conversations: one runs, one asks, and their tabs say so", sideBySide],
+    ["tabs are changed and closed", byKeys],
+    ["saved sessions are searched, renamed and deleted", listed],
+    ["a session is exported as Markdown", exported],
+    ["the used tokens are shown", used],
+  ];
+}
