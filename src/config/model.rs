@@ -165,8 +165,7 @@ struct Wanted<'a> {
 impl Choice<'_> {
     /// The configured model, or else the default one of a well-known key.
     pub(super) fn default_model(&self) -> Result<ModelSettings, NoModel> {
-        let Options { model, base_url, api, api_key_env, .. } = self.options;
-        let (provider, model) = match (model.as_deref(), base_url) {
+        let (provider, model) = match (self.options.model.as_deref(), &self.options.base_url) {
             (Some(name), None) => self.split(name)?,
             (Some(name), Some(url)) => self.split(name).unwrap_or_else(|_| (provider_at(url).unwrap_or(CUSTOM), name)),
             (None, Some(url)) => {
@@ -176,18 +175,14 @@ impl Choice<'_> {
                 .model_of_a_key()
                 .ok_or_else(|| NoModel { message: self.explain("no model configured"), unset: true })?,
         };
-        let (by_key, base_url) = (self.options.model.is_none(), base_url.as_ref());
-        self.resolve(&Wanted { by_key, provider, model, base_url, api: *api, key_variable: api_key_env.as_deref() })
+        self.resolve(&self.wanted(provider, model))
     }
 
     /// Another model, by `provider/model`.
     pub(super) fn model_named(&self, name: &str) -> Result<ModelSettings, NoModel> {
         match self.default_model() {
             Ok(model) if model.name() == name => Ok(model),
-            _ => {
-                let (provider, model) = self.split(name)?;
-                self.resolve(&Wanted { by_key: false, provider, model, base_url: None, api: None, key_variable: None })
-            }
+            _ => self.model_at(name, None),
         }
     }
 
@@ -195,13 +190,23 @@ impl Choice<'_> {
     pub(super) fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<ModelSettings, NoModel> {
         let url = base_url.map(|url| BaseUrl::try_from(url.to_owned())).transpose();
         let url = url.map_err(|problem| self.misconfigured(&format!("base-url: {problem}")))?;
-        let (provider, model) = match (self.split(name), &url) {
-            (Ok(named), _) => named,
+        if let (Some((provider, model)), Some(_), None) = (name.split_once('/'), &self.options.base_url, &url)
+            && self.default_model().is_ok_and(|default| default.provider == provider)
+        {
+            return self.resolve(&self.wanted(provider, model)); // of the endpoint that is configured for the default one
+        }
+        let (provider, model) = match (self.split(name), name.split_once('/')) {
             // A provider that is being set up is not configured yet.
-            (Err(_), Some(_)) if name.contains('/') => name.split_once('/').unwrap_or((name, "")),
-            (Err(error), _) => return Err(error),
+            (Err(_), Some(named)) if url.is_some() => named,
+            (named, _) => named?,
         };
         self.resolve(&Wanted { by_key: false, provider, model, base_url: url.as_ref(), api: None, key_variable: None })
+    }
+
+    fn wanted<'n>(&'n self, provider: &'n str, model: &'n str) -> Wanted<'n> {
+        let Options { model: named, base_url, api, api_key_env, .. } = self.options;
+        let (by_key, base_url, key_variable) = (named.is_none(), base_url.as_ref(), api_key_env.as_deref());
+        Wanted { by_key, provider, model, base_url, api: *api, key_variable }
     }
 
     /// All known providers.

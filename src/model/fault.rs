@@ -142,7 +142,9 @@ fn way_out(endpoint: &Endpoint, status: Option<u16>, words: &Words) -> String {
         _ if kind::is_quota(words) => {
             format!("the quota is used up: check plan and billing at {provider}, or choose another model")
         }
-        (401, _) => format!("the API key for {provider} is missing or wrong: check api-key-env or TANDEM_API_KEY"),
+        (401, _) => format!(
+            "the API key for {provider} is missing or wrong: replace it in your editor's setup, in TANDEM_API_KEY or in the variable of api-key-env"
+        ),
         (402, _) => format!("add credit at {provider}, or choose another model"),
         (403, _) => {
             format!(

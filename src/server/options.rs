@@ -36,13 +36,7 @@ impl Server {
         };
         let change = match &*request.config_id.0 {
             "mode" => Change::Mode(parse_mode(value)?),
-            "model" if session.state().models.iter().any(|model| model == value) => Change::Model(value.to_owned()),
-            "model" => {
-                return Err(error(
-                    ErrorCode::InvalidParams,
-                    format!("unknown model `{value}`; `tandem models` lists what can be used"),
-                ));
-            }
+            "model" => Change::Model(value.to_owned()),
             "effort" => Change::Effort(parse_effort(value)?),
             other => return Err(error(ErrorCode::InvalidParams, format!("unknown option `{other}`"))),
         };

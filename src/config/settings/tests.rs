@@ -289,6 +289,7 @@ fn additional_models_can_be_configured_and_listed() {
     assert_eq!(settings.known_models(), ["ollama/qwen", "mine/a/b", "openai/gpt-5.5"]);
     let check = |name: &str, expected: &str| assert_eq!(describe(&settings.model_named(name)), expected);
     check("ollama/qwen", "ollama/qwen Chat http://localhost:1/v1 [no key]");
+    check("ollama/other", "ollama/other Chat http://localhost:1/v1 [no key]");
     check("mine/a/b", "mine/a/b Chat https://m.example [no key]");
     check("lmstudio/x", "lmstudio/x Chat http://127.0.0.1:1234/v1 [no key]");
     assert_eq!(settings.model.as_ref().unwrap().first_byte_timeout, None, "a local model may read for minutes");
