@@ -218,7 +218,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "showDiff":
         return this.preview.show(message.id, message.index);
       case "link":
-        return openLink(message.href);
+        return openLink(message.href, this.session);
       case "code":
         return useCode(message, this.session);
       case "remedy":

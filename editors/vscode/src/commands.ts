@@ -15,7 +15,8 @@ import {
 import type { ChatView } from "./chat";
 import { comment } from "./comment";
 import { attachmentOf, currentEditor, rangeAttachment } from "./context";
-import type { Phase } from "./messages";
+import type { Choice, Phase } from "./messages";
+import * as protocol from "./protocol";
 import type { Hunk } from "./review";
 import { exportSession, openSession } from "./sessions";
 import type { Server } from "./server";
@@ -46,7 +47,7 @@ export function registerCommands(parts: Parts): Disposable[] {
     explainSelection: () => explainSelection(parts),
     fix: (uri: Uri, diagnostic: Diagnostic) => fix(parts, uri, diagnostic),
     setMode: () => pick(conversations, "mode", l10n.t("Mode")),
-    setModel: () => pick(conversations, "model", l10n.t("Model")),
+    setModel: () => pick(conversations, "model", l10n.t("Model"), (current) => othersOf(server, current)),
     setEffort: () => pick(conversations, "effort", l10n.t("Reasoning Effort")),
     setUp: () => chat.setUp(),
     setApiKey: () => setApiKey(server),
@@ -123,8 +124,8 @@ async function chooseProgram(): Promise<void> {
   }
 }
 
-/** Lets the user choose the session's mode, model or effort. */
-async function pick(conversations: Conversations, id: string, title: string): Promise<void> {
+/** Lets the user choose the session's mode, model or effort; of the model also `others`, which are looked up. */
+async function pick(conversations: Conversations, id: string, title: string, others = noOthers): Promise<void> {
   await conversations.start();
   const session = conversations.current;
   const { pickers, phase } = session.state;
@@ -132,16 +133,29 @@ async function pick(conversations: Conversations, id: string, title: string): Pr
   if (picker === undefined) {
     return sayNothingToPick(phase);
   }
-  const items = picker.choices.map(({ value, name, description }): QuickPickItem & { value: string } => ({
+  const item = ({ value, name, description }: Choice): QuickPickItem & { value: string } => ({
     label: name,
     value,
     detail: description ?? "",
     ...(value === picker.current && { description: l10n.t("current") }),
-  }));
+  });
+  const isNew = ({ value }: Choice) => !picker.choices.some((choice) => choice.value === value);
+  const items = others(picker.current).then((more) => [...picker.choices, ...more.filter(isNew)].map(item));
   const picked = await window.showQuickPick(items, { title: `tandem: ${title}`, matchOnDetail: true });
   if (picked !== undefined) {
     await session.pick(id, picked.value);
   }
+}
+
+async function noOthers(_current: string): Promise<Choice[]> {
+  return [];
+}
+
+/** The other models of the endpoint that has this one. */
+async function othersOf(server: Server, current: string): Promise<Choice[]> {
+  const provider = current.split("/", 1)[0] ?? "";
+  const { models } = await server.request(protocol.models, { provider }).catch(() => ({ models: [] }));
+  return models.map(({ id }) => ({ value: `${provider}/${id}`, name: `${provider}/${id}` }));
 }
 
 async function sayNothingToPick(phase: Phase): Promise<void> {

@@ -16,6 +16,8 @@ export class StartError extends Error {
 
 export interface Failure {
   readonly text: string;
+  /** The server's words, where the text is not. */
+  readonly details?: string;
   readonly remedies: readonly Remedy[];
 }
 
@@ -25,10 +27,19 @@ export function failure(error: unknown): Failure {
     return { text: error.message, remedies: error.remedies };
   }
   if (isAnswer(error)) {
-    return { text: sentence(error.message), remedies: remedies((error.data as FailureData | undefined)?.code) };
+    const code = (error.data as FailureData | undefined)?.code;
+    const words = sentence(error.message);
+    return { ...(code === "no_model" ? { text: noModel(), details: words } : { text: words }), remedies: remedies(code) };
   }
   const text = l10n.t("The tandem server stopped before it answered. Try again to restart it; the log says why it stopped.");
   return { text, remedies: ["retry", "log"] };
+}
+
+/** The server's words are about variables and files; here there is a form. */
+function noModel(): string {
+  return l10n.t(
+    "No model is set up yet. Choose a provider and a model; a running Ollama, LM Studio or llama.cpp is detected automatically.",
+  );
 }
 
 /** The server's own, and not the end of it. */

@@ -3,11 +3,18 @@ import { isAbsolute, join } from "node:path";
 import { l10n, env, Position, Range, Uri, window, workspace } from "vscode";
 import type { Location } from "./messages";
 import { visible } from "./safe";
+import type { Session } from "./session";
 
-/** Opens `http(s)` in the browser after a yes, and a file of the workspace in the editor; nothing else. */
-export async function openLink(href: string): Promise<void> {
+/** The scheme of a symbol's link, which only the chat's own Markdown makes. */
+const SYMBOL = "symbol:";
+
+/** Opens `http(s)` in the browser after a yes, and a file of the workspace or a definition in it in the editor; nothing else. */
+export async function openLink(href: string, session: Session): Promise<void> {
   if (/^https?:/i.test(href)) {
     return openAddress(Uri.parse(href, true));
+  }
+  if (href.startsWith(SYMBOL)) {
+    return openSymbol(href.slice(SYMBOL.length), session);
   }
   await openLocation(target(href));
 }
@@ -39,6 +46,16 @@ export async function openLocation({ path, line }: Location): Promise<void> {
     await window.showTextDocument(uri, { preserveFocus: true, preview: true, ...(at && { selection: new Range(at, at) }) });
   } catch {
     void window.showWarningMessage(l10n.t("Could not open {0}: it does not exist or is not text.", visible(path)));
+  }
+}
+
+/** The server knows the definitions of the workspace, whichever extensions VS Code has. */
+async function openSymbol(name: string, session: Session): Promise<void> {
+  const found = (await session.complete(`#${name}`)).find(({ kind, label }) => kind === "symbol" && label.endsWith(` ${name}`));
+  if (found?.detail === undefined) {
+    window.setStatusBarMessage(l10n.t("tandem: no definition of {0} found", visible(name)), 5000);
+  } else {
+    await openLocation(target(found.detail));
   }
 }
 

@@ -64,11 +64,13 @@ export interface NoticeItem {
   readonly remedies: readonly Remedy[];
 }
 
-/** What went wrong, in the server's words, and the ways out that fit. */
+/** What went wrong, and the ways out that fit. */
 export interface ErrorItem {
   readonly kind: "error";
   readonly id: number;
   readonly text: string;
+  /** The server's words, where the text is not. */
+  readonly details?: string;
   readonly remedies: readonly Remedy[];
 }
 
@@ -107,7 +109,7 @@ export interface ChatState {
   readonly remedies: readonly Remedy[];
   readonly pickers: readonly Picker[];
   readonly commands: readonly Command[];
-  readonly usage?: Usage;
+  readonly usage?: Usage & { readonly turnCost?: number };
   readonly attachments: readonly string[];
   /** Context that is sent by default. */
   readonly looking: readonly Looking[];

@@ -91,15 +91,7 @@ export type SessionUpdate =
   | { readonly sessionUpdate: "current_mode_update"; readonly currentModeId: string }
   | { readonly sessionUpdate: "config_option_update"; readonly configOptions: readonly ConfigOption[] }
   | { readonly sessionUpdate: "available_commands_update"; readonly availableCommands: readonly AvailableCommand[] }
-  | ({ readonly sessionUpdate: "usage_update" } & Usage)
   | { readonly sessionUpdate: "session_info_update"; readonly title?: string | null };
-
-/** Tokens in the context, of how many, and what the session cost so far. */
-export interface Usage {
-  readonly used: number;
-  readonly size: number;
-  readonly cost?: { readonly amount: number; readonly currency: string } | null;
-}
 
 export interface UpdateParams {
   readonly sessionId: string;

@@ -12,7 +12,6 @@ import { folder, type Server } from "./server";
 import { type Ids, Transcript } from "./transcript";
 import { type Message, type Outcome, Turns } from "./turns";
 import { wire } from "./wire";
-import type { Usage } from "./wire-types";
 
 export type SessionEvent =
   /** `state` changed, and perhaps the transcript. */
@@ -52,8 +51,9 @@ export class Session implements Disposable {
   private readonly messages = new Map<number, Message>();
   private readonly options = new Options();
   private commands: readonly protocol.AvailableCommand[] = [];
-  private usage: protocol.Usage | undefined;
   private status: protocol.StatusParams | undefined;
+  /** Of the session, when the latest turn began. */
+  private costBefore: number | undefined;
   /** Why there is no server. */
   private problem: Failure | undefined;
   private readonly happened = new EventEmitter<SessionEvent>();
@@ -84,7 +84,7 @@ export class Session implements Disposable {
   }
 
   get state(): Omit<ChatState, "attachments" | "conversations" | "looking"> {
-    const usage = this.status?.usage ?? this.loaded();
+    const { costBefore, status: { usage } = {} } = this;
     return {
       phase: this.phase(),
       message: this.problem?.text ?? this.status?.message ?? "",
@@ -92,7 +92,7 @@ export class Session implements Disposable {
       waiting: this.turns.waiting.map(({ message, joins }) => ({ text: message.text, context: labels(message), joins })),
       pickers: this.options.pickers,
       commands: this.commands.map(({ name, description, input }) => ({ name, description, takesMore: input != null })),
-      ...(usage && { usage }),
+      ...(usage && { usage: { ...usage, ...(costBefore !== undefined && { turnCost: (usage.cost ?? 0) - costBefore }) } }),
     };
   }
 
@@ -261,16 +261,12 @@ export class Session implements Disposable {
       this.show(message); // tried once more, it stands there already
     }
     this.lastMessage = message;
+    this.costBefore = this.status?.usage?.cost ?? 0;
     this.happened.fire({ type: "began" });
   }
 
   private show(message: Message): void {
     this.messages.set(this.transcript.ask(message.text, labels(message)), message);
-  }
-
-  /** The usage of a loaded session, until the first status reports it. */
-  private loaded(): Usage | undefined {
-    return this.usage && { used: this.usage.used, size: this.usage.size, cost: this.usage.cost?.amount ?? null };
   }
 
   private turnChanged(turn: protocol.Turn): void {
@@ -287,7 +283,7 @@ export class Session implements Disposable {
     if ("error" in outcome) {
       const failed = failure(outcome.error);
       this.problem = outcome.error instanceof StartError ? failed : undefined;
-      transcript.fail(failed.text, failed.remedies);
+      transcript.fail(failed.text, failed.remedies, failed.details);
     } else {
       const { text, remedies } = ending(outcome.stopReason) ?? {};
       if (text !== undefined) {
@@ -389,9 +385,6 @@ export class Session implements Disposable {
       case "available_commands_update":
         this.commands = update.availableCommands;
         break;
-      case "usage_update":
-        this.usage = update;
-        break;
       case "session_info_update":
         this.title = update.title || this.title;
         break;
@@ -427,7 +420,6 @@ export class Session implements Disposable {
     this.id = undefined;
     this.current = undefined;
     this.status = undefined;
-    this.usage = undefined;
     this.questions.withdraw();
     this.happened.fire({ type: "forgotten" });
     this.changed();

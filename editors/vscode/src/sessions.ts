@@ -8,6 +8,8 @@ interface Entry extends QuickPickItem {
   readonly sessionId: string;
 }
 
+const MAX_LABEL = 60;
+
 const rename = { iconPath: new ThemeIcon("edit"), tooltip: l10n.t("Rename") };
 const remove = { iconPath: new ThemeIcon("trash"), tooltip: l10n.t("Delete") };
 
@@ -44,7 +46,9 @@ async function fill(list: QuickPick<Entry>, conversations: Conversations): Promi
 function entry({ sessionId, title, updatedAt }: SavedSession, isCurrent: boolean): Entry {
   const when = updatedAt == null ? "" : new Date(updatedAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
   const description = isCurrent ? l10n.t("{0}, open", when) : when;
-  return { sessionId, label: title || sessionId, description, buttons: [rename, remove] };
+  const [line = ""] = (title || sessionId).split("\n");
+  const label = line.length > MAX_LABEL ? `${line.slice(0, MAX_LABEL)}…` : line; // else there is no room for the date
+  return { sessionId, label, description, buttons: [rename, remove] };
 }
 
 async function show(conversations: Conversations, chat: ChatView, { sessionId }: Entry): Promise<void> {

@@ -15,7 +15,7 @@ type Entry =
   | { kind: "tool"; id: number; call: ToolCall; options?: readonly PermissionOption[] }
   | { kind: "plan"; id: number; entries: readonly PlanEntry[] }
   | { kind: "notice"; id: number; text: string; remedies: readonly Remedy[] }
-  | { kind: "error"; id: number; text: string; remedies: readonly Remedy[] };
+  | { kind: "error"; id: number; text: string; details?: string; remedies: readonly Remedy[] };
 type TextEntry = Extract<Entry, { kind: "answer" | "thought" }>;
 type ToolEntry = Extract<Entry, { kind: "tool" }>;
 type UserEntry = Extract<Entry, { kind: "user" }>;
@@ -93,8 +93,8 @@ export class Transcript {
   }
 
   /** Returns the id of its card. */
-  fail(text: string, remedies: readonly Remedy[]): number {
-    return this.push({ kind: "error", text, remedies }).id;
+  fail(text: string, remedies: readonly Remedy[], details?: string): number {
+    return this.push({ kind: "error", text, remedies, ...(details !== undefined && { details }) }).id;
   }
 
   /** Whether a card has this button, still. */
@@ -220,7 +220,7 @@ export class Transcript {
   }
 
   private append(kind: TextEntry["kind"], text: string): void {
-    if (this.last?.kind === kind) {
+    if (this.last?.kind === kind && !this.last.done) {
       if (!this.changed.has(this.last.id)) {
         this.changed.set(this.last.id, { shown: this.last.text.length });
       }

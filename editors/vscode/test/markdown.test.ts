@@ -116,6 +116,7 @@ test("names of files, addresses, task lists and line breaks", () => {
     ["see `src/price.ts:6-8`.", /<a [^>]*data-href="src\/price.ts:6-8"[^>]*><code>src\/price.ts:6-8<\/code><\/a>\./],
     ["[price](src/price.ts:6)", /data-href="src\/price.ts:6"/],
     ["price.ts:12 fails", /data-href="price.ts:12"/],
+    ["`total` and `to_cents()`", /<code data-href="symbol:total"[^>]*>total<\/code> and <code data-href="symbol:to_cents"/],
     ["at https://example.com/a.b, then", /data-href="https:\/\/example.com\/a.b"[^>]*>https:\/\/example.com\/a.b<\/a>, then/],
     ["- [ ] open\n- [x] done", /<li class="task">\s*<p><span class="box"[^>]*aria-label="todo">☐<\/span> open[^]*aria-label="done">☑/],
     ["| a |\n|---|\n| one<br>two |", /one<br>\n?two/],
@@ -123,7 +124,7 @@ test("names of files, addresses, task lists and line breaks", () => {
   for (const [source, expected] of cases) {
     assert.match(streamed([source]), expected, source);
   }
-  for (const plain of ["and/or", "e.g. this", "1.5 of 2.5", "`a.b.c()`", "version 1.2.3:4", "example.com is"]) {
+  for (const plain of ["and/or", "e.g. this", "1.5 of 2.5", "`a.b.c()`", "version 1.2.3:4", "example.com is", "`a b`", "`id`"]) {
     assert.doesNotMatch(streamed([plain]), /data-href/, plain);
   }
 });
@@ -133,6 +134,7 @@ test("markup, images and foreign schemes of the model stay text or become plain 
     ["<script>x()</script>", /&lt;script&gt;/, /<script/],
     ["<img src=x onerror=y>", /&lt;img/, /<img/],
     ["![alt](https://example.com/a.png)", /data-href="https:\/\/example\.com\/a\.png".*>alt<\/a>/, /<img| href=/],
+    ["[x](symbol:total) [`total`](src/price.ts)", /\[x\].*data-href="src\/price\.ts"[^>]*><code>total</, /data-href="symbol/],
     ["[run](command:workbench.action.quit)", /\[run\]\(command:/, /data-href/],
     ["[x](javascript:alert(1))", /\[x\]/, /data-href/],
     ["[x](vscode://a.b/c)", /\[x\]/, /data-href/],

@@ -279,6 +279,16 @@ test("the state of another session is not shown", async () => {
   assert.equal(conversations.current.state.message, "retrying in 4 s");
 });
 
+test("the cost of the latest turn is that since it began", async () => {
+  const { stage, conversations } = await conversation();
+  const costs = () => conversations.current.state.usage;
+  stage.status.fire({ sessionId: "old", state: "ready", usage: { used: 10, size: null, cost: 0.5 } });
+  void conversations.current.prompt({ text: "more", attachments: [] });
+  await stage.take("session/prompt");
+  stage.status.fire({ sessionId: "old", state: "ready", usage: { used: 20, size: null, cost: 0.75 } });
+  assert.deepEqual(costs(), { used: 20, size: null, cost: 0.75, turnCost: 0.25 });
+});
+
 test("a message that is withdrawn before there is a session is not sent", async () => {
   const { stage, conversations } = open(new Stage());
   const { current } = conversations;

@@ -131,6 +131,18 @@ test("a question about a call that was never announced is shown all the same", (
   assert.equal(firstTool(made).title, "Run ls");
 });
 
+test("an answer to a second attempt is not joined to what the first one left", () => {
+  const transcript = new Transcript();
+  transcript.apply({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Half of" } });
+  transcript.finish();
+  transcript.drop(transcript.fail("The server stopped.", ["retry"]));
+  transcript.apply({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: "All of it." } });
+  assert.deepEqual(
+    transcript.all().map((item) => "text" in item && item.text),
+    ["Half of", "All of it."],
+  );
+});
+
 test("nothing stays busy after the turn", () => {
   const made = transcript(say("half"), { sessionUpdate: "tool_call", toolCallId: "c", title: "Run", status: "in_progress" });
   made.finish();

@@ -11,6 +11,8 @@ import { t } from "./words";
 
 /** The options that stand below the input; others are in the command palette. */
 const PICKERS = ["mode", "model"];
+/** Instead of a model: one that the endpoint has and nobody configured. */
+const MORE = "";
 
 export interface Draft {
   get(): string;
@@ -112,11 +114,12 @@ export class Composer {
     const options = choices.map(({ value, name, description }) =>
       h("option", { value, selected: value === current, title: description }, visible(name)),
     );
-    const select = h("select", { class: id, "aria-label": name, title: name }, ...options);
+    const more = id === "model" && h("option", { value: MORE }, t("More models…"));
+    const select = h("select", { class: id, "aria-label": name, title: name }, ...options, more);
     select.addEventListener("change", () => {
       const { value } = select;
       select.value = current; // until the server agrees
-      this.send({ type: "pick", what: id, value });
+      this.send(value === MORE ? { type: "remedy", remedy: "model" } : { type: "pick", what: id, value });
     });
     return select;
   }
@@ -195,12 +198,20 @@ export class Composer {
 }
 
 /** The share of the window that is full, else the tokens in it; with the cost, where it is known. */
-function used({ used, size, cost }: NonNullable<ChatState["usage"]>): HTMLElement {
+function used({ used, size, cost, turnCost }: NonNullable<ChatState["usage"]>): HTMLElement {
   const tokens = size == null || size === 0 ? t("{0} tokens", short(used)) : `${Math.round((100 * used) / size)} %`;
-  const price = cost == null ? "" : `$${cost < 0.995 ? cost.toFixed(3) : cost.toFixed(2)}`;
+  const price = cost == null ? "" : dollars(cost);
   const words = size == null || size === 0 ? t("{0} tokens of context", used) : t("{0} of {1} tokens of context", used, size);
-  const title = price === "" ? words : `${words}, ${t("{0} in this session", price)}`;
+  const title = price === "" ? words : `${words}, ${spent(price, turnCost)}`;
   return h("span", { title, "aria-label": title }, [tokens, price].filter(Boolean).join(" · "));
+}
+
+function spent(session: string, turn: number | undefined): string {
+  return turn === undefined ? t("{0} in this session", session) : t("{0} in this session, {1} in the latest turn", session, dollars(turn));
+}
+
+function dollars(cost: number): string {
+  return `$${cost.toFixed(cost < 0.995 ? 3 : 2)}`;
 }
 
 /** `950`, `12k`. */

@@ -122,9 +122,11 @@ const remedyNames: Record<Remedy, string> = {
 };
 
 /** Without an id it is the view's own error. */
-export function errorCard({ text, remedies, id }: Pick<ErrorItem, "text" | "remedies"> & { id?: number }, send: Send): HTMLElement {
-  const words = h("div", { class: "error-text" }, ...quoting(text));
-  return h("section", { class: "error" }, icon("error"), h("div", {}, words, remedyButtons(remedies, send, id)));
+export function errorCard(error: Pick<ErrorItem, "text" | "details" | "remedies"> & { id?: number }, send: Send): HTMLElement {
+  const { text, details, remedies, id } = error;
+  const words = (of: string) => h("div", { class: "error-text" }, ...quoting(of));
+  const more = details !== undefined && h("details", {}, h("summary", {}, t("Details")), words(details));
+  return h("section", { class: "error" }, icon("error"), h("div", {}, words(text), remedyButtons(remedies, send, id), more));
 }
 
 /** What stands between backticks is code. */

@@ -123,8 +123,10 @@ function drawState(state: ChatState): void {
 function greeting({ phase, message, remedies }: ChatState): Node[] {
   const head = [icon("tandem", "logo"), h("h1", {}, "tandem")];
   if (phase === "no_model") {
-    const text = message || t("No model is set up yet.");
-    return [...head, errorCard({ text, remedies: ["setup", "settings"] }, send)];
+    const text = t(
+      "No model is set up yet. Choose a provider and a model; a running Ollama, LM Studio or llama.cpp is detected automatically.",
+    );
+    return [...head, errorCard({ text, ...(message !== "" && { details: message }), remedies: ["setup", "settings"] }, send)];
   }
   if (phase === "stopped") {
     return [...head, errorCard({ text: message, remedies }, send)];

@@ -123,6 +123,7 @@ markdown.core.ruler.push("tasks", ({ tokens }) => {
 
 Object.assign(markdown.renderer.rules, {
   text: (tokens: Token[], index: number) => taskBox(tokens[index]) + escape(tokens[index]?.content ?? ""),
+  code_inline: (tokens: Token[], index: number) => inlineCode(tokens[index]),
   link_open: (tokens: Token[], index: number) => link(attribute(tokens[index], "href")),
   image: (tokens: Token[], index: number) => `${link(attribute(tokens[index], "src"))}${escape(tokens[index]?.content ?? "")}</a>`,
   fence: (tokens: Token[], index: number) => codeBlock(tokens[index]?.content ?? "", tokens[index]?.info ?? ""),
@@ -136,6 +137,13 @@ Object.assign(markdown.renderer.rules, {
 function taskBox(token: Token | undefined): string {
   const state = (token?.meta as { task?: string } | null)?.task;
   return state === undefined ? "" : `<span class="box" role="img" aria-label="${state}">${state === "done" ? "☑" : "☐"}</span> `;
+}
+
+/** A symbol is looked up when it is clicked. It is no stop for the keyboard, because there are many, and most are common words. */
+function inlineCode(token: Token | undefined): string {
+  const symbol = (token?.meta as { symbol?: string } | null)?.symbol;
+  const attributes = symbol === undefined ? "" : ` data-href="symbol:${escape(symbol)}" title="${escape(t("Go to the definition"))}"`;
+  return `<code${attributes}>${escape(token?.content ?? "")}</code>`;
 }
 
 /** Not an `href`: the extension receives the click and decides. */

@@ -1,4 +1,4 @@
-/** Names of files in running text, which become links: `src/price.ts`, `src/price.ts:6`, `price.ts:6-8`. Pure. */
+/** Names in running text that lead somewhere: files (`src/price.ts`, `src/price.ts:6`, `price.ts:6-8`), and symbols in code style. Pure. */
 import type { Token } from "markdown-it";
 
 type TokenClass = new (type: string, tag: string, nesting: -1 | 0 | 1) => Token;
@@ -10,6 +10,8 @@ const path = String.raw`(?:(?:\.{0,2}/)?(?:${NAME}/)+${NAME}\.[A-Za-z][A-Za-z0-9
 const inText = new RegExp(String.raw`(?<![\p{L}\p{N}_/.:@-])${path}(?![\p{L}\p{N}_/])`, "gu");
 const whole = new RegExp(String.raw`^(?:${path}|(?:${NAME}/)*${NAME}\.[a-z]{1,4}${LINES}?)$`, "u");
 
+const symbol = /^([\p{L}_$][\p{L}\p{N}_$]{2,})(?:\(\))?$/u;
+
 /** The tokens of a line, with a link around each name; what is a link already stays. */
 export function linkWords(tokens: readonly Token[], TokenType: TokenClass): Token[] {
   let depth = 0;
@@ -19,6 +21,7 @@ export function linkWords(tokens: readonly Token[], TokenType: TokenClass): Toke
       return [token];
     }
     if (token.type === "code_inline") {
+      token.meta = { symbol: symbol.exec(token.content)?.[1] };
       return whole.test(token.content) ? linked(token.content, token, TokenType) : [token];
     }
     return token.type === "text" ? inWords(token, TokenType) : [token];

@@ -98,6 +98,10 @@ export class SetupForm {
     const isReady = (this.keyRow.hidden || apiKey !== "" || !this.addressRow.hidden) && (this.addressRow.hidden || baseUrl !== "");
     if (isReady) {
       this.ask("models", t("Looking for models…"));
+    } else {
+      this.status.replaceChildren(
+        t("With the {0}, the models to choose from are listed.", this.addressRow.hidden ? t("API key") : t("Base URL")),
+      );
     }
   }
 
@@ -159,7 +163,8 @@ function findings({ findings, problem }: Extract<Answer, { type: "setupChecked" 
     h(
       "div",
       { class: `finding ${verdict}` },
-      `${marks[verdict]} ${visible(check)}: ${visible(found)}${advice == null ? "" : ` ${visible(advice)}`}`,
+      `${marks[verdict]} ${visible(check)}: ${visible(found)}`,
+      advice != null && h("div", { class: "advice" }, `→ ${visible(advice)}`),
     ),
   );
 }
