@@ -1,9 +1,11 @@
 // Drives the real extension with the real binary in the real VS Code workbench, clicking what a person would click, against a scripted model.
 //
-//   node tests/editors/vscode.mjs [--code-server DIR] [--vsix FILE] [--tandem BIN] [--out DIR]
+//   node tests/editors/vscode.mjs [--code-server DIR] [--vsix FILE] [--tandem BIN] [--out DIR] [--home DIR]
 //
 // Each option has its variable, which tests/run sets: CODE_SERVER (with out/node/entry.js; beside it playwright-core, or PLAYWRIGHT_CORE),
-// TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). TANDEM_TEST_ONLY is a pattern for the names of checks; most stand on earlier ones. Needs the Node of tests/editors/get-node24.sh. The last line is `N passed, N failed`.
+// TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). TANDEM_TEST_ONLY is a pattern for the names of checks; most stand on earlier ones. Needs
+// the Node of tests/editors/get-node24.sh. With --home everything is in that folder, which is removed at the end: pictures then show no temporary
+// path. The last line is `N passed, N failed`.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -46,7 +48,7 @@ let passed = 0;
 let failed = 0;
 let bench;
 try {
-  bench = await startBench();
+  bench = await startBench(undefined, options.home);
   await inTheWorkbench();
 } catch (error) {
   failed++;
@@ -110,9 +112,11 @@ async function noModel() {
   await bench.openFile("price.ts");
   await bench.command("tandem: Open Chat");
   await bench.say("hello");
-  const words = bench.chat.locator(".list .error-text");
-  await words.filter({ hasText: "TANDEM_BASE_URL" }).filter({ hasText: "config.toml" }).waitFor();
-  await bench.chat.locator(".list .error").getByRole("button", { name: "Set Up Model" }).waitFor();
+  const card = bench.chat.locator(".list .error");
+  await card.filter({ hasText: "No model is set up yet." }).waitFor();
+  await card.locator("summary").click();
+  await card.locator("details[open]", { hasText: "TANDEM_BASE_URL" }).filter({ hasText: "config.toml" }).waitFor();
+  await card.getByRole("button", { name: "Set Up Model" }).waitFor();
 }
 
 /** By keyboard alone: Tab goes from field to field, Enter saves. */
@@ -373,7 +377,7 @@ async function killedServer() {
   assert.equal(bench.killServer(), 1);
   const card = bench.chat.locator(".list .error", { hasText: "stopped before it answered" });
   await card.getByRole("button", { name: "Try Again" }).click();
-  await bench.chat.locator(".answer", { hasText: "Whole again." }).waitFor();
+  await bench.chat.locator(".answer", { hasText: /^Whole again\.$/ }).waitFor(); // not joined to the half
   await bench.idle();
   const { requests } = await model.state();
   assert.ok(requests.at(-1).messages.length > requests.at(-2).messages.length, "the conversation went on");
@@ -422,7 +426,7 @@ async function links() {
 async function finishedAnswer() {
   const code = "const sum: number = 1; // one";
   const table = "| Column | number |\n|---|--:|\n| price | 1 |";
-  await model.script([{ text: `Like this:\n\n\`\`\`ts\n${code}\n\`\`\`\n\n${table}\n\nSee \`src/price.ts:6\`.\n\n- [x] done\n\n\`\`\`sh\nls\n\`\`\`\n` }]);
+  await model.script([{ text: `Like this:\n\n\`\`\`ts\n${code}\n\`\`\`\n\n${table}\n\nSee \`src/price.ts:6\`, or \`label\`.\n\n- [x] done\n\n\`\`\`sh\nls\n\`\`\`\n` }]);
   await bench.say("Show me code.");
   const answer = bench.chat.locator(".answer:not(.streaming)", { hasText: "Like this:" });
   await answer.locator(".hljs-keyword", { hasText: "const" }).waitFor();
@@ -437,6 +441,8 @@ async function finishedAnswer() {
   await copy.click();
   await until(copy, ({ said }) => said.join() === "Copied,Copy"); // it says so for a moment only
   await picture("answer");
+  await answer.locator("code", { hasText: /^label$/ }).click();
+  await bench.page.locator(".statusbar-item", { hasText: "Ln 10, Col 1" }).waitFor(); // the definition
   await bench.goToEndOf("interface Line");
   await answer.locator(".code").first().getByRole("button", { name: "Insert" }).click();
   await bench.editor.locator(".view-line", { hasText: "// one" }).waitFor();
@@ -537,16 +543,16 @@ function withTyped(text) {
 }
 
 /** The server finds no key, no configuration and no state but what the test gives it. */
-function startBench(files = { [FILE]: SAVED, [CART]: CART_TEXT, [STOCK]: STOCK_TEXT, "README.md": "# A shop\n" }) {
+function startBench(files = { [FILE]: SAVED, [CART]: CART_TEXT, [STOCK]: STOCK_TEXT, "README.md": "# A shop\n" }, home) {
   const hidden = Object.keys(process.env).filter((name) => /_API_KEY$|^TANDEM_/.test(name));
   const env = { ...Object.fromEntries(hidden.map((name) => [name, undefined])), XDG_CONFIG_HOME: undefined, XDG_STATE_HOME: undefined };
-  return Workbench.start({ ...options, files, env });
+  return Workbench.start({ ...options, files, env, home });
 }
 
 function readOptions() {
   const { env } = process;
   const text = { type: "string" };
-  const { values } = parseArgs({ options: { "code-server": text, vsix: text, tandem: text, out: text } });
+  const { values } = parseArgs({ options: { "code-server": text, vsix: text, tandem: text, out: text, home: text } });
   const required = (name, value) => {
     assert.ok(value, `give --${name} or its variable; see the head of this file`);
     return resolve(value);
@@ -559,5 +565,6 @@ function readOptions() {
     vsix: required("vsix", values.vsix ?? env.TANDEM_VSIX),
     tandem: required("tandem", values.tandem ?? env.TANDEM_BIN),
     out: required("out", values.out ?? env.TANDEM_TEST_OUT),
+    home: values.home,
   };
 }

@@ -17,7 +17,7 @@ export function besideChecks({ bench, model, picture }) {
 
   async function dropped() {
     await model.reset();
-    bench.write("project/pixel.png", Buffer.from(PIXEL, "base64"));
+    bench.write("shop/pixel.png", Buffer.from(PIXEL, "base64"));
     const uris = [`vscode-remote://localhost${bench.project}/README.md`, `file://${bench.project}/pixel.png`];
     await chat.locator("textarea").evaluate((input, list) => {
       const data = new DataTransfer();
@@ -76,9 +76,9 @@ export function besideChecks({ bench, model, picture }) {
     git("init", "--quiet");
     git("add", "--all");
     git("commit", "--quiet", "--message", "Open the shop");
-    bench.write("project/README.md", "# A shop\n\nOpen on Sundays.\n");
+    bench.write("shop/README.md", "# A shop\n\nOpen on Sundays.\n");
     git("add", "README.md");
-    bench.write("project/src/cart.ts", "// nothing of this is staged\n");
+    bench.write("shop/src/cart.ts", "// nothing of this is staged\n");
     await bench.open();
     await page.locator('.activitybar [aria-label^="Source Control"]').first().click();
     await model.reset();

@@ -26,7 +26,7 @@ export function looksChecks({ bench, model, picture }) {
   async function highContrast() {
     await model.reset();
     await bench.newSession();
-    bench.write("project/looks.txt", "alpha beta\n");
+    bench.write("shop/looks.txt", "alpha beta\n");
     await mode("ask");
     await model.script([{ call: { id: "call_read", name: "read_file", arguments: { path: "looks.txt" } } }], [edit], [{ text: "As you wish." }]);
     await bench.say("Say gamma.");
@@ -46,7 +46,7 @@ export function looksChecks({ bench, model, picture }) {
   async function narrow() {
     await bench.widenSideBar(NARROW_PX);
     const card = chat.locator(".asking");
-    await until(card, () => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+    await until(chat.locator("main"), ({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth);
     for (const button of await card.locator(".question button").all()) {
       await until(button, (one) => one.getBoundingClientRect().right <= innerWidth && one.scrollWidth <= one.clientWidth);
     }
@@ -108,7 +108,7 @@ export function looksChecks({ bench, model, picture }) {
     const card = chat.locator(".list .error", { hasText: "does not exist" });
     await card.getByRole("button", { name: "Choose Model…" }).click();
     await page.locator(".quick-input-list .monaco-list-row", { hasText: "qwen3-coder" }).first().waitFor();
-    await bench.choose("test");
+    await bench.choose("custom/test"); // nobody configured it: the endpoint has it
     await card.getByRole("button", { name: "Try Again" }).click();
     await answer("Another one answers.").waitFor();
     await bench.idle();

@@ -38,7 +38,7 @@ const STEP_MS = 60_000;
 export const TRY_MS = 4_000;
 
 export class Workbench {
-  /** `{codeServer, playwright, chromium, vsix, tandem, files: {path: text}, env}` → a started workbench on those files. */
+  /** `{codeServer, playwright, chromium, vsix, tandem, files: {path: text}, env, home?}` → a started workbench on those files. */
   static async start(options) {
     const bench = new Workbench(options);
     try {
@@ -53,15 +53,18 @@ export class Workbench {
 
   constructor(options) {
     this.options = options;
-    this.folder = mkdtempSync(join(tmpdir(), "tandem-vscode-"));
-    this.project = join(this.folder, "project");
+    this.folder = options.home ?? mkdtempSync(join(tmpdir(), "tandem-vscode-"));
+    if (options.home !== undefined) {
+      mkdirSync(options.home); // one that exists is not used, and not removed
+    }
+    this.project = join(this.folder, "shop");
     this.problems = [];
     this.write("data/User/settings.json", JSON.stringify(USER_SETTINGS));
     this.program = join(this.folder, "tandem");
     symlinkSync(options.tandem, this.program);
     this.configure({});
     for (const [path, text] of Object.entries(options.files)) {
-      this.write(join("project", path), text);
+      this.write(join("shop", path), text);
     }
   }
 
