@@ -377,7 +377,7 @@ async function killedServer() {
   assert.equal(bench.killServer(), 1);
   const card = bench.chat.locator(".list .error", { hasText: "stopped before it answered" });
   await card.getByRole("button", { name: "Try Again" }).click();
-  await bench.chat.locator(".answer", { hasText: /^Whole again\.$/ }).waitFor(); // not joined to the half
+  await bench.chat.locator(".answer", { hasText: /^\s*Whole again\.\s*$/ }).waitFor(); // not joined to the half
   await bench.idle();
   const { requests } = await model.state();
   assert.ok(requests.at(-1).messages.length > requests.at(-2).messages.length, "the conversation went on");
