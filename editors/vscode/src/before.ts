@@ -49,7 +49,7 @@ export class Before implements TextDocumentContentProvider, Disposable {
   }
 }
 
-/** As the editor has it, saved or not; `undefined` where there is no such file. */
+/** The file's text, including unsaved changes; `undefined` if there is no such file. */
 async function textOf(path: Uri): Promise<string | undefined> {
   try {
     return (await workspace.openTextDocument(path)).getText();

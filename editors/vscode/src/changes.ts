@@ -1,4 +1,4 @@
-/** The view of what is to be reviewed: turns, their files, their hunks. */
+/** The tree of pending changes: turns, their files, their hunks. */
 import { basename, dirname, relative } from "node:path";
 import {
   l10n,

@@ -1,6 +1,5 @@
 /**
- * The chat view. It draws what the session holds and sends back what the person does; everything that acts happens here, outside the webview,
- * because the webview shows text that nobody vouches for.
+ * The chat view: shows the session and handles user input. All actions run here in the extension host, because the webview shows untrusted text.
  */
 import { randomBytes } from "node:crypto";
 import {
@@ -32,7 +31,7 @@ import { SetUp } from "./setup";
 import type { Message } from "./turns";
 
 export const CHAT_VIEW = "tandem.chat";
-/** In base64, of 5 MB: what providers take. */
+/** The length of 5 MB in base64, which is what providers accept. */
 const MAX_IMAGE = 7_000_000;
 const remedyCommands: Record<Exclude<Remedy, "retry" | "continue">, string> = {
   folder: "workbench.action.files.openFolder",
@@ -46,12 +45,12 @@ const remedyCommands: Record<Exclude<Remedy, "retry" | "continue">, string> = {
 export class ChatView implements WebviewViewProvider, Disposable {
   private view: WebviewView | undefined;
   private listening = false;
-  /** Text waits until the view has drawn what was sent before; the state overtakes it. */
+  /** Sends text once the view has drawn the previous batch; state updates do not wait. */
   private readonly text = new Flow(() => this.postChanges());
   private stateTimer: NodeJS.Timeout | undefined;
   private wantsFocus = false;
   private attachments: Attachment[] = [];
-  /** Texts for the input, until there is one. */
+  /** Texts to put into the input once the view is ready. */
   private readonly unsent: string[] = [];
   private readonly subscriptions: Disposable[];
   private readonly form: SetUp;
@@ -139,7 +138,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
-  /** Each pasted image has the same name. */
+  /** A label no attachment has yet: pasted images all have the same name. */
   private unused(name: string): string {
     const isUsed = (one: string) => this.attachments.some(({ label }) => label === one);
     for (let count = 1; ; count++) {
@@ -240,7 +239,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     await (now ? this.session.steer({ text, attachments }) : this.session.prompt({ text, attachments }));
   }
 
-  /** To before a message: it is in the input again, or on its way once more. */
+  /** Restores the state before a message and puts it into the input, or sends it again. */
   private async goBack(id: number, how: "edit" | "again"): Promise<void> {
     const { session } = this;
     const sent = session.sent(id);
@@ -258,7 +257,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     this.post({ type: "completions", request, items: await this.session.complete(query) });
   }
 
-  /** A message that was not sent on is written into the input again, with what went along. */
+  /** Puts an unsent message and its attachments back into the input. */
   private restore({ text, attachments }: Message): void {
     attachments.forEach((attachment) => this.attach(attachment));
     this.unsent.push(text);
@@ -334,7 +333,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
-  /** Notifies without taking the focus: always of a permission request (`must`), of the rest only if the user wants it and is elsewhere. */
+  /** Notifies without taking the focus: always if `must`, otherwise only if enabled and the window is not focused. */
   private async announce(words: string, must: boolean): Promise<void> {
     const isWanted = !window.state.focused && workspace.getConfiguration("tandem").get("notify", false);
     if (!must && !isWanted) {

@@ -24,7 +24,7 @@ export async function useCode({ action, text, language }: Code, session: Session
   }
 }
 
-/** In place of the selection; one undo step. */
+/** Replaces the selection, in one undo step. */
 async function insert(text: string): Promise<void> {
   const editor = currentEditor();
   if (editor === undefined) {
@@ -35,7 +35,7 @@ async function insert(text: string): Promise<void> {
   await window.showTextDocument(editor.document, editor.viewColumn);
 }
 
-/** The model puts it where it belongs, as an edit that requires approval and is reviewed like any other. */
+/** Asks the model to apply the code, as an edit that requires approval and can be reviewed. */
 async function apply(text: string, language: string, session: Session): Promise<void> {
   const editor = currentEditor();
   if (editor === undefined) {
@@ -48,7 +48,7 @@ async function apply(text: string, language: string, session: Session): Promise<
   await session.prompt({ text: `${words}\n\n${fence}${language}\n${text.trimEnd()}\n${fence}`, attachments: [attachment] });
 }
 
-/** One line is typed and waits for Enter; several would run one after the other, so they are shown first. */
+/** Types one line and does not run it. Several lines would run at once, so they need confirmation. */
 async function run(text: string): Promise<void> {
   const command = text.trimEnd();
   const isSeveral = command.includes("\n");

@@ -1,4 +1,4 @@
-/** The commands of the palette, the menus and the keys; each is a few lines over the session and the chat. */
+/** The commands of the palette, menus and key bindings. */
 import {
   commands,
   ConfigurationTarget,
@@ -109,7 +109,7 @@ async function permitByRule({ questions }: Session): Promise<void> {
   }
 }
 
-/** In a remote window the settings that count are on another page than the one that opens by itself. */
+/** In a remote window, machine settings are on a page of their own. */
 async function openSettings(): Promise<void> {
   const page = env.remoteName === undefined ? "workbench.action.openSettings" : "workbench.action.openRemoteSettings";
   await commands.executeCommand(page, env.remoteName === undefined ? "@ext:tandem.tandem" : { query: "@ext:tandem.tandem" });

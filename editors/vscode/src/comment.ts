@@ -1,4 +1,4 @@
-/** Comments on lines: they are collected beside the input of the chat, each as a chip, and sent as one prompt. */
+/** Comments on lines: collected as chips above the chat input and sent as one prompt. */
 import { l10n, type Range, type TextDocument, Uri, window, workspace } from "vscode";
 import type { ChatView } from "./chat";
 import { currentEditor, rangeAttachment } from "./context";

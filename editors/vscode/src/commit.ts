@@ -25,7 +25,7 @@ interface Git {
   getAPI(version: 1): { readonly repositories: readonly Repository[] };
 }
 
-/** What the documents hold, by their address. */
+/** The texts of the documents, by URI. */
 const texts = new Map<string, string>();
 
 export function registerCommit(server: Server): Disposable[] {

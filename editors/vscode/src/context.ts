@@ -4,7 +4,7 @@ import { basename, extname } from "node:path";
 import { l10n, type QuickPickItem, type Range, type TextDocument, type TextEditor, Uri, window } from "vscode";
 import type { ContentBlock } from "./protocol";
 
-/** What models see. */
+/** Image formats that models accept. */
 const IMAGES: Readonly<Record<string, string>> = {
   ".gif": "image/gif",
   ".jpeg": "image/jpeg",
@@ -42,7 +42,7 @@ async function chooseFiles(): Promise<Attachment[]> {
   return Promise.all((uris ?? []).map(attachmentOfFile));
 }
 
-/** An image with its bytes, another file by its name. A remote window names files by its own scheme; here they are local. */
+/** An image with its bytes, another file by its name. Remote windows use their own URI scheme for files that are local to the extension. */
 export async function attachmentOfFile(named: Uri): Promise<Attachment> {
   const uri = named.scheme === "vscode-remote" ? Uri.file(named.path) : named;
   const mimeType = IMAGES[extname(uri.path).toLowerCase()];

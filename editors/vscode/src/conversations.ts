@@ -1,6 +1,6 @@
 /**
- * The conversations of this window: one is shown, others may run behind it. Which they are is remembered for the next time the window is loaded.
- * Invariant: there is always one that is shown.
+ * The open conversations of this window, which are restored after a reload.
+ * Invariant: exactly one is shown; others may run in the background.
  */
 import { type Disposable, EventEmitter, l10n, type Memento } from "vscode";
 import { failure } from "./failure";
@@ -23,7 +23,7 @@ interface Remembered {
   readonly pending?: boolean;
 }
 
-/** An open conversation; one of before the window was loaded has no session until it is shown. */
+/** An open conversation; one restored after a reload has no session until it is shown. */
 interface Open {
   session?: Session;
   readonly id?: string;
@@ -38,7 +38,7 @@ export class Conversations implements Disposable {
   private open: Open[];
   private readonly ids: Ids = { next: 1 };
   private readonly happened = new EventEmitter<SessionEvent>();
-  /** Messages of conversations that are not shown, which were not sent on. */
+  /** Unsent messages of conversations that are not shown. */
   private returned: { readonly session: Session; readonly event: SessionEvent }[] = [];
   private readonly elsewhere = new EventEmitter<void>();
   private readonly switched = new EventEmitter<void>();
@@ -82,13 +82,13 @@ export class Conversations implements Disposable {
     }));
   }
 
-  /** The first time: what was open before the window was loaded. Then, and always: starts the server and the session. */
+  /** Restores what was open, the first time, and starts the server and the session. */
   async start(): Promise<void> {
     await this.restoredOnce();
     await this.current.open();
   }
 
-  /** A fresh conversation; the others go on. */
+  /** Opens a new conversation; the others continue. */
   async renew(): Promise<void> {
     if (this.current.transcript.isEmpty) {
       await this.restoredOnce(); // else what is restored later would take its place
@@ -157,7 +157,7 @@ export class Conversations implements Disposable {
     this.elsewhere.fire();
   }
 
-  /** The server starts afresh, with the settings as they are now. */
+  /** Restarts the server with the current settings. */
   async restart(goesOn = true): Promise<void> {
     await this.server.stop();
     await Promise.all(

@@ -1,6 +1,6 @@
 /**
- * Tells the server what the editor shows of problems. After an edit the answer waits until those of the new text have come and rest. A checker
- * that finds nothing says nothing, so silence is an answer too.
+ * Reports the editor's problems to the server. After an edit it waits until the problems of the new text have settled. A checker that finds
+ * nothing stays silent, so the wait has a limit.
  */
 import { type CancellationToken, type Diagnostic, languages, Uri } from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";

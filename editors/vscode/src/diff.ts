@@ -23,10 +23,10 @@ export interface DiffView {
 const WORDS = /[\p{L}\p{N}_]+|\s+|./gu;
 const CONTEXT_LINES = 2;
 const MAX_LINES = 400;
-/** Beyond this many edits an exact diff is not worth its cost. */
+/** With more edits than this, an exact diff is too slow. */
 const MAX_EDITS = 4000;
 
-/** Compares by lines; texts too different to compare count as wholly replaced. */
+/** Compares by lines; if the texts differ too much, all lines count as replaced. */
 export function diffView({ path, oldText, newText, _meta }: DiffContent): DiffView {
   const before = oldText ?? "";
   const skipped = _meta?.["tandem/skippedLines"] ?? 0;
@@ -91,7 +91,7 @@ function run(lines: readonly DiffLine[], from: number, sign: DiffLine["sign"]): 
   return end - from;
 }
 
-/** What is between the words that both begin and end with. */
+/** The ranges between the words that both lines begin and end with. */
 function changed(before: string, after: string): [[number, number], [number, number]] | undefined {
   const a: string[] = before.match(WORDS) ?? [];
   const b: string[] = after.match(WORDS) ?? [];

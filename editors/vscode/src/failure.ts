@@ -1,10 +1,10 @@
-/** What went wrong, in words a person can act on, and the ways out that fit. */
+/** Turns errors into messages and matching remedies. */
 import { l10n } from "vscode";
 import { ErrorCodes, ResponseError } from "vscode-languageclient/node";
 import type { Remedy } from "./messages";
 import type { FailureData } from "./protocol";
 
-/** There is no server. The message says why, the remedies what to do. */
+/** The server could not be started. */
 export class StartError extends Error {
   constructor(
     message: string,
@@ -21,7 +21,7 @@ export interface Failure {
   readonly remedies: readonly Remedy[];
 }
 
-/** The server's own words; only where it is gone are there none. */
+/** The server's message, or a generic one if it stopped. */
 export function failure(error: unknown): Failure {
   if (error instanceof StartError) {
     return { text: error.message, remedies: error.remedies };
@@ -35,14 +35,14 @@ export function failure(error: unknown): Failure {
   return { text, remedies: ["retry", "log"] };
 }
 
-/** The server's words are about variables and files; here there is a form. */
+/** The server's message is about variables and files; the editor has a form. */
 function noModel(): string {
   return l10n.t(
     "No model is set up yet. Choose a provider and a model; a running Ollama, LM Studio or llama.cpp is detected automatically.",
   );
 }
 
-/** The server's own, and not the end of it. */
+/** Whether the server answered, rather than stopped. */
 export function isAnswer(error: unknown): error is ResponseError<unknown> {
   return error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected;
 }

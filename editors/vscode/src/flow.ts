@@ -1,6 +1,6 @@
 /**
- * What goes to the view, and when: at most one batch of changes is on its way until the view says that it is drawn; what happens meanwhile is merged.
- * So a busy window falls behind by a frame, never by a queue. Pure but for the timer.
+ * Flow control between extension and view: only one batch of changes is in flight until the view has drawn it; later changes are merged meanwhile.
+ * A busy window therefore lags by one frame at most. Pure except for the timer.
  */
 
 /** One batch for all that happens within a frame. */

@@ -1,6 +1,6 @@
 /**
- * What goes along with a message by itself: the place in the editor, and the problems of its file where the person wants them. The server learns
- * the place once it rests, because a moving cursor says nothing, and before each message. The person sees both beside the input, and switches them.
+ * The context that is sent with each message: the location in the editor, and the problems of its file if enabled. Both are shown as chips that
+ * switch them. The server is told the location when the cursor rests, and before each message.
  */
 import { basename } from "node:path";
 import {

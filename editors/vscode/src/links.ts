@@ -49,7 +49,7 @@ export async function openLocation({ path, line }: Location): Promise<void> {
   }
 }
 
-/** The server knows the definitions of the workspace, whichever extensions VS Code has. */
+/** Asks the server, which finds definitions without language extensions. */
 async function openSymbol(name: string, session: Session): Promise<void> {
   const found = (await session.complete(`#${name}`)).find(({ kind, label }) => kind === "symbol" && label.endsWith(` ${name}`));
   if (found?.detail === undefined) {

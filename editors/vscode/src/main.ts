@@ -1,4 +1,4 @@
-/** Puts the parts together. Activated by the chat view or a command; the server starts with the first of them. */
+/** Entry point. Activated by the chat view or a command, which also start the server. */
 import { commands, type ExtensionContext, l10n, window, workspace } from "vscode";
 import { registerActions } from "./actions";
 import { Before } from "./before";

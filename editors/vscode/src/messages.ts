@@ -1,4 +1,4 @@
-/** What the extension and its chat view say to each other. The extension owns all state; the view can be thrown away and drawn again. */
+/** The messages between the extension and its chat view. The extension owns all state, so the view can be discarded and redrawn. */
 import type { DiffView } from "./diff";
 import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus } from "./protocol";
 
@@ -148,7 +148,7 @@ export interface Command {
   readonly takesMore: boolean;
 }
 
-/** What the setup form holds; an empty text is what was left out. */
+/** The values of the setup form; fields left out are empty. */
 export interface Setup {
   readonly provider: string;
   readonly model: string;

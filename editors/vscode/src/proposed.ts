@@ -1,6 +1,6 @@
 /**
- * An edit that waits for permission is shown where it would happen: below the lines of each hunk, with buttons that answer the request. It takes no
- * focus and changes nothing; with the request it goes.
+ * Previews an edit that waits for permission below the lines it would change, with buttons to answer. It takes no focus and disappears with
+ * the request.
  */
 import {
   CommentMode,

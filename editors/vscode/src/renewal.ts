@@ -1,4 +1,4 @@
-/** A form saves several settings, and the server starts once for all of them. */
+/** Debounces setting changes, so that saving the setup form restarts the server once. */
 import type { Disposable } from "vscode";
 
 const REST_MS = 300;
@@ -16,7 +16,7 @@ export class Renewal implements Disposable {
     this.timer = setTimeout(() => void this.now(), REST_MS);
   }
 
-  /** What waits is done now. */
+  /** Runs a pending renewal now. */
   async now(): Promise<void> {
     if (this.timer !== undefined) {
       const { goesOn } = this;

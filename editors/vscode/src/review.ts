@@ -1,6 +1,6 @@
 /**
- * What the turns changed and nobody has kept or rejected yet. The server knows; this is its latest word, asked for again whenever a turn ends,
- * something is decided, or a changed file is typed in.
+ * The pending changes of all turns, as last listed by the server. Listed again when a turn ends, a change is kept or rejected, or a changed file
+ * is edited.
  */
 import { basename } from "node:path";
 import { type Disposable, EventEmitter, l10n, Uri, window, workspace } from "vscode";
@@ -78,7 +78,7 @@ export class Review implements Disposable {
     await this.decide({ action: "keep" });
   }
 
-  /** The last turn first, because it may stand on an earlier one, of which there may be more to see then. */
+  /** The last turn first: it may build on earlier ones, which can have more changes once it is rejected. */
   async rejectAll(): Promise<void> {
     await this.refresh();
     let before = Number.POSITIVE_INFINITY;
@@ -113,7 +113,7 @@ export class Review implements Disposable {
     }
   }
 
-  /** Says what came of it; `false` when nothing did. */
+  /** Reports the result; `false` if nothing was done. */
   private async decide(params: ReviewParams): Promise<boolean> {
     try {
       const reviewed = await this.conversations.current.review(params);
@@ -152,7 +152,7 @@ export class Review implements Disposable {
   }
 }
 
-/** Says what was done; and what was not, so that it is not overlooked. */
+/** Reports what was done, and prominently what was not. */
 function report({ message, left }: Reviewed): void {
   if (left.length === 0) {
     window.setStatusBarMessage(`tandem: ${message ?? ""}`, 5000);

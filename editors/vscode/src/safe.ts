@@ -1,6 +1,6 @@
 /**
- * Text of the model, of tools and of file names is shown so that it cannot hide anything: a character with no shape of its own, or one that
- * turns the order of the others, appears as its code point. Newline and tab stay, and the joiners that emoji and some scripts are written with.
+ * Makes text from models, tools and file names safe to show: invisible characters and those that change the text direction appear as code points.
+ * Newlines, tabs and the joiners of emoji and some scripts stay.
  */
 
 const joinsEmoji =

@@ -1,4 +1,4 @@
-/** The server process and the language client on it. Starts on first need; nothing is restarted behind the user's back. */
+/** The server process and its language client. Started on first use, never restarted automatically. */
 import { constants, accessSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ export const COMMIT_SCHEME = "tandem-commit";
 
 export class Server implements Disposable {
   private client: Promise<LanguageClient> | undefined;
-  /** Of the server before: two at once would be in each other's way, and the one's end would be taken for the other's. */
+  /** Resolves when the previous server has ended, so that two never run at once. */
   private end: Promise<void> = Promise.resolve();
   private readonly updated = new EventEmitter<protocol.UpdateParams>();
   private readonly statusChanged = new EventEmitter<protocol.StatusParams>();
@@ -39,7 +39,7 @@ export class Server implements Disposable {
   readonly onTurn = this.turned.event;
   /** More of the text of the edit in place that runs. */
   readonly onInline = this.inlined.event;
-  /** The process is gone, asked for or not. */
+  /** The process ended, on request or not. */
   readonly onEnd = this.ended.event;
   /** Answers the server's permission questions. */
   askPermission: (params: protocol.PermissionParams, token: CancellationToken) => Promise<protocol.PermissionResult> = () =>
@@ -70,12 +70,12 @@ export class Server implements Disposable {
     await this.end;
   }
 
-  /** Under the provider's name; without one for whatever model is set. */
+  /** Stores a key for a provider, or for any model if `provider` is empty. */
   async setApiKey(provider: string, key: string): Promise<void> {
     await (key === "" ? this.secrets.delete(keyOf(provider)) : this.secrets.store(keyOf(provider), key));
   }
 
-  /** Of the provider of the model that is set, else the one of any model. */
+  /** The key of the configured model's provider, or else the general one. */
   private async apiKey({ model, baseUrl }: Settings): Promise<string | undefined> {
     const provider = baseUrl === "" ? (model.split("/")[0] ?? "") : "custom";
     return (await this.secrets.get(keyOf(provider))) ?? this.secrets.get(KEY);
@@ -184,7 +184,7 @@ const sessionMethods: StaticFeature = {
   clear: () => undefined,
 };
 
-/** Where tandem works: the window's first folder. Never a guess, because whatever is in it may be read. */
+/** The window's first folder. Never a guess, because everything in it may be read. */
 export function folder(): string {
   const [first] = workspace.workspaceFolders ?? [];
   if (first === undefined) {

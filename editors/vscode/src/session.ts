@@ -1,6 +1,6 @@
 /**
- * One conversation: the transcript, the session on the server, its turns and permission requests. Invariants: no permission request outlives its
- * turn; a lost server ends the turn but not the conversation.
+ * One conversation: its transcript, server session, turns and permission requests. Invariants: no permission request outlives its turn; a lost
+ * server ends the turn but not the conversation.
  */
 import { type CancellationToken, type Disposable, EventEmitter, l10n } from "vscode";
 import { type Failure, failure, isAnswer, sentence, StartError } from "./failure";
@@ -20,7 +20,7 @@ export type SessionEvent =
   | { readonly type: "grew" }
   /** A permission request was opened. */
   | { readonly type: "asked"; readonly title: string }
-  /** A message was taken up: there is something to come back to. */
+  /** A turn began. */
   | { readonly type: "began" }
   /** A turn ended. */
   | { readonly type: "ended"; readonly message: Message }
@@ -74,7 +74,7 @@ export class Session implements Disposable {
     ];
   }
 
-  /** By this it can be loaded again. */
+  /** The id to load it with. */
   get savedId(): string | undefined {
     return this.current ?? this.kept;
   }
@@ -125,7 +125,7 @@ export class Session implements Disposable {
     this.happened.fire({ type: "takenUp" });
   }
 
-  /** Runs a turn to its end, behind the one that runs; failures end up in the transcript. */
+  /** Runs a turn after those already queued; failures are shown in the transcript. */
   async prompt(message: Message): Promise<void> {
     await this.turns.prompt(message);
   }
@@ -135,7 +135,7 @@ export class Session implements Disposable {
     await this.turns.steer(message);
   }
 
-  /** Does what the button of a card offers, as long as the card offers it. */
+  /** Runs a card's action if the card still offers it. */
   async remedy(id: number, remedy: "retry" | "continue"): Promise<void> {
     if (this.isRunning || !this.transcript.offers(id, remedy)) {
       return;
@@ -149,7 +149,7 @@ export class Session implements Disposable {
     }
   }
 
-  /** Takes a message back that waits for its turn. */
+  /** Moves a queued message back to the input. */
   returnToInput(index: number): void {
     this.turns.returnToInput(index);
   }
@@ -177,7 +177,7 @@ export class Session implements Disposable {
     return message === undefined || turn === undefined ? undefined : { message, turn };
   }
 
-  /** What can stand for the query behind an `@`; nothing while there is no server, and for none is one started. */
+  /** Completions of the query after an `@`; does not start a server. */
   async complete(query: string): Promise<readonly protocol.Completion[]> {
     const sessionId = this.current;
     if (sessionId === undefined) {
@@ -210,7 +210,7 @@ export class Session implements Disposable {
     this.changed();
   }
 
-  /** Ends what runs, gives back what was not sent, and closes the session, which stays saved. */
+  /** Stops the turn, returns unsent messages and closes the session, which stays saved. */
   async close(): Promise<void> {
     await this.stop();
     this.turns.abandon();

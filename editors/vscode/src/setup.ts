@@ -1,11 +1,11 @@
-/** What the setup form asks and saves. The key goes to the secret store under its provider's name, and nowhere else. */
+/** Answers the setup form and saves its values. The key goes to the secret store only, under its provider's name. */
 import { ConfigurationTarget, workspace } from "vscode";
 import { failure } from "./failure";
 import type { Setup, ToView } from "./messages";
 import * as protocol from "./protocol";
 import type { Server } from "./server";
 
-/** An endpoint that no provider of the table stands for. */
+/** An endpoint that is not in the provider table. */
 const CUSTOM = "custom";
 
 export class SetUp {

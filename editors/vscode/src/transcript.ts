@@ -1,6 +1,6 @@
 /**
- * The conversation as it is shown, built from session updates. Pure: no editor, no server. Owns every item; `takeChanges` hands out what changed
- * since the last call, so that a burst of updates costs the view one message and a long answer is never sent twice.
+ * The displayed conversation, built from session updates. Pure. `takeChanges` returns what changed since the last call, so a burst of updates
+ * costs the view one message and a long answer is never sent twice.
  */
 import { createTwoFilesPatch } from "diff";
 import { diffView } from "./diff";
@@ -21,12 +21,12 @@ type ToolEntry = Extract<Entry, { kind: "tool" }>;
 type UserEntry = Extract<Entry, { kind: "user" }>;
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
 
-/** Where the next id comes from. One for all conversations, so that a late click or an open diff of the one never means another's. */
+/** The source of item ids, shared by all conversations, so that a late click or an open diff never refers to another conversation. */
 export interface Ids {
   next: number;
 }
 
-/** What a working setup settles. */
+/** Remedies that a working setup makes obsolete. */
 const SETUP: readonly Remedy[] = ["setup", "program", "settings", "folder"];
 
 export class Transcript {
@@ -37,7 +37,7 @@ export class Transcript {
   /** Ids that changed; for text that only grew, how much of it the view has. */
   private readonly changed = new Map<number, "whole" | { shown: number }>();
   private readonly removed: number[] = [];
-  /** From this message on nothing is part of the conversation any more: it went back to before it. */
+  /** Items from this id on are no longer part of the conversation, which was restored to before it. */
   private cutFrom: number | undefined;
 
   constructor(private readonly ids: Ids = { next: 1 }) {}
@@ -46,7 +46,7 @@ export class Transcript {
     return this.entries.size === 0;
   }
 
-  /** The person's message; a new turn begins with it, and the buttons of those before are stale. Returns its id. */
+  /** Adds the user's message, which begins a turn and disables the buttons of earlier ones. Returns its id. */
   ask(text: string, context: readonly string[]): number {
     this.removeCut();
     this.plan = undefined;
@@ -110,7 +110,7 @@ export class Transcript {
     this.last = [...this.entries.values()].at(-1);
   }
 
-  /** There is a working model now: the cards that asked for one are done with. What failed for it can be tried again. */
+  /** Removes the setup buttons of error cards once a model works; *Try Again* stays. */
   settleSetup(): void {
     for (const entry of this.entries.values()) {
       if (entry.kind === "error" && entry.remedies.some((remedy) => SETUP.includes(remedy))) {
@@ -120,7 +120,7 @@ export class Transcript {
     }
   }
 
-  /** The turn is over: nothing streams and no question stays open. */
+  /** Ends the turn: no item stays busy. */
   finish(): void {
     this.settle();
     for (const entry of this.entries.values()) {
@@ -210,7 +210,7 @@ export class Transcript {
     return [...this.entries.values()].filter((entry) => entry.kind === "user");
   }
 
-  /** What was cut off cannot return any more. */
+  /** Removes the items that were cut off. */
   private removeCut(): void {
     const { cutFrom } = this;
     this.cutFrom = undefined;

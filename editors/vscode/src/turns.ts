@@ -1,8 +1,7 @@
 /**
- * What the person said and the server has not answered: one message runs, the others wait at the server for their turn, or to join the one that
- * runs. What becomes of each is what the server says of its id; only what nothing runs before begins at once. Pure: no editor, no server.
- * Invariant: each message is told exactly once, as begun, as joined, or as given back, so that nothing is shown twice and nothing that was typed
- * is lost.
+ * The messages the server has not answered yet: one runs, the others are queued at the server or join the running turn. The server reports the
+ * state of each by its id. Pure. Invariant: each message is reported exactly once, as begun, joined or returned, so nothing is shown twice or
+ * lost.
  */
 import { randomUUID } from "node:crypto";
 import type { Attachment } from "./context";
@@ -46,12 +45,12 @@ export interface Waiting {
 }
 
 interface Said extends Waiting {
-  /** The server reports the fate of the message under this id. */
+  /** The id under which the server reports the message's state. */
   readonly id: string;
   readonly abort: AbortController;
-  /** It has begun, or joined. */
+  /** It was reported as begun or joined. */
   isTold: boolean;
-  /** Stopped or withdrawn: it is not sent in another way. */
+  /** Stopped or withdrawn: it must not be sent again. */
   withdrawn: boolean;
 }
 
@@ -98,7 +97,7 @@ export class Turns {
     this.listener?.changed();
   }
 
-  /** Says something to the running turn; what comes too late for it is a turn of its own. */
+  /** Sends a message to the running turn, or as a turn of its own if that has ended. */
   async steer(message: Message): Promise<void> {
     if (!this.isRunning) {
       return this.prompt(message);
@@ -161,7 +160,7 @@ export class Turns {
     }
   }
 
-  /** The conversation is over: what has not begun is given back now, and what becomes of the rest is nobody's matter any more. */
+  /** Ends the conversation: returns queued messages now and stops reporting. */
   abandon(): void {
     for (const { message } of this.unsent()) {
       this.listener?.returned(message);
@@ -192,7 +191,7 @@ function fresh(message: Message, joins: boolean): Said {
   return { message, joins, id: randomUUID(), abort: new AbortController(), isTold: false, withdrawn: false };
 }
 
-/** A message as it was sent: its words, and what came along. */
+/** Restores a message from the prompt that was sent. */
 function sent(prompt: readonly ContentBlock[]): Message {
   const text = prompt.map((block) => (block.type === "text" ? block.text : "")).filter(Boolean);
   const others = prompt.filter(({ type }) => type !== "text");

@@ -1,4 +1,4 @@
-/** Messages on their way to the server: prompts, what steers a turn, and the end of one. */
+/** Sends prompts, steering messages and cancellation to the server. */
 import { isRefusal } from "./failure";
 import * as protocol from "./protocol";
 import type { Server } from "./server";
@@ -49,7 +49,7 @@ function named(message: Message, id: string) {
   return { prompt: blocks(message), _meta: { "tandem/promptId": id } };
 }
 
-/** The words first: a slash command is one only at the beginning. */
+/** The text comes first, because slash commands are recognized only at the beginning. */
 function blocks({ text, attachments }: Message): protocol.ContentBlock[] {
   return [{ type: "text", text }, ...attachments.map(({ block }) => block)];
 }

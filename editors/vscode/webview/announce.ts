@@ -4,7 +4,7 @@ import { visible } from "../src/safe";
 import { h } from "./dom";
 import { t } from "./words";
 
-/** More is for reading. */
+/** Longer texts are cut for screen readers. */
 const MAX = 1500;
 
 const polite = h("div", { class: "hidden-text", role: "status" });

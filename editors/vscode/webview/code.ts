@@ -1,10 +1,10 @@
-/** Code: it is colored when it is near the window, and the buttons of a block do something with its text. */
+/** Code blocks: highlighted when near the viewport, with buttons that act on their text. */
 import type { CodeAction } from "../src/messages";
 import type { Send } from "./items";
 import { boxes } from "./markdown";
 import { t } from "./words";
 
-/** Beyond this a block stays plain: coloring it would be seen as a pause. */
+/** Longer blocks stay plain, because highlighting them takes too long. */
 const MAX = 40_000;
 
 const script = document.currentScript as HTMLScriptElement | null;
@@ -49,7 +49,7 @@ export async function highlighted(code: string, language: string): Promise<strin
   });
 }
 
-/** Takes up the finished blocks in an element. */
+/** Highlights the finished blocks in an element once they are near the viewport. */
 export function finishCode(within: Element): void {
   for (const block of within.querySelectorAll<HTMLElement>(".code:not([data-finished])")) {
     block.dataset["finished"] = "";
@@ -57,7 +57,7 @@ export function finishCode(within: Element): void {
   }
 }
 
-/** Does what the button that was clicked is for. */
+/** Handles a click on a block's button. */
 export function codeClicked(target: HTMLElement, send: Send): void {
   const button = target.closest<HTMLElement>("[data-code]");
   const block = button?.closest<HTMLElement>(".code");

@@ -29,7 +29,7 @@ export class Composer {
   private readonly suggestions: Suggestions;
   /** What was asked in this conversation, the latest last. */
   prompts: readonly string[] = [];
-  /** How far back the prompt is that stands in the input; 0 is the draft, which `kept` holds meanwhile. */
+  /** How far back the recalled prompt is; 0 is the draft, kept in `kept` meanwhile. */
   private recalled = 0;
   private kept = "";
   /** A turn runs: there is something to stop. */
@@ -59,7 +59,7 @@ export class Composer {
     this.element = h("div", { class: "composer" }, list, status, this.chips.element, this.input, bar);
   }
 
-  /** Takes the focus within this view once the editor gave it to the view; never from the rest of the window. */
+  /** Focuses the input once the view has the focus; never takes it from the rest of the window. */
   focus(): void {
     if (document.hasFocus()) {
       this.input.focus();
@@ -68,7 +68,7 @@ export class Composer {
     }
   }
 
-  /** Puts a text that was not sent behind what is written. */
+  /** Appends an unsent text to the draft. */
   restore(text: string): void {
     const { value } = this.input;
     this.input.value = value.trim() === "" ? text : `${value}\n\n${text}`;
@@ -166,7 +166,7 @@ export class Composer {
     }
   }
 
-  /** Shows an earlier prompt in place of the draft, which comes back below the latest; `false` where the key moves the cursor. */
+  /** Replaces the draft with an earlier prompt or back; `false` if the key should move the cursor. */
   private recall(step: 1 | -1): boolean {
     const { input, prompts } = this;
     const isUntouched =

@@ -20,7 +20,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
 const FOCUSABLE = "button, select, [tabindex]";
 const nameOf = (element: HTMLElement) => element.ariaLabel ?? element.textContent;
 
-/** Redraws its place only when what it shows is different, so that scrolling and folding survive. The keyboard stays where it was. */
+/** Redraws only when its data changed, so that scrolling, folding and the focus survive. */
 export class Slot {
   readonly element: HTMLElement;
   private shown = "";

@@ -47,7 +47,7 @@ export function viewOf(item: Item, send: Send): ItemView {
   }
 }
 
-/** A card whose buttons can go. */
+/** A card whose buttons can be removed. */
 class CardView implements ItemView {
   readonly element = h("div", { class: "contents" });
 
@@ -149,7 +149,7 @@ const statusIcons: Record<ToolStatus, { name: IconName; says: string }> = {
   failed: { name: "close", says: t("failed") },
 };
 
-/** As much of a running command's output is shown. */
+/** How many lines of a running command's output are shown. */
 const LIVE_LINES = 12;
 
 class ToolView implements ItemView {

@@ -1,6 +1,6 @@
 /**
- * The items of the conversation, in groups. A group far from the window is taken out of the page, its height kept, so that the page costs the same
- * however long the conversation is; one that was never near is not even drawn.
+ * The items of the conversation, in groups. Groups far from the viewport are removed from the page but keep their height, so the cost does not grow
+ * with the conversation; a group that was never near is not drawn at all.
  */
 import type { Change, Item } from "../src/messages";
 import { announce } from "./announce";
@@ -11,9 +11,9 @@ import { t } from "./words";
 /** A group ends at the first prompt after `GROUP` items, or after `GROUP_MAX` at the latest. */
 const GROUP = 12;
 const GROUP_MAX = 40;
-/** What one undrawn item is taken to be high. */
+/** The estimated height of an undrawn item. */
 const ITEM_PX = 80;
-/** So far from the window groups are in the page. */
+/** Groups within this distance of the viewport are in the page. */
 const NEAR = "150% 0px";
 
 interface Group {

@@ -1,6 +1,6 @@
 /**
- * The chat view: draws what the extension says and reports what the person does. It owns nothing but the draft; changes are applied once a frame,
- * only to the items they name, and the view follows the end of the conversation unless the person scrolled away from it.
+ * The chat view: draws the extension's state and reports user input. It owns only the draft. Changes are applied once per frame, and only to the
+ * items they name; the view follows the end of the conversation unless the user scrolled away.
  */
 import type { ChatState, FromView, ToView } from "../src/messages";
 import { visible } from "../src/safe";
@@ -48,7 +48,7 @@ const composer = new Composer(send, {
 const setup = new SetupForm(send, () => composer.focus());
 const tabs = new Tabs(send);
 let following = true;
-/** Where the window was, and what it showed of how much, when it was last looked at. */
+/** The scroll position and sizes at the last check. */
 let last = { top: 0, height: 0, shown: 0 };
 composer.element.prepend(jump);
 document.body.append(announcements, tabs.element, scroller, setup.element, composer.element);
@@ -170,7 +170,7 @@ function toEnd(): void {
   scrolled();
 }
 
-/** Only the user's scrolling up ends the following: a smaller window or longer text moves nothing up. */
+/** Stops following only when the user scrolls up, not when the view or the text changes size. */
 function scrolled(): void {
   const now = { top: scroller.scrollTop, height: scroller.scrollHeight, shown: scroller.clientHeight };
   const isAtEnd = now.height - now.top - now.shown < FOLLOW_PX;

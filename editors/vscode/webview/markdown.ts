@@ -1,5 +1,5 @@
 /**
- * How Markdown looks. The HTML made here holds no markup of the model's, no image, and no address that is loaded or followed by itself.
+ * Renders Markdown. The HTML contains no markup of the model's, no images, and no address that is loaded or followed automatically.
  */
 import MarkdownIt, { type Token } from "markdown-it";
 import { linkWords } from "./references";
@@ -93,7 +93,7 @@ markdown.inline.ruler.before("html_inline", "break", (state, silent) => {
   return true;
 });
 
-/** Every list looks the same, with blank lines in it or not: what comes later changes nothing above it. */
+/** Tight and loose lists look the same, so that later text does not change items above. */
 markdown.core.ruler.push("loose", ({ tokens }) => {
   for (const token of tokens) {
     token.hidden &&= !token.type.startsWith("paragraph_");
@@ -139,7 +139,7 @@ function taskBox(token: Token | undefined): string {
   return state === undefined ? "" : `<span class="box" role="img" aria-label="${state}">${state === "done" ? "☑" : "☐"}</span> `;
 }
 
-/** A symbol is looked up when it is clicked. It is no stop for the keyboard, because there are many, and most are common words. */
+/** A symbol is looked up when clicked. It is not focusable, because most names in code style are no definitions. */
 function inlineCode(token: Token | undefined): string {
   const symbol = (token?.meta as { symbol?: string } | null)?.symbol;
   const attributes = symbol === undefined ? "" : ` data-href="symbol:${escape(symbol)}" title="${escape(t("Go to the definition"))}"`;
@@ -151,11 +151,11 @@ function link(address: string): string {
   return `<a role="link" tabindex="0" data-href="${escape(address)}" title="${escape(address)}">`;
 }
 
-/** What a block in these languages is for is a terminal. */
+/** Blocks in these languages can run in a terminal. */
 const SHELLS = new Set(["sh", "bash", "zsh", "fish", "shell", "console", "powershell", "pwsh", "ps1", "cmd", "bat"]);
 const names: Record<string, string> = { copy: t("Copy"), insert: t("Insert"), apply: t("Apply to File"), run: t("Run in Terminal") };
 
-/** Lines in one box: a long block is laid out and painted by these. */
+/** Lines per box: long blocks are laid out and painted box by box. */
 const LINES = 50;
 
 function codeBlock(code: string, info: string): string {

@@ -6,7 +6,7 @@ import { h } from "./dom";
 import type { Send } from "./items";
 import { t } from "./words";
 
-/** An endpoint that no provider of the table stands for. */
+/** An endpoint that is not in the provider table. */
 const CUSTOM = "custom";
 
 type Answer = Extract<ToView, { type: "setup" | "setupModels" | "setupChecked" }>;

@@ -1,6 +1,6 @@
 /**
- * Markdown that arrives in pieces. Each block is rendered once it can no longer change; the last one, which still grows, is parsed again only after
- * it has grown by a share of its length, so the cost of an answer is linear in it, also when it is one code block, list, table or line.
+ * Renders streaming Markdown. A block is settled once it can no longer change; the last one is parsed again only after it has grown by a share of
+ * its length, so the cost is linear even if the answer is one code block, list, table or line.
  */
 import { visible } from "../src/safe";
 import { type Block, blocksOf, itemsOf, parse, render, rowsOf, splitList } from "./markdown";

@@ -1,4 +1,4 @@
-/** An answer, or reasoning folded away: Markdown that grows. */
+/** An answer, or folded reasoning: streaming Markdown. */
 import type { TextItem } from "../src/messages";
 import { finishCode } from "./code";
 import { h } from "./dom";
@@ -7,7 +7,7 @@ import { iconButton, type ItemView, type Send } from "./items";
 import { MarkdownStream, type Step } from "./stream";
 import { t } from "./words";
 
-/** Blocks in one box: what is off the screen of a long answer is skipped by these. */
+/** Blocks per box: the browser skips boxes that are off screen. */
 const BLOCKS = 24;
 /** Where text continues inside the open block: elements that hold blocks or lines, never a link or an emphasis. */
 const HOLDERS = new Set(["P", "LI", "UL", "OL", "BLOCKQUOTE", "H1", "H2", "H3", "H4", "H5", "H6", "DIV", "PRE", "CODE"]);
