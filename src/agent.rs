@@ -22,6 +22,7 @@ pub mod text;
 mod text_calls;
 mod turn;
 
+pub use ask::{APPLY, whether_to_apply};
 pub use entry::Entry;
 pub use guidance::{FILE as INSTRUCTIONS_FILE, Guidance, Rules};
 pub use steps::Step;

@@ -25,6 +25,7 @@ mod restore;
 mod resume;
 mod run;
 mod servers;
+mod shadow;
 mod slash;
 mod state;
 mod store;

@@ -8,6 +8,7 @@
 pub mod change_set;
 mod commit;
 pub mod content;
+mod copy;
 pub mod covered;
 pub mod diagnostics;
 mod disk;
@@ -46,6 +47,7 @@ use std::sync::Arc;
 
 pub use change_set::ChangeSet;
 pub use content::{Charset, Format, LineEnding};
+pub use copy::LeftOut;
 pub use covered::{Covered, Fate};
 use diagnostics::{Diagnostic, Scope};
 pub(crate) use disk::blocking;

@@ -8,15 +8,17 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::event::{About, AgentEvent, Permission};
-use super::steps::Steps;
+use super::steps::{Step, Steps};
 use crate::tools::{Preview, Tool, ToolContext, ToolError, ToolKind};
 
 /// Stands where a request about a call has the name of its tool.
 const PAUSE: &str = "go_on";
+/// The same of a request to apply what was tried.
+pub const APPLY: &str = "apply";
 
 /// A call waiting for permission.
 pub(super) struct Wish<'a> {
@@ -109,6 +111,35 @@ pub(super) async fn go_on(place: &str, why: &str, cancel: &CancellationToken, st
     let goes_on = matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_));
     steps.event(AgentEvent::PermissionResolved { call_id, outcome }).await;
     goes_on
+}
+
+/// Asks whether to apply what a turn changed in a copy of the workspace. Only the person can decide this, no mode and no
+/// rule.
+pub async fn whether_to_apply(
+    call_id: &str,
+    preview: Preview,
+    cancel: &CancellationToken,
+    steps: &mpsc::Sender<Step>,
+) -> Permission {
+    let steps = Steps(steps.clone());
+    let (id, kind, name) = (call_id.to_owned(), ToolKind::Edit, APPLY.to_owned());
+    steps.event(AgentEvent::ToolCallStart { index: 0, id: id.clone(), name: name.clone(), kind }).await;
+    steps.event(AgentEvent::ToolPreview { call_id: id.clone(), kind, preview: preview.clone() }).await;
+    let (reply, answer) = oneshot::channel();
+    let request = AgentEvent::PermissionRequested {
+        about: About::Apply,
+        call_id: id.clone(),
+        name,
+        kind,
+        preview: Box::new(preview),
+        rule: None,
+        reply: Some(reply),
+        asked: None,
+    };
+    steps.event(request).await;
+    let outcome = decision(answer, cancel).await;
+    steps.event(AgentEvent::PermissionResolved { call_id: id, outcome: outcome.clone() }).await;
+    outcome
 }
 
 /// The person's answer. "Cancelled" means the turn (ACP), and may arrive before the cancellation itself does.

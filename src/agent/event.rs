@@ -289,6 +289,8 @@ pub enum About {
     },
     /// Whether a turn that a guard has stopped continues.
     Pause,
+    /// Whether what a turn changed in a copy of the workspace is applied.
+    Apply,
 }
 
 /// The answer to a permission request.

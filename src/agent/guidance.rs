@@ -122,7 +122,7 @@ async fn read(workspace: &Workspace, paths: &[WorkspacePath]) -> Vec<Rules> {
 fn of_folder(workspace: &Workspace, folder: &Path) -> Option<WorkspacePath> {
     let names = std::iter::once(FILE).chain(OTHERS);
     let mut paths = names.filter_map(|name| workspace.resolve_path(&folder.join(name)).ok());
-    paths.find(|path| workspace.document(path).is_some() || path.real().is_file())
+    paths.find(|path| workspace.document(path).is_some() || path.is_file())
 }
 
 /// The blocks of instructions in a person's message, complete, as [`Rules`] writes them.

@@ -8,11 +8,14 @@ use super::Entry;
 use super::event::AgentEvent;
 
 /// What a turn reports.
-#[expect(clippy::large_enum_variant, reason = "nearly every step is an event; a box for each would cost more")]
 #[derive(Debug)]
 pub enum Step {
     /// Something happened.
     Event(AgentEvent),
+    /// A call ended that changed nothing but a copy of the workspace: it is shown, and there is nothing to undo.
+    Tried(AgentEvent),
+    /// What the model should know with the next prompt.
+    Note(String),
     /// An entry was added to the conversation.
     Entry(Arc<Entry>),
     /// The conversation was compacted: these are all its entries now.

@@ -157,7 +157,8 @@ impl Play {
             None => return false,
             Some(Step::Entry(entry)) => self.entries.push(entry),
             Some(Step::History(entries)) => self.entries = entries,
-            Some(Step::Event(event)) => self.event(event),
+            Some(Step::Event(event) | Step::Tried(event)) => self.event(event),
+            Some(Step::Note(_)) => {}
         }
         true
     }

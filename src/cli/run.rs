@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Outcome, sessions};
-use crate::agent::event::{AgentEvent, Grant, Permission, Scope, Termination};
+use crate::agent::event::{About, AgentEvent, Grant, Permission, Scope, Termination};
 use crate::config::{Environment, Flags, Mode, Settings, Sources};
 use crate::domain::Prompt;
 use crate::domain::{Preview, ToolKind};
@@ -177,8 +177,8 @@ impl Terminal {
             self.stdout.flush()?;
         }
         match event {
-            AgentEvent::PermissionRequested { preview, rule, reply: Some(reply), .. } => {
-                self.ask(&preview, rule, reply)?;
+            AgentEvent::PermissionRequested { about, preview, rule, reply: Some(reply), .. } => {
+                self.ask(&about, &preview, rule, reply)?;
             }
             event if !self.json => self.tell(event)?,
             _ => {}
@@ -245,7 +245,13 @@ impl Terminal {
     }
 
     /// Asks on the terminal; without a terminal the answer is no.
-    fn ask(&mut self, preview: &Preview, rule: Option<String>, reply: oneshot::Sender<Permission>) -> io::Result<()> {
+    fn ask(
+        &mut self,
+        about: &About,
+        preview: &Preview,
+        rule: Option<String>,
+        reply: oneshot::Sender<Permission>,
+    ) -> io::Result<()> {
         self.line(&format!("? {}", display::escape_line(&preview.title)))?;
         if let Some(answers) = &preview.answers {
             return self.question(answers.clone(), reply);
@@ -258,8 +264,12 @@ impl Terminal {
             self.stderr.write_all(display::escape(&change).as_bytes())?;
         }
         if !io::stdin().is_terminal() {
-            let hint = if preview.diffs.is_empty() { "" } else { " (--mode edit allows edits)" };
-            self.line(&format!("  refused, because there is no terminal to ask on{hint}"))?;
+            let (done, hint) = match about {
+                About::Apply => ("discarded", ""),
+                _ if preview.diffs.is_empty() => ("refused", ""),
+                _ => ("refused", " (--mode edit allows edits)"),
+            };
+            self.line(&format!("  {done}, because there is no terminal to ask on{hint}"))?;
             let _turn_gone = reply.send(Permission::Reject);
             return Ok(());
         }

@@ -36,6 +36,11 @@ impl Request {
     }
 
     pub fn choices(&self) -> Vec<Choice> {
+        if self.about == About::Apply {
+            return [("allow_once", "Apply", Permission::AllowOnce), ("reject_once", "Discard", Permission::Reject)]
+                .map(|(id, title, permission)| Choice { id: id.to_owned(), title: title.to_owned(), permission })
+                .into();
+        }
         self.preview.answers.as_deref().map_or_else(|| choices(self.rule.as_deref()), answers)
     }
 }

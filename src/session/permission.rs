@@ -101,7 +101,7 @@ impl Facts {
     fn rule_name(&self) -> &str {
         match &self.about {
             About::Call { rule_name } => rule_name,
-            About::Pause => &self.tool,
+            About::Pause | About::Apply => &self.tool,
         }
     }
 

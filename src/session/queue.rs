@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use super::event::{Failure, PromptId, PromptState, ReturnReason, SessionEvent};
-use super::slash::{self, Work};
+use super::slash::{self, Local, Work};
 use super::store::QueuedPrompt;
-use super::{Actor, Sent, Steered, failed};
+use super::turns::Ground;
+use super::{Actor, Sent, Steered, failed, shadow};
 use crate::agent::event::{AgentEvent, Termination};
+use crate::config::Mode;
 use crate::model::ErrorCode;
 
 /// How many prompts may be queued.
@@ -122,8 +124,13 @@ impl Actor {
         let Sent { id, prompt, said, cancel } = sent;
         let waited = waited.then_some(said);
         self.look_for_a_model().await;
-        match slash::understand(prompt, &self.commands) {
-            Work::Prompt(prompt) => self.prompt(id, prompt, waited, cancel).await,
+        let work = match slash::understand(prompt, &self.commands) {
+            Work::Try(_) if self.mode == Mode::Plan => Work::Local(Local::Say(shadow::NOT_IN_PLAN)),
+            work => work,
+        };
+        match work {
+            Work::Prompt(prompt) => self.prompt(id, prompt, waited, cancel, Ground::Workspace).await,
+            Work::Try(prompt) => self.prompt(id, prompt, waited, cancel, Ground::Copy).await,
             Work::Compact => self.compact(id, waited, cancel).await,
             Work::Local(local) => {
                 let turn = self.other_turn();

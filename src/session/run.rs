@@ -29,6 +29,7 @@ impl Actor {
         }
         let (shell, workspace) = (self.shell.clone(), self.workspace.clone());
         warming.spawn(async move {
+            shell.remove_leftovers().await;
             shell.holds(&workspace).await;
         });
         self.listen(&mut commands).await;
@@ -239,6 +240,11 @@ impl Actor {
                 self.journal.compacted(entries.iter().map(|entry| entry.message().into_owned()).collect());
                 self.history = entries;
             }
+            Step::Tried(event) => {
+                self.journal.tried(&event);
+                self.consider(event).await;
+            }
+            Step::Note(note) => self.notes.push(note),
             Step::Event(event) => {
                 self.journal.event(&event);
                 self.spent.note(&event);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Actor, Attachment, Prompt, Review, ReviewError, connect};
+use super::{Actor, Attachment, Prompt, Review, ReviewError, connect, shadow};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::config::UserCommand;
 use crate::domain::Usage;
@@ -11,11 +11,12 @@ use crate::text::display;
 use crate::workspace::Skill;
 
 /// The built-in commands, their descriptions and arguments.
-const BUILT_IN: [(&str, &str, Option<&str>); 6] = [
+const BUILT_IN: [(&str, &str, Option<&str>); 7] = [
     ("compact", "Summarize the conversation to free up context", None),
     ("undo", "Undo the last turn that changed something", None),
     ("redo", "Redo the turn undone last", None),
     ("review", "Have the model review the changes", Some("what to focus on")),
+    ("try", "Run a prompt on a copy of the workspace, then apply or discard its changes", Some("prompt")),
     ("model", "Show the models, or switch to another one", Some("provider/model")),
     ("help", "Show the commands", None),
 ];
@@ -40,6 +41,8 @@ pub struct Offered {
 pub(super) enum Work {
     /// An answer of the model.
     Prompt(Prompt),
+    /// An answer of the model, which works on a copy of the workspace.
+    Try(Prompt),
     /// Compaction.
     Compact,
     /// Something that needs no model.
@@ -53,6 +56,8 @@ pub(super) enum Local {
     Review(Review),
     Model(String),
     Help,
+    /// Only a message to the person.
+    Say(&'static str),
 }
 
 /// The commands of a session besides the built-in ones.
@@ -77,6 +82,8 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
         ("undo", "") => return Work::Local(Local::Review(Review::Undo(None))),
         ("redo", "") => return Work::Local(Local::Review(Review::Redo(None))),
         ("help", "") => return Work::Local(Local::Help),
+        ("try", "") => return Work::Local(Local::Say(shadow::USAGE)),
+        ("try", words) => return tried(words.to_owned(), prompt, commands),
         ("model", name) => return Work::Local(Local::Model(name.to_owned())),
         ("review", "") => REVIEW.to_owned(),
         ("review", what) => format!("{REVIEW}\n\nLook at this: {what}"),
@@ -95,6 +102,16 @@ pub(super) fn understand(prompt: Prompt, commands: &Commands) -> Work {
     parts[0] = Attachment::Text(words);
     parts.extend(skill);
     Work::Prompt(Prompt { parts, focus })
+}
+
+/// The work of a prompt on a copy of the workspace, which may itself be a command for the model.
+fn tried(words: String, prompt: Prompt, commands: &Commands) -> Work {
+    let Prompt { mut parts, focus } = prompt;
+    parts[0] = Attachment::Text(words);
+    match understand(Prompt { parts, focus }, commands) {
+        Work::Prompt(prompt) | Work::Try(prompt) => Work::Try(prompt),
+        Work::Compact | Work::Local(_) => Work::Local(Local::Say(shadow::USAGE)),
+    }
 }
 
 impl Commands {
@@ -143,6 +160,7 @@ impl Actor {
             },
             Local::Model(name) => self.model_locally(&name),
             Local::Help => self.commands.help(),
+            Local::Say(message) => message.to_owned(),
         };
         let done = AgentEvent::Done {
             final_text: content.clone(),

@@ -30,7 +30,7 @@ pub(super) use self::replay::{Changes, Remembered, events};
 pub(super) use self::review::{StoredCommand, StoredFile, StoredLeft, StoredReview};
 use super::SessionId;
 use crate::agent::Entry;
-use crate::agent::event::AgentEvent;
+use crate::agent::event::{AgentEvent, ExecutionResult};
 use crate::config::Mode;
 use crate::domain::{Preview, ToolKind};
 use crate::model::{Message, Provider, Taught};
@@ -228,22 +228,35 @@ impl Journal {
                 self.shown.insert(call_id.clone(), (*kind, preview));
             }
             AgentEvent::ToolExecutionEnd { call_id, name, result, .. } => {
-                let shown = self.shown.remove(call_id);
-                let (kind, preview) = shown.unwrap_or_else(|| (ToolKind::Other, Preview::default()));
-                let call = Call {
-                    id: call_id.clone(),
-                    title: if preview.title.is_empty() { name.clone() } else { preview.title },
-                    kind,
-                    locations: if result.locations.is_empty() { preview.locations } else { result.locations.clone() },
-                    changes: Vec::new(),
-                    command: result.changes.clone(),
-                    exit: result.exit,
-                };
+                let call = Call { command: result.changes.clone(), ..self.ended(call_id, name, result) };
                 self.note(Pending::Call(call, result.diffs.clone()));
             }
             AgentEvent::Plan { entries } => self.note(Record::Plan { entries: entries.clone() }),
             AgentEvent::Done { usage, .. } => self.note(Record::End { usage: *usage }),
             _ => {}
+        }
+    }
+
+    /// Notes the end of a call that changed a copy of the workspace, without these changes.
+    pub fn tried(&mut self, event: &AgentEvent) {
+        if let AgentEvent::ToolExecutionEnd { call_id, name, result, .. } = event {
+            let call = self.ended(call_id, name, result);
+            self.note(Pending::Call(call, Vec::new()));
+        }
+    }
+
+    /// A call that ended, without its changes.
+    fn ended(&mut self, call_id: &str, name: &str, result: &ExecutionResult) -> Call {
+        let shown = self.shown.remove(call_id);
+        let (kind, preview) = shown.unwrap_or_else(|| (ToolKind::Other, Preview::default()));
+        Call {
+            id: call_id.to_owned(),
+            title: if preview.title.is_empty() { name.to_owned() } else { preview.title },
+            kind,
+            locations: if result.locations.is_empty() { preview.locations } else { result.locations.clone() },
+            changes: Vec::new(),
+            command: None,
+            exit: result.exit,
         }
     }
 

@@ -11,7 +11,7 @@ use super::event::{Failure, PromptId, PromptState, ReturnReason};
 use super::store::Held;
 use super::{
     Actor, Attachment, Model, NoProvider, Prompt, Questions, Running, STEPS, Sent, Steered, UNANSWERED, connect,
-    servers, store,
+    servers, shadow, store,
 };
 use crate::agent::prompt::Stage;
 use crate::agent::{Entry, Goal, Steer, Turn, prompt};
@@ -29,6 +29,16 @@ struct Cause {
     number: Option<u64>,
     waited: Option<Arc<Value>>,
     cancel: CancellationToken,
+    ground: Ground,
+}
+
+/// What a turn works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ground {
+    /// The workspace.
+    Workspace,
+    /// A copy of it, whose changes are applied later or not at all.
+    Copy,
 }
 
 impl Actor {
@@ -38,6 +48,7 @@ impl Actor {
         mut prompt: Prompt,
         waited: Option<Arc<Value>>,
         cancel: CancellationToken,
+        ground: Ground,
     ) {
         let provider = match self.provider() {
             Ok(provider) => provider,
@@ -55,6 +66,9 @@ impl Actor {
             prompt = said;
         }
         prompt.parts.extend(self.notes.drain(..).map(Attachment::Text));
+        if ground == Ground::Copy {
+            prompt.parts.push(Attachment::Text(shadow::ABOUT.to_owned()));
+        }
         let message = Message::User { parts: prompt::render(prompt, self.stage()) };
         self.turns += 1;
         self.others = 0;
@@ -64,7 +78,7 @@ impl Actor {
         self.journal.prompt(&words, &entry, Held { model: provider.name(), effort: self.effort });
         self.history.push(entry);
         let turn = format!("{}-{}", self.id, self.turns);
-        self.begin(Goal::Answer, Cause { prompt: id, turn, number: Some(self.turns), waited, cancel }).await;
+        self.begin(Goal::Answer, Cause { prompt: id, turn, number: Some(self.turns), waited, cancel, ground }).await;
     }
 
     /// What the mode means for the next message. Whether the last one asked for a plan is recorded in the history
@@ -85,7 +99,8 @@ impl Actor {
             return self.fail(&id, message, code);
         }
         let turn = self.other_turn();
-        self.begin(Goal::Compact, Cause { prompt: id, turn, number: None, waited, cancel }).await;
+        let ground = Ground::Workspace;
+        self.begin(Goal::Compact, Cause { prompt: id, turn, number: None, waited, cancel, ground }).await;
     }
 
     /// The model. Loaded messages, and those encoded for another model, are encoded for it now.
@@ -112,7 +127,7 @@ impl Actor {
 
     async fn begin(&mut self, goal: Goal, cause: Cause) {
         let Ok(Model { provider, preamble }) = &self.model else { return };
-        let Cause { prompt, turn: name, number, waited, cancel } = cause;
+        let Cause { prompt, turn: name, number, waited, cancel, ground } = cause;
         let (said, steering) = mpsc::channel(STEERING);
         let turn = Turn {
             id: name.clone(),
@@ -134,7 +149,12 @@ impl Actor {
         self.write().await;
         self.report(&prompt, PromptState::Running { turn: name.clone(), number, waited });
         let (sender, steps) = mpsc::channel(STEPS);
-        let task = tokio::spawn(servers::run_turn(turn, self.servers.join(), self.server_timeout, sender));
+        let task = match ground {
+            Ground::Workspace => {
+                tokio::spawn(servers::run_turn(turn, self.servers.join(), self.server_timeout, sender))
+            }
+            Ground::Copy => tokio::spawn(shadow::run_turn(turn, sender)),
+        };
         self.running = Some(Running {
             prompt,
             name,

@@ -44,7 +44,7 @@ impl TypedTool for Glob {
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
         let mut starts = starts(context, arguments.path.as_deref())?;
         let search = Search::new(below(&starts, &arguments.pattern))?;
-        if let Some(missing) = starts.iter().find(|start| !start.real().exists()) {
+        if let Some(missing) = starts.iter().find(|start| !start.exists()) {
             let name = shown(&context.workspace, &missing.absolute());
             return Err(ToolError(format!("{name} does not exist{}", did_you_mean(context, missing).await)));
         }

@@ -10,7 +10,9 @@ mod job;
 mod once;
 mod output;
 mod plain;
+mod prepared;
 mod sandbox;
+mod shadow;
 mod shell;
 mod stand_in;
 #[cfg(unix)]
@@ -36,34 +38,20 @@ use self::changed::Snapshot;
 pub(super) use self::job::{Ended, Job};
 pub use self::once::Ran;
 pub(super) use self::output::Output;
+use self::prepared::Prepared;
 pub use self::sandbox::Sandbox;
-use self::sandbox::{Confined, Invocation, Places, Scratch};
+use self::sandbox::{Invocation, Scratch};
+pub use self::shadow::{Applied, Shadow};
 pub use self::shell::{Dialect, ShellProgram};
 pub(super) use self::stand_in::{StandIn, TakenOver};
 use super::{CommandLine, Live, ToolError};
-use crate::workspace::guard::{Guards, with_repositories};
-use crate::workspace::{Guard, Unsaved, Workspace, blocking};
+use crate::workspace::guard::Guards;
+use crate::workspace::{Unsaved, Workspace, blocking};
 
 /// How many commands' outputs can be read again.
 const OUTPUTS: usize = 32;
 /// How many background commands are kept, including ended ones.
 const JOBS: usize = 8;
-
-/// Variables that every command gets: there is no terminal, no input and no pager.
-const FIXED: [(&str, &str); 9] = [
-    ("DEBIAN_FRONTEND", "noninteractive"),
-    ("GCM_INTERACTIVE", "never"),
-    ("GIT_EDITOR", "true"),
-    ("GIT_PAGER", "cat"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("MANPAGER", "cat"),
-    ("NO_COLOR", "1"),
-    ("PAGER", "cat"),
-    ("TERM", "dumb"),
-];
-
-/// Where programs look for libraries first.
-const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
 /// The environment of a session's commands.
 #[derive(Debug, Clone, Default)]
@@ -216,22 +204,6 @@ impl Shell {
     }
 }
 
-/// A command ready to start.
-struct Prepared {
-    invocation: Invocation,
-    variables: BTreeMap<String, OsString>,
-    cwd: PathBuf,
-    /// The guard of protected files, and whether the sandbox pins them.
-    guard: Option<(Arc<Guard>, bool)>,
-    workspace: Workspace,
-    /// The unsaved texts it reads.
-    stand_ins: Vec<StandIn>,
-    /// The folder for its output.
-    scratch: Option<PathBuf>,
-    /// Keeps the folder as long as the command runs.
-    _scratch: Option<Arc<Scratch>>,
-}
-
 impl Shared {
     fn running(&self) -> MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
@@ -250,68 +222,6 @@ impl Shared {
         let scratch = Arc::new(Scratch::new(self.surroundings.commands().as_deref())?);
         running.scratch = Some(Arc::clone(&scratch));
         Ok(scratch)
-    }
-
-    /// All disk access before a command starts. Blocks.
-    fn prepare(&self, workspace: &Workspace, line: &CommandLine, unsaved: Vec<Unsaved>) -> io::Result<Prepared> {
-        let surroundings = &self.surroundings;
-        let owned = workspace.clone();
-        let cwd = workspace.resolve_path(&line.cwd).map_err(io::Error::other)?.real();
-        let shell = surroundings.shell();
-        let argv = shell.argv(&line.command)?;
-        let fixed = FIXED.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
-        let given = surroundings.variables.iter().map(|(name, value)| (name.clone(), OsString::from(value)));
-        let mut variables: BTreeMap<_, _> = given.chain(fixed).collect();
-        #[cfg(unix)]
-        variables.insert("PATH".to_owned(), surroundings.path().into());
-        let Some(sandbox) = self.sandbox.get().filter(|_| line.sandboxed) else {
-            let invocation = surroundings.plainly(argv, shell.dialect)?.marked(self.scratch()?.ended());
-            let (guard, stand_ins, scratch) = (None, Vec::new(), None);
-            return Ok(Prepared {
-                invocation,
-                variables,
-                cwd,
-                guard,
-                workspace: owned,
-                stand_ins,
-                scratch,
-                _scratch: None,
-            });
-        };
-        let argv = with_libraries(argv, &mut variables);
-        let scratch = self.scratch()?;
-        let roots = with_repositories(workspace.roots());
-        let guard = self.guards.next(&roots);
-        let home = surroundings.home();
-        let write: Vec<PathBuf> = roots.iter().map(|root| root.real().to_owned()).collect();
-        let (folder, is_fixed) = (scratch.unsaved(), !sandbox.covers());
-        let stand_ins = unsaved.into_iter().map(|unsaved| StandIn::new(workspace, unsaved, &folder, is_fixed));
-        let stand_ins: Vec<_> = stand_ins.collect::<io::Result<_>>()?;
-        let confined = Confined {
-            roots: &roots,
-            pins: &guard.pins(),
-            hidden: &surroundings.hidden,
-            home: home.as_deref(),
-            places: &Places::find(&surroundings.variables, home.as_deref(), &write, line.network),
-            stand_ins: &stand_ins,
-            scratch: &scratch,
-            cwd: &cwd,
-            network: line.network,
-        };
-        let invocation = sandbox.invocation(&confined, surroundings, argv)?.marked(scratch.ended());
-        let own = sandbox.variables(&scratch).into_iter();
-        variables.extend(own.map(|(name, value)| (name.to_owned(), value.into_os_string())));
-        let (folder, guard) = (scratch.folder(), Some((guard, sandbox.pins())));
-        Ok(Prepared {
-            invocation,
-            variables,
-            cwd,
-            guard,
-            workspace: owned,
-            stand_ins,
-            scratch: Some(folder),
-            _scratch: Some(scratch),
-        })
     }
 }
 
@@ -377,15 +287,6 @@ impl Surroundings {
         arguments.extend(argv);
         Ok(Invocation { program, arguments })
     }
-}
-
-/// Has the command alone look for libraries where its variables say: they may name a folder of the workspace, from which
-/// what starts the command must load nothing.
-fn with_libraries(argv: Vec<OsString>, variables: &mut BTreeMap<String, OsString>) -> Vec<OsString> {
-    let Some(folders) = variables.remove(LIBRARIES) else { return argv };
-    let mut set = OsString::from(format!("{LIBRARIES}="));
-    set.push(folders);
-    ["/usr/bin/env".into(), set].into_iter().chain(argv).collect()
 }
 
 /// The search path.

@@ -15,6 +15,9 @@ use crate::workspace::{OnDisk, WorkspacePath};
 const WATCHED: Duration = Duration::from_secs(1);
 /// As much is told of what a command said, in bytes.
 const MOST: usize = 64_000;
+/// Why a command cannot run in a copy of the workspace.
+const NO_SANDBOX: &str = "commands cannot run in a shadow turn here: that requires bubblewrap, which is not installed or does \
+    not work (`tandem doctor` says why). Edit files only, and tell the user which command to run after they apply";
 /// How long to wait for new output of a job.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -145,8 +148,11 @@ async fn command_line(
         return Err(ToolError("the command contains a NUL character".to_owned()));
     }
     let cwd = folder(context, arguments)?;
-    if !cwd.real().is_dir() {
+    if !cwd.is_folder() {
         return Err(ToolError(format!("the folder {} does not exist", cwd.display())));
+    }
+    if context.workspace.is_copy() && !context.shell.shows_unsaved(&context.workspace).await {
+        return Err(ToolError(NO_SANDBOX.to_owned()));
     }
     let Reach { undo, note } = context.shell.reach(&context.workspace).await;
     let line = CommandLine {
@@ -346,7 +352,7 @@ fn on_disk(context: &ToolContext, diffs: &[FileDiff]) -> Vec<OnDisk> {
         Some(OnDisk { path, old: diff.old_text.clone()?, new: Arc::clone(&diff.new_text) })
     };
     // A file that is gone has an empty text.
-    diffs.iter().filter_map(file).filter(|file| file.path.real().exists()).collect()
+    diffs.iter().filter_map(file).filter(|file| file.path.exists()).collect()
 }
 
 async fn after(limit: Option<Duration>) {

@@ -44,12 +44,28 @@ pub struct Pins {
     pub sockets: Vec<PathBuf>,
 }
 
-/// The roots, and the repositories they are worktrees of.
+/// The roots, and the repositories they are worktrees of. Copies have none: they may only read those.
 #[must_use]
 pub fn with_repositories(roots: &[Arc<Root>]) -> Vec<Arc<Root>> {
+    let own: Vec<_> = roots.iter().filter(|root| root.original().is_none()).cloned().collect();
+    roots.iter().cloned().chain(repositories(&own)).collect()
+}
+
+/// The repositories elsewhere that the roots are worktrees of.
+fn repositories(roots: &[Arc<Root>]) -> Vec<Arc<Root>> {
     let linked = roots.iter().filter_map(|root| git::linked(root)).filter_map(|path| Root::open(&path).ok());
-    let linked = linked.filter(|linked| !roots.iter().any(|root| linked.real().starts_with(root.real())));
-    roots.iter().cloned().chain(linked.map(Arc::new)).collect()
+    linked.filter(|linked| !roots.iter().any(|root| linked.real().starts_with(root.real()))).map(Arc::new).collect()
+}
+
+/// What commands in copies may read of the originals, and the sockets in there, which they may not use. Blocks.
+#[must_use]
+pub fn lent(roots: &[Arc<Root>]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let originals: Vec<_> = roots.iter().filter_map(|root| root.original().cloned()).collect();
+    let linked = repositories(&originals).into_iter().map(|root| root.real().to_owned());
+    let paths: Vec<_> = roots.iter().flat_map(|root| root.lent().to_vec()).chain(linked).collect();
+    let sockets = Guard::new(&originals, None).pins().sockets.into_iter();
+    let sockets = sockets.filter(|socket| paths.iter().any(|lent| socket.starts_with(lent))).collect();
+    (paths, sockets)
 }
 
 impl Guards {

@@ -6,6 +6,7 @@
 //! Opening uses the resolved path, one component at a time, without following symlinks: if something was swapped
 //! meanwhile, opening fails. So a decision about a path applies to the file that is accessed.
 
+mod copied;
 mod meant;
 
 use std::collections::VecDeque;
@@ -30,6 +31,7 @@ pub struct Root {
     path: PathBuf,
     real: PathBuf,
     dir: Dir,
+    copied: Option<copied::Copied>,
 }
 
 impl Root {
@@ -42,7 +44,7 @@ impl Root {
         let real = native::canonical(&path)?;
         let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
         super::disk::sweep(&dir);
-        Ok(Self { path, real, dir })
+        Ok(Self { path, real, dir, copied: None })
     }
 
     /// The folder as it was named, absolute.
@@ -152,7 +154,8 @@ impl WorkspacePath {
     }
 
     /// Whether anything exists there.
-    fn exists(&self) -> bool {
+    #[must_use]
+    pub fn exists(&self) -> bool {
         self.target.as_os_str().is_empty() || self.target_root.dir.symlink_metadata(&self.target).is_ok()
     }
 

@@ -52,6 +52,11 @@ pub(super) enum Known {
 }
 
 impl Seen {
+    /// Another session's, which knows the same to begin with.
+    pub(super) fn fork(&self) -> Self {
+        Self { hasher: self.hasher.clone(), files: Mutex::new(self.files().clone()) }
+    }
+
     /// The model has read `text`.
     pub(super) fn read(&self, path: &WorkspacePath, text: &str) {
         let reading = Reading { hash: self.hash(Some(text)), at: SystemTime::now(), reported: None };

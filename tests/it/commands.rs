@@ -4,6 +4,8 @@ mod changes;
 mod linked;
 mod sandbox;
 #[cfg(target_os = "linux")]
+mod shadow;
+#[cfg(target_os = "linux")]
 mod unsaved;
 
 use std::path::{Path, PathBuf};

@@ -72,8 +72,8 @@ fn users_invoke_skills_by_slash_command() {
     let session = client.session(&world);
     let announced = client.update("available_commands_update")["availableCommands"].as_array().unwrap().clone();
     let names: Vec<_> = announced.iter().map(|command| command["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["compact", "undo", "redo", "review", "model", "help", "release"]);
-    assert_eq!(announced[6]["description"], "Make a release");
+    assert_eq!(names, ["compact", "undo", "redo", "review", "try", "model", "help", "release"]);
+    assert_eq!(announced[7]["description"], "Make a release");
     let id = client.prompt(&session, "/release version 2");
     client.answer(id);
     let message = world.rehearsal().requests()[0]["messages"][1]["content"].as_str().unwrap().to_owned();

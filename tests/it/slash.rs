@@ -34,8 +34,8 @@ fn commands_are_announced_and_local_ones_need_no_model() {
     let announced = client.update("available_commands_update");
     let commands = announced["availableCommands"].as_array().unwrap();
     let names: Vec<_> = commands.iter().map(|command| command["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["compact", "undo", "redo", "review", "model", "help", "fix"]);
-    assert_eq!(commands[6]["description"], "Fix an issue");
+    assert_eq!(names, ["compact", "undo", "redo", "review", "try", "model", "help", "fix"]);
+    assert_eq!(commands[7]["description"], "Fix an issue");
     assert_eq!(ask(&mut client, &session, "/help")["result"]["stopReason"], "end_turn");
     assert!(said(&mut client).contains("`/fix`: Fix an issue"));
     assert_eq!(ask(&mut client, &session, "/model")["result"]["stopReason"], "end_turn");

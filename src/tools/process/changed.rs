@@ -107,6 +107,14 @@ impl Shell {
         blocking(move || shared.changed_by_jobs(&workspace)).await
     }
 
+    /// Looks at the workspace before tandem itself changes it like a command.
+    pub(super) async fn look_now(&self, workspace: &Workspace) {
+        let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
+        if let Err(error) = blocking(move || shared.look_before(&workspace, Undo::Nothing)).await {
+            tracing::warn!("the workspace cannot be read: {error}");
+        }
+    }
+
     /// What was done to the workspace until now was not done by a job in the background.
     pub async fn look_past(&self, workspace: &Workspace) {
         let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
@@ -117,14 +125,7 @@ impl Shell {
 impl Shared {
     /// How much an undo of the next command would cover, as far as known since the last look. Blocks.
     fn reach(&self, workspace: &Workspace) -> Reach {
-        let coverage = self.with_snapshots(workspace, |watched| {
-            let snapshots = &mut watched.snapshots;
-            if snapshots.coverage().is_none() {
-                let _first = snapshots.look();
-            }
-            snapshots.coverage().cloned().unwrap_or_default()
-        });
-        match coverage {
+        match self.coverage(workspace) {
             Err(error) => Reach::nothing(&error.to_string()),
             Ok(Coverage { problem: Some(problem), .. }) => Reach::nothing(&problem),
             Ok(Coverage { left_out, has_objects, .. }) if left_out.is_empty() => {
@@ -136,6 +137,17 @@ impl Shared {
                 Reach { undo: Undo::ExceptIgnored, note: Some(note) }
             }
         }
+    }
+
+    /// What snapshots of the workspace cover, as far as known since the last look. Blocks.
+    pub(super) fn coverage(&self, workspace: &Workspace) -> io::Result<Coverage> {
+        self.with_snapshots(workspace, |watched| {
+            let snapshots = &mut watched.snapshots;
+            if snapshots.coverage().is_none() {
+                let _first = snapshots.look();
+            }
+            snapshots.coverage().cloned().unwrap_or_default()
+        })
     }
 
     /// Looks at the workspace right before a command that was shown with this `undo`. Blocks.
@@ -228,7 +240,7 @@ impl Shared {
     }
 
     /// Stores the images of `changes`, and says what there is to say of them.
-    fn report(&self, workspace: &Workspace, snapshots: &Snapshots, changes: ChangeSet) -> Changed {
+    pub(super) fn report(&self, workspace: &Workspace, snapshots: &Snapshots, changes: ChangeSet) -> Changed {
         let images = self.surroundings.state.as_ref().map(|state| state.join("checkpoints"));
         let stored = images.map_or(Ok(()), |images| snapshots.publish(&changes, &images));
         let diffs = diffs(workspace, snapshots, &changes);

@@ -65,6 +65,8 @@ pub(super) struct Confined<'a> {
     pub roots: &'a [Arc<Root>],
     /// What it may not change inside those.
     pub pins: &'a Pins,
+    /// What it may only read of the folders that those are copies of.
+    pub lent: &'a [PathBuf],
     /// tandem's own files, which it must not see.
     pub hidden: &'a [PathBuf],
     pub home: Option<&'a Path>,
@@ -75,6 +77,17 @@ pub(super) struct Confined<'a> {
     /// Where it runs, without symlinks.
     pub cwd: &'a Path,
     pub network: bool,
+}
+
+impl Confined<'_> {
+    /// Where the file is on the disk that the command finds at `path`.
+    #[cfg(target_os = "linux")]
+    fn place(&self, path: &Path) -> PathBuf {
+        let inside = |root: &&Arc<Root>| path.starts_with(root.real());
+        let root = self.roots.iter().filter(inside).max_by_key(|root| root.real().components().count());
+        let place = root.and_then(|root| Some(root.place().join(path.strip_prefix(root.real()).ok()?)));
+        place.unwrap_or_else(|| path.to_owned())
+    }
 }
 
 /// The program to start.
@@ -276,6 +289,9 @@ impl Sandbox {
         surroundings: &Surroundings,
         argv: Vec<OsString>,
     ) -> io::Result<Invocation> {
+        if !self.shows_unsaved() && confined.roots.iter().any(|root| root.original().is_some()) {
+            return Err(io::Error::other("this sandbox would not keep it in the copy of the workspace"));
+        }
         match &self.level {
             #[cfg(target_os = "linux")]
             Level::Bubblewrap(bubblewrap) => {

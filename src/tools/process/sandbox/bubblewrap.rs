@@ -170,13 +170,16 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
         }
     }
     for root in confined.roots {
-        add("--bind", Some(root.real()), root.real());
+        add("--bind", Some(root.place()), root.real());
         if root.path() != root.real() {
-            add("--bind", Some(root.real()), root.path());
+            add("--bind", Some(root.place()), root.path());
         }
     }
     for place in &confined.pins.fixed {
-        add("--bind", Some(place), place);
+        add("--bind", Some(&confined.place(place)), place);
+    }
+    for place in confined.lent {
+        add("--ro-bind", Some(place), place);
     }
     for stand_in in confined.stand_ins.iter().filter(|stand_in| stand_in.is_fixed()) {
         let how = if stand_in.is_protected() { "--ro-bind" } else { "--bind" };
@@ -184,8 +187,11 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
     }
     // A link cannot be a mount point; it is checked after the command.
     let is_shown = |place: &PathBuf| confined.stand_ins.iter().any(|stand_in| stand_in.target() == *place);
-    for place in confined.pins.read_only.iter().filter(|place| !place.is_symlink() && !is_shown(place)) {
-        add("--ro-bind", Some(place), place);
+    for path in confined.pins.read_only.iter().filter(|path| !is_shown(path)) {
+        let place = confined.place(path);
+        if !place.is_symlink() {
+            add("--ro-bind", Some(&place), path);
+        }
     }
     for place in secrets.iter().chain(confined.hidden).chain(&confined.pins.sockets).filter(|place| place.exists()) {
         if place.is_dir() {

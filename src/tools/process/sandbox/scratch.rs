@@ -43,7 +43,7 @@ impl Scratch {
         folders.create(&parent)?;
         // Not through a link that somebody else created.
         let parent = parent.canonicalize()?;
-        sweep(&parent);
+        Self::sweep(&parent);
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent)?;
         // It gets its name only once it is locked: otherwise a sweep could remove it.
         let nameless = folder.path().join("unlocked");
@@ -54,6 +54,24 @@ impl Scratch {
             folders.create(folder.path().join(part))?;
         }
         Ok(Self { folder, _lock: lock })
+    }
+
+    /// Removes the folders in `parent` that are no longer in use.
+    pub fn sweep(parent: &Path) {
+        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+            let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+            let in_use = File::open(entry.path().join(LOCK)).and_then(|lock| Ok(lock.try_lock()?)).is_err();
+            if is_ours && !in_use && !is_wanted(&entry.path()) {
+                let _somebody_else_was_faster = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    /// A new folder for copies of the workspace's folders.
+    pub fn copies(&self) -> io::Result<PathBuf> {
+        let folder = self.folder.path().join("copies");
+        fs::create_dir(&folder)?;
+        Ok(folder)
     }
 
     /// The folder itself, which is hidden from commands.
@@ -156,17 +174,6 @@ impl Interrupted {
 fn is_wanted(folder: &Path) -> bool {
     let began = fs::metadata(folder.join(RUNNING)).and_then(|found| found.modified());
     began.is_ok_and(|began| began.elapsed().is_ok_and(|age| age < INTERRUPTED))
-}
-
-/// Removes folders that are no longer in use.
-fn sweep(parent: &Path) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        let in_use = File::open(entry.path().join(LOCK)).and_then(|lock| Ok(lock.try_lock()?)).is_err();
-        if is_ours && !in_use && !is_wanted(&entry.path()) {
-            let _somebody_else_was_faster = fs::remove_dir_all(entry.path());
-        }
-    }
 }
 
 #[cfg(test)]

@@ -104,6 +104,7 @@ mod tests {
         let confined = |network: bool| Confined {
             roots: std::slice::from_ref(&root),
             pins: &pins,
+            lent: &[],
             hidden: &hidden,
             home: None,
             places: &places,

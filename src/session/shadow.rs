@@ -1,0 +1,176 @@
+//! A shadow turn (`/try`): a turn on a copy of the workspace, whose changes the person applies at its end, or discards.
+//!
+//! Invariant: until the person applies them, nothing is written outside the copy, and nothing is recorded that could be
+//! undone. What is applied is one call of the turn, recorded like any other.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::{STEPS, failed};
+use crate::agent::event::{AgentEvent, ExecutionResult, Permission, Termination};
+use crate::agent::{self, APPLY, Step, Turn};
+use crate::domain::{Location, Preview};
+use crate::model::ErrorCode;
+use crate::tools::process::{Applied, Changed, Shadow};
+use crate::tools::{ToolContext, ToolError};
+use crate::workspace::Workspace;
+use crate::workspace::change_set::Entry;
+
+/// What the model reads with the prompt.
+pub(super) const ABOUT: &str = "(this turn runs on a private copy of the workspace, under the same paths: edits and commands \
+    see each other, and the user decides at the end whether the changes are applied. In the copy .git is read-only, so do \
+    not commit or switch branches; MCP tools and the editor's diagnostics are not available)";
+/// The answer to `/try` with nothing to try.
+pub(super) const USAGE: &str = "`/try PROMPT` runs a prompt on a copy of the workspace: edits and commands see each other, and \
+    nothing in your editor or on disk changes until you apply the result. PROMPT may be a command for the model, such as \
+    `/review`.";
+/// The answer in a mode that changes nothing.
+pub(super) const NOT_IN_PLAN: &str = "`/try` needs a mode that can change files, and the session is in mode `plan`. Switch the \
+    mode, then try again.";
+/// How many files an editor is told to look at.
+const LOCATIONS: usize = 100;
+/// How many paths are named.
+const NAMED: usize = 5;
+
+/// Runs a turn on a copy of the workspace. The last step is [`AgentEvent::Done`] in every case.
+pub(super) async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
+    let original = turn.context.clone();
+    let shadow = match original.shell.shadow(&original.workspace, &original.cancel).await {
+        Ok(shadow) => shadow,
+        Err(error) => return report(error, &original, &steps).await,
+    };
+    let message = "this turn runs on a copy of the workspace; nothing changes until you apply it".to_owned();
+    event(&steps, AgentEvent::Notice { message }).await;
+    let call_id = format!("{APPLY}-{}", turn.id);
+    (turn.context.workspace, turn.context.shell) = (shadow.workspace.clone(), shadow.shell.clone());
+    let (sender, inner) = mpsc::channel(STEPS);
+    let ((), done) = tokio::join!(agent::run_turn(turn, sender), pass_on(inner, &steps));
+    let (shadow, changed) = shadow.changed().await;
+    let note = settle(&call_id, &shadow, &changed, &original, &steps).await;
+    let _gone = steps.send(Step::Note(note)).await;
+    shadow.end().await;
+    event(&steps, done.unwrap_or_else(failed)).await;
+}
+
+/// Passes on what happens in the copy, until the last event, which it returns.
+async fn pass_on(mut inner: mpsc::Receiver<Step>, steps: &mpsc::Sender<Step>) -> Option<AgentEvent> {
+    let mut done = None;
+    while let Some(step) = inner.recv().await {
+        let step = match step {
+            Step::Event(event @ AgentEvent::Done { .. }) => {
+                done = Some(event);
+                continue;
+            }
+            Step::Event(event @ AgentEvent::ToolExecutionEnd { .. }) => Step::Tried(event),
+            step => step,
+        };
+        let _gone = steps.send(step).await;
+    }
+    done
+}
+
+/// Has the person decide about the changes, and applies them if so. Returns what the model is told.
+async fn settle(
+    call_id: &str,
+    shadow: &Shadow,
+    changed: &Changed,
+    original: &ToolContext,
+    steps: &mpsc::Sender<Step>,
+) -> String {
+    if original.cancel.is_cancelled() {
+        return "(the user cancelled that turn: its changes were discarded, and the files are as before it)".to_owned();
+    }
+    if changed.changes.is_empty() {
+        let message = "the turn changed nothing, so there is nothing to apply".to_owned();
+        event(steps, AgentEvent::Notice { message }).await;
+        return "(that turn changed nothing)".to_owned();
+    }
+    for message in changed.told.iter().cloned() {
+        event(steps, AgentEvent::Notice { message }).await;
+    }
+    let preview = preview(&original.workspace, changed);
+    let outcome = agent::whether_to_apply(call_id, preview, &original.cancel, steps).await;
+    if !matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_)) {
+        let content = "discarded; nothing in the workspace was changed".to_owned();
+        end(call_id, ExecutionResult { content, is_error: true, ..ExecutionResult::default() }, steps).await;
+        return "(the user discarded the changes of that turn: the files are as before it)".to_owned();
+    }
+    let (name, arguments) = (APPLY.to_owned(), serde_json::Value::Null);
+    event(steps, AgentEvent::ToolExecutionStart { call_id: call_id.to_owned(), name, arguments }).await;
+    let applied = shadow.apply(&original.shell, &original.workspace, changed).await;
+    let (result, note) = result(&original.workspace, applied);
+    end(call_id, result, steps).await;
+    note
+}
+
+/// The changes, as the person decides about them.
+fn preview(workspace: &Workspace, changed: &Changed) -> Preview {
+    let is_folder = |entry: &Entry| matches!(entry, Entry::Folder { .. });
+    let (folders, files): (Vec<_>, Vec<_>) =
+        changed.changes.files.iter().partition(|change| is_folder(&change.before) || is_folder(&change.after));
+    let named_ones = if files.is_empty() { folders } else { files };
+    let paths: Vec<_> = named_ones.into_iter().map(|change| workspace.name_of(&change.path)).collect();
+    Preview {
+        title: format!("Apply the changes to {}", named(workspace, &paths)),
+        locations: paths.into_iter().take(LOCATIONS).map(|path| Location { path, line: None }).collect(),
+        diffs: changed.diffs.clone(),
+        note: Some(changed.notes.join("\n")).filter(|note| !note.is_empty()),
+        caution: Some("nothing in the workspace has changed yet".to_owned()),
+        ..Preview::default()
+    }
+}
+
+/// The result of the call that applies the changes, and what the model is told of it.
+fn result(workspace: &Workspace, applied: Applied) -> (ExecutionResult, String) {
+    let Applied { changes, diffs, left } = applied;
+    let on_disk = changes.files.iter().map(|change| workspace.name_of(&change.path));
+    let mut paths: Vec<_> = on_disk.chain(diffs.iter().map(|diff| workspace.name_of(&diff.path))).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let is_error = paths.is_empty();
+    let mut content =
+        if is_error { "nothing was applied".to_owned() } else { format!("applied: {}", named(workspace, &paths)) };
+    for (path, reason) in left {
+        let name = named(workspace, &[workspace.name_of(&path)]);
+        content = format!("{content}\nnot applied: {name}: {reason}");
+    }
+    let note = format!("(the user applied the changes of that turn; {content})");
+    let changes = Some(Arc::new(changes)).filter(|changes| !changes.is_empty());
+    (ExecutionResult { content, is_error, diffs, changes, ..ExecutionResult::default() }, note)
+}
+
+/// Names the first paths.
+fn named(workspace: &Workspace, paths: &[std::path::PathBuf]) -> String {
+    let name =
+        |path: &std::path::PathBuf| workspace.resolve_path(path).map_or_else(|_| String::new(), |it| it.display());
+    let mut names = paths.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");
+    if paths.len() > NAMED {
+        names = format!("{names} and {} more", paths.len() - NAMED);
+    }
+    names
+}
+
+/// There is no copy.
+async fn report(ToolError(message): ToolError, original: &ToolContext, steps: &mpsc::Sender<Step>) {
+    if original.cancel.is_cancelled() {
+        let mut done = failed();
+        if let AgentEvent::Done { termination_reason, .. } = &mut done {
+            *termination_reason = Termination::Cancelled;
+        }
+        return event(steps, done).await;
+    }
+    let (code, status, retryable) = (ErrorCode::InvalidRequest, None, false);
+    event(steps, AgentEvent::Error { message, code, status, retryable }).await;
+    event(steps, failed()).await;
+}
+
+async fn end(call_id: &str, result: ExecutionResult, steps: &mpsc::Sender<Step>) {
+    let (call_id, name) = (call_id.to_owned(), APPLY.to_owned());
+    let (wait_ms, execute_duration_ms) = (0.0, 0.0);
+    event(steps, AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms, execute_duration_ms }).await;
+}
+
+async fn event(steps: &mpsc::Sender<Step>, event: AgentEvent) {
+    let _gone = steps.send(Step::Event(event)).await;
+}

@@ -1,0 +1,136 @@
+//! All that is done before a command starts.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::sandbox::{Confined, Invocation, Places, Scratch};
+use super::{Shared, StandIn, Surroundings};
+use crate::domain::CommandLine;
+use crate::workspace::guard::{lent, with_repositories};
+use crate::workspace::{Guard, Unsaved, Workspace};
+
+/// Variables that every command gets: there is no terminal, no input and no pager.
+const FIXED: [(&str, &str); 9] = [
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("GCM_INTERACTIVE", "never"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("MANPAGER", "cat"),
+    ("NO_COLOR", "1"),
+    ("PAGER", "cat"),
+    ("TERM", "dumb"),
+];
+
+/// Where programs look for libraries first.
+const LIBRARIES: &str = "LD_LIBRARY_PATH";
+
+/// A command ready to start.
+pub(super) struct Prepared {
+    pub(super) invocation: Invocation,
+    pub(super) variables: BTreeMap<String, OsString>,
+    pub(super) cwd: PathBuf,
+    /// The guard of protected files, and whether the sandbox pins them.
+    pub(super) guard: Option<(Arc<Guard>, bool)>,
+    pub(super) workspace: Workspace,
+    /// The unsaved texts it reads.
+    pub(super) stand_ins: Vec<StandIn>,
+    /// The folder for its output.
+    pub(super) scratch: Option<PathBuf>,
+    /// Keeps the folder as long as the command runs.
+    pub(super) _scratch: Option<Arc<Scratch>>,
+}
+
+impl Shared {
+    /// All disk access before a command starts. Blocks.
+    pub(super) fn prepare(
+        &self,
+        workspace: &Workspace,
+        line: &CommandLine,
+        unsaved: Vec<Unsaved>,
+    ) -> io::Result<Prepared> {
+        let surroundings = &self.surroundings;
+        let folder = workspace.resolve_path(&line.cwd).map_err(io::Error::other)?;
+        let (cwd, place) = (folder.real(), folder.place());
+        let argv = surroundings.shell().argv(&line.command)?;
+        let mut variables = variables(surroundings);
+        let Some(sandbox) = self.sandbox.get().filter(|_| line.sandboxed) else {
+            return self.prepare_plainly(workspace, argv, variables, place);
+        };
+        let argv = with_libraries(argv, &mut variables);
+        let scratch = self.scratch()?;
+        let roots = with_repositories(workspace.roots());
+        let guard = self.guards.next(&roots);
+        let mut pins = guard.pins();
+        let (lent, sockets) = lent(&roots);
+        pins.sockets.extend(sockets);
+        let home = surroundings.home();
+        let write: Vec<PathBuf> = roots.iter().map(|root| root.real().to_owned()).collect();
+        let (folder, is_fixed) = (scratch.unsaved(), !sandbox.covers());
+        let stand_ins = unsaved.into_iter().map(|unsaved| StandIn::new(workspace, unsaved, &folder, is_fixed));
+        let stand_ins: Vec<_> = stand_ins.collect::<io::Result<_>>()?;
+        let confined = Confined {
+            roots: &roots,
+            pins: &pins,
+            lent: &lent,
+            hidden: &surroundings.hidden,
+            home: home.as_deref(),
+            places: &Places::find(&surroundings.variables, home.as_deref(), &write, line.network),
+            stand_ins: &stand_ins,
+            scratch: &scratch,
+            cwd: &cwd,
+            network: line.network,
+        };
+        let invocation = sandbox.invocation(&confined, surroundings, argv)?.marked(scratch.ended());
+        let own = sandbox.variables(&scratch).into_iter();
+        variables.extend(own.map(|(name, value)| (name.to_owned(), value.into_os_string())));
+        let (folder, guard) = (scratch.folder(), Some((guard, sandbox.pins())));
+        Ok(Prepared {
+            invocation,
+            variables,
+            cwd: place,
+            guard,
+            workspace: workspace.clone(),
+            stand_ins,
+            scratch: Some(folder),
+            _scratch: Some(scratch),
+        })
+    }
+
+    /// [`Self::prepare`] without a sandbox.
+    fn prepare_plainly(
+        &self,
+        workspace: &Workspace,
+        argv: Vec<OsString>,
+        variables: BTreeMap<String, OsString>,
+        cwd: PathBuf,
+    ) -> io::Result<Prepared> {
+        if workspace.is_copy() {
+            return Err(io::Error::other("nothing would keep it in the copy of the workspace"));
+        }
+        let dialect = self.surroundings.shell().dialect;
+        let invocation = self.surroundings.plainly(argv, dialect)?.marked(self.scratch()?.ended());
+        let (workspace, guard, stand_ins, scratch) = (workspace.clone(), None, Vec::new(), None);
+        Ok(Prepared { invocation, variables, cwd, guard, workspace, stand_ins, scratch, _scratch: None })
+    }
+}
+
+fn variables(surroundings: &Surroundings) -> BTreeMap<String, OsString> {
+    let fixed = FIXED.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
+    let given = surroundings.variables.iter().map(|(name, value)| (name.clone(), OsString::from(value)));
+    #[cfg(unix)]
+    let fixed = fixed.chain([("PATH".to_owned(), surroundings.path().into())]);
+    given.chain(fixed).collect()
+}
+
+/// Has the command alone look for libraries where its variables say: they may name a folder of the workspace, from which
+/// what starts the command must load nothing.
+fn with_libraries(argv: Vec<OsString>, variables: &mut BTreeMap<String, OsString>) -> Vec<OsString> {
+    let Some(folders) = variables.remove(LIBRARIES) else { return argv };
+    let mut set = OsString::from(format!("{LIBRARIES}="));
+    set.push(folders);
+    ["/usr/bin/env".into(), set].into_iter().chain(argv).collect()
+}
