@@ -60,7 +60,7 @@ fn show(settings: &Settings, out: &mut dyn Write) -> anyhow::Result<()> {
         Err(no_model) => no_model.message.lines().try_for_each(|line| writeln!(out, "# {line}"))?,
     }
     for problem in settings.problems.iter().chain(&rule_problems(settings)) {
-        writeln!(out, "# mistake: {problem}")?;
+        writeln!(out, "# problem: {problem}")?;
     }
     writeln!(out)?;
     for entry in settings.entries() {
@@ -118,7 +118,7 @@ mod tests {
         for line in [
             "# configuration file: /home/x/config/config.toml (does not exist)",
             "# key: *** (environment variable OPENAI_API_KEY)",
-            "# mistake: environment variable TANDEM_API: `api`: unknown value `chta`; did you mean `chat`?",
+            "# problem: environment variable TANDEM_API: `api`: unknown value `chta`; did you mean `chat`?",
             "mode = \"ask\" # built in",
             "model = \"openai/gpt\" # environment variable TANDEM_MODEL",
         ] {

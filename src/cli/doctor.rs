@@ -171,8 +171,8 @@ fn sandbox(sandbox: &Sandbox) -> Finding {
         Some(name) => Finding::warning(
             "sandbox",
             format!("{name}, because {lacking}"),
-            "commands are held, but protected files are put back after a command rather than kept from it, and it has \
-             no loopback network: install bubblewrap (apt install bubblewrap, dnf install bubblewrap)",
+            "commands are sandboxed, but protected files are restored after a command instead of being read-only, and \
+             there is no loopback network: install bubblewrap (apt install bubblewrap, dnf install bubblewrap)",
         ),
         None => Finding::warning(
             "sandbox",

@@ -79,7 +79,7 @@ fn list(settings: &Settings, remembered: &[String], out: &mut dyn Write) -> io::
         writeln!(out, "# no rules: mode `{}` decides", settings.mode.name())?;
     }
     for problem in rule_problems(settings) {
-        writeln!(out, "# mistake: {}", display::escape_line(&problem.to_string()))?;
+        writeln!(out, "# problem: {}", display::escape_line(&problem.to_string()))?;
     }
     Ok(())
 }

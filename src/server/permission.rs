@@ -135,7 +135,7 @@ impl Requests {
             return Err(refused("this requires approval every time; `tandem.allow` allows it once"));
         }
         if matches!(permission, Permission::Answered(_)) && open.request.preview.answers.is_none() {
-            return Err(refused("this is no question; `tandem.allow` without an answer allows it"));
+            return Err(refused("this is not a question; `tandem.allow` without an answer allows it"));
         }
         let reply = open.reply.take().ok_or_else(nothing)?;
         let _turn_gone = reply.send(permission);

@@ -71,7 +71,7 @@ impl Waits {
         match (self, reason) {
             (waits, ReturnReason::QueueFull) => waits.responder().error(
                 ErrorCode::InvalidRequest,
-                "a turn is running and too many prompts wait already; wait for its end or send session/cancel",
+                "too many prompts are queued; wait for the running turn to end, or send session/cancel",
             ),
             (Self::Prompt(responder), _) => responder.ok(&acp::PromptResponse::new(acp::StopReason::Cancelled)),
             (Self::Steer(responder), ReturnReason::Withdrawn | ReturnReason::Cancelled) => {

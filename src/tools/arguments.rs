@@ -78,7 +78,7 @@ pub(super) fn read<A: DeserializeOwned + JsonSchema>(
     let arguments = check(&arguments, &schema, "")
         .and_then(|()| serde_json::from_value(arguments).map_err(|error| error.to_string()))
         .map_err(|problem| ToolError(format!("wrong arguments: {problem}\nExample: {example}")))?;
-    let note = (!left_out.is_empty()).then(|| format!("[not known here and ignored: {}]", left_out.join(", ")));
+    let note = (!left_out.is_empty()).then(|| format!("[unknown arguments, ignored: {}]", left_out.join(", ")));
     Ok((arguments, note))
 }
 

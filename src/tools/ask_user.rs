@@ -38,7 +38,7 @@ impl TypedTool for AskUser {
         }
         options.retain(|option| !option.trim().is_empty());
         if options.len() > MAX_OPTIONS {
-            return Err(ToolError(format!("{} options are too many; offer at most {MAX_OPTIONS}", options.len())));
+            return Err(ToolError(format!("{} options are too many; the limit is {MAX_OPTIONS}", options.len())));
         }
         Ok(Preview { title: question, answers: Some(options), ..Preview::default() })
     }

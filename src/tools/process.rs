@@ -141,7 +141,7 @@ impl Shell {
         unsaved: Vec<Unsaved>,
     ) -> Result<Arc<Job>, ToolError> {
         if self.holds(workspace).await != line.sandboxed {
-            return Err(ToolError("the sandbox is not what was shown; nothing was run".to_owned()));
+            return Err(ToolError("the sandbox differs from the one shown; nothing was run".to_owned()));
         }
         let (shared, workspace, line) = (Arc::clone(&self.0), workspace.clone(), line.clone());
         let failed = |error: io::Error| ToolError(format!("the command cannot be started: {error}"));
@@ -273,7 +273,7 @@ impl Surroundings {
     /// What starts `argv` by way of the [`supervisor`].
     #[cfg(unix)]
     fn supervised(&self, start: &sandbox::Start, argv: Vec<OsString>) -> io::Result<Invocation> {
-        let missing = "it is not known which program this is";
+        let missing = "the path of this program is unknown";
         let program = self.program.clone().ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, missing))?;
         let mut arguments = vec![OsString::from("sandbox-exec")];
         match start {

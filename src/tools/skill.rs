@@ -41,7 +41,7 @@ struct Arguments {
 impl LoadSkill {
     pub(super) fn new(skills: Arc<[Skill]>) -> Self {
         let description = format!(
-            "Load a skill before a task it is for: it says how such a task is done here. It grants no permission. \
+            "Load a skill before a task it covers: it describes how such tasks are done here. It grants no permission. \
              Skills:{}",
             list(&skills)
         );

@@ -17,7 +17,7 @@ pub(super) struct Arguments {
 impl TypedTool for UpdatePlan {
     type Arguments = Arguments;
     const NAME: &'static str = "update_plan";
-    const DESCRIPTION: &'static str = "Show the person your plan for work of several steps. Send the whole list each \
+    const DESCRIPTION: &'static str = "Show the user your plan for work of several steps. Send the whole list each \
         time; keep exactly one step in progress while you work.";
     const KIND: ToolKind = ToolKind::Think;
     const EXAMPLE: &'static str = r#"{"entries": [{"content": "Find the cause", "status": "in_progress"}]}"#;

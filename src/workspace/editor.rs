@@ -98,7 +98,10 @@ pub(super) async fn in_time<T>(answer: impl Future<Output = T>) -> Option<T> {
 
 /// The message about an editor that did not answer. It may still apply the edit.
 pub(super) fn silent() -> String {
-    format!("it has not answered for {} s and may still do it; read the file before the next change", ANSWER.as_secs())
+    format!(
+        "it has not answered for {} s and may still make the edit; read the file before the next change",
+        ANSWER.as_secs()
+    )
 }
 
 /// No editor at all: every file is on disk.

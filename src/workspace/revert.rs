@@ -48,7 +48,7 @@ pub enum Reason {
     #[error("it is not empty")]
     NotEmpty,
     /// It was a pipe, socket or device.
-    #[error("it was no regular file")]
+    #[error("it was not a regular file")]
     Special,
     /// Another part of git's state was changed since, and it only goes back as a whole.
     #[error("git has moved on since")]

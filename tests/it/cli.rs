@@ -580,7 +580,7 @@ fn missing_and_invalid_rules_are_reported() {
     world.write(".home/config.toml", "permissions.deny = [\"run_command(rm *\"]\n");
     for arguments in [["permissions", "list"], ["config", "show"]] {
         let output = world.run(&arguments).stdout;
-        assert!(output.contains("# mistake: ") && output.contains("config.toml:1:21"), "{arguments:?}: {output}");
+        assert!(output.contains("# problem: ") && output.contains("config.toml:1:21"), "{arguments:?}: {output}");
     }
     let doctor = world.run(&["doctor"]).stdout;
     assert!(doctor.contains("→ correct it; until then every call requires approval\n"), "{doctor}");

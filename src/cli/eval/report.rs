@@ -176,7 +176,7 @@ impl Report {
         let _ = writeln!(table, "\n{}: pass@1 {passed} of {played}; {unplayed} not played", self.model);
         let _ = writeln!(
             table,
-            "bad: arguments that are no JSON; unknown: tools that do not exist; repaired: calls that were understood all the same; failed: edits"
+            "bad: arguments that are not JSON; unknown: tools that do not exist; repaired: calls that were understood all the same; failed: edits"
         );
         if with_checks {
             table.push('\n');

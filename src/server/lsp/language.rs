@@ -107,7 +107,8 @@ fn edits(result: &Value) -> Result<Vec<DocumentEdits>, String> {
     // A client that sends both means the same by them.
     let changes: Vec<_> = if result["documentChanges"].is_array() { in_order.collect() } else { by_uri.collect() };
     for (uri, edits) in changes {
-        let uri = uri.ok_or("they want to create, move or delete files, which only a person may have them do")?;
+        let uri =
+            uri.ok_or("they want to create, move or delete files, which tandem does not let language servers do")?;
         let edits = edits.as_array().into_iter().flatten().map(edit).collect::<Result<Vec<_>, _>>()?;
         match documents.iter_mut().find(|document| document.uri == uri) {
             Some(document) => document.edits.extend(edits),

@@ -160,9 +160,7 @@ impl Shared {
         match looked {
             _ if undo == Undo::Nothing => Ok(()),
             Ok(None) => Ok(()),
-            Ok(Some(problem)) => {
-                Err(io::Error::other(format!("undo would not cover it any more: {problem}; try again")))
-            }
+            Ok(Some(problem)) => Err(io::Error::other(format!("undo would no longer cover it: {problem}; try again"))),
             Err(error) => Err(error),
         }
     }
@@ -244,7 +242,7 @@ impl Shared {
         let images = self.surroundings.state.as_ref().map(|state| state.join("checkpoints"));
         let stored = images.map_or(Ok(()), |images| snapshots.publish(&changes, &images));
         let diffs = diffs(workspace, snapshots, &changes);
-        let lost = |error| format!("what a command changed cannot be undone: the images cannot be stored ({error})");
+        let lost = |error| format!("the changes of commands cannot be undone: the images cannot be stored ({error})");
         let told = stored.err().map(lost).into_iter().collect();
         let notes = summary(workspace, &changes, diffs.len()).into_iter().collect();
         Changed { changes: Arc::new(changes), diffs, notes, told }

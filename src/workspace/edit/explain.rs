@@ -73,8 +73,8 @@ pub(super) fn absent(text: &str, edit: &Replacement, asked: Asked) -> MatchError
     let mut message = format!("{subject} not found.");
     if let Some(at) = text.find(&edit.new_text).filter(|_| !edit.new_text.trim().is_empty()) {
         let line = 1 + line_breaks(text.get(..at).unwrap_or_default());
-        let new = if asked == Asked::Replacement { "new_text is" } else { "what it becomes is" };
-        write!(message, " But {new} there, at line {line}: was this edit made already?")
+        let new = if asked == Asked::Replacement { "new_text is" } else { "Its replacement is" };
+        write!(message, " {new} already there, at line {line}: was this edit made before?")
             .expect("writing to a string cannot fail");
     }
     if edit.old_text.lines().all(is_numbered) {

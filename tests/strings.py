@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Lists every string of the server that a person or a model may read, by file, so that they can be read in one sitting.
+
+Left out are tests, what goes to the log, and what no one reads: identifiers, queries, patterns. `tests/prose.py` lints them."""
+
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TOKEN = re.compile(
+    r"""(?P<comment>//[^\n]*|/\*.*?\*/)
+      | (?P<raw>\bb?r(?P<fence>\#*)"(?P<inner>.*?)"(?P=fence))
+      | (?P<text>\bb?"(?:[^"\\]|\\.)*"|"(?:[^"\\]|\\.)*")
+      | (?P<char>'(?:[^'\\]|\\.[^']*)')""",
+    re.S | re.X,
+)
+# What a string is an argument of when no person reads it.
+UNREAD = re.compile(r"(tracing::\w+!|expect(_err)?|reason =|include_\w+!|Regex::new|starts_with|ends_with|contains|env!)\s*\(?\s*$")
+
+
+def strings(path):
+    """The line number and the text of each."""
+    source = path.read_text()
+    tests = re.search(r"^#\[cfg\((all\()?test\b.*\n(#\[.*\n)*mod \w+ \{", source, re.M)
+    for token in TOKEN.finditer(source, 0, tests.start() if tests else len(source)):
+        literal = token["inner"] if token["raw"] else token["text"]
+        if literal is None or UNREAD.search(source, max(0, token.start() - 40), token.start()):
+            continue
+        text = literal if token["raw"] else re.sub(r"\\\n\s*", "", literal).strip('"').replace('\\"', '"')
+        if is_sentence(text):
+            yield source.count("\n", 0, token.start()) + 1, text
+
+
+def is_sentence(text):
+    is_shell = re.search(r"&&|\./|\$[@#(\"]|/dev/null", text)
+    return not is_shell and len(re.findall(r"[A-Za-z]{2,}", text)) > 1 and " " in text.strip() and "\0" not in text
+
+
+def test_modules(root):
+    """The modules that are compiled for tests only, as their paths without `.rs`."""
+    for path in root.rglob("*.rs"):
+        inside = path.parent if path.name in ("lib.rs", "main.rs") else path.with_suffix("")
+        for name in re.findall(r"^#\[cfg\(test\)\]\n(?:#\[.*\n)*(?:pub(?:\(.*\))? )?mod (\w+);", path.read_text(), re.M):
+            yield inside / name
+
+
+def files(root):
+    tests = set(test_modules(root))
+    return sorted(path for path in root.rglob("*.rs") if tests.isdisjoint([path.with_suffix(""), *path.parents]))
+
+
+def main():
+    for path in files(ROOT / "src"):
+        found = list(strings(path))
+        if found:
+            print(f"\n{path.relative_to(ROOT)}")
+        for line, text in found:
+            print(f"{line:5}  {text}")
+
+
+if __name__ == "__main__":
+    main()
