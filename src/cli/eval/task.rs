@@ -147,7 +147,6 @@ impl Task {
     }
 
     /// Lays the folder out.
-    #[expect(clippy::disallowed_methods, reason = "an evaluation makes its own folders")]
     pub async fn lay_out(&self, folder: &Path) -> anyhow::Result<()> {
         // The first file of some tasks is written by their script.
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
