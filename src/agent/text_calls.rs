@@ -38,6 +38,15 @@ const EXAMPLES: &[&str] = &[
     "this form",
     "the form",
     "the syntax",
+    "beispiel",
+    "par exemple",
+    "por ejemplo",
+    "ad esempio",
+    "например",
+    "例如",
+    "比如",
+    "例えば",
+    "예를 들어",
 ];
 
 /// Why a call that could be run is not.
@@ -290,7 +299,8 @@ impl TextCalls {
         let mut found = free.filter_map(|at| {
             let (before, rest) = text.split_at(at);
             let before = before.trim_end();
-            let is_separate = before.is_empty() || before.ends_with(['.', '!', '?', '…']);
+            let is_numbered = before.trim_end_matches('.').bytes().all(|byte| byte.is_ascii_digit());
+            let is_separate = before.is_empty() || before.ends_with(['.', '!', '?', '…']) && !is_numbered;
             let marks = || TOKENS.iter().chain(ENDS).chain(TAGS.iter().filter(|_| is_separate));
             if marks().any(|mark| rest.starts_with(mark)) || before.is_empty() && self.is_tag(rest) {
                 return Some((line.start + at, true));
@@ -430,6 +440,7 @@ mod tests {
         is_text(&format!("<tool_call>{CALL}</tool_call> is the form."), false);
         is_text(&format!("The form is <tool_call>{CALL}</tool_call>"), false);
         is_text(&format!("For example, a call looks like this:\n\n<tool_call>{CALL}</tool_call>"), true);
+        is_text(&format!("1. <tool_call>{CALL}</tool_call>"), false);
         is_text("The token <|im_end|> ends a turn.", false);
         is_text(&format!("````md\n```\n<tool_call>{CALL}</tool_call>\n```\n````"), false);
         for text in [

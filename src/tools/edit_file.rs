@@ -75,5 +75,8 @@ fn change(edits: Vec<Edit>) -> Result<Change, ToolError> {
     }
     let replacement =
         |edit: Edit| Replacement { old_text: edit.old_text, new_text: edit.new_text, replace_all: edit.replace_all };
-    Ok(Change::Edits(edits.into_iter().map(replacement).collect()))
+    let mut replacements: Vec<Replacement> = edits.into_iter().map(replacement).collect();
+    // The same one twice in a row is meant once.
+    replacements.dedup();
+    Ok(Change::Edits(replacements))
 }

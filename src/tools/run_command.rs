@@ -242,6 +242,7 @@ const NO_NETWORK: &[&str] = &[
     "no such host",
     "failed to lookup address",
     "Network is unreachable",
+    "ENETUNREACH",
     "Could not resolve 'http",
     "Temporary failure resolving",
     "nodename nor servname",
@@ -286,7 +287,10 @@ fn leaves_running(command: &str) -> bool {
             (None, '\'' | '"') => quote = Some(letter),
             (Some(open), _) if open == letter => quote = None,
             (None, '&') if letters.peek() == Some(&'&') => _ = letters.next(),
-            (None, '&') if !"<>|".contains(before) && letters.peek() != Some(&'>') => return true,
+            (None, '&') if !"<>|".contains(before) && letters.peek() != Some(&'>') => {
+                let rest: String = letters.collect();
+                return !rest.split(|c: char| !c.is_alphanumeric()).any(|word| word == "wait");
+            }
             _ => {}
         }
         before = letter;
@@ -388,7 +392,17 @@ mod tests {
         for command in ["sleep 20 & echo started", "nohup x >/dev/null 2>&1 &", "(serve &)"] {
             assert!(leaves_running(command), "{command}");
         }
-        for command in ["a && b", "a 2>&1", "a &> log", "echo 'a & b'", "echo \"&\"", r"echo \&", "a |& b", ""] {
+        for command in [
+            "sleep 1 & wait; echo",
+            "a && b",
+            "a 2>&1",
+            "a &> log",
+            "echo 'a & b'",
+            "echo \"&\"",
+            r"echo \&",
+            "a |& b",
+            "",
+        ] {
             assert!(!leaves_running(command), "{command}");
         }
     }

@@ -49,6 +49,8 @@ const BEGINNINGS: &[&str] = &[
     "other methods unchanged",
     "other functions remain",
     "other functions unchanged",
+    "previous implementation",
+    "unchanged",
 ];
 /// Words that may follow without making it a sentence.
 const ENDS: &[&str] = &[
@@ -57,6 +59,8 @@ const ENDS: &[&str] = &[
     "here",
     "omitted",
     "before",
+    "above",
+    "below",
     "remains",
     "stays",
     "the",
@@ -94,9 +98,18 @@ fn is_placeholder(line: &str) -> bool {
     }
     let is_missing = words.iter().any(|word| MISSING.contains(&word.as_str()));
     if has_dots(inside) {
-        return is_missing;
+        // `... other functions ...`
+        let is_closed = inside.ends_with("...") || inside.ends_with('…');
+        return is_missing || is_closed && words.iter().any(|word| word == "other");
     }
     let said = words.join(" ");
+    let said = said.strip_prefix("todo ").unwrap_or(&said);
+    let begins = |word: &str| said.starts_with(word);
+    if said.ends_with("omitted for brevity")
+        || said.ends_with(" unchanged") && (begins("rest of ") || begins("the rest of "))
+    {
+        return true;
+    }
     BEGINNINGS.iter().any(|beginning| {
         let rest = said.strip_prefix(beginning).filter(|rest| rest.is_empty() || rest.starts_with(' '));
         rest.is_some_and(|rest| rest.split(' ').all(|word| word.is_empty() || ENDS.contains(&word)))
@@ -126,6 +139,13 @@ mod tests {
             "// keep the rest as is",
             "# (code omitted for brevity)",
             "// other methods remain unchanged",
+            "# (unchanged)",
+            "# TODO: rest of the implementation remains unchanged",
+            "# ... other functions ...",
+            "-- rest of query unchanged",
+            "// unchanged code above",
+            "# [previous implementation continues]",
+            "# (remaining functions omitted for brevity)",
         ] {
             assert!(is_placeholder(line), "{line}");
         }
@@ -146,6 +166,9 @@ mod tests {
             "// Loading existing items...",
             "# ... and so on",
             "// other methods",
+            "# unchanged since 2019",
+            "# ... other than that it is done",
+            "# previous implementations were slower",
             "# keep the rest of the tokens for later",
             "print('... existing code ...')",
             "// the rest of the file is read later",
