@@ -287,8 +287,8 @@ async fn events_received_together_are_emitted_together() {
     let words = Step::Words { words: "word ".repeat(2000), delay_ms: 0 };
     let server = Server::start(vec![vec![words]]).await.unwrap();
     let provider = Provider::http(endpoint(Api::Chat, server.base_url()));
-    let texts = provider.stream(request(&provider)).filter_map(async |event| match event {
-        Ok(ModelEvent::Text(text)) => Some(text),
+    let texts = provider.stream(request(&provider)).filter_map(async |event| match event.unwrap() {
+        ModelEvent::Text(text) => Some(text),
         _ => None,
     });
     let texts: Vec<_> = texts.collect().await;
