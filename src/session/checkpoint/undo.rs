@@ -1,6 +1,6 @@
 //! Undoing and redoing turns, file by file, around the lines somebody changed since.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -38,8 +38,9 @@ enum Step {
 struct Work<'a> {
     workspace: &'a Workspace,
     images: Option<PathBuf>,
-    /// The files that were changed.
+    /// The files that were changed, each once.
     paths: Vec<PathBuf>,
+    known: HashSet<PathBuf>,
     left: Vec<Left>,
     steps: Vec<Step>,
 }
@@ -101,13 +102,13 @@ impl Checkpoints {
     /// Undoes all turns from `first` on; returns how many.
     pub async fn undo_from(&mut self, workspace: &Workspace, first: u64) -> (usize, Reviewed) {
         let turns: Vec<u64> = self.entries.iter().rev().map(|entry| entry.turn).filter(|turn| *turn >= first).collect();
-        let (mut count, mut paths, mut left) = (0, Vec::new(), Vec::new());
+        let (mut count, mut paths, mut known, mut left) = (0, Vec::new(), HashSet::new(), Vec::new());
         for turn in turns {
             let (undone, stays) = self.undo_turn(workspace, turn, None).await;
             left.extend(stays);
             if let Some(undone) = undone {
                 count += 1;
-                paths.extend(undone.paths.iter().filter(|path| !paths.contains(*path)).cloned().collect::<Vec<_>>());
+                paths.extend(undone.paths.iter().filter(|path| known.insert((*path).clone())).cloned());
                 self.undone.push(undone);
             }
         }
@@ -157,7 +158,8 @@ impl Checkpoints {
 
 impl<'a> Work<'a> {
     fn new(workspace: &'a Workspace, images: Option<PathBuf>) -> Self {
-        Self { workspace, images, paths: Vec::new(), left: Vec::new(), steps: Vec::new() }
+        let (paths, known, left, steps) = (Vec::new(), HashSet::new(), Vec::new(), Vec::new());
+        Self { workspace, images, paths, known, left, steps }
     }
 
     /// Undoes a turn's changes, last first: edits after the last command, then commands, then edits before the first
@@ -206,7 +208,7 @@ impl<'a> Work<'a> {
     }
 
     fn changed(&mut self, path: &Path) {
-        if !self.paths.iter().any(|known| known == path) {
+        if self.known.insert(path.to_owned()) {
             self.paths.push(path.to_owned());
         }
     }
