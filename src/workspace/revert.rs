@@ -253,9 +253,16 @@ impl Revert<'_> {
     }
 
     fn make(&self, dir: &Dir, path: &Path, entry: &Entry) -> io::Result<()> {
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty() && *entry != Entry::Absent) {
-            dir.create_dir_all(parent)?;
+        match (self.make_in_folder(dir, path, entry), path.parent()) {
+            (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+                dir.create_dir_all(parent)?;
+                self.make_in_folder(dir, path, entry)
+            }
+            (made, _) => made,
         }
+    }
+
+    fn make_in_folder(&self, dir: &Dir, path: &Path, entry: &Entry) -> io::Result<()> {
         match entry {
             Entry::Absent | Entry::Special => Ok(()),
             Entry::Folder { mode } => {

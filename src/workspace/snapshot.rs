@@ -297,7 +297,7 @@ impl Look<'_> {
             self.problem(format!("its files are larger than {} GiB in total", BYTES >> 30));
             return None;
         }
-        match root.open_file(relative).and_then(|file| self.images.store(file, FILE)) {
+        match root.open_file(relative).and_then(|file| self.images.store(file, size, FILE)) {
             Ok((image, size, is_new)) => {
                 self.copied.fetch_add(if is_new { size } else { 0 }, Ordering::Relaxed);
                 Some((image, size))

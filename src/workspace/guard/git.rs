@@ -33,17 +33,21 @@ const SETTINGS: [(&str, &[&str]); 6] = [
     ("extensions", &["objectformat", "refstorage"]),
 ];
 
-/// The repository that the folder `root` is a worktree of, if it is elsewhere. The repository has to list the worktree
-/// too, so that a file in the workspace cannot name an arbitrary folder.
+/// The repository that the folder `root` is a worktree of, if it is elsewhere.
 pub(super) fn linked(root: &Root) -> Option<PathBuf> {
+    let own = worktree(root)?;
+    let folder = Dir::open_ambient_dir(&own, cap_std::ambient_authority()).ok()?;
+    native::canonical(&own.join(folder.read_to_string("commondir").ok()?.trim())).ok()
+}
+
+/// What the repository has of the worktree `root`, its index for one. The repository has to list the worktree too, so
+/// that a file in the workspace cannot name an arbitrary folder.
+pub(in crate::workspace) fn worktree(root: &Root) -> Option<PathBuf> {
     let named = root.dir().read_to_string(".git").ok()?;
     let own = native::canonical(Path::new(named.strip_prefix("gitdir:")?.trim())).ok()?;
     let folder = Dir::open_ambient_dir(&own, cap_std::ambient_authority()).ok()?;
     let back = folder.read_to_string("gitdir").ok()?;
-    if native::canonical(Path::new(back.trim())).ok()? != root.real().join(".git") {
-        return None;
-    }
-    native::canonical(&own.join(folder.read_to_string("commondir").ok()?.trim())).ok()
+    (native::canonical(Path::new(back.trim())).ok()? == root.real().join(".git")).then_some(own)
 }
 
 /// Whether this part of a repository makes git run nothing.

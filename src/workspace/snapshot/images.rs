@@ -25,9 +25,10 @@ impl Images {
         self.0.read(name)
     }
 
-    /// Copies a file of at most `limit` bytes; returns the name of its image, its size, and whether the image is new.
-    pub(super) fn store(&self, file: File, limit: u64) -> io::Result<(String, u64, bool)> {
-        let mut bytes = Vec::new();
+    /// Copies a file of about `size` and at most `limit` bytes; returns the name of its image, its size, and whether
+    /// the image is new.
+    pub(super) fn store(&self, file: File, size: u64, limit: u64) -> io::Result<(String, u64, bool)> {
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
         file.take(limit + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > limit {
             return Err(io::Error::other("it has grown too large"));
@@ -38,7 +39,7 @@ impl Images {
     /// Stores bytes; returns the same as [`Self::store`].
     pub(super) fn store_bytes(&self, bytes: &[u8]) -> io::Result<(String, u64, bool)> {
         let name = address(bytes);
-        let is_new = !self.0.exists(&name);
+        let is_new = !has(&self.0, &name);
         if is_new {
             disk::write_private(&self.0, name.as_ref(), bytes)?;
         }
@@ -56,10 +57,14 @@ impl Images {
         let entries = changes.files.iter().chain(&changes.git).flat_map(|change| [&change.before, &change.after]);
         for entry in entries {
             let Entry::File { image, .. } = entry else { continue };
-            if !to.exists(image) && self.0.hard_link(image, &to, image).is_err() {
+            if !has(&to, image) && self.0.hard_link(image, &to, image).is_err() {
                 disk::write_private(&to, image.as_ref(), &self.0.read(image)?)?;
             }
         }
         Ok(())
     }
+}
+
+fn has(folder: &Dir, image: &str) -> bool {
+    folder.symlink_metadata(image).is_ok()
 }

@@ -475,7 +475,18 @@ fn ignored_folders_are_excluded_and_their_removal_is_reported() {
 
 #[test]
 fn tracked_files_in_ignored_folders_are_undone() {
-    for version in ["2", "3", "4"] {
+    let add = "git add -f target/kept target/sub/kept; git update-index --skip-worktree notes.txt; git commit -qm kept";
+    for setup in [
+        format!("git update-index --index-version 2; {add}"),
+        format!("git update-index --index-version 3; {add}"),
+        format!("git update-index --index-version 4; {add}"),
+        format!("{add}; git update-index --split-index; git add README.md"),
+        format!("rm -rf .git; git init -q --object-format=sha256; git add .; {add}"),
+        format!(
+            "mkdir ../main; mv .git ../main; git -C ../main worktree add -q --no-checkout ../tree other; \
+             mv ../tree/.git .; git worktree repair; git reset -q; {add}"
+        ),
+    ] {
         for line in [
             "echo x > target/sub/kept; echo x > target/built",
             "rm -rf target",
@@ -491,18 +502,15 @@ fn tracked_files_in_ignored_folders_are_undone() {
                 fs::write(scene.root().join(name), "kept\n").unwrap();
             }
             fs::set_permissions(scene.root().join("target/kept"), fs::Permissions::from_mode(0o750)).unwrap();
-            scene.run(&format!(
-                "git update-index --index-version {version}; git add -f target/kept target/sub/kept; \
-                 git update-index --skip-worktree notes.txt; git commit -qm kept"
-            ));
+            scene.run(&setup);
             let (kept, sub) = (scene.root().join("target/kept"), scene.root().join("target/sub/kept"));
             let changes = scene.changes(line);
-            assert!(!changes.is_empty(), "version {version}: {line}");
+            assert!(!changes.is_empty(), "{setup}: {line}");
             let reverted = scene.revert(&changes);
-            assert_eq!(reverted.left, Vec::new(), "version {version}: {line}");
+            assert_eq!(reverted.left, Vec::new(), "{setup}: {line}");
             let texts = [&kept, &sub].map(|path| fs::read_to_string(path).unwrap());
-            assert_eq!(texts, ["kept\n"; 2], "version {version}: {line}");
-            assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o777, 0o750, "version {version}: {line}");
+            assert_eq!(texts, ["kept\n"; 2], "{setup}: {line}");
+            assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o777, 0o750, "{setup}: {line}");
         }
     }
 }

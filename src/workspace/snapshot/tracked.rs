@@ -4,11 +4,14 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use crate::workspace::Root;
+use crate::workspace::guard::worktree;
 
 /// A larger index, in bytes, is not read.
 const LIMIT: u64 = 256 << 20;
-/// The bytes of an entry before its flags: times, device, inode, mode, owner, size and the object's name (SHA-1).
-const FIXED: usize = 60;
+/// The bytes of an entry before its object's name: times, device, inode, mode, owner and size.
+const FIXED: usize = 40;
+/// The lengths of an object's name: SHA-1, SHA-256.
+const HASHES: [usize; 2] = [20, 32];
 /// The flag of an entry that has two more bytes of flags.
 const EXTENDED: u16 = 0x4000;
 
@@ -21,14 +24,33 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Reads the index of the root's repository. One that is not understood (with SHA-256, or split) lists nothing.
+    /// Reads the index of the root's repository. One that is not understood lists nothing.
     pub(super) fn read(root: &Root) -> io::Result<Self> {
-        let mut bytes = Vec::new();
-        root.open_file(Path::new(".git/index"))?.take(LIMIT).read_to_end(&mut bytes)?;
-        Ok(Self::parse(&bytes).unwrap_or_default())
+        match worktree(root) {
+            Some(folder) => Self::read_in(&Root::open(&folder).map_err(io::Error::other)?, Path::new("")),
+            None => Self::read_in(root, Path::new(".git")),
+        }
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
+    fn read_in(root: &Root, folder: &Path) -> io::Result<Self> {
+        let read = |name: &str| {
+            let mut bytes = Vec::new();
+            root.open_file(&folder.join(name))?.take(LIMIT).read_to_end(&mut bytes)?;
+            io::Result::Ok(Self::parse(&bytes).unwrap_or_default())
+        };
+        let (index, shared) = read("index")?;
+        match shared {
+            Some(shared) => Ok(index.with(&read(&shared)?.0)),
+            None => Ok(index),
+        }
+    }
+
+    /// The index, and the name of the file with the rest of it if it is split.
+    fn parse(bytes: &[u8]) -> Option<(Self, Option<String>)> {
+        HASHES.iter().find_map(|hash| Self::parse_with(bytes, *hash))
+    }
+
+    fn parse_with(bytes: &[u8], hash: usize) -> Option<(Self, Option<String>)> {
         let (head, mut rest) = bytes.split_at_checked(12)?;
         let (version, count) = (number(head.get(4..8)?)?, number(head.get(8..12)?)?);
         if !head.starts_with(b"DIRC") || !(2..=4).contains(&version) {
@@ -36,15 +58,41 @@ impl Index {
         }
         let mut index = Self::default();
         for _ in 0..count {
-            rest = index.entry(rest, version)?;
+            rest = index.entry(rest, version, FIXED + hash)?;
         }
-        Some(index)
+        // Extensions, and at the end the hash of all of it.
+        let mut shared = None;
+        while rest.len() > hash {
+            let (head, after) = rest.split_at_checked(8)?;
+            let (data, after) = after.split_at_checked(usize::try_from(number(head.get(4..)?)?).ok()?)?;
+            if head.starts_with(b"link") {
+                shared = Some(data.get(..hash)?).filter(|name| name.iter().any(|byte| *byte != 0));
+            }
+            rest = after;
+        }
+        let hex = |name: &[u8]| name.iter().fold("sharedindex.".to_owned(), |hex, byte| format!("{hex}{byte:02x}"));
+        (rest.len() == hash).then(|| (index, shared.map(hex)))
+    }
+
+    /// The names of both.
+    fn with(&self, other: &Self) -> Self {
+        let names = |index: &Self| (0..index.ends.len()).map(|at| index.name(at).to_vec()).collect::<Vec<_>>();
+        let mut both = names(self);
+        both.extend(names(other));
+        both.sort_unstable();
+        both.dedup();
+        let mut index = Self::default();
+        for name in both {
+            index.names.extend(name);
+            index.ends.push(index.names.len());
+        }
+        index
     }
 
     /// Adds the first entry of `bytes`; returns the others.
-    fn entry<'a>(&mut self, bytes: &'a [u8], version: u32) -> Option<&'a [u8]> {
-        let flags = u16::from_be_bytes(bytes.get(FIXED..FIXED + 2)?.try_into().ok()?);
-        let begin = FIXED + if version > 2 && flags & EXTENDED != 0 { 4 } else { 2 };
+    fn entry<'a>(&mut self, bytes: &'a [u8], version: u32, fixed: usize) -> Option<&'a [u8]> {
+        let flags = u16::from_be_bytes(bytes.get(fixed..fixed + 2)?.try_into().ok()?);
+        let begin = fixed + if version > 2 && flags & EXTENDED != 0 { 4 } else { 2 };
         let mut name = bytes.get(begin..)?;
         if version == 4 {
             // The number of bytes dropped from the end of the previous name.

@@ -48,15 +48,41 @@ fn command_changes_are_shown_as_diffs() {
 
 #[test]
 fn changes_of_a_killed_command_are_shown() {
-    let stage = Stage::new(Level::Best, &[json!({ "command": "echo half > a; sleep 60", "timeout_s": 1 })]);
-    stage.world.write("a", "whole\n");
-    let mut client = stage.client();
+    let shown = |limit: u64| {
+        let stage = Stage::new(Level::Best, &[json!({ "command": "echo half > a; sleep 60", "timeout_s": limit })]);
+        stage.world.write("a", "whole\n");
+        let mut client = stage.client();
+        let session = automatic(&mut client, &stage);
+        let prompt = client.prompt(&session, "go");
+        let ended = client.find(|message| message["params"]["update"]["status"] == "failed");
+        let content = ended["params"]["update"]["content"].to_string();
+        assert!(content.contains(&format!("killed after {limit} s")), "{content}");
+        assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+        content.contains(r#""oldText":"whole\n""#)
+    };
+    // On a busy machine it may not begin in the first of these times.
+    assert!([1, 5, 25].into_iter().any(shown));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn contents_of_a_folder_made_unreadable_are_undone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let line = "echo changed > shut/in/file; rm shut/gone; echo new > shut/new; chmod 000 shut";
+    let stage = Stage::new(Level::Best, &[run(line)]);
+    stage.world.write("shut/in/file", "one\n");
+    stage.world.write("shut/gone", "two\n");
+    let (_program, mut client) = stage.world.serve_with(Transport::Lsp, crate::program::without_override);
+    client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
     let session = automatic(&mut client, &stage);
     let prompt = client.prompt(&session, "go");
-    let ended = client.find(|message| message["params"]["update"]["status"] == "failed");
-    let content = ended["params"]["update"]["content"].to_string();
-    assert!(content.contains(r#""oldText":"whole\n""#) && content.contains("killed after 1 s"), "{content}");
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    let mode = || stage.world.path().join("shut").metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(), 0);
+    let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+    assert_eq!((&answer["result"]["left"], mode()), (&json!([]), 0o755), "{answer}");
+    assert_eq!((stage.world.read("shut/in/file"), stage.world.read("shut/gone")), ("one\n".into(), "two\n".into()));
+    assert!(!stage.world.path().join("shut/new").exists());
 }
 
 #[test]
