@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Seek as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use rustix::fs::MemfdFlags;
 
@@ -15,9 +16,8 @@ use super::places::Places;
 use super::seccomp::{self, Sockets};
 use super::{Confined, Start, cover};
 
-/// Namespaces, no capabilities, no terminal, and no life after the server's.
-const ALONE: [&str; 9] = [
-    "--die-with-parent",
+/// Namespaces, no capabilities, no terminal.
+const ALONE: [&str; 8] = [
     "--new-session",
     "--unshare-user",
     "--unshare-pid",
@@ -63,15 +63,24 @@ impl Bubblewrap {
 }
 
 /// Whether bubblewrap starts `argv` with these options.
+///
+/// It ends by itself, even if the server ends first: one that is killed while it sets up its namespaces leaves a process
+/// behind that waits for it for ever. (Commands have the supervisor, which ends such a process too.)
 async fn probe(program: &Path, options: &[OsString], argv: &[OsString]) -> Result<(), String> {
     let mut command = super::command(program);
+    command.kill_on_drop(false).stdin(Stdio::null()).stdout(Stdio::null());
     command.args(ALONE).args(["--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
-    let output = command.args(options).arg("--").args(argv).stdin(std::process::Stdio::null()).output().await;
-    match output {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-        Err(error) => Err(error.to_string()),
+    command.args(options).arg("--").args(argv);
+    // No pipe, whose end would be the end of the last process in the sandbox.
+    let mut said = tempfile::tempfile().map_err(|error| error.to_string())?;
+    command.stderr(said.try_clone().map_err(|error| error.to_string())?);
+    let status = command.status().await.map_err(|error| error.to_string())?;
+    if status.success() {
+        return Ok(());
     }
+    let mut why = Vec::new();
+    said.rewind().and_then(|()| said.read_to_end(&mut why)).map_err(|error| error.to_string())?;
+    Err(String::from_utf8_lossy(&why).trim().to_owned())
 }
 
 fn capabilities() -> Vec<OsString> {
@@ -111,7 +120,7 @@ impl Bubblewrap {
 
 /// bubblewrap's options.
 fn options(confined: &Confined<'_>, mounts: Vec<Mount>) -> Vec<OsString> {
-    let mut options = ALONE.map(OsString::from).to_vec();
+    let mut options: Vec<_> = ["--die-with-parent"].into_iter().chain(ALONE).map(OsString::from).collect();
     if !confined.network {
         options.push("--unshare-net".into());
     }
