@@ -466,7 +466,7 @@ export interface ModelPrice {
 
 /** The answer to [`ModelsParams`]. */
 export interface Models {
-  /** The models, in the endpoint's order. */
+  /** The models, the best for a coding agent first where tandem knows it, the others in the endpoint's order. */
   readonly models: readonly ModelInfo[];
 }
 

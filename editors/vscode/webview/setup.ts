@@ -22,6 +22,8 @@ export class SetupForm {
   private readonly keyRow = row(t("API key"), this.key);
   private readonly status = h("div", { class: "setup-status", role: "status" });
   private providers: readonly ProviderInfo[] = [];
+  /** The model that is used where none is chosen: the best one the provider offers. */
+  private suggested = "";
   private request = 0;
 
   constructor(
@@ -79,6 +81,7 @@ export class SetupForm {
     this.addressRow.hidden = known?.baseUrl != null;
     this.keyRow.hidden = known?.needsKey === false;
     this.model.value = "";
+    this.suggest("");
     this.models.replaceChildren();
     this.status.replaceChildren();
     this.askModels();
@@ -90,7 +93,7 @@ export class SetupForm {
 
   private values(): Setup {
     const address = this.addressRow.hidden ? "" : this.address.value.trim();
-    return { provider: this.provider.value, model: this.model.value.trim(), apiKey: this.key.value.trim(), baseUrl: address };
+    return { provider: this.provider.value, model: this.model.value.trim() || this.suggested, apiKey: this.key.value.trim(), baseUrl: address };
   }
 
   private askModels(): void {
@@ -112,7 +115,7 @@ export class SetupForm {
   }
 
   private submit(what: "check" | "save"): void {
-    if (this.model.value.trim() === "") {
+    if (this.values().model === "") {
       this.status.replaceChildren(t("Choose a model first."));
       this.model.focus();
     } else {
@@ -122,14 +125,18 @@ export class SetupForm {
 
   private offer({ models, problem }: Extract<Answer, { type: "setupModels" }>): (Node | string)[] {
     this.models.replaceChildren(...models.map(({ id, ...about }) => h("option", { value: id }, details(about))));
+    // Of an endpoint that tandem does not know, the first of several models is any model.
+    const isKnown = models.length === 1 || this.chosen() !== undefined;
+    this.suggest((isKnown && models[0]?.id) || "");
     if (problem !== undefined) {
       return [visible(problem)];
     }
-    const isTyping = document.activeElement === this.model;
-    if (this.model.value === "" && models.length === 1 && !isTyping) {
-      this.model.value = models[0]?.id ?? "";
-    }
     return [models.length === 1 ? t("1 model found.") : t("{0} models found. Type to search.", models.length)];
+  }
+
+  private suggest(model: string): void {
+    this.suggested = model;
+    this.model.placeholder = visible(model);
   }
 
   private typed(event: KeyboardEvent): void {

@@ -45,7 +45,7 @@ pub struct ModelsParams {
 /// The answer to [`ModelsParams`].
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Models {
-    /// The models, in the endpoint's order.
+    /// The models, the best for a coding agent first where tandem knows it, the others in the endpoint's order.
     pub models: Vec<ModelInfo>,
 }
 

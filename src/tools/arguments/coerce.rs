@@ -6,7 +6,7 @@ use super::super::names::squash;
 use super::foreign::{self, find, find_word};
 use crate::text::repair;
 
-/// Converts values whose meaning is certain to what the schema requires; leaves the rest to [`check`].
+/// Converts values whose meaning is certain to what the schema requires; leaves the rest to [`super::check`].
 pub(super) fn coerce(value: &mut Value, schema: &Value) {
     match schema.get("type").and_then(Value::as_str) {
         Some("object") => coerce_object(value, schema),

@@ -334,7 +334,7 @@
 
 ---The answer to [`ModelsParams`].
 ---@class wire.Models
----@field models wire.ModelInfo[] The models, in the endpoint's order.
+---@field models wire.ModelInfo[] The models, the best for a coding agent first where tandem knows it, the others in the endpoint's order.
 
 ---`_tandem/models`, a request: the models an endpoint offers.
 ---@class wire.ModelsParams
