@@ -523,10 +523,10 @@ fn mentions_and_commands_complete_only_in_chat_files() {
     client.notify("textDocument/didChange", json!({ "textDocument": version, "contentChanges": changes }));
     let items = completions(&mut client, &chat, 2, 2);
     let labels: Vec<_> = items.iter().map(|item| item["label"].as_str().unwrap()).collect();
-    assert_eq!(labels, ["/compact", "/undo", "/redo", "/review", "/model", "/help", "/fix"]);
+    assert_eq!(labels, ["/compact", "/undo", "/redo", "/review", "/try", "/model", "/help", "/fix"]);
     let range = json!({ "start": at(0), "end": at(2) });
-    assert_eq!(items[6]["textEdit"], json!({ "range": range, "newText": "/fix" }));
-    assert_eq!(items[6]["detail"], "Fix an issue");
+    assert_eq!(items[7]["textEdit"], json!({ "range": range, "newText": "/fix" }));
+    assert_eq!(items[7]["detail"], "Fix an issue");
     let mut plugin = world.stranger();
     let params = world.handshake(json!({ "experimental": { "tandem": {} } }));
     let capabilities = plugin.call("initialize", params)["result"]["capabilities"].clone();

@@ -63,7 +63,7 @@ fn spellings(roots: &[Arc<Root>], name: &str) -> Vec<String> {
             let mounts = ["/workspace/", "/workspaces/", "/repo/", "/app/", "/project/", "/code/", "/testbed/"];
             mounts.iter().find_map(|mount| name.strip_prefix(mount)).unwrap_or(name).to_owned()
         },
-        &|name| if name == "/" { ".".to_owned() } else { name.trim_start_matches('/').to_owned() },
+        &|name| name.trim_start_matches('/').to_owned(),
         &|name| {
             name.strip_prefix(own)
                 .filter(|_| !own.is_empty())
