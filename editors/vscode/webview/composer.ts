@@ -28,7 +28,7 @@ export class Composer {
   private readonly action = new Slot("action");
   private readonly suggestions: Suggestions;
   /** What was asked in this conversation, the latest last. */
-  prompts: readonly string[] = [];
+  prompts: () => readonly string[] = () => [];
   /** How far back the recalled prompt is; 0 is the draft, kept in `kept` meanwhile. */
   private recalled = 0;
   private kept = "";
@@ -168,7 +168,8 @@ export class Composer {
 
   /** Replaces the draft with an earlier prompt or back; `false` if the key should move the cursor. */
   private recall(step: 1 | -1): boolean {
-    const { input, prompts } = this;
+    const { input } = this;
+    const prompts = this.prompts();
     const isUntouched =
       this.recalled > 0 ? input.value === prompts[prompts.length - this.recalled] : step === 1 && input.selectionEnd === 0;
     const next = this.recalled + step;

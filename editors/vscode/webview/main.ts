@@ -51,6 +51,7 @@ let following = true;
 /** The scroll position and sizes at the last check. */
 let last = { top: 0, height: 0, shown: 0 };
 composer.element.prepend(jump);
+composer.prompts = () => list.prompts;
 document.body.append(announcements, tabs.element, scroller, setup.element, composer.element);
 const resized = new ResizeObserver(() => (following ? toEnd() : scrolled()));
 resized.observe(content);
@@ -106,7 +107,6 @@ function receive(message: ToView): void {
 }
 
 function drawState(state: ChatState): void {
-  composer.prompts = list.prompts;
   composer.draw(state);
   tabs.draw(state.conversations);
   const { phase, message } = state;

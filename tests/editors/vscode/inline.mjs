@@ -1,5 +1,6 @@
 // Edit in place: described below the lines, shown there as a diff, and in the document only when it is kept.
 import assert from "node:assert/strict";
+import { TRY_MS, eventually } from "./workbench.mjs";
 
 export const STOCK = "src/stock.ts";
 const LOW = "  return count < 10;";
@@ -60,9 +61,11 @@ export function inlineChecks({ bench, model, picture }) {
     await last.hover();
     await last.getByRole("button", { name: "Leave Out This Change" }).click();
     await widget.getByText("1 change: Enter keeps").waitFor();
-    await input.waitFor();
-    await page.keyboard.press("Enter");
-    await widget.waitFor({ state: "detached" });
+    await eventually(async () => {
+      await input.waitFor({ timeout: TRY_MS }); // the input is drawn again after the change, and a key before that is lost
+      await page.keyboard.press("Enter");
+      await widget.waitFor({ state: "detached", timeout: TRY_MS });
+    });
     await bench.bufferIs(STOCK_TEXT.replace(LOW, LOWER));
     await page.keyboard.press("Control+z");
     await isUntouched();
