@@ -93,7 +93,12 @@ export class SetupForm {
 
   private values(): Setup {
     const address = this.addressRow.hidden ? "" : this.address.value.trim();
-    return { provider: this.provider.value, model: this.model.value.trim() || this.suggested, apiKey: this.key.value.trim(), baseUrl: address };
+    return {
+      provider: this.provider.value,
+      model: this.model.value.trim() || this.suggested,
+      apiKey: this.key.value.trim(),
+      baseUrl: address,
+    };
   }
 
   private askModels(): void {
