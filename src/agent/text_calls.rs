@@ -7,47 +7,20 @@
 //! like a call but cannot be one.
 
 mod beginning;
+mod elements;
 mod forms;
 mod json;
+mod python;
 mod react;
+mod words;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use self::beginning::{may_be_whole, whole_fence};
+use self::beginning::{has_more, may_be_whole, whole_fence};
 use self::forms::{ENDS, TAGS, TOKENS};
 use self::json::TextCall;
 use crate::tools::{self, Tool};
-
-/// Words of the line before a call that make it an example.
-const EXAMPLES: &[&str] = &[
-    "for example",
-    "as an example",
-    "example call",
-    "example of",
-    "example:",
-    "e.g.",
-    "for instance",
-    "would look",
-    "looks like this",
-    "look like this",
-    "looks so:",
-    "looks as follows",
-    "would write",
-    "such a call",
-    "this form",
-    "the form",
-    "the syntax",
-    "beispiel",
-    "par exemple",
-    "por ejemplo",
-    "ad esempio",
-    "например",
-    "例如",
-    "比如",
-    "例えば",
-    "예를 들어",
-];
 
 /// Why a call that could be run is not.
 const EXAMPLE: &str = "text before it makes it an example";
@@ -118,7 +91,9 @@ impl TextCalls {
     pub(super) fn arguments(&self, name: &str, raw: &str) -> Option<serde_json::Map<String, serde_json::Value>> {
         let tool = tools::tool(&self.tools, name)?;
         let is_same = |name: &str| tools::tool(&self.tools, name).is_some_and(|other| other.name() == tool.name());
-        forms::arguments(raw, &is_same).or_else(|| tools::only_argument(&*tool, raw))
+        let read =
+            forms::arguments(raw, &is_same).map(|arguments| TextCall { name: tool.name().to_owned(), arguments });
+        read.map(|call| self.named(call).arguments).or_else(|| tools::only_argument(&*tool, raw))
     }
 
     /// The answer has calls of its own: held-back text is text.
@@ -137,7 +112,7 @@ impl TextCalls {
         }
         let is_tool = |name: &str| tools::tool(&self.tools, name).is_some();
         let held = match Self::read(tail, &is_tool) {
-            Some(calls) => self.accepted(before.split_at(self.shown.min(begun)).1, &calls),
+            Some(calls) => self.accepted(before.split_at(self.shown.min(begun)).1, calls),
             None => None,
         };
         let why = match held {
@@ -169,23 +144,43 @@ impl TextCalls {
         }
     }
 
-    /// Whether the text before the calls says that they are an example.
-    fn explains(&self) -> bool {
+    /// Whether the text before the calls makes them an example: it says so, or they have no mark and change something.
+    fn explains(&self, calls: &[TextCall]) -> bool {
         let before = self.text.split_at(self.begun.unwrap_or_default()).0;
-        let line = before.trim_end().rsplit('\n').next().unwrap_or_default().to_lowercase();
-        EXAMPLES.iter().any(|word| line.contains(word))
+        let reads = |call: &TextCall| tools::tool(&self.tools, &call.name).is_some_and(|it| it.kind().is_read_only());
+        let is_announced = !self.is_certain && !before.trim().is_empty();
+        words::make_an_example(before) || is_announced && !calls.iter().all(reads)
+    }
+
+    /// Arguments that have a position get the name that our tool has for it. Another agent's tool may have another
+    /// order.
+    fn named(&self, call: TextCall) -> TextCall {
+        let Some(tool) = tools::tool(&self.tools, &call.name) else { return call };
+        let name = MODULES.iter().find_map(|module| call.name.strip_prefix(module)).unwrap_or(&call.name);
+        let schema = tool.parameters();
+        let ours = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name);
+        let ours: Vec<&String> = ours.take(if name == tool.name() { usize::MAX } else { 1 }).collect();
+        let taken: Vec<String> = call.arguments.keys().cloned().collect();
+        let name_of = |key: String| {
+            let position = key.strip_prefix(python::POSITION).and_then(|position| position.parse::<usize>().ok());
+            let name = position.and_then(|position| ours.get(position)).filter(|name| !taken.contains(name));
+            name.map_or(key, |name| (*name).clone())
+        };
+        let arguments = call.arguments.into_iter().map(|(key, value)| (name_of(key), value)).collect();
+        TextCall { name: call.name, arguments }
     }
 
     /// The calls, if each of them is beyond doubt; `None` if none can have been meant.
-    fn accepted(&self, words: &str, calls: &[TextCall]) -> Option<Result<Held, String>> {
+    fn accepted(&self, words: &str, calls: Vec<TextCall>) -> Option<Result<Held, String>> {
+        let calls: Vec<TextCall> = calls.into_iter().map(|call| self.named(call)).collect();
         let wrong = calls.iter().find_map(|call| {
             let why = tools::accept(&self.tools, &call.name, &call.arguments).err()?;
             Some((tools::tool(&self.tools, &call.name).is_some(), why))
         });
         // JSON that names something else is just JSON.
-        let is_marked = !self.text.split_at(self.begun.unwrap_or_default()).1.trim_start().starts_with(['{', '[', '`']);
+        let is_marked = !is_plain(self.text.split_at(self.begun.unwrap_or_default()).1);
         match wrong {
-            None if self.explains() => Some(Err(EXAMPLE.to_owned())),
+            None if self.explains(&calls) => Some(Err(EXAMPLE.to_owned())),
             None => {
                 let json = |call: &TextCall| {
                     (call.name.clone(), serde_json::Value::Object(call.arguments.clone()).to_string())
@@ -201,7 +196,7 @@ impl TextCalls {
         if without_ends(tail).len() < tail.len() {
             return None;
         }
-        if self.is_certain && !tail.trim_start().starts_with(['{', '[', '`']) {
+        if self.is_certain && !is_plain(tail) {
             let (calls, rest) = forms::first_calls(tail, is_tool);
             if rest.starts_with(react::OBSERVATION) {
                 return Some("its result was made up".to_owned());
@@ -258,12 +253,18 @@ impl TextCalls {
     /// Whether the answer can still be nothing but `NAME(…)` with the name of an offered tool.
     fn may_be_python(&self) -> bool {
         let text = self.text.trim();
+        if text == PRINT {
+            return true;
+        }
+        let text = text.strip_prefix(PRINT).unwrap_or(text);
         let text = MODULES.iter().find_map(|module| text.strip_prefix(module)).unwrap_or(text);
         if let Some((name, _)) = text.split_once('(') {
             return tools::find(&self.tools, name).is_some();
         }
         let begins = |word: &str| !text.is_empty() && word.starts_with(text);
-        self.tools.iter().any(|tool| begins(tool.name())) || MODULES.iter().any(|module| begins(module))
+        begins(PRINT)
+            || self.tools.iter().any(|tool| begins(tool.name()))
+            || MODULES.iter().any(|module| begins(module))
     }
 
     /// Opens or closes a code fence.
@@ -288,6 +289,9 @@ impl TextCalls {
         {
             return None;
         }
+        if self.is_announced(line) {
+            return Some((line.start, false));
+        }
         if let Some(found) = self.action(line, text) {
             return Some(found);
         }
@@ -311,6 +315,16 @@ impl TextCalls {
             (is_last && (marks().any(|mark| mark.starts_with(rest)) || may_be_tag)).then_some((line.start + at, false))
         });
         found.next()
+    }
+
+    /// Whether a line begins a fence or JSON that may be the call which the words before it announce.
+    fn is_announced(&self, line: &Range<usize>) -> bool {
+        let (before, rest) = self.text.split_at(line.start);
+        rest.starts_with(['{', '`'])
+            && rest.len() <= LONGEST_READ
+            && may_be_whole(rest)
+            && !has_more(rest)
+            && words::announce(before)
     }
 
     /// Whether a line begins a `ReAct` call: `Action:` and a tool, with `Action Input:` after it, or JSON in place of both.
@@ -345,6 +359,8 @@ impl TextCalls {
     }
 }
 
+/// What some models write around a Python call.
+const PRINT: &str = "print(";
 /// What Python calls begin with.
 const MODULES: [&str; 3] = ["default_api.", "functions.", "tools."];
 
@@ -357,6 +373,13 @@ fn without_ends(text: &str) -> &str {
     rest
 }
 
+/// Whether a text begins as JSON or a fence, which nothing marks as a call.
+fn is_plain(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[', '`'])
+}
+
+/// The longest call that words may announce, in bytes: it only reads.
+const LONGEST_READ: usize = 4096;
 /// The longest marker or tag, in bytes.
 const LONGEST_MARK: usize = 64;
 /// The longest tool name as a tag, in bytes.
@@ -419,7 +442,38 @@ mod tests {
         is_call("I look.\nAction: read_file\nAction Input: {\"path\": \"a.py\"}", "I look.");
         is_call("Action:\n{\"action\": \"read_file\", \"action_input\": {\"path\": \"a.py\"}}", "");
         is_call(&format!("<tool_call>{}</tool_call>", CALL.trim_end_matches('}')), "");
+        is_call(
+            &format!("The bug is there.\n\nLet me read:\n\n```json\n{CALL}\n```\n"),
+            "The bug is there.\n\nLet me read:",
+        );
+        is_call(&format!("I'll read it.\n{CALL}"), "I'll read it.");
+        is_call("I'll read it.\n```tool_code\nprint(read_file(\"a.py\"))\n```", "I'll read it.");
+        is_call(
+            &format!("Let me read:\n```json\n{CALL}\n```\n<tool_call>{CALL}</tool_call>"),
+            &format!("Let me read:\n```json\n{CALL}\n```"),
+        );
+        is_call("read_file(\"a.py\")", "");
+        is_call("print(read_file(\"a.py\"))", "");
+        is_call("[read_file('a.py', 2, limit=3)]", "");
+        is_call("<read_file><args><file><path>a.py</path><line_range>1-9</line_range></file></args></read_file>", "");
         is_call(&format!("See:\n```rust\nx\n```\n<tool_call>{CALL}</tool_call>"), "See:\n```rust\nx\n```");
+    }
+
+    #[test]
+    fn positions_get_our_names_and_files_a_call_each() {
+        let arguments = |text: &str| {
+            let Held::Calls(_, calls) = run(text).1 else { panic!("{text}") };
+            calls.into_iter().map(|(_, arguments)| arguments).collect::<Vec<_>>()
+        };
+        assert_eq!(arguments("read_file('a.py', 2, limit=3)"), [r#"{"path":"a.py","offset":2,"limit":3}"#]);
+        assert_eq!(arguments("read_file(\"a.py\")\nread_file(\"b.py\")"), [r#"{"path":"a.py"}"#, r#"{"path":"b.py"}"#]);
+        let files =
+            "<read_file>\n<args>\n<file><path>a</path></file>\n<file><path>b</path></file>\n</args>\n</read_file>";
+        assert_eq!(arguments(files), [r#"{"path":"a"}"#, r#"{"path":"b"}"#]);
+        is_text("[view('a.py', 2)]", true);
+        is_text("read_file('a.py', path='b.py')", true);
+        is_text("read_file(limit=3, 'a.py')", false);
+        is_text("read_file(name)", false);
     }
 
     #[test]
@@ -464,8 +518,13 @@ mod tests {
         is_text("<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>", true);
         is_text("<tool_call>{\"name\": \"read_file\"</tool_call>", true);
         is_text("{\"name\": \"read_file\", \"arguments\": {\"offset\": 1}}", true);
-        is_text(&format!("Let me read:\n```json\n{CALL}\n```"), true);
-        is_text(&format!("Let me read:\n{CALL}"), true);
+        let write = r#"{"name": "write_file", "arguments": {"path": "a.py", "content": "x"}}"#;
+        is_text(&format!("Let me write:\n```json\n{write}\n```"), true);
+        is_text(&format!("Let me write:\n{write}"), true);
+        is_text(&format!("The file:\n```json\n{CALL}\n```"), true);
+        is_text(&format!("Let me show you:\n```json\n{CALL}\n```"), true);
+        is_text(&format!("Let me read:\n```json\n{CALL}\n```\nThat is all."), false);
+        is_text("Let me see:\n```json\n{\"name\": \"demo\", \"version\": 1}\n```", false);
     }
 
     #[test]

@@ -29,6 +29,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("runbashcommand", "run_command"),
     ("runcmd", "run_command"),
     ("runcommandline", "run_command"),
+    ("runcommands", "run_command"),
     ("runinterminal", "run_command"),
     ("runshell", "run_command"),
     ("runshellcommand", "run_command"),

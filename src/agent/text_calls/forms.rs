@@ -4,8 +4,9 @@
 
 use serde_json::{Map, Value};
 
+use super::elements::{self, Argument, element, function, pair, parameter};
 use super::json::{Found, NOISE, TextCall, of_json, unclosed, with_json};
-use super::react;
+use super::{python, react};
 use crate::text::repair;
 
 /// Tokens that never occur in prose: a call may follow them anywhere.
@@ -107,7 +108,7 @@ pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Ma
     if let Some([call]) = calls(text, is_same).as_deref() {
         return is_same(&call.name).then(|| call.arguments.clone());
     }
-    if let Some((call, "")) = python(text.trim()) {
+    if let Some((call, "")) = python::call(text.trim()) {
         return is_same(&call.name).then_some(call.arguments);
     }
     let forms: [Argument<'_>; 4] =
@@ -120,11 +121,7 @@ pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Ma
 
 /// The calls in a code fence, by its language.
 pub(super) fn fenced(language: &str, code: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
-    if matches!(language, "tool_code" | "python" | "py") {
-        let lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
-        return lines.map(|line| python(line).filter(|(_, rest)| rest.is_empty()).map(|(call, _)| call)).collect();
-    }
-    calls(code, is_tool)
+    if matches!(language, "tool_code" | "python" | "py") { python::script(code) } else { calls(code, is_tool) }
 }
 
 fn noise(text: &str) -> &str {
@@ -178,15 +175,13 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
             // A bracket too many is common.
             return Some((calls, rest.trim_start().trim_start_matches('}')));
         }
-        return python_list(text);
+        return python::list(text);
     }
     if let Some((name, rest)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>'))
-        && is_word(name)
+        && elements::is_word(name)
         && is_tool(name)
     {
-        let (inside, rest) = rest.split_once(&format!("</{name}>"))?;
-        let (call, left) = function(name, inside, "", &element)?;
-        return left.trim().is_empty().then_some((call, rest));
+        return elements::call(name, rest);
     }
     named(text)
 }
@@ -258,128 +253,12 @@ fn named(text: &str) -> Found<'_> {
         return function(name, rest, "", &pair);
     }
     if rest.starts_with('(') {
-        return python(text).map(|(call, rest)| (vec![call], rest));
+        return python::call(text).map(|(call, rest)| (vec![call], rest));
     }
     let is_fenced = rest.trim_start().starts_with("```");
     let (calls, rest) = with_json(name, rest)?;
     let end = rest.trim_start();
     Some((calls, if is_fenced { end.strip_prefix("```").unwrap_or(end) } else { rest }))
-}
-
-/// Reads one argument from the beginning of a text.
-type Argument<'f> = &'f dyn for<'a> Fn(&'a str) -> Option<(&'a str, &'a str, &'a str)>;
-
-/// Consecutive arguments, or all of them as JSON, up to `end`, which may be missing at the end of the text.
-fn function<'a>(name: &str, text: &'a str, end: &str, argument: Argument<'_>) -> Found<'a> {
-    let name = name.trim().trim_matches(['"', '\'']);
-    let close = |rest: &'a str| {
-        let rest = rest.trim_start();
-        rest.strip_prefix(end).unwrap_or(rest)
-    };
-    if text.trim_start().starts_with('{') {
-        let (calls, rest) = with_json(name, text)?;
-        return Some((calls, close(rest)));
-    }
-    let mut arguments = Map::new();
-    let mut rest = text.trim_start();
-    while let Some((key, value, after)) = argument(rest) {
-        arguments.insert(key.trim().trim_matches(['"', '\'']).to_owned(), unpadded(value).into());
-        rest = after.trim_start();
-    }
-    Some((vec![TextCall { name: name.to_owned(), arguments }], close(rest)))
-}
-
-/// `<parameter=KEY>VALUE</parameter>`, with attributes after the key.
-fn parameter<'a>(text: &'a str, open: &str) -> Option<(&'a str, &'a str, &'a str)> {
-    let (key, rest) = text.strip_prefix(open)?.split_once('>')?;
-    let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
-    let (value, rest) = closed(rest).or_else(|| {
-        // The last end is often forgotten; the function's own stays where it is.
-        let ends = ["</function>", "</invoke>", "</tool_call>"];
-        rest.split_at_checked(ends.iter().find_map(|end| rest.find(end))?)
-    })?;
-    Some((key, value, rest))
-}
-
-/// A value up to the end of its parameter: the first end that another parameter or the end of the call follows.
-fn closed(text: &str) -> Option<(&str, &str)> {
-    const END: &str = "</parameter>";
-    let ends = text.match_indices(END).map(|(at, _)| (text.split_at(at).0, text.split_at(at + END.len()).1));
-    let is_last = |rest: &str| {
-        let rest = rest.trim_start();
-        rest.is_empty() || ["<parameter", "</function", "</invoke", "</tool"].iter().any(|next| rest.starts_with(next))
-    };
-    ends.clone().find(|(_, rest)| is_last(rest)).or_else(|| ends.into_iter().next())
-}
-
-/// `<KEY>VALUE</KEY>`.
-fn element(text: &str) -> Option<(&str, &str, &str)> {
-    let (key, rest) = text.strip_prefix('<')?.split_once('>').filter(|(key, _)| is_word(key))?;
-    let (value, rest) = rest.split_once(&format!("</{key}>"))?;
-    Some((key, value, rest))
-}
-
-/// `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`.
-fn pair(text: &str) -> Option<(&str, &str, &str)> {
-    let (key, rest) = text.strip_prefix("<arg_key>")?.split_once("</arg_key>")?;
-    let (value, rest) = rest.trim_start().strip_prefix("<arg_value>")?.split_once("</arg_value>")?;
-    Some((key, value, rest))
-}
-
-/// A value without the line breaks next to its tags.
-fn unpadded(value: &str) -> &str {
-    let value = value.strip_prefix("\r\n").or_else(|| value.strip_prefix('\n')).unwrap_or(value);
-    value.strip_suffix("\r\n").or_else(|| value.strip_suffix('\n')).unwrap_or(value)
-}
-
-fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
-}
-
-/// `[f(a=1), g(b="x")]`.
-fn python_list(text: &str) -> Found<'_> {
-    let mut rest = text.strip_prefix('[')?.trim_start();
-    let mut calls = Vec::new();
-    loop {
-        let (call, after) = python(rest)?;
-        calls.push(call);
-        let after = after.trim_start();
-        if let Some(after) = after.strip_prefix(']') {
-            return Some((calls, after));
-        }
-        rest = after.strip_prefix(',')?.trim_start();
-    }
-}
-
-/// `f(a=1, b="x")`, with or without `print`.
-fn python(text: &str) -> Option<(TextCall, &str)> {
-    if let Some(inside) = text.strip_prefix("print(") {
-        let (call, rest) = python(inside.trim_start())?;
-        return Some((call, rest.trim_start().strip_prefix(')')?));
-    }
-    let (name, rest) = text.split_once('(')?;
-    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
-        return None;
-    }
-    let mut arguments = Map::new();
-    let mut rest = rest.trim_start();
-    while !rest.starts_with(')') {
-        let (key, value) = rest.split_once('=')?;
-        let value = value.trim_start();
-        let (value, after) = match ["\"\"\"", "'''"].iter().find_map(|quote| Some((quote, value.strip_prefix(quote)?)))
-        {
-            Some((quote, inside)) => inside.split_once(quote).map(|(text, after)| (text.into(), after))?,
-            None => repair::first_value(value)?,
-        };
-        if !is_word(key.trim()) {
-            return None;
-        }
-        arguments.insert(key.trim().to_owned(), value);
-        rest = after.trim_start();
-        rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
-    }
-    let name = name.strip_suffix(".call").unwrap_or(name);
-    Some((TextCall { name: name.to_owned(), arguments }, rest.strip_prefix(')')?))
 }
 
 #[cfg(test)]

@@ -211,6 +211,13 @@ fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     {
         fields.insert("command".to_owned(), words);
     }
+    // The prompt of a shell is not part of what is typed behind it.
+    if let Some(line) = fields.get("command").and_then(Value::as_str).and_then(|line| line.strip_prefix("$ "))
+        && !line.contains('\n')
+    {
+        let line = line.to_owned();
+        fields.insert("command".to_owned(), line.into());
+    }
     match fields.get("command") {
         Some(Value::Array(words)) => {
             if let Some(line) = foreign::line(words) {
@@ -224,13 +231,17 @@ fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     }
 }
 
-/// `diff` with blocks of SEARCH and REPLACE, for a list of edits.
+/// Blocks of SEARCH and REPLACE, whatever they are called, for a list of edits.
 fn blocks(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     if !properties.contains_key("edits") || fields.contains_key("edits") {
         return;
     }
-    if let Some(edits) = fields.get("diff").and_then(Value::as_str).and_then(foreign::blocks) {
-        fields.remove("diff");
+    let text = fields.iter().find_map(|(name, text)| {
+        let edits = foreign::blocks(text.as_str().filter(|_| !properties.contains_key(name))?)?;
+        Some((name.clone(), edits))
+    });
+    if let Some((name, edits)) = text {
+        fields.remove(&name);
         fields.insert("edits".to_owned(), edits);
     }
 }

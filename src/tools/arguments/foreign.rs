@@ -187,7 +187,14 @@ fn range(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     };
     let mut last = None;
     if let Some(name) = of(fields, RANGES) {
-        let ends: Option<Vec<i64>> = match &fields[&name] {
+        let range = match &fields[&name] {
+            Value::Array(ranges) => match ranges.as_slice() {
+                [only @ (Value::Array(_) | Value::Object(_) | Value::String(_))] => only,
+                _ => &fields[&name],
+            },
+            range => range,
+        };
+        let ends: Option<Vec<i64>> = match range {
             Value::Array(ends) => ends.iter().map(number).collect(),
             Value::Object(ends) => ["start", "end"].iter().map(|end| number(ends.get(*end)?)).collect(),
             Value::String(ends) => ends.split(['-', ',', ':']).map(|end| end.trim().parse().ok()).collect(),

@@ -226,6 +226,11 @@ pub(super) const WORDS: &[(&str, &str)] = &[
     ("started", "in_progress"),
     ("todo", "pending"),
     ("urgent", "high"),
+    ("✅", "completed"),
+    ("✔", "completed"),
+    ("✓", "completed"),
+    ("🔄", "in_progress"),
+    ("⏳", "pending"),
 ];
 
 /// Arguments that comment on a call, or ask for less care than it gets anyway: without them it does the same.
@@ -242,6 +247,14 @@ pub(super) const COMMENTS: &[&str] = &[
     "initialwait",
     "goal",
     "codemarkdownlanguage",
+    "createdirectories",
+    "createdirs",
+    "createifnotexists",
+    "createparents",
+    "displaydescription",
+    "makedirs",
+    "mkdirs",
+    "parents",
     "addlastlinenewline",
     "activeform",
     "dangerouslydisablesandbox",
@@ -286,7 +299,15 @@ pub(super) const COMMENTS: &[&str] = &[
 ];
 
 /// Values of other agents' arguments that say what a tool does anyway.
-pub(super) const USUAL: &[(&str, &str)] = &[("mode", "overwrite"), ("mode", "sync"), ("command", "plan")];
+pub(super) const USUAL: &[(&str, &str)] = &[
+    ("mode", "overwrite"),
+    ("mode", "edit"),
+    ("mode", "sync"),
+    ("command", "plan"),
+    ("encoding", "utf-8"),
+    ("encoding", "utf8"),
+    ("encoding", "UTF-8"),
+];
 
 /// Envelopes added by models that repeat the wire format.
 pub(super) const WRAPPERS: &[&str] = &[
@@ -300,13 +321,15 @@ pub(super) const WRAPPERS: &[&str] = &[
     "toolinput",
     "questions",
     "function",
+    "file",
+    "files",
 ];
 
 /// Ends of a range of lines.
 pub(super) const LAST_LINES: &[&str] =
     &["end", "endline", "endlinenumber", "endlineoneindexedinclusive", "lastline", "lineend", "to", "toline"];
 /// Ranges of lines, as one argument.
-pub(super) const RANGES: &[&str] = &["viewrange", "linerange", "lines", "range"];
+pub(super) const RANGES: &[&str] = &["viewrange", "linerange", "lineranges", "lines", "range", "ranges"];
 
 /// File types whose name is not their extension.
 pub(super) const FILE_TYPES: &[(&str, &str)] = &[
