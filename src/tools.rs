@@ -139,6 +139,12 @@ pub trait Tool: Send + Sync {
         let _ = arguments;
         None
     }
+    /// The tool that carries out this call in this workspace, where only a look at its files tells that it is not this
+    /// one. Permission is decided on that tool.
+    fn instead(&self, context: &ToolContext, arguments: &Value) -> Option<Arc<dyn Tool>> {
+        let _ = (context, arguments);
+        None
+    }
     /// The name used in permission rules about it: its own, unless it is another way to do what a tool does.
     fn rule_name(&self) -> &str {
         self.name()

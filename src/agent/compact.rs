@@ -171,6 +171,10 @@ pub(super) fn without_images(entries: &[Arc<Entry>], provider: &Provider) -> Opt
             any = true;
             Entry::new(Message::User { parts: parts.iter().map(in_words).collect() }, provider)
         }
+        Message::Results { results } if results.iter().any(|result| !result.images.is_empty()) => {
+            any = true;
+            Entry::new(Message::Results { results: results.iter().map(result_in_words).collect() }, provider)
+        }
         _ => Arc::clone(entry),
     });
     let left = left.collect();
@@ -185,6 +189,13 @@ fn in_words(part: &Part) -> Part {
     }
 }
 
+/// The same for a result.
+fn result_in_words(result: &ToolResult) -> ToolResult {
+    let images = result.images.iter().map(|image| format!("\n(an image, {})", image.mime_type));
+    let content = std::iter::once(result.content.clone()).chain(images).collect();
+    ToolResult { content, images: Vec::new(), ..result.clone() }
+}
+
 /// The text to summarize: `entries` with long texts cut in the middle.
 pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Entry>> {
     let cut = |entry: &Arc<Entry>| {
@@ -195,8 +206,10 @@ pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Ent
                 Message::Assistant(AssistantMessage { text: middle_out(&answer.text, LONG), ..answer.clone() })
             }
             Message::Results { results } => {
-                let short =
-                    |result: &ToolResult| ToolResult { content: middle_out(&result.content, LONG), ..result.clone() };
+                let short = |result: &ToolResult| {
+                    let result = result_in_words(result);
+                    ToolResult { content: middle_out(&result.content, LONG), ..result }
+                };
                 Message::Results { results: results.iter().map(short).collect() }
             }
             Message::Assistant(_) => return Arc::clone(entry),

@@ -48,6 +48,16 @@ pub(super) struct Work {
     pub note: Option<String>,
 }
 
+impl Work {
+    /// The same call as the tool carries it out that this workspace needs.
+    fn redirected(self, context: &ToolContext) -> Self {
+        let Some(tool) = self.tool.instead(context, &self.arguments) else { return self };
+        let redirected = format!("[`{}` was run as `{}`]", self.tool.name(), tool.name());
+        let note = self.note.map_or(redirected.clone(), |note| format!("{note}\n{redirected}"));
+        Self { tool, note: Some(note), ..self }
+    }
+}
+
 /// How a call ended.
 #[derive(Debug)]
 pub(super) struct Outcome {
@@ -284,7 +294,7 @@ struct Run {
 async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     let Run { permits, context, guidance, steps, asking, read_only } = run;
     let work = match call.work {
-        Ok(work) => work,
+        Ok(work) => work.redirected(&context),
         Err(why) => return Outcome::failed(call.id, call.name, why),
     };
     let wish = Wish { call_id: &call.id, name: &call.name, tool: &*work.tool, arguments: &work.arguments };

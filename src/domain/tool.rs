@@ -149,6 +149,13 @@ pub struct Picture {
     pub data: String,
 }
 
+impl Picture {
+    /// The formats that every model takes which sees.
+    pub const FORMATS: [&'static str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+    /// Larger images are accepted by no provider, in bytes.
+    pub const LARGEST: usize = 3 << 20;
+}
+
 /// A step of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanEntry {

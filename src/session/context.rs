@@ -25,7 +25,7 @@ use crate::workspace::{FileError, News, PathError, StateFolder, WorkspacePath};
 pub use complete::{Completer, Completion, Mentionable};
 pub use mention::typed_mention;
 
-/// The maximum size of a mention, in bytes.
+/// The maximum size of a mention, in bytes, in a window of any size.
 const MENTIONED: usize = 64 << 10;
 /// The maximum size of an image, in bytes: 5 MB in base64.
 const IMAGE: usize = 3_750_000;
@@ -114,7 +114,7 @@ impl Actor {
             (Mention::Diagnostics, _) => Some(match tools::problems(&self.workspace).await {
                 Some(text) => {
                     let heading = "Diagnostics, as the editor shows them".to_owned();
-                    Attachment::Shown { heading, text: cut(&text, MENTIONED, "fix these first") }
+                    Attachment::Shown { heading, text: cut(&text, self.most_of_a_mention(), "fix these first") }
                 }
                 None => note("the editor does not report diagnostics"),
             }),
@@ -139,13 +139,19 @@ impl Actor {
             Err(_) => return None,
         };
         let (text, lines) = match lines {
-            None => (cut(&text, MENTIONED, "read_file shows the rest"), None),
+            None => (cut(&text, self.most_of_a_mention(), "read_file shows the rest"), None),
             Some(lines) => match excerpt(&text, lines) {
-                Ok((text, lines)) => (cut(&text, MENTIONED, "read_file shows the rest"), Some(lines)),
+                Ok((text, lines)) => (cut(&text, self.most_of_a_mention(), "read_file shows the rest"), Some(lines)),
                 Err(count) => return Some(note(&format!("{name} has only {count} lines, not {}", lines.0))),
             },
         };
         Some(Attachment::Excerpt { name: complete::shown(&self.workspace, &path), lines, text })
+    }
+
+    /// The maximum size of a mention, in bytes: a quarter of the model's window, at four bytes a token.
+    fn most_of_a_mention(&self) -> usize {
+        let window = self.model.as_ref().ok().and_then(|model| model.provider.window());
+        window.and_then(|window| usize::try_from(window).ok()).map_or(MENTIONED, |window| window.min(MENTIONED))
     }
 
     /// An image; for other files that are not text, a note why it is not attached.
@@ -164,7 +170,7 @@ impl Actor {
         let heading = format!("Contents of the folder {}", complete::shown(&self.workspace, &path));
         let workspace = self.workspace.clone();
         let tree = tokio::task::spawn_blocking(move || tools::tree(&workspace, &path)).await.ok()?.ok()?;
-        Some(Attachment::Shown { heading, text: cut(&tree, MENTIONED, "list_files shows the rest") })
+        Some(Attachment::Shown { heading, text: cut(&tree, self.most_of_a_mention(), "list_files shows the rest") })
     }
 }
 

@@ -1,14 +1,18 @@
 //! `read_file`: a file's lines with their numbers, as in the editor.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
+use super::arguments::{Unknown, read};
 use super::files::{blocking, did_you_mean, location, named, preview, shown, unless_cancelled};
-use super::{Picture, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use super::list_files::ListFiles;
+use super::{Picture, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::LineIndex;
 use crate::text::display::escape_line;
 use crate::workspace::{FileError, FileText, Format, Source, WorkspacePath};
@@ -40,6 +44,13 @@ impl TypedTool for ReadFile {
         comes as its number, a tab and the text; number and tab are not part of the file.";
     const KIND: ToolKind = ToolKind::Read;
     const EXAMPLE: &'static str = r#"{"path": "src/main.rs", "offset": 1, "limit": 200}"#;
+
+    /// A folder is listed.
+    fn instead(context: &ToolContext, arguments: &Value) -> Option<Arc<dyn Tool>> {
+        let (arguments, _): (Arguments, _) = read(arguments, Self::EXAMPLE, Unknown::LeftOut).ok()?;
+        let is_folder = context.resolve(&arguments.path).is_ok_and(|path| path.is_folder());
+        is_folder.then(|| Arc::new(ListFiles) as Arc<dyn Tool>)
+    }
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         let lines = match (arguments.offset, arguments.limit) {
@@ -74,9 +85,6 @@ impl TypedTool for ReadFile {
             Err(error @ FileError::NotFound(_)) => {
                 return Err(ToolError(format!("{error}{}", did_you_mean(context, &path).await)));
             }
-            Err(error @ FileError::Special(_, "a folder")) => {
-                return Err(ToolError(format!("{error}; list_files shows what is in it")));
-            }
             Err(FileError::TooLarge { size, .. }) => {
                 let bytes = context.room(MAX_BYTES) as u64;
                 let lines = context.workspace.read_lines(&path, (offset, limit), bytes);
@@ -109,8 +117,6 @@ const PICTURES: &[(&str, &str, &[u8])] = &[
     ("gif", "image/gif", b"GIF8"),
     ("webp", "image/webp", b"RIFF"),
 ];
-/// Larger images are accepted by no provider, in bytes.
-const LARGEST_PICTURE: usize = 3 << 20;
 
 fn picture(path: &WorkspacePath) -> Option<&'static (&'static str, &'static str, &'static [u8])> {
     let extension = path.target().extension()?.to_str()?.to_ascii_lowercase();
@@ -124,8 +130,9 @@ async fn show(context: &ToolContext, path: &WorkspacePath) -> Result<ToolOutput,
     let Some((_, mime_type, _)) = picture(path).filter(|(_, _, magic)| bytes.starts_with(magic)) else {
         return Err(FileError::Binary(name, bytes.len() as u64).into());
     };
-    if bytes.len() > LARGEST_PICTURE {
-        return Err(ToolError(format!("{name} is an image of {} bytes; the limit is {LARGEST_PICTURE}", bytes.len())));
+    if bytes.len() > Picture::LARGEST {
+        let (size, most) = (bytes.len(), Picture::LARGEST);
+        return Err(ToolError(format!("{name} is an image of {size} bytes; the limit is {most}")));
     }
     let images = vec![Picture { mime_type, data: STANDARD.encode(&bytes) }];
     let content = format!("[{name}: {mime_type}, {} bytes]\n", bytes.len());
@@ -136,7 +143,8 @@ async fn show(context: &ToolContext, path: &WorkspacePath) -> Result<ToolOutput,
 async fn output(context: &ToolContext, number: &str, offset: usize, limit: usize) -> Result<String, ToolError> {
     let found = number.parse().ok().and_then(|number| context.shell.output(number));
     let output = found.ok_or_else(|| ToolError(format!("{OUTPUT}{} is no longer available", escape_line(number))))?;
-    let read = blocking(context, move |_, _| output.lines(offset, limit, MAX_BYTES as u64)).await?;
+    let bytes = context.room(MAX_BYTES) as u64;
+    let read = blocking(context, move |_, _| output.lines(offset, limit, bytes)).await?;
     let (text, more) = read.map_err(|error| ToolError(format!("the output cannot be read: {error}")))?;
     Ok(numbered(&text, offset, more))
 }

@@ -47,6 +47,12 @@ pub trait TypedTool: Send + Sync + 'static {
         None
     }
 
+    /// See [`Tool::instead`].
+    #[must_use]
+    fn instead(_context: &ToolContext, _arguments: &Value) -> Option<Arc<dyn Tool>> {
+        None
+    }
+
     /// See [`Tool::preview`].
     fn preview(
         context: &ToolContext,
@@ -87,6 +93,10 @@ impl<T: TypedTool> Tool for T {
 
     fn meant(&self, arguments: &Value) -> Option<Arc<dyn Tool>> {
         T::meant(self, arguments)
+    }
+
+    fn instead(&self, context: &ToolContext, arguments: &Value) -> Option<Arc<dyn Tool>> {
+        T::instead(context, arguments)
     }
 
     fn kind(&self) -> ToolKind {

@@ -148,3 +148,20 @@ fn unsupported_images_are_dropped_with_a_notice() {
     assert_eq!(ask(&mut client, &session, "are you there?")["result"]["stopReason"], "end_turn");
     assert_eq!(messages(&world, 2)[0], messages(&world, 1)[0]);
 }
+
+#[test]
+fn unsupported_images_of_results_are_dropped_too() {
+    let refused = "Invalid content type. image_url is only supported by certain models.";
+    let world = World::new(json!([
+        [{ "call": { "id": "c1", "name": "read_file", "arguments": { "path": "dot.png" } } }],
+        [{ "status": 400, "body": { "error": { "message": refused } } }],
+        [{ "text": "I cannot see it." }],
+    ]));
+    std::fs::write(world.path().join("dot.png"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").unwrap();
+    let mut client = world.client();
+    let session = client.session(&world);
+    assert_eq!(ask(&mut client, &session, "what is in dot.png?")["result"]["stopReason"], "end_turn");
+    let has_picture = |request: usize| json!(messages(&world, request)).to_string().contains("image_url");
+    assert!(has_picture(1) && !has_picture(2), "{:?}", messages(&world, 2));
+    assert!(json!(messages(&world, 2)).to_string().contains("(an image, image/png)"));
+}

@@ -13,10 +13,12 @@ use super::keep::{State, Status};
 use super::line::Line;
 use super::listing::Listed;
 use crate::text::without_middle;
-use crate::tools::{Pending, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::tools::{Pending, Picture, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 
 /// The maximum size of a result for the model, in bytes.
 const LARGEST: usize = 32 << 10;
+/// How many images of a result the model is shown.
+const IMAGES: usize = 4;
 /// The maximum size of the arguments in a permission request, in characters.
 const SHOWN: usize = 2000;
 /// How long a call waits for a server that is restarting.
@@ -94,7 +96,7 @@ impl McpTool {
             biased;
             () = context.cancel.cancelled() => self.cancelled(),
             answer = line.request(id, "tools/call", params) => {
-                return answer.map_err(|fault| self.failed(fault)).and_then(|result| understood(&result));
+                return answer.map_err(|fault| self.failed(fault)).and_then(|result| understood(&result, context.room(LARGEST)));
             }
             () = silence(line.progress(), self.limit) => self.late(),
         };
@@ -128,8 +130,8 @@ impl McpTool {
             Fault::Over => format!(
                 "the MCP server `{server}` crashed during this call and is being restarted; what the call did is unknown"
             ),
-            Fault::Refused(why) => format!("the MCP server `{server}` answered: {}", capped(why)),
-            Fault::Unreachable(why) => format!("the MCP server `{server}` cannot be reached: {}", capped(why)),
+            Fault::Refused(why) => format!("the MCP server `{server}` answered: {}", capped(why, LARGEST)),
+            Fault::Unreachable(why) => format!("the MCP server `{server}` cannot be reached: {}", capped(why, LARGEST)),
         })
     }
 
@@ -167,30 +169,38 @@ async fn silence(mut progress: watch::Receiver<u64>, limit: Duration) {
     let _only_progress = timeout(limit.saturating_mul(MAX_PROGRESS), quiet).await;
 }
 
-/// The result as text.
-fn understood(answer: &Value) -> Result<ToolOutput, ToolError> {
-    let text = capped(match answer["content"].as_array() {
-        Some(blocks) if !blocks.is_empty() => blocks.iter().map(block).collect::<Vec<_>>().join("\n"),
+/// The result as at most `most` bytes of text, and images.
+fn understood(answer: &Value, most: usize) -> Result<ToolOutput, ToolError> {
+    let mut images = Vec::new();
+    let text = match answer["content"].as_array() {
+        Some(blocks) if !blocks.is_empty() => {
+            blocks.iter().map(|it| block(it, &mut images)).collect::<Vec<_>>().join("\n")
+        }
         _ => match &answer["structuredContent"] {
             Value::Null => String::new(),
             structured => structured.to_string(),
         },
-    });
+    };
+    let text = capped(text, most);
     match (answer["isError"] == true, text.is_empty()) {
         (true, true) => Err(ToolError("the tool failed without an error message".to_owned())),
         (true, false) => Err(ToolError(text)),
         (false, true) => Ok(ToolOutput { content: "(the tool returned nothing)".to_owned(), ..ToolOutput::default() }),
-        (false, false) => Ok(ToolOutput { content: text, ..ToolOutput::default() }),
+        (false, false) => Ok(ToolOutput { content: text, images, ..ToolOutput::default() }),
     }
 }
 
-/// A content block: text as it is, of anything else a description.
-fn block(block: &Value) -> String {
+/// A content block: text as it is, an image beside its description, of anything else a description.
+fn block(block: &Value, images: &mut Vec<Picture>) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let kilobytes = |data: &Value| (data.as_str().map_or(0, str::len) * 3 / 4).div_ceil(1024);
     let resource = &block["resource"];
     match block["type"].as_str() {
         Some("text") => text(&block["text"]),
+        Some("image") if images.len() < IMAGES && picture(block).is_some() => {
+            images.extend(picture(block));
+            format!("[image, {}, {} kB]", text(&block["mimeType"]), kilobytes(&block["data"]))
+        }
         Some(kind @ ("image" | "audio")) => {
             format!("[{kind}, {}, {} kB: not shown]", text(&block["mimeType"]), kilobytes(&block["data"]))
         }
@@ -203,9 +213,17 @@ fn block(block: &Value) -> String {
     }
 }
 
-/// The beginning and end of a text that is too long.
-fn capped(text: String) -> String {
-    match without_middle(&text, LARGEST / 4 * 3, LARGEST / 4) {
+/// An image that models take.
+fn picture(block: &Value) -> Option<Picture> {
+    let mime_type = Picture::FORMATS.into_iter().find(|format| block["mimeType"] == **format)?;
+    let data = block["data"].as_str().filter(|data| data.len() / 4 * 3 <= Picture::LARGEST)?;
+    let is_base64 = data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
+    is_base64.then(|| Picture { mime_type, data: data.to_owned() })
+}
+
+/// The beginning and end of a text that is longer than `most` bytes.
+fn capped(text: String, most: usize) -> String {
+    match without_middle(&text, most / 4 * 3, most / 4) {
         Some((head, left_out, tail)) => {
             format!("{head}\n… ({left_out} bytes left out; ask for less at once) …\n{tail}")
         }
@@ -218,7 +236,7 @@ mod tests {
     use super::*;
 
     fn check(result: &Value, expected: Result<&str, &str>) {
-        let understood = understood(result).map(|output| output.content).map_err(|ToolError(why)| why);
+        let understood = understood(result, LARGEST).map(|output| output.content).map_err(|ToolError(why)| why);
         assert_eq!(understood, expected.map(str::to_owned).map_err(str::to_owned));
     }
 
@@ -233,18 +251,27 @@ mod tests {
         check(&json!({ "content": [text("a"), { "type": "hologram" }] }), Ok("a\n[{\"type\":\"hologram\"}]"));
         check(&json!({ "unheard": "of" }), Ok("(the tool returned nothing)"));
         let image = json!({ "type": "image", "mimeType": "image/png", "data": "A".repeat(4096) });
-        check(&json!({ "content": [image] }), Ok("[image, image/png, 3 kB: not shown]"));
+        check(&json!({ "content": [image.clone()] }), Ok("[image, image/png, 3 kB]"));
+        for image in [
+            json!({ "type": "image", "mimeType": "image/tiff", "data": "A".repeat(4096) }),
+            json!({ "type": "image", "mimeType": "image/png", "data": "no base64!".repeat(410) }),
+        ] {
+            assert!(understood(&json!({ "content": [image] }), LARGEST).unwrap().images.is_empty());
+        }
+        let many = understood(&json!({ "content": vec![image; IMAGES + 1] }), LARGEST).unwrap();
+        assert_eq!(many.images.len(), IMAGES);
+        assert!(many.content.ends_with("3 kB: not shown]"), "{}", many.content);
         let file = json!({ "type": "resource", "resource": { "uri": "file:///a", "text": "b" } });
         check(&json!({ "content": [file] }), Ok("[file:///a]\nb"));
     }
 
     #[test]
     fn long_results_keep_both_ends() {
-        let text = capped(format!("head{}tail", "é".repeat(LARGEST)));
+        let text = capped(format!("head{}tail", "é".repeat(LARGEST)), LARGEST);
         assert!(text.len() < LARGEST + 100, "{}", text.len());
         assert!(text.starts_with("head") && text.ends_with("tail"));
         assert!(text.contains("bytes left out"));
-        assert_eq!(capped("short".to_owned()), "short");
+        assert_eq!(capped("short".to_owned(), LARGEST), "short");
     }
 
     #[tokio::test(start_paused = true)]

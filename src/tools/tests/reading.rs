@@ -70,7 +70,12 @@ async fn read_file_explains_what_it_cannot_read() {
     assert_eq!(read("src/tool.rs").await, "error: src/tool.rs does not exist. Did you mean src/tools.rs?");
     assert_eq!(read("main.rs").await, "error: main.rs does not exist. Did you mean docs/Main.rs?");
     assert_eq!(read("zzz").await, "error: zzz does not exist");
-    assert_eq!(read("src").await, "error: src is a folder, not a regular file; list_files shows what is in it");
+    assert_eq!(read("src").await, "error: src is a folder, not a regular file");
+    let instead = |path: &str| Place::tool("read_file").instead(&place.context, &json!({ "file_path": path }));
+    assert_eq!(instead("src").map(|tool| tool.name().to_owned()).as_deref(), Some("list_files"));
+    for path in ["src/tools.rs", "zzz", "..", "/etc", ""] {
+        assert!(instead(path).is_none(), "{path}");
+    }
     assert!(read("src/binary").await.contains("binary"), "{}", read("src/binary").await);
     assert!(read("../../etc/passwd").await.contains("outside"), "{}", read("../../etc/passwd").await);
     assert!(read("/etc/passwd").await.contains("outside"));
