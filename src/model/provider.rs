@@ -53,7 +53,7 @@ impl Provider {
     /// Takes over what is known about the server from `before`, if it is the same model.
     #[must_use]
     pub fn remembering(self, before: &Self) -> Self {
-        if self.name() == before.name() && self.0.endpoint.base_url == before.0.endpoint.base_url {
+        if self.place() == before.place() {
             self.0.learned.take_over(&before.0.learned);
         }
         self
@@ -80,6 +80,12 @@ impl Provider {
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}/{}", self.0.endpoint.provider, self.0.endpoint.model)
+    }
+
+    /// The model and its server: what one of two servers with the same name refuses says nothing about the other.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{} at {}", self.name(), self.0.endpoint.base_url)
     }
 
     /// The dialect.

@@ -55,7 +55,7 @@ pub(super) struct Journal {
     mode: Option<Mode>,
     /// The last recorded model.
     held: Option<Held>,
-    /// What was recorded of refusals, by model.
+    /// What was recorded of refusals, by [`Provider::place`].
     taught: BTreeMap<String, Taught>,
     /// Records to write.
     pending: Vec<Pending>,
@@ -204,16 +204,16 @@ impl Journal {
 
     /// Records what the server of a model refused so far.
     pub fn taught(&mut self, provider: &Provider) {
-        let (model, taught) = (provider.name(), provider.taught());
-        if taught != Taught::default() && self.taught.get(&model) != Some(&taught) {
-            self.note(Record::Taught { model: model.clone(), taught: taught.clone() });
-            self.taught.insert(model, taught);
+        let (place, taught) = (provider.place(), provider.taught());
+        if taught != Taught::default() && self.taught.get(&place) != Some(&taught) {
+            self.note(Record::Taught { model: place.clone(), taught: taught.clone() });
+            self.taught.insert(place, taught);
         }
     }
 
     /// A provider that knows what its server refused in this conversation.
     pub fn teach(&self, provider: Provider) -> Provider {
-        match self.taught.get(&provider.name()) {
+        match self.taught.get(&provider.place()) {
             Some(taught) => provider.teach(taught.clone()),
             None => provider,
         }

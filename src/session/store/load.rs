@@ -21,7 +21,7 @@ pub(in crate::session) struct Kept {
     pub repair: Option<Message>,
     pub mode: Option<Mode>,
     pub held: Option<Held>,
-    /// What the servers of its models refused, by `provider/model`.
+    /// What the servers of its models refused, by `provider/model at URL`.
     pub taught: BTreeMap<String, Taught>,
     /// How many prompts there were.
     pub turns: u64,

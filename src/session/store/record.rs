@@ -80,7 +80,7 @@ pub(in crate::session) enum Record {
     Model(Held),
     /// A model's server refused something.
     Taught {
-        /// `provider/model`.
+        /// `provider/model at URL`.
         model: String,
         /// All that it refused so far.
         taught: Taught,
