@@ -4,10 +4,12 @@
 //! an answer that breaks off, a new process, two other models and back, a summary in the middle of a turn, a process that
 //! ends in the middle of one. Nothing is refused; and every rule is proved to refuse what breaks it.
 
+mod pictures;
 mod rows;
 mod rules;
 mod server;
 mod voice;
+mod wire;
 
 use std::panic::catch_unwind;
 
@@ -23,13 +25,13 @@ use crate::driver::{Client, World, side_by_side};
 const SIDE_BY_SIDE: usize = 3;
 
 fn say(text: &'static str) -> Act {
-    Act::Say(Said { text, calls: Vec::new() })
+    Act::Say(Said { text, ..Said::default() })
 }
 
 /// Words, and two calls side by side.
 fn look(text: &'static str) -> Act {
     let calls = ["*.rs", "*.md"].map(|pattern| ("glob", json!({ "pattern": pattern })));
-    Act::Say(Said { text, calls: calls.into() })
+    Act::Say(Said { text, calls: calls.into(), pauses: false })
 }
 
 /// A session of a world with the strict server.
@@ -79,7 +81,10 @@ impl Play {
     fn turn(&mut self, prompt: &'static str, acts: impl IntoIterator<Item = Act>) {
         let acts: Vec<Act> = acts.into_iter().collect();
         self.words.push(prompt);
-        self.words.extend(acts.iter().filter_map(|act| if let Act::Say(said) = act { Some(said.text) } else { None }));
+        self.words.extend(acts.iter().filter_map(|act| match act {
+            Act::Say(said) | Act::Pause(said) => Some(said.text),
+            Act::Break(_) | Act::Overflow => None,
+        }));
         self.strict.add(acts);
         let id = self.client.prompt(&self.session, prompt);
         self.end(id);
@@ -97,7 +102,8 @@ impl Play {
     fn steered(&mut self) {
         let write = ("write_file", json!({ "path": "new.txt", "content": "new\n" }));
         let glob = ("glob", json!({ "pattern": "*" }));
-        self.strict.add([Act::Say(Said { text: "Writing.", calls: vec![glob, write] }), say("Written.")]);
+        self.strict
+            .add([Act::Say(Said { text: "Writing.", calls: vec![glob, write], pauses: false }), say("Written.")]);
         let prompt = self.client.prompt(&self.session, "write it");
         let request = self.client.next("session/request_permission");
         let words = json!([{ "type": "text", "text": "only a small one" }]);
@@ -113,7 +119,7 @@ impl Play {
     fn waiting(&mut self) -> (i64, Value) {
         let write = ("write_file", json!({ "path": "other.txt", "content": "other\n" }));
         let glob = ("glob", json!({ "pattern": "*" }));
-        self.strict.add([Act::Say(Said { text: "Writing another.", calls: vec![glob, write] })]);
+        self.strict.add([Act::Say(Said { text: "Writing another.", calls: vec![glob, write], pauses: false })]);
         let prompt = self.client.prompt(&self.session, "write another");
         self.words.extend(["write another", "Writing another."]);
         (prompt, self.client.next("session/request_permission"))
@@ -192,6 +198,10 @@ fn whole_session(index: usize) -> Vec<(Request, Memory)> {
     play.turn("THE-QUESTION after it was cancelled", [look("Once more."), say("Still the same.")]);
     play.restart();
     play.turn("THE-QUESTION in a new process", [look("And again."), say("As before.")]);
+    if rows[0].0 == "anthropic" {
+        let pause = Act::Pause(Said { text: "Searching.", ..Said::default() });
+        play.turn("THE-QUESTION that needs a search", [pause, look("Found."), say("As they say.")]);
+    }
     play.broken_off();
     play.turn("THE-QUESTION after it broke off", [look("Whole now."), say("Yes.")]);
     play.check_words();
@@ -281,33 +291,6 @@ fn a_conversation_has_a_cache_key_of_its_own() {
     assert_ne!(play.last().body["prompt_cache_key"], first);
 }
 
-#[test]
-fn pictures_go_in_the_words_of_each_dialect_and_into_results_where_they_may() {
-    const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
-    for row in [
-        ("openai", "gpt-5.5"),
-        ("anthropic", "claude-sonnet-4-6"),
-        ("gemini", "gemini-3.5-flash"),
-        ("openrouter", "anthropic/claude-sonnet-5"),
-        ("mistral", "mistral-large-latest"),
-        ("moonshot", "kimi-k2.6"),
-        ("xai", "grok-4.3"),
-        ("github", "openai/gpt-4.1"),
-    ] {
-        let mut play = Play::begin(&[row]);
-        std::fs::write(play.world.path().join("dot.png"), PIXEL).unwrap();
-        let read = Act::Say(Said { text: "Reading.", calls: vec![("read_file", json!({ "path": "dot.png" }))] });
-        play.strict.add([read, say("A dot.")]);
-        let image = json!({ "type": "image", "mimeType": "image/png", "data": "AAAA" });
-        let prompt = json!([{ "type": "text", "text": "what is this?" }, image]);
-        let id = play.client.ask("session/prompt", json!({ "sessionId": play.session, "prompt": prompt }));
-        play.end(id);
-        let last = play.last();
-        assert_eq!(last.raw.matches("AAAA\"").count(), 1, "{row:?}: {}", last.raw);
-        assert!(last.raw.contains("iVBORw0KGgo"), "{row:?}: the picture of the result is gone: {}", last.raw);
-    }
-}
-
 #[track_caller]
 fn notices(client: &Client, part: &str) -> usize {
     let said = |message: &&Value| message["params"]["message"].as_str().is_some_and(|text| text.contains(part));
@@ -341,11 +324,20 @@ fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
     let next = self::client(&world, &strict, &[row, ROWS[0]], &json!({ "reasoning-effort": "low" }));
     drop(std::mem::replace(&mut client, next));
     let params = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
-    assert!(client.call("session/resume", params)["error"].is_null());
+    assert!(client.call("session/resume", params.clone())["error"].is_null());
     ask(&mut client, "five");
     let refusals = strict.refusals();
     assert_eq!(refusals.len(), 1, "{refusals:#?}");
     assert_eq!(notices(&client, "`reasoning_effort`"), 0, "once is enough");
+    // Another server under the same name is not known yet.
+    let other = Strict::start();
+    let next = self::client(&world, &other, &[row, ROWS[0]], &json!({ "reasoning-effort": "low" }));
+    drop(std::mem::replace(&mut client, next));
+    assert!(client.call("session/resume", params)["error"].is_null());
+    other.add([say("Yes.")]);
+    let id = client.prompt(&session, "six");
+    assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    assert_eq!(other.refusals().len(), 1, "{:#?}", other.refusals());
 }
 
 #[test]

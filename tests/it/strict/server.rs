@@ -63,12 +63,16 @@ pub struct Memory {
     /// Whether a temperature and a limit are configured.
     pub is_chosen: bool,
     pub conversation: Option<String>,
+    /// The answer that paused just now.
+    pub paused: Option<Value>,
 }
 
 /// What the model does with the next request.
 #[derive(Debug, Clone)]
 pub enum Act {
     Say(Said),
+    /// It stops in the middle, and wants the same again with what it said.
+    Pause(Said),
     /// It says only the first half of this, and the connection ends.
     Break(Said),
     /// The conversation is too long.
@@ -134,10 +138,11 @@ impl Stage {
         self.memory.key = self.memory.key.take().or_else(|| request.body.get("prompt_cache_key").cloned());
         self.memory.conversation = self.memory.conversation.take().or_else(|| request.conversation.clone());
         self.memory.before = Some(request.clone());
+        self.memory.paused = None;
         let (number, tokens) = (self.requests.len(), request.raw.len() / 4);
         if request.is_summary() {
             self.forget();
-            return Ok(speak(row, &Said { text: "THE-SUMMARY", calls: Vec::new() }, number, tokens).0);
+            return Ok(speak(row, &Said { text: "THE-SUMMARY", ..Said::default() }, number, tokens).0);
         }
         match self.script.pop_front().expect("an answer is left in the script") {
             Act::Overflow => {
@@ -146,6 +151,12 @@ impl Stage {
             }
             Act::Say(said) => {
                 let (events, issued) = speak(row, &said, number, tokens);
+                self.memory.issued.push(issued);
+                Ok(events)
+            }
+            Act::Pause(said) => {
+                let (events, issued) = speak(row, &Said { pauses: true, ..said }, number, tokens);
+                self.memory.paused = Some(issued.exact.clone());
                 self.memory.issued.push(issued);
                 Ok(events)
             }

@@ -11,6 +11,8 @@ pub struct Said {
     pub text: &'static str,
     /// Names and arguments of the calls.
     pub calls: Vec<(&'static str, Value)>,
+    /// Whether it stops in the middle, while the provider runs a tool of its own.
+    pub pauses: bool,
 }
 
 /// What was sent of an answer.
@@ -39,6 +41,7 @@ pub fn speak(row: Row, said: &Said, number: usize, tokens: usize) -> (String, Is
         secret: secret.clone(),
         tokens,
         calls: calls.collect(),
+        pauses: said.pauses,
     };
     let (events, exact) = match api(row.0) {
         Api::Responses => answer.responses(number),
@@ -62,6 +65,7 @@ struct Answer {
     secret: String,
     tokens: usize,
     calls: Vec<Call>,
+    pauses: bool,
 }
 
 impl Answer {
@@ -118,6 +122,10 @@ impl Answer {
         blocks.extend(self.calls.iter().map(|Call { id, name, arguments }| {
             json!({ "type": "tool_use", "id": id, "name": name, "input": serde_json::from_str::<Value>(arguments).unwrap() })
         }));
+        if self.pauses {
+            let input = json!({ "query": "tandem" });
+            blocks.push(json!({ "type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": input }));
+        }
         let usage = json!({ "input_tokens": self.tokens, "cache_read_input_tokens": 0, "output_tokens": 1 });
         let message = json!({ "id": "msg_1", "type": "message", "role": "assistant", "content": [], "usage": usage });
         let mut events = vec![json!({ "type": "message_start", "message": message }), json!({ "type": "ping" })];
@@ -131,7 +139,11 @@ impl Answer {
             );
             events.push(json!({ "type": "content_block_stop", "index": index }));
         }
-        let reason = if self.calls.is_empty() { "end_turn" } else { "tool_use" };
+        let reason = match self {
+            Self { pauses: true, .. } => "pause_turn",
+            Self { calls, .. } if calls.is_empty() => "end_turn",
+            _ => "tool_use",
+        };
         let usage = json!({ "output_tokens": 20 });
         events.push(json!({ "type": "message_delta", "delta": { "stop_reason": reason }, "usage": usage }));
         events.push(json!({ "type": "message_stop" }));
@@ -200,7 +212,7 @@ fn in_pieces(block: &Value) -> (Value, Vec<Value>) {
             begun["text"] = json!("");
             vec![json!({ "type": "text_delta", "text": block["text"] })]
         }
-        "tool_use" => {
+        "tool_use" | "server_tool_use" => {
             begun["input"] = json!({});
             vec![json!({ "type": "input_json_delta", "partial_json": block["input"].to_string() })]
         }

@@ -197,9 +197,24 @@ pub const RULES: &[Rule] = &[
     Rule {
         says: "This model does not support assistant message prefill. The conversation must end with a user message.",
         of: speaks,
-        holds: |request, _| messages(request).last().is_some_and(|last| last["role"] == "user"),
+        holds: |request, memory| {
+            memory.paused.is_some() || messages(request).last().is_some_and(|last| last["role"] == "user")
+        },
         spoil: |request, _| {
             list(request).push(json!({ "role": "assistant", "content": [{ "type": "text", "text": "And" }] }));
+        },
+    },
+    Rule {
+        says: "A paused turn is sent again with what came of it, and with nothing behind it",
+        of: speaks,
+        holds: |request, memory| {
+            memory.paused.as_ref().is_none_or(|paused| {
+                let last = messages(request).last();
+                last.is_some_and(|last| last["role"] == "assistant" && last["content"] == *paused)
+            })
+        },
+        spoil: |request, _| {
+            list(request).push(json!({ "role": "user", "content": [{ "type": "text", "text": "go on" }] }));
         },
     },
     Rule {
