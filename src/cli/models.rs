@@ -25,7 +25,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let chosen = match session::chosen(&settings).await {
         Ok((provider, why)) => {
             let name = provider.endpoint().provider.clone();
-            let own_server = provider.is_local();
+            let own_server = provider.endpoint().is_own_server();
             let known = |model: ModelInfo| if own_server { model } else { model.with_known() };
             offers.extend(provider.models().await?.into_iter().map(|model| (name.clone(), known(model))));
             Some((provider.name(), why))

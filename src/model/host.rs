@@ -68,7 +68,8 @@ impl ReasoningItem {
 
 impl Endpoint {
     /// Whether it is a self-hosted server: a model there has the window it was started with.
-    pub(super) fn is_own_server(&self) -> bool {
+    #[must_use]
+    pub fn is_own_server(&self) -> bool {
         let local_row = matches!(self.provider.as_str(), "ollama" | "lmstudio" | "llamacpp" | "vllm");
         local_row || self.provider == "custom" && self.is_local()
     }

@@ -255,3 +255,15 @@ fn every_smoke_task_is_played_here() {
     let all: Vec<String> = tasks(&results(&world)).into_iter().map(|(name, _)| name).collect();
     assert_eq!(all, played().iter().map(|task| task.0).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_turn_that_fails_is_not_held_against_the_model() {
+    let refused = json!({ "status": 401, "body": { "error": { "message": "Incorrect API key provided" } } });
+    let world = World::new(json!([[refused]]));
+    let out = world.path().join("out");
+    let output = world.run(&["eval", "--model", "scripted", "--task", "question", "--json", out.to_str().unwrap()]);
+    assert_eq!(output.code, Some(1), "{}", output.stdout);
+    assert!(output.stdout.contains("pass@1 0 of 0; 1 not played"), "{}", output.stdout);
+    assert!(output.stderr.contains("not played") && output.stderr.contains("Incorrect API key"), "{}", output.stderr);
+    assert_eq!(results(&world)["outcomes"][0]["passed"], Value::Null);
+}

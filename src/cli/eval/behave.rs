@@ -173,7 +173,15 @@ mod tests {
                 json!({ "type": "tool_execution_end", "call_id": number.to_string(), "result": result }),
             ]);
         }
-        Play { passed_first: true, passed: true, events, answer: answer.to_owned(), seconds: 0.0, cost: None }
+        Play {
+            passed_first: true,
+            passed: true,
+            events,
+            answer: answer.to_owned(),
+            seconds: 0.0,
+            cost: None,
+            failed: None,
+        }
     }
 
     #[track_caller]

@@ -40,6 +40,8 @@ pub(super) struct Play {
     pub seconds: f64,
     /// US dollars, where prices are known.
     pub cost: Option<f64>,
+    /// Why a turn failed, which says nothing about the model: a wrong key, a limit, a server that does not answer.
+    pub failed: Option<String>,
 }
 
 type Events = mpsc::Receiver<(SessionId, SessionEvent)>;
@@ -66,6 +68,7 @@ pub(super) async fn play(task: &Task, model: &str, environment: &Environment) ->
         answer: String::new(),
         seconds: 0.0,
         cost: None,
+        failed: None,
     };
     let mut prompt = task.prompt.clone();
     let tries = if task.may_retry { 2 } else { 1 };
@@ -79,6 +82,9 @@ pub(super) async fn play(task: &Task, model: &str, environment: &Environment) ->
             break;
         };
         ended?;
+        if play.failed.is_some() {
+            break;
+        }
         write(&answer, &play.answer)?;
         spread(&documents, &folder, &buffers)?;
         let Ran { code, output: printed } = task.check(&shell, &seen, &answer, &buffers).await?;
@@ -134,6 +140,7 @@ async fn follow(events: &mut Events, play: &mut Play) -> anyhow::Result<()> {
         play.events.push(serde_json::to_value(&event)?);
         match event {
             AgentEvent::PermissionRequested { reply: Some(reply), .. } => drop(reply.send(Permission::Reject)),
+            AgentEvent::Error { message, .. } => play.failed = Some(message),
             AgentEvent::Done { final_text, .. } => {
                 play.answer = final_text;
                 return Ok(());

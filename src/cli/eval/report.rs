@@ -52,7 +52,8 @@ impl Outcome {
     pub fn of(task: &str, play: &Play) -> Self {
         let mut outcome = Self {
             task: task.to_owned(),
-            passed: Some(play.passed),
+            passed: play.failed.is_none().then_some(play.passed),
+            why: play.failed.clone(),
             passed_first: play.passed_first,
             dollars: play.cost,
             seconds: play.seconds,
