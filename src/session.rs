@@ -16,6 +16,7 @@ mod control;
 mod environment;
 pub mod event;
 mod handle;
+mod in_place;
 mod inline;
 mod offers;
 pub mod permission;
@@ -63,6 +64,7 @@ pub use control::{Change, ChangeError};
 use event::{Failure, PromptId, SessionEvent, State, Used};
 use handle::{Command, Sent};
 pub use handle::{Session, SessionBusy};
+pub use in_place::EditInPlace;
 pub use inline::{NotRewritten, Rewrite};
 pub use offers::{Candidate, OfferedModel, OfferedProvider, chosen, providers};
 use permission::Policy;
@@ -177,6 +179,8 @@ struct Actor {
     running: Option<Running>,
     /// Queued prompts.
     queue: VecDeque<queue::Queued>,
+    /// Edits in place that wait for the running turn.
+    edits: VecDeque<in_place::Waiting>,
     /// Turns since the last prompt that had another purpose.
     others: u32,
     /// The context window in tokens, if known.
@@ -199,8 +203,7 @@ impl Actor {
         control: Arc<Control>,
         end: CancellationToken,
     ) -> Self {
-        let id = Arc::clone(&setup.id);
-        let better = search(&setup);
+        let (id, better) = (Arc::clone(&setup.id), search(&setup));
         let folders = setup.workspace.roots().iter().map(|root| root.path().to_owned()).collect();
         let commands = Commands { own: setup.settings.commands(), skills: Arc::clone(&setup.skills) };
         let state = State::initial(&setup);
@@ -241,6 +244,7 @@ impl Actor {
             notes: Vec::new(),
             running: None,
             queue: VecDeque::new(),
+            edits: VecDeque::new(),
             others: 0,
             window: None,
             used: None,

@@ -66,6 +66,9 @@ pub enum AgentEvent {
         /// The number of the turn it began, as reviews use it, if it is replayed.
         #[serde(skip)]
         turn: Option<u64>,
+        /// What the client sent along, as ACP content blocks, if it is replayed.
+        #[serde(skip)]
+        attached: Vec<Value>,
     },
     /// Text of the answer.
     TextDelta {

@@ -191,7 +191,14 @@ impl State {
         while let Ok(Steer { prompt, words, parts, joined }) = self.turn.steering.try_recv() {
             if joined.send(()).is_ok() {
                 any = true;
-                self.steps.event(AgentEvent::UserMessage { content: words, prompt: Some(prompt), turn: None }).await;
+                self.steps
+                    .event(AgentEvent::UserMessage {
+                        content: words,
+                        prompt: Some(prompt),
+                        turn: None,
+                        attached: Vec::new(),
+                    })
+                    .await;
                 self.push(Message::User { parts }).await;
             }
         }

@@ -109,7 +109,12 @@ mod tests {
     #[test]
     fn transcripts_read_like_a_conversation() {
         let mut events = vec![
-            AgentEvent::UserMessage { content: "change it\n".to_owned(), prompt: None, turn: None },
+            AgentEvent::UserMessage {
+                content: "change it\n".to_owned(),
+                prompt: None,
+                turn: None,
+                attached: Vec::new(),
+            },
             AgentEvent::TextDelta { content: "I will.".to_owned() },
         ];
         events.extend(changed("Edit a.rs", vec![diff("/w/a.rs", Some("one\n"), "two\n")]));

@@ -40,6 +40,7 @@ impl Server {
             ("_tandem/models", _) => self.models(responder, &params),
             ("_tandem/check", _) => self.check(responder, &params),
             ("_tandem/inline", _) => self.inline(responder, &params),
+            ("_tandem/inline/keep", _) => self.keep_inline(responder, &params),
             ("textDocument/codeAction", Transport::Lsp) => self.code_actions(responder, &params),
             ("textDocument/completion", Transport::Lsp) => self.chat_completion(responder, &params),
             ("textDocument/definition", Transport::Lsp) => self.chat_definition(responder, &params),

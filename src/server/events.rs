@@ -15,6 +15,7 @@ impl Server {
                     conversation.front.state(&state);
                 }
             }
+            SessionEvent::Edited(reply, answer) => drop(reply.send(answer)),
             SessionEvent::Panicked(failure) => self.session_panicked(id, &failure),
         }
     }

@@ -1,4 +1,5 @@
-//! `_tandem/inline`: a range rewritten by one request to the model. It belongs to no conversation.
+//! `_tandem/inline`: a range rewritten by one request to the model, outside of any conversation.
+//! `_tandem/inline/keep`: what the person kept of it becomes part of one.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::wire::failure;
 use crate::protocol::ext;
 use crate::rpc::{ErrorCode, Params, Peer, RequestId, Responder};
 use crate::session::event::Failure;
-use crate::session::{NotRewritten, Rewrite};
+use crate::session::{EditInPlace, NotRewritten, Rewrite};
 
 /// The shortest time between two updates: each contains all of the text so far.
 const PACE: Duration = Duration::from_millis(50);
@@ -49,6 +50,19 @@ impl Server {
                 }
             }
         });
+    }
+
+    /// `_tandem/inline/keep`.
+    pub(super) fn keep_inline(&mut self, responder: Responder, params: &Params) {
+        let asked = read::<ext::KeepInline>(params).and_then(|params| {
+            let ext::KeepInline { session_id, text_document, instruction, before, after } = params;
+            let uri = &text_document.uri.0;
+            let path = path_of(uri).ok_or_else(|| error(ErrorCode::InvalidParams, format!("{uri} is not a file")))?;
+            let edit = EditInPlace { path, instruction, before: before.into(), after: after.into() };
+            let session = &self.conversation(&session_id)?.session;
+            session.edited(edit).map_err(|busy| error(ErrorCode::RequestFailed, busy.to_string()))
+        });
+        self.answer_later(responder, asked, |turn| ext::KeptInline { turn });
     }
 
     /// What `$/cancelRequest` cancels for this request; its task cancels it when it ends.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -59,18 +59,27 @@ impl Server {
             };
             ask(self.conversation(&session_id)?, review)
         });
-        match asked {
-            Err(error) => responder.respond(Err(error)),
-            Ok(answer) => {
-                self.tasks.spawn(async move {
-                    match answer.await {
-                        Ok(Ok(reviewed)) => responder.ok(&wire(reviewed)),
-                        Ok(Err(ReviewError(why))) => responder.error(ErrorCode::RequestFailed, display::escape(&why)),
-                        Err(_session_gone) => responder.error(ErrorCode::RequestFailed, "the session has ended"),
-                    }
-                });
+        self.answer_later(responder, asked, wire);
+    }
+
+    /// Answers a request with what a session says later.
+    pub(super) fn answer_later<T: Send + 'static, W: Serialize + 'static>(
+        &mut self,
+        responder: Responder,
+        asked: Answer<oneshot::Receiver<Result<T, ReviewError>>>,
+        wire: fn(T) -> W,
+    ) {
+        let answer = match asked {
+            Ok(answer) => answer,
+            Err(error) => return responder.respond(Err(error)),
+        };
+        self.tasks.spawn(async move {
+            match answer.await {
+                Ok(Ok(done)) => responder.ok(&wire(done)),
+                Ok(Err(ReviewError(why))) => responder.error(ErrorCode::RequestFailed, display::escape(&why)),
+                Err(_session_gone) => responder.error(ErrorCode::RequestFailed, "the session has ended"),
             }
-        }
+        });
     }
 
     /// Reviews what a conversation changed (the one that changed something last, unless one is named); shows the

@@ -49,9 +49,11 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
             let title = display::escape_line(&title).into_owned();
             acp::SessionUpdate::SessionInfoUpdate(acp::SessionInfoUpdate::new().title(title))
         }
-        AgentEvent::UserMessage { content, turn, .. } => {
+        AgentEvent::UserMessage { content, turn, attached, .. } => {
             let content = display::escape(&content).into_owned();
-            let meta = turn.map(|turn| Map::from_iter([(ext::TURN.to_owned(), turn.into())]));
+            let attached = (!attached.is_empty()).then(|| (ext::ATTACHED.to_owned(), attached.into()));
+            let turn = turn.map(|turn| (ext::TURN.to_owned(), turn.into()));
+            let meta = Some(turn.into_iter().chain(attached).collect::<Map<_, _>>()).filter(|meta| !meta.is_empty());
             acp::SessionUpdate::UserMessageChunk(acp::ContentChunk::new(content.into()).meta(meta))
         }
         AgentEvent::ReasoningDelta { content } => {

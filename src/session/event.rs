@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio::sync::oneshot;
 
-use super::Effort;
+use super::{Effort, ReviewError};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::config::Mode;
 use crate::domain::{ErrorCode, ToolKind};
@@ -21,9 +22,14 @@ pub enum SessionEvent {
     Prompt(PromptId, PromptState),
     /// The state changed.
     State(State),
+    /// An edit in place was recorded, or not: the answer, to be sent once the events before it were shown.
+    Edited(Recorded, Result<u64, ReviewError>),
     /// The session ended with a panic.
     Panicked(Failure),
 }
+
+/// Where the number of an edit's turn goes, or why it has none.
+pub type Recorded = oneshot::Sender<Result<u64, ReviewError>>;
 
 impl From<AgentEvent> for SessionEvent {
     fn from(event: AgentEvent) -> Self {

@@ -10,9 +10,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::control::Control;
-use super::event::{Failure, PromptId, SessionEvent, State};
+use super::event::{Failure, PromptId, Recorded, SessionEvent, State};
 use super::{
-    Actor, Change, ChangeError, Completer, Offered, Prompt, Review, ReviewError, Reviewed, SessionId, Setup, Undoable,
+    Actor, Change, ChangeError, Completer, EditInPlace, Offered, Prompt, Review, ReviewError, Reviewed, SessionId,
+    Setup, Undoable,
 };
 use crate::model::ErrorCode;
 
@@ -30,6 +31,8 @@ pub(super) enum Command {
     Withdraw(PromptId, oneshot::Sender<bool>),
     /// Review changes. Only listing works while a turn runs.
     Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
+    /// Record an edit in place as a turn of its own.
+    Edited(EditInPlace, Recorded),
 }
 
 /// A prompt that was sent.
@@ -129,6 +132,16 @@ impl Session {
     pub fn review(&self, review: Review) -> Result<oneshot::Receiver<Result<Reviewed, ReviewError>>, SessionBusy> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Review(review, reply))?;
+        Ok(answer)
+    }
+
+    /// Records an edit in place as a turn of its own, after the running one; the answer is its number.
+    ///
+    /// # Errors
+    /// The session is gone or overloaded.
+    pub fn edited(&self, edit: EditInPlace) -> Result<oneshot::Receiver<Result<u64, ReviewError>>, SessionBusy> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Edited(edit, reply))?;
         Ok(answer)
     }
 

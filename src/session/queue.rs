@@ -41,6 +41,7 @@ impl Actor {
             if self.running.is_some() {
                 break;
             }
+            self.record_edits().await;
             let Some(Queued { sent, position }) = self.queue.pop_front() else { break };
             let waited = position > 0;
             if waited {
@@ -122,15 +123,16 @@ impl Actor {
 
     async fn start(&mut self, sent: Sent, waited: bool) {
         let Sent { id, prompt, said, cancel } = sent;
-        let waited = waited.then_some(said);
+        let sent = said;
+        let waited = waited.then(|| Arc::clone(&sent));
         self.look_for_a_model().await;
         let work = match slash::understand(prompt, &self.commands) {
             Work::Try(_) if self.mode == Mode::Plan => Work::Local(Local::Say(shadow::NOT_IN_PLAN)),
             work => work,
         };
         match work {
-            Work::Prompt(prompt) => self.prompt(id, prompt, waited, cancel, Ground::Workspace).await,
-            Work::Try(prompt) => self.prompt(id, prompt, waited, cancel, Ground::Copy).await,
+            Work::Prompt(prompt) => self.prompt(id, prompt, &sent, waited, cancel, Ground::Workspace).await,
+            Work::Try(prompt) => self.prompt(id, prompt, &sent, waited, cancel, Ground::Copy).await,
             Work::Compact => self.compact(id, waited, cancel).await,
             Work::Local(local) => {
                 let turn = self.other_turn();

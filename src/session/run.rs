@@ -126,6 +126,7 @@ impl Actor {
                 let withdrawn = self.withdraw(&id).await;
                 let _asker_gone = reply.send(withdrawn);
             }
+            Command::Edited(edit, reply) => self.edited(edit, reply),
             Command::Review(review, reply) => {
                 let end = self.end.clone();
                 let reviewed = end.run_until_cancelled(self.review(review)).await;
@@ -153,6 +154,7 @@ impl Actor {
             drop(running.steps);
             let _ended = running.task.await;
         }
+        self.record_edits().await;
         if self.control.has_returned() && !self.queue.is_empty() {
             self.queue.clear();
             self.note_queue();
@@ -233,7 +235,7 @@ impl Actor {
         Ok(reviewed)
     }
 
-    async fn step(&mut self, step: Step) {
+    pub(super) async fn step(&mut self, step: Step) {
         match step {
             Step::Entry(entry) => self.keep(entry),
             Step::History(entries) => {

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::{STEPS, failed};
 use crate::agent::event::{AgentEvent, ExecutionResult, Permission, Termination};
 use crate::agent::{self, APPLY, Step, Turn};
-use crate::domain::{Location, Preview};
+use crate::domain::{Location, Preview, ToolKind};
 use crate::model::ErrorCode;
 use crate::tools::process::{Applied, Changed, Shadow};
 use crate::tools::{ToolContext, ToolError};
@@ -89,9 +89,13 @@ async fn settle(
     for message in changed.told.iter().cloned() {
         event(steps, AgentEvent::Notice { message }).await;
     }
-    let preview = preview(&original.workspace, changed);
-    let outcome = agent::whether_to_apply(call_id, preview, &original.cancel, steps).await;
-    if !matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_)) {
+    let asked = preview(&original.workspace, "Apply", changed);
+    let outcome = agent::whether_to_apply(call_id, asked, &original.cancel, steps).await;
+    let applies = matches!(outcome, Permission::AllowOnce | Permission::AllowAlways(_));
+    let decided = preview(&original.workspace, if applies { "Applied" } else { "Discarded" }, changed);
+    let (kind, decided) = (ToolKind::Edit, Preview { caution: None, ..decided });
+    event(steps, AgentEvent::ToolPreview { call_id: call_id.to_owned(), kind, preview: decided }).await;
+    if !applies {
         let content = "discarded; nothing in the workspace was changed".to_owned();
         end(call_id, ExecutionResult { content, is_error: true, ..ExecutionResult::default() }, steps).await;
         return "(the user discarded the changes of that turn: the files are as before it)".to_owned();
@@ -104,18 +108,18 @@ async fn settle(
     note
 }
 
-/// The changes, as the person decides about them.
-fn preview(workspace: &Workspace, changed: &Changed) -> Preview {
+/// The changes, as the person decides about them, or has.
+fn preview(workspace: &Workspace, verb: &str, changed: &Changed) -> Preview {
     let is_folder = |entry: &Entry| matches!(entry, Entry::Folder { .. });
     let (folders, files): (Vec<_>, Vec<_>) =
         changed.changes.files.iter().partition(|change| is_folder(&change.before) || is_folder(&change.after));
     let named_ones = if files.is_empty() { folders } else { files };
     let paths: Vec<_> = named_ones.into_iter().map(|change| workspace.name_of(&change.path)).collect();
     Preview {
-        title: format!("Apply the changes to {}", named(workspace, &paths)),
+        title: format!("{verb} the changes to {}", named(workspace, &paths)),
         locations: paths.into_iter().take(LOCATIONS).map(|path| Location { path, line: None }).collect(),
         diffs: changed.diffs.clone(),
-        note: Some(changed.notes.join("\n")).filter(|note| !note.is_empty()),
+        note: Some(changed.notes.join("; ")).filter(|note| !note.is_empty()),
         caution: Some("nothing in the workspace has changed yet".to_owned()),
         ..Preview::default()
     }

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::task::JoinHandle;
 
 pub(super) use self::list::folder;
@@ -117,8 +118,8 @@ impl Journal {
         Ok(kept)
     }
 
-    /// Records a prompt: the person's words, what the model is sent, and the model.
-    pub fn prompt(&mut self, text: &str, entry: &Arc<Entry>, held: Held) {
+    /// Records a prompt: the person's words, what came along, what the model is sent, and the model.
+    pub fn prompt(&mut self, text: &str, attached: Vec<Value>, entry: &Arc<Entry>, held: Held) {
         if !std::mem::replace(&mut self.begun, true) {
             let head = Head {
                 version: VERSION,
@@ -134,7 +135,7 @@ impl Journal {
             self.note(Record::Mode { mode });
         }
         self.note_held(held);
-        self.note(Pending::Prompt { text: text.to_owned(), entry: Arc::clone(entry) });
+        self.note(Pending::Prompt { text: text.to_owned(), entry: Arc::clone(entry), attached });
     }
 
     /// Records an answer or results.

@@ -16,7 +16,7 @@ use super::{
 use crate::agent::prompt::Stage;
 use crate::agent::{Entry, Goal, Steer, Turn, prompt};
 use crate::config::Mode;
-use crate::model::{Api, AssistantMessage, Effort, ErrorCode, Message, Provider};
+use crate::model::{Api, AssistantMessage, Effort, ErrorCode, Message, Part, Provider};
 use crate::tools::ToolContext;
 
 /// How many steering messages may be queued.
@@ -46,6 +46,7 @@ impl Actor {
         &mut self,
         id: PromptId,
         mut prompt: Prompt,
+        sent: &Arc<Value>,
         waited: Option<Arc<Value>>,
         cancel: CancellationToken,
         ground: Ground,
@@ -55,12 +56,11 @@ impl Actor {
             Err(NoProvider { message, code, .. }) => return self.fail(&id, message, code),
         };
         let _cancelled = cancel.run_until_cancelled(self.look_around()).await;
-        if self.history.last().is_some_and(|last| !matches!(last.outline(), Message::Assistant(_))) {
-            let message =
-                Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
-            self.keep(Entry::new(message, &provider));
-        }
-        let words = prompt.words();
+        self.close_last_turn(&provider);
+        let words = match ground {
+            Ground::Workspace => prompt.words(),
+            Ground::Copy => format!("/try {}", prompt.words()),
+        };
         let said = prompt.clone();
         if !self.attached(&mut prompt, &cancel).await {
             prompt = said;
@@ -69,21 +69,34 @@ impl Actor {
         if ground == Ground::Copy {
             prompt.parts.push(Attachment::Text(shadow::ABOUT.to_owned()));
         }
-        let message = Message::User { parts: prompt::render(prompt, self.stage()) };
-        self.turns += 1;
-        self.others = 0;
-        self.restored.clear();
-        self.title = (self.turns == 1).then(|| store::title(&words));
-        let entry = Entry::new(message, &provider);
-        self.journal.prompt(&words, &entry, Held { model: provider.name(), effort: self.effort });
-        self.history.push(entry);
+        self.begin_turn(&words, attached(sent), prompt::render(prompt, self.stage()), &provider);
         let turn = format!("{}-{}", self.id, self.turns);
         self.begin(Goal::Answer, Cause { prompt: id, turn, number: Some(self.turns), waited, cancel, ground }).await;
     }
 
+    /// A turn that ended without an answer gets one.
+    pub(super) fn close_last_turn(&mut self, provider: &Provider) {
+        if self.history.last().is_some_and(|last| !matches!(last.outline(), Message::Assistant(_))) {
+            let message =
+                Message::Assistant(AssistantMessage { text: UNANSWERED.to_owned(), ..AssistantMessage::default() });
+            self.keep(Entry::new(message, provider));
+        }
+    }
+
+    /// The person's message becomes part of the conversation and begins its next turn.
+    pub(super) fn begin_turn(&mut self, words: &str, attached: Vec<Value>, parts: Vec<Part>, provider: &Provider) {
+        self.turns += 1;
+        self.others = 0;
+        self.restored.clear();
+        self.title = (self.turns == 1).then(|| store::title(words));
+        let entry = Entry::new(Message::User { parts }, provider);
+        self.journal.prompt(words, attached, &entry, Held { model: provider.name(), effort: self.effort });
+        self.history.push(entry);
+    }
+
     /// What the mode means for the next message. Whether the last one asked for a plan is recorded in the history
     /// itself.
-    fn stage(&self) -> Stage {
+    pub(super) fn stage(&self) -> Stage {
         let of_person = |entry: &&Arc<Entry>| matches!(entry.outline(), Message::User { .. });
         let last = || self.history.iter().rfind(of_person);
         match self.mode {
@@ -104,7 +117,7 @@ impl Actor {
     }
 
     /// The model. Loaded messages, and those encoded for another model, are encoded for it now.
-    fn provider(&mut self) -> Result<Provider, NoProvider> {
+    pub(super) fn provider(&mut self) -> Result<Provider, NoProvider> {
         let provider = self.model.as_ref().map(|model| model.provider.clone()).map_err(Clone::clone)?;
         let provider = provider.switched().unwrap_or(provider);
         if Some(provider.api()) != self.api() {
@@ -264,4 +277,14 @@ impl Actor {
         self.journal.message(&entry);
         self.history.push(entry);
     }
+}
+
+/// What a client sent besides text; the bytes of images are in the message.
+fn attached(sent: &Value) -> Vec<Value> {
+    let others = sent.as_array().into_iter().flatten().filter(|block| block["type"] != "text");
+    let mut attached: Vec<Value> = others.cloned().collect();
+    for data in attached.iter_mut().filter_map(|block| block.get_mut("data")) {
+        *data = Value::from("");
+    }
+    attached
 }

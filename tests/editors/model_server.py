@@ -6,6 +6,7 @@ Prints `PORT <n>` and then answers, on 127.0.0.1:
     POST /v1/chat/completions   streams the next scripted reply as OpenAI-compatible SSE
     POST /ctl/script            appends a JSON list of replies; each completion consumes one
     POST /ctl/open/NAME         opens a gate, also before a reply reaches it
+    POST /ctl/models/refuse     refuses to list models, until /ctl/models/offer or a reset
     POST /ctl/reset             forgets everything and hangs up on running replies
     GET  /ctl/state             {requests: [bodies], waiting: [gates], consumed, closed_early, played_seconds}
 
@@ -54,6 +55,7 @@ class State:
         self.opened = set()
         self.consumed = 0
         self.closed_early = 0
+        self.offers_models = True
         self.played_seconds = 0  # how long the last reply took to stream
 
     def public(self):
@@ -254,6 +256,8 @@ async def control(state, writer, method, target, body):
             state.replies += checked(json.loads(body))
         case "POST", ["open", name]:
             state.opened.add(unquote(name))
+        case "POST", ["models", "offer" | "refuse" as how]:
+            state.offers_models = how == "offer"
         case "POST", ["reset"]:
             for reply in state.running:
                 reply.cancel()
@@ -278,7 +282,10 @@ async def serve(state, reader, writer):
         elif (method, target.path) == ("POST", "/v1/chat/completions"):
             await complete(state, reader, writer, json.loads(body))
         elif (method, target.path) == ("GET", "/v1/models"):
-            respond(writer, 200, {"object": "list", "data": [{"id": "test", "object": "model"}]})
+            if state.offers_models:
+                respond(writer, 200, {"object": "list", "data": [{"id": "test", "object": "model"}]})
+            else:
+                respond(writer, 403, {"error": {"message": "no models for you"}})
         else:
             respond(writer, 404, {"error": {"message": f"no such route: {method} {path}"}})
         await writer.drain()

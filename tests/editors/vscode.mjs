@@ -19,6 +19,7 @@ import { CART, CART_TEXT, reviewChecks } from "./vscode/review.mjs";
 import { profileChecks } from "./vscode/profile.mjs";
 import { shapeChecks } from "./vscode/shape.mjs";
 import { tabChecks } from "./vscode/tabs.mjs";
+import { trialChecks } from "./vscode/trial.mjs";
 import { turnChecks } from "./vscode/turns.mjs";
 import { Workbench, exactly, until } from "./vscode/workbench.mjs";
 
@@ -88,7 +89,7 @@ async function inTheWorkbench() {
   for (const [name, body] of reviewChecks({ bench, model, picture })) {
     await check(name, body);
   }
-  for (const [name, body] of [...inlineChecks({ bench, model, picture }), ...shapeChecks({ bench, model, picture })]) {
+  for (const [name, body] of [...inlineChecks({ bench, model, picture }), ...trialChecks({ bench, model, picture }), ...shapeChecks({ bench, model, picture })]) {
     await check(name, body);
   }
   for (const [name, body] of [...tabChecks({ bench, model, picture }), ...looksChecks({ bench, model, picture })]) {
@@ -426,7 +427,7 @@ async function links() {
 async function finishedAnswer() {
   const code = "const sum: number = 1; // one";
   const table = "| Column | number |\n|---|--:|\n| price | 1 |";
-  await model.script([{ text: `Like this:\n\n\`\`\`ts\n${code}\n\`\`\`\n\n${table}\n\nSee \`src/price.ts:6\`, or \`label\`.\n\n- [x] done\n\n\`\`\`sh\nls\n\`\`\`\n` }]);
+  await model.script([{ text: `Like this:\n\n\`\`\`ts\n${code}\n\`\`\`\n\n${table}\n\nSee \`src/price.ts:6\`, or \`label\`, \\(a^2\\).\n\n- [x] done\n\n\`\`\`sh\nls\n\`\`\`\n` }]);
   await bench.say("Show me code.");
   const answer = bench.chat.locator(".answer:not(.streaming)", { hasText: "Like this:" });
   await answer.locator(".hljs-keyword", { hasText: "const" }).waitFor();
@@ -434,6 +435,7 @@ async function finishedAnswer() {
   await until(answer.locator(".code code").first(), ({ textContent }, text) => textContent.trimEnd() === text, code);
   await answer.getByRole("link", { name: "src/price.ts:6" }).waitFor();
   await answer.getByRole("img", { name: "done" }).waitFor();
+  await answer.locator("math msup").waitFor();
   await answer.getByRole("button", { name: "Run in Terminal" }).waitFor(); // of the shell's block only: two would be refused
   await until(answer.locator("td", { hasText: "price" }), ({ clientHeight }) => clientHeight > 0 && clientHeight < 40); // no word of a table is split
   const copy = answer.locator(".code").first().locator("[data-code=copy]");

@@ -172,3 +172,28 @@ fn mode_model_and_effort_are_restored() {
     assert!(said.as_str().unwrap().starts_with(expected), "{said}");
     third.end();
 }
+
+#[test]
+fn a_saved_prompt_is_shown_with_what_was_sent_along() {
+    let world = World::new(json!([[{ "text": "A dot." }]]));
+    let uri = world.uri("a.rs");
+    let attached = json!([
+        { "type": "resource", "resource": { "uri": format!("{uri}#L1-L2"), "mimeType": "text/plain", "text": "fn a" } },
+        { "type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo=" },
+        { "type": "resource_link", "uri": uri, "name": "a.rs" },
+    ]);
+    world.write("a.rs", "fn a\n");
+    let mut first = world.client();
+    let session = first.session(&world);
+    let mut prompt = attached.as_array().unwrap().clone();
+    prompt.insert(0, json!({ "type": "text", "text": "what is it?" }));
+    let id = first.ask("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
+    first.answer(id);
+    first.end();
+
+    let mut second = world.client();
+    open(&mut second, &world, "session/load", &session);
+    let message = second.update("user_message_chunk");
+    assert_eq!(message["content"]["text"], "what is it?");
+    assert_eq!(message["_meta"], json!({ "tandem/turn": 1, "tandem/attached": attached }));
+}

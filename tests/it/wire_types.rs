@@ -97,6 +97,8 @@ fn definitions() -> Map<String, Value> {
         ext::InlineParams,
         ext::InlineUpdate,
         ext::InlineResult,
+        ext::KeepInline,
+        ext::KeptInline,
         ext::Providers,
         ext::ModelsParams,
         ext::Models,

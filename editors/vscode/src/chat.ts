@@ -49,6 +49,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private readonly text = new Flow(() => this.postChanges());
   private stateTimer: NodeJS.Timeout | undefined;
   private wantsFocus = false;
+  private wantsTrial = false;
   private attachments: Attachment[] = [];
   /** Texts to put into the input once the view is ready. */
   private readonly unsent: string[] = [];
@@ -107,6 +108,12 @@ export class ChatView implements WebviewViewProvider, Disposable {
     } else {
       this.view.show(true);
     }
+  }
+
+  /** Sends the draft as a trial; with no draft it begins one. */
+  async try(): Promise<void> {
+    this.wantsTrial = true;
+    await this.focus();
   }
 
   /** Shows the form that sets up a model. */
@@ -293,6 +300,10 @@ export class ChatView implements WebviewViewProvider, Disposable {
     if (this.wantsFocus && this.listening) {
       this.wantsFocus = false;
       this.post({ type: "focus" });
+      if (this.wantsTrial) {
+        this.wantsTrial = false;
+        this.post({ type: "try" });
+      }
     }
   }
 

@@ -15,6 +15,7 @@ import {
 import type { ChatView } from "./chat";
 import { comment } from "./comment";
 import { attachmentOf, currentEditor, rangeAttachment } from "./context";
+import { failure } from "./failure";
 import type { Choice, Phase } from "./messages";
 import * as protocol from "./protocol";
 import type { Hunk } from "./review";
@@ -22,6 +23,9 @@ import { exportSession, openSession } from "./sessions";
 import type { Server } from "./server";
 import type { Session } from "./session";
 import type { Conversations } from "./conversations";
+
+/** Instead of a choice. */
+const AGAIN = "";
 
 export interface Parts {
   readonly server: Server;
@@ -39,6 +43,7 @@ export function registerCommands(parts: Parts): Disposable[] {
     openSession: () => openSession(conversations, chat),
     exportSession: () => exportSession(conversations),
     stop: () => current().stop(),
+    try: () => chat.try(),
     allow: () => current().questions.answerFirst("allow_once"),
     permitByRule: () => permitByRule(current()),
     reject: () => current().questions.answerFirst("reject_once"),
@@ -140,11 +145,21 @@ async function pick(conversations: Conversations, id: string, title: string, oth
     ...(value === picker.current && { description: l10n.t("current") }),
   });
   const isNew = ({ value }: Choice) => !picker.choices.some((choice) => choice.value === value);
-  const items = others(picker.current).then((more) => [...picker.choices, ...more.filter(isNew)].map(item));
+  const items = others(picker.current).then(
+    (more) => [...picker.choices, ...more.filter(isNew)].map(item),
+    (error: unknown) => [...picker.choices.map(item), notListed(error)],
+  );
   const picked = await window.showQuickPick(items, { title: `tandem: ${title}`, matchOnDetail: true });
-  if (picked !== undefined) {
+  if (picked?.value === AGAIN) {
+    await pick(conversations, id, title, others);
+  } else if (picked !== undefined) {
     await session.pick(id, picked.value);
   }
+}
+
+/** Says why there are no others, and asks for them once more. */
+function notListed(error: unknown): QuickPickItem & { value: string } {
+  return { label: l10n.t("$(warning) The other models could not be listed: try again"), detail: failure(error).text, value: AGAIN };
 }
 
 async function noOthers(_current: string): Promise<Choice[]> {
@@ -154,7 +169,7 @@ async function noOthers(_current: string): Promise<Choice[]> {
 /** The other models of the endpoint that has this one. */
 async function othersOf(server: Server, current: string): Promise<Choice[]> {
   const provider = current.split("/", 1)[0] ?? "";
-  const { models } = await server.request(protocol.models, { provider }).catch(() => ({ models: [] }));
+  const { models } = await server.request(protocol.models, { provider });
   return models.map(({ id }) => ({ value: `${provider}/${id}`, name: `${provider}/${id}` }));
 }
 

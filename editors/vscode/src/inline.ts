@@ -1,6 +1,7 @@
 /**
  * Edit in place: the person describes the change below the lines, and the model's rewrite shows there as a diff. Invariants: the document does not
- * change before the edit is kept, which is one undo step; one edit at a time; lines that were changed meanwhile are never overwritten.
+ * change before the edit is kept, which is one undo step and a turn of the conversation; one edit at a time; lines that were changed meanwhile are
+ * never overwritten.
  */
 import {
   type Comment,
@@ -24,13 +25,15 @@ import {
   workspace,
   WorkspaceEdit,
 } from "vscode";
-import { currentEditor } from "./context";
+import { currentEditor, rangeAttachment } from "./context";
+import type { Conversations } from "./conversations";
 import { failure } from "./failure";
 import * as protocol from "./protocol";
 import { asDiff, type Lines, type Piece, piecesOf, shifted, withoutLastLineEnd } from "./rewrite";
 import { visible } from "./safe";
 import type { Server } from "./server";
 import { fenced } from "./transcript";
+import type { Message } from "./turns";
 
 const CONTROLLER = "tandem.inline";
 /** The longest wait for the widget's input. */
@@ -65,7 +68,10 @@ export class Inline implements Disposable {
   private edit: Edit | undefined;
   private readonly subscriptions: Disposable[];
 
-  constructor(private readonly server: Server) {
+  constructor(
+    private readonly server: Server,
+    private readonly conversations: Conversations,
+  ) {
     this.controller.options = {
       prompt: l10n.t("What should change?"),
       placeHolder: l10n.t("What should change? Enter sends, Escape closes"),
@@ -198,17 +204,33 @@ export class Inline implements Disposable {
     if (edit === undefined || edit.request !== undefined || edit.pieces.length === 0) {
       return;
     }
-    const { document, lines, pieces, left } = edit;
+    const { document, lines, pieces, left, instruction } = edit;
+    const before = document.getText();
+    const message = { text: instruction, attachments: [rangeAttachment(document, rangeOf(document, lines))] };
     const change = new WorkspaceEdit();
     for (const piece of pieces.filter((one) => !left.has(one))) {
       const { range, text } = replacement(document, lines.first, piece);
       change.replace(document.uri, range, text);
     }
     this.close();
-    if (!(await workspace.applyEdit(change))) {
+    if (await workspace.applyEdit(change)) {
+      void this.record(message, document, before);
+    } else {
       void window.showWarningMessage(l10n.t("The edit could not be applied. Nothing was changed."));
     }
-    await window.showTextDocument(document);
+    const editor = await window.showTextDocument(document);
+    editor.selection = new Selection(editor.selection.active, editor.selection.active); // the lines were selected to be seen
+  }
+
+  /** Makes the edit a part of the conversation, and so of its review. The chat need not be open. */
+  private async record(message: Message, document: TextDocument, before: string): Promise<void> {
+    const edit = { textDocument: { uri: document.uri.toString() }, before, after: document.getText() };
+    try {
+      await this.conversations.start();
+      await this.conversations.current.keepEdit(message, edit);
+    } catch (error) {
+      window.setStatusBarMessage(l10n.t("tandem: the edit was kept, but is not in the conversation: {0}", failure(error).text), 10_000);
+    }
   }
 
   private async discard(): Promise<void> {

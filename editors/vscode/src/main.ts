@@ -40,7 +40,7 @@ export function activate({ extensionUri, secrets, subscriptions, workspaceState 
     new Changes(review),
     new Marks(review),
     new Proposed(conversations),
-    new Inline(server),
+    new Inline(server, conversations),
     showStatus(conversations, review),
     looking,
     registerActions(review),

@@ -170,7 +170,9 @@ export type ToView =
   | { readonly type: "setupChecked"; readonly request: number; readonly findings: readonly Finding[]; readonly problem?: string }
   | { readonly type: "setupDone" }
   | { readonly type: "completions"; readonly request: number; readonly items: readonly Completion[] }
-  | { readonly type: "focus" };
+  | { readonly type: "focus" }
+  /** Sends the draft as a trial. */
+  | { readonly type: "try" };
 
 export type FromView =
   | { readonly type: "ready" }

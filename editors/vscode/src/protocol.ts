@@ -77,10 +77,12 @@ export interface PlanEntry {
   readonly status: "pending" | "in_progress" | "completed";
 }
 
+/** Of a prompt of a saved session: the turn that it began, and what was sent along. */
+export type MessageMeta = { readonly "tandem/turn"?: number; readonly "tandem/attached"?: readonly wire.ContentBlock[] } | null | undefined;
+
 interface Chunk {
   readonly content: { readonly type: string; readonly text?: string };
-  /** Of a prompt of a saved session: the turn that it began. */
-  readonly _meta?: { readonly "tandem/turn"?: number } | null;
+  readonly _meta?: MessageMeta;
 }
 
 export type SessionUpdate =
@@ -123,6 +125,7 @@ export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refu
 export type {
   ContentBlock,
   InlineUpdate,
+  KeepInline,
   LanguageOp,
   LanguageParams,
   Reviewed,
@@ -207,6 +210,7 @@ export const check = new RequestType<wire.CheckParams, wire.Checked, void>("_tan
 
 export const language = new RequestType<wire.LanguageParams, unknown, void>("_tandem/language");
 export const inline = new RequestType<wire.InlineParams, wire.InlineResult, FailureData>("_tandem/inline");
+export const keepInline = new RequestType<wire.KeepInline, wire.KeptInline, void>("_tandem/inline/keep");
 export const inlineUpdate = new NotificationType<wire.InlineUpdate>("_tandem/inline/update");
 
 export const cancel = new NotificationType<OfSession>("session/cancel");

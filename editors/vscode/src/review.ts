@@ -8,6 +8,7 @@ import { failure } from "./failure";
 import type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, ReviewParams } from "./protocol";
 import type { Conversations } from "./conversations";
 import type { SessionEvent } from "./session";
+import { triedText } from "./trial";
 
 /** How long after the last keystroke the hunks are requested again, in milliseconds. */
 const REST_MS = 300;
@@ -55,7 +56,8 @@ export class Review implements Disposable {
   }
 
   title(turn: ReviewedTurn): string {
-    return this.conversations.current.transcript.asked(turn.turn) ?? l10n.t("Turn {0}", turn.turn);
+    const asked = this.conversations.current.transcript.asked(turn.turn);
+    return asked === undefined ? l10n.t("Turn {0}", turn.turn) : (triedText(asked) ?? asked);
   }
 
   async refresh(): Promise<void> {

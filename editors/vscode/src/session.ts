@@ -10,7 +10,8 @@ import * as protocol from "./protocol";
 import { Questions } from "./questions";
 import { folder, type Server } from "./server";
 import { type Ids, Transcript } from "./transcript";
-import { type Message, type Outcome, Turns } from "./turns";
+import { triedText } from "./trial";
+import { attachments, type Message, type Outcome, Turns } from "./turns";
 import { wire } from "./wire";
 
 export type SessionEvent =
@@ -26,7 +27,7 @@ export type SessionEvent =
   | { readonly type: "ended"; readonly message: Message }
   /** The server's session is gone, and with it what could be undone. */
   | { readonly type: "forgotten" }
-  /** A saved session is there again, and with it what can be undone. */
+  /** There is more to undo: a saved session is there again, or an edit in place was kept. */
   | { readonly type: "takenUp" }
   /** A message was not sent and returns to the input. */
   | { readonly type: "returned"; readonly message: Message };
@@ -40,13 +41,15 @@ export class Session implements Disposable {
   /** What `id` resolved to. */
   current: string | undefined;
   /** The session that lost its server and continues with the next one. */
-  private kept: string | undefined;
+  private lostId: string | undefined;
   /** Updates repeat a saved conversation. */
   private isLoading = false;
   /** Updates of sessions whose id is not known yet, while this one begins. */
   private early: (() => void)[] | undefined;
   private readonly turns: Turns;
   private lastMessage: Message | undefined;
+  /** The instructions of edits in place that were kept and are not shown yet. */
+  private readonly kept: Message[] = [];
   /** What was sent, by the id of its item. */
   private readonly messages = new Map<number, Message>();
   private readonly options = new Options();
@@ -76,7 +79,7 @@ export class Session implements Disposable {
 
   /** The id to load it with. */
   get savedId(): string | undefined {
-    return this.current ?? this.kept;
+    return this.current ?? this.lostId;
   }
 
   get isRunning(): boolean {
@@ -87,7 +90,7 @@ export class Session implements Disposable {
     const { costBefore, status: { usage } = {} } = this;
     return {
       phase: this.phase(),
-      message: this.problem?.text ?? this.status?.message ?? "",
+      message: this.problem?.text ?? (this.status?.message || this.runningWords()),
       remedies: this.problem?.remedies ?? [],
       waiting: this.turns.waiting.map(({ message, joins }) => ({ text: message.text, context: labels(message), joins })),
       pickers: this.options.pickers,
@@ -171,6 +174,22 @@ export class Session implements Disposable {
     return reviewed;
   }
 
+  /** Makes an edit in place, which was kept, a turn of this conversation. */
+  async keepEdit(message: Message, edit: Omit<protocol.KeepInline, "sessionId" | "instruction">): Promise<void> {
+    const sessionId = await this.sessionId();
+    this.kept.push(message);
+    try {
+      await this.server.request(protocol.keepInline, { sessionId, instruction: message.text, ...edit });
+    } finally {
+      this.kept.splice(0, this.kept.indexOf(message) + 1);
+    }
+    if (!this.isRunning) {
+      this.transcript.finish();
+    }
+    this.happened.fire({ type: "takenUp" });
+    this.changed();
+  }
+
   /** A message that can be edited or sent again, and its turn. */
   sent(id: number): { message: Message; turn: number } | undefined {
     const [message, turn] = [this.messages.get(id), this.transcript.turnOf(id)];
@@ -189,8 +208,8 @@ export class Session implements Disposable {
 
   /** Restarts the server. If the configured model or mode changed, a new session begins; otherwise this one continues. */
   async reopen(goesOn: boolean): Promise<void> {
-    if (!goesOn && this.kept !== undefined) {
-      this.kept = undefined;
+    if (!goesOn && this.lostId !== undefined) {
+      this.lostId = undefined;
       this.transcript.notice(l10n.t("Settings changed: a new session has started. The model no longer sees the messages above."));
     }
     await this.open();
@@ -323,13 +342,13 @@ export class Session implements Disposable {
 
   /** The session that lost its server, else a new one. */
   private async create(): Promise<string> {
-    const { kept } = this;
-    if (kept !== undefined) {
+    const { lostId } = this;
+    if (lostId !== undefined) {
       try {
-        const resumed = await this.server.request(protocol.resumeSession, { sessionId: kept, ...place() });
-        this.adopt(kept, resumed);
+        const resumed = await this.server.request(protocol.resumeSession, { sessionId: lostId, ...place() });
+        this.adopt(lostId, resumed);
         this.happened.fire({ type: "takenUp" });
-        return kept;
+        return lostId;
       } catch (error) {
         if (!isAnswer(error)) {
           throw error; // there is no server, and another one may go on
@@ -351,7 +370,7 @@ export class Session implements Disposable {
   }
 
   private adopt(sessionId: string, opened: protocol.OpenedSession): void {
-    this.kept = undefined;
+    this.lostId = undefined;
     this.current = sessionId;
     this.options.take(opened);
     this.changed();
@@ -389,7 +408,7 @@ export class Session implements Disposable {
         this.title = update.title || this.title;
         break;
       case "user_message_chunk":
-        this.repeated(update.content.text ?? `(${update.content.type})`, update._meta?.["tandem/turn"]);
+        this.repeated(update.content.text ?? "", update._meta);
         return this.happened.fire({ type: "grew" });
       default:
         this.transcript.apply(update);
@@ -398,13 +417,15 @@ export class Session implements Disposable {
     this.changed();
   }
 
-  /** Prompts of a saved conversation; new ones come from the turns. */
-  private repeated(text: string, turn?: number): void {
-    if (!this.isLoading) {
+  /** Prompts of a saved conversation, and the instruction of an edit in place; other prompts come from the turns. */
+  private repeated(text: string, meta: protocol.MessageMeta): void {
+    const turn = meta?.["tandem/turn"];
+    const kept = turn === undefined ? undefined : this.kept.shift();
+    if (!this.isLoading && kept === undefined) {
       return;
     }
     this.title ||= text;
-    this.show({ text, attachments: [] });
+    this.show(kept ?? { text, attachments: attachments(meta?.["tandem/attached"] ?? []) });
     if (turn !== undefined) {
       this.transcript.number(turn);
     }
@@ -416,13 +437,18 @@ export class Session implements Disposable {
   }
 
   private lost(): void {
-    this.kept = this.transcript.isEmpty ? undefined : (this.current ?? this.kept);
+    this.lostId = this.transcript.isEmpty ? undefined : (this.current ?? this.lostId);
     this.id = undefined;
     this.current = undefined;
     this.status = undefined;
     this.questions.withdraw();
     this.happened.fire({ type: "forgotten" });
     this.changed();
+  }
+
+  private runningWords(): string {
+    const isTrial = this.isRunning && triedText(this.lastMessage?.text ?? "") !== undefined;
+    return isTrial ? l10n.t("Working on a private copy…") : "";
   }
 
   private phase(): Phase {

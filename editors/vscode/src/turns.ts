@@ -194,13 +194,21 @@ function fresh(message: Message, joins: boolean): Said {
 /** Restores a message from the prompt that was sent. */
 function sent(prompt: readonly ContentBlock[]): Message {
   const text = prompt.map((block) => (block.type === "text" ? block.text : "")).filter(Boolean);
-  const others = prompt.filter(({ type }) => type !== "text");
-  return { text: text.join("\n"), attachments: others.map((block) => ({ label: label(block), block })) };
+  return { text: text.join("\n"), attachments: attachments(prompt.filter(({ type }) => type !== "text")) };
+}
+
+/** Attachments that were sent, as they were labelled then. */
+export function attachments(blocks: readonly ContentBlock[]): Attachment[] {
+  return blocks.map((block) => ({ label: label(block), block }));
 }
 
 function label(block: ContentBlock): string {
   const uri = block.type === "resource_link" ? block.uri : block.type === "resource" ? block.resource.uri : undefined;
-  return uri?.split("/").at(-1) ?? block.type;
+  const name = uri
+    ?.split("/")
+    .at(-1)
+    ?.replace(/#L(\d+)(?:-L(\d+))?$/, (_, first: string, last?: string) => `:${first}${last === undefined ? "" : `-${last}`}`);
+  return name === undefined ? block.type : decodeURIComponent(name);
 }
 
 function remove<T>(list: T[], one: T): void {

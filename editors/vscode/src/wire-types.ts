@@ -330,6 +330,26 @@ export interface InlineUpdate {
   readonly text: string;
 }
 
+/** `_tandem/inline/keep`, a request: the person kept a replacement, which the client has applied. */
+export interface KeepInline {
+  /** The session. */
+  readonly sessionId: string;
+  /** The document. */
+  readonly textDocument: lsp.TextDocumentIdentifier;
+  /** What the person wanted. */
+  readonly instruction: string;
+  /** The whole text of the document before. */
+  readonly before: string;
+  /** The whole text afterwards. */
+  readonly after: string;
+}
+
+/** The answer to [`KeepInline`]. */
+export interface KeptInline {
+  /** The number of its turn. */
+  readonly turn: number;
+}
+
 /** Operations of a language server. */
 export type LanguageOp = "definition" | "declaration" | "implementation" | "type_definition" | "references" | "hover" | "document_symbols" | "workspace_symbols" | "incoming_calls" | "outgoing_calls" | "rename" | "quick_fixes" | "format";
 

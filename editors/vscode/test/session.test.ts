@@ -46,8 +46,14 @@ class Stage {
     return this.asked.has(method);
   }
 
-  says(sessionId: string, sessionUpdate: "user_message_chunk" | "agent_message_chunk", text: string, turn?: number): void {
-    const _meta = turn === undefined ? null : { "tandem/turn": turn };
+  says(
+    sessionId: string,
+    sessionUpdate: "user_message_chunk" | "agent_message_chunk",
+    text: string,
+    turn?: number,
+    attached?: readonly protocol.ContentBlock[],
+  ): void {
+    const _meta = turn === undefined ? null : { "tandem/turn": turn, ...(attached && { "tandem/attached": attached }) };
     this.updated.fire({ sessionId, update: { sessionUpdate, content: { type: "text", text }, _meta } });
   }
 }
@@ -138,6 +144,55 @@ test("messages of a saved session can be edited, and name their turns", async ()
     ["one", "two", "two"],
     "tried again, a message has another turn",
   );
+});
+
+test("messages of a saved session have what was sent along", async () => {
+  const { stage, conversations } = await conversation();
+  const loaded = conversations.load("saved");
+  const load = await stage.take("session/load");
+  const blocks: protocol.ContentBlock[] = [
+    { type: "resource", resource: { uri: "file:///w/src/my%20price.ts#L2-L3", mimeType: "text/plain", text: "x" } },
+    { type: "resource_link", uri: "file:///w/a.md", name: "a.md" },
+    { type: "image", mimeType: "image/png", data: "AAAA" },
+  ];
+  stage.says("saved", "user_message_chunk", "look", 1, blocks);
+  load.resolve({});
+  await loaded;
+  const [item] = conversations.current.transcript.all();
+  assert.ok(item?.kind === "user");
+  assert.deepEqual(item.context, ["my price.ts:2-3", "a.md", "image"]);
+  assert.deepEqual(
+    conversations.current.sent(item.id)?.message.attachments.map(({ block }) => block),
+    blocks,
+  );
+});
+
+test("a kept edit in place is a message of the conversation, with its lines and its turn", async () => {
+  const { stage, conversations, texts } = await conversation();
+  const events: string[] = [];
+  conversations.onEvent(({ type }) => events.push(type));
+  const message = { text: "shorter", attachments: [{ label: "a.ts:1-2", block: { type: "text", text: "" } as const }] };
+  const edit = { textDocument: { uri: "file:///w/a.ts" }, before: "a", after: "b" };
+  const kept = conversations.current.keepEdit(message, edit);
+  const request = await stage.take("_tandem/inline/keep");
+  assert.deepEqual(request.params, { sessionId: "old", instruction: "shorter", ...edit });
+  stage.says("old", "user_message_chunk", "another client's"); // of no turn
+  stage.says("old", "user_message_chunk", "shorter", 2);
+  stage.says("old", "agent_message_chunk", "Edited in place.");
+  request.resolve({ turn: 2 });
+  await kept;
+  assert.deepEqual(texts(), ["old question", "old answer", "shorter", "Edited in place."]);
+  const item = conversations.current.transcript.all().find((one) => one.kind === "user" && one.text === "shorter");
+  assert.ok(item?.kind === "user");
+  assert.deepEqual([item.context, item.turn], [["a.ts:1-2"], 2]);
+  assert.equal(conversations.current.sent(item.id)?.message, message);
+  assert.ok(events.includes("takenUp"), "what can be reviewed is looked up again");
+
+  const refused = conversations.current.keepEdit(message, edit);
+  (await stage.take("_tandem/inline/keep")).reject(new ResponseError(-32803, "it is outside"));
+  await assert.rejects(refused, /outside/);
+  stage.says("old", "user_message_chunk", "shorter", 3);
+  assert.equal(texts().length, 4, "nothing is shown of it");
 });
 
 test("what waited when the server ended comes back to the input of its conversation once that is shown", async () => {

@@ -7,6 +7,7 @@ import { icon } from "./icons";
 import { takeFiles } from "./drop";
 import { iconButton, type Send } from "./items";
 import { Suggestions } from "./suggestions";
+import { TRY, triedText } from "../src/trial";
 import { t } from "./words";
 
 /** The options that stand below the input; others are in the command palette. */
@@ -90,7 +91,7 @@ export class Composer {
     const offered = pickers.filter(({ id }) => PICKERS.includes(id));
     this.pickers.set(offered, () => offered.map((picker) => this.picker(picker)));
     this.usage.set(usage, () => [usage && used(usage)]);
-    this.action.set(this.isBusy, () => (this.isBusy ? [this.nowButton(), this.stopButton()] : [this.sendButton()]));
+    this.action.set(this.isBusy, () => (this.isBusy ? [this.nowButton(), this.stopButton()] : [this.tryButton(), this.sendButton()]));
   }
 
   private lookingChip({ what, label, isShared }: Looking): HTMLElement {
@@ -122,6 +123,24 @@ export class Composer {
       this.send(value === MORE ? { type: "remedy", remedy: "model" } : { type: "pick", what: id, value });
     });
     return select;
+  }
+
+  /** Sends the draft as a trial; with no draft it begins one. */
+  try(): void {
+    const { value } = this.input;
+    if (triedText(value) === undefined) {
+      this.input.value = `${TRY} ${value.trimStart()}`;
+      this.edited();
+    }
+    if (value.trim() === "") {
+      this.focus();
+    } else {
+      this.submit();
+    }
+  }
+
+  private tryButton(): HTMLElement {
+    return iconButton("beaker", t("Try: run it on a private copy of the workspace, then apply or discard the changes"), () => this.try());
   }
 
   private sendButton(): HTMLElement {

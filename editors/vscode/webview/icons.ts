@@ -2,6 +2,7 @@
 import add from "@vscode/codicons/src/icons/add.svg";
 import arrowDown from "@vscode/codicons/src/icons/arrow-down.svg";
 import arrowUp from "@vscode/codicons/src/icons/arrow-up.svg";
+import beaker from "@vscode/codicons/src/icons/beaker.svg";
 import check from "@vscode/codicons/src/icons/check.svg";
 import chevron from "@vscode/codicons/src/icons/chevron-right.svg";
 import circle from "@vscode/codicons/src/icons/circle.svg";
@@ -38,6 +39,7 @@ const icons = {
   add,
   arrowDown,
   arrowUp,
+  beaker,
   check,
   chevron,
   circle,

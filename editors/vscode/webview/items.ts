@@ -15,6 +15,7 @@ import type {
 import { duration, hasFailed } from "../src/exit";
 import type { PermissionOption, PlanEntry, ToolStatus } from "../src/protocol";
 import { visible } from "../src/safe";
+import { triedText } from "../src/trial";
 import { diffTable } from "./diff";
 import { type Child, h, Slot } from "./dom";
 import { icon, type IconName, kindIcons } from "./icons";
@@ -66,12 +67,14 @@ class CardView implements ItemView {
 }
 
 function userMessage({ text, context }: Pick<UserItem, "text" | "context">, ...more: Child[]): HTMLElement {
-  const chips = context.map((label) => h("span", { class: "chip" }, visible(label)));
+  const tried = triedText(text);
+  const trial = tried !== undefined && h("span", { class: "chip" }, icon("beaker"), t("Tried on a copy"));
+  const chips = [trial, ...context.map((label) => h("span", { class: "chip" }, visible(label)))].filter((chip) => chip !== false);
   return h(
     "article",
     { class: "user", "aria-label": t("You") },
     chips.length > 0 && h("div", { class: "chips" }, ...chips),
-    h("div", { class: "user-text" }, visible(text)),
+    h("div", { class: "user-text" }, visible(tried ?? text)),
     ...more,
   );
 }

@@ -103,6 +103,8 @@ function receive(message: ToView): void {
       return composer.offer(message.request, message.items);
     case "focus":
       return composer.focus();
+    case "try":
+      return composer.try();
   }
 }
 

@@ -135,7 +135,7 @@ async fn follow(events: &mut Events, play: &mut Play) -> anyhow::Result<()> {
                 continue;
             }
             SessionEvent::Panicked(failure) => anyhow::bail!(failure.message),
-            SessionEvent::Prompt(..) => continue,
+            SessionEvent::Prompt(..) | SessionEvent::Edited(..) => continue,
         };
         play.events.push(serde_json::to_value(&event)?);
         match event {

@@ -32,6 +32,31 @@ pub struct InlineUpdate {
     pub text: String,
 }
 
+/// `_tandem/inline/keep`, a request: the person kept a replacement, which the client has applied. It becomes a turn of the
+/// session, after the running one: its model learns of it, and [`Review`](super::Review) lists, rejects and undoes it.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KeepInline {
+    /// The session.
+    pub session_id: String,
+    /// The document.
+    #[schemars(schema_with = "super::lsp::document")]
+    pub text_document: TextDocumentIdentifier,
+    /// What the person wanted.
+    pub instruction: String,
+    /// The whole text of the document before.
+    pub before: String,
+    /// The whole text afterwards.
+    pub after: String,
+}
+
+/// The answer to [`KeepInline`].
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct KeptInline {
+    /// The number of its turn.
+    pub turn: u64,
+}
+
 /// The answer to [`InlineParams`].
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct InlineResult {

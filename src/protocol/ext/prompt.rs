@@ -13,6 +13,8 @@ pub const PROMPT_ID: &str = "tandem/promptId";
 pub const TURN_ID: &str = "tandem/turnId";
 /// The field of a replayed message's `_meta` that has the number of the turn it began, as in `_tandem/review`.
 pub const TURN: &str = "tandem/turn";
+/// The field of a replayed message's `_meta` that has what was sent along, as content blocks.
+pub const ATTACHED: &str = "tandem/attached";
 
 /// `_tandem/session/steer`, a request: adds a message to the running turn. The message joins the conversation after the
 /// current answer's tool calls, and the request is answered then; an error if no turn took it.

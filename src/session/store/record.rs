@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::review::StoredReview;
 use crate::agent::Entry;
@@ -34,6 +35,9 @@ pub(in crate::session) enum Record {
         text: String,
         /// What the model was sent: the text and its context.
         message: Message,
+        /// What the client sent along, as it did; images without their bytes, which are in `message`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attached: Vec<Value>,
     },
     /// Reasoning before the next message.
     Thought {
@@ -106,7 +110,7 @@ pub(in crate::session) struct QueuedPrompt {
     /// Its id.
     pub id: String,
     /// The prompt as the client sent it.
-    pub prompt: serde_json::Value,
+    pub prompt: Value,
 }
 
 /// What a list of conversations shows.
@@ -164,7 +168,7 @@ pub(super) enum Pending {
     /// As it is.
     Record(Record),
     /// Becomes a [`Record::Prompt`].
-    Prompt { text: String, entry: Arc<Entry> },
+    Prompt { text: String, entry: Arc<Entry>, attached: Vec<Value> },
     /// Becomes a [`Record::Message`].
     Message(Arc<Entry>),
     /// Becomes a [`Record::Call`] with these changes.
@@ -175,8 +179,15 @@ pub(super) enum Pending {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line<'a> {
-    Prompt { text: &'a str, message: &'a Message },
-    Message { message: &'a Message },
+    Prompt {
+        text: &'a str,
+        message: &'a Message,
+        #[serde(skip_serializing_if = "<[Value]>::is_empty")]
+        attached: &'a [Value],
+    },
+    Message {
+        message: &'a Message,
+    },
 }
 
 impl From<Record> for Pending {
@@ -190,8 +201,8 @@ impl Pending {
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Record(record) => serde_json::to_writer(&mut *out, record),
-            Self::Prompt { text, entry } => {
-                serde_json::to_writer(&mut *out, &Line::Prompt { text, message: &entry.message() })
+            Self::Prompt { text, entry, attached } => {
+                serde_json::to_writer(&mut *out, &Line::Prompt { text, message: &entry.message(), attached })
             }
             Self::Message(entry) => serde_json::to_writer(&mut *out, &Line::Message { message: &entry.message() }),
             Self::Call(call, diffs) => {

@@ -1,7 +1,9 @@
 //! A saved conversation as events, so that a front end can show it again.
 
-use std::collections::{HashMap, VecDeque, vec_deque};
+use std::collections::{HashMap, HashSet, VecDeque, vec_deque};
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use super::load::Shown;
 use super::record::{Call, Record};
@@ -55,6 +57,7 @@ impl<'a> Changes<'a> {
 pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<AgentEvent> {
     let Shown { records, turns_before, .. } = shown;
     let calls = calls(&records, texts).await;
+    let asked = asked(&records);
     let mut replay = Replay { calls, names: HashMap::new(), begun: false, events: Vec::new() };
     if turns_before > 0 {
         let message = format!("this conversation is long: its first {turns_before} turns are not shown");
@@ -64,10 +67,11 @@ pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<Agent
     let (mut turns, mut cut) = (Vec::new(), Vec::new());
     for record in records {
         match record {
-            Record::Prompt { text, .. } => {
+            Record::Prompt { text, message, attached } => {
                 turns.push(replay.events.len());
                 let turn = u64::try_from(turns.len()).ok();
-                replay.events.push(AgentEvent::UserMessage { content: text, prompt: None, turn });
+                let attached = with_images(attached, message);
+                replay.events.push(AgentEvent::UserMessage { content: text, prompt: None, turn, attached });
             }
             Record::Restored { turn, .. } => {
                 let begin =
@@ -90,6 +94,7 @@ pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<Agent
                     content,
                     prompt: None,
                     turn: None,
+                    attached: Vec::new(),
                 }));
             }
             Record::Message { message: Message::Results { results } } => {
@@ -97,11 +102,34 @@ pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<Agent
                     replay.result(result);
                 }
             }
+            Record::Call(call) if !call.id.is_empty() && !asked.contains(&call.id) => replay.own_call(&call.id),
             Record::Plan { entries } => replay.events.push(AgentEvent::Plan { entries }),
             _ => {}
         }
     }
     replay.events
+}
+
+/// What came along with a prompt, with the bytes of its images.
+fn with_images(mut attached: Vec<Value>, message: Message) -> Vec<Value> {
+    let Message::User { parts } = message else { return attached };
+    let mut images = parts.into_iter().filter_map(|part| match part {
+        Part::Image { data, .. } => Some(data),
+        _ => None,
+    });
+    for data in attached.iter_mut().filter_map(|block| block.get_mut("data")) {
+        *data = images.next().map(Value::from).unwrap_or_default();
+    }
+    attached
+}
+
+/// The calls that the model made.
+fn asked(records: &VecDeque<Record>) -> HashSet<String> {
+    let answers = records.iter().filter_map(|record| match record {
+        Record::Message { message: Message::Assistant(answer) } => Some(&answer.calls),
+        _ => None,
+    });
+    answers.flatten().map(|call| call.id.clone()).collect()
 }
 
 /// The calls by their ids, with their changes.
@@ -148,11 +176,26 @@ impl Replay {
             self.events.push(AgentEvent::ToolCallStart { index, id, name, kind });
             let (arguments, raw) = match call.arguments {
                 Arguments::Object(object) => (object.into(), None),
-                Arguments::Unparsable(raw) => (serde_json::Value::Null, Some(raw)),
+                Arguments::Unparsable(raw) => (Value::Null, Some(raw)),
             };
             let call = CompleteCall { id: call.id, name: call.name, arguments, raw };
             self.events.push(AgentEvent::ToolCallComplete { call });
         }
+    }
+
+    /// A call of ours: an edit in place, or the decision about what a turn tried. One that changed nothing was refused.
+    fn own_call(&mut self, id: &str) {
+        let Some((call, diffs)) = self.calls.remove(id) else { return };
+        let Call { title, kind, locations, command, exit, .. } = call;
+        let (call_id, name) = (id.to_owned(), title.clone());
+        let is_error = diffs.is_empty() && command.is_none();
+        let preview = Preview { title, locations: locations.clone(), ..Preview::default() };
+        let result = ExecutionResult { is_error, diffs, exit, locations, ..ExecutionResult::default() };
+        self.events.extend([
+            AgentEvent::ToolCallStart { index: 0, id: call_id.clone(), name: name.clone(), kind },
+            AgentEvent::ToolPreview { call_id: call_id.clone(), kind, preview },
+            AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms: 0.0, execute_duration_ms: 0.0 },
+        ]);
     }
 
     fn result(&mut self, result: ToolResult) {

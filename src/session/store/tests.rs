@@ -82,7 +82,7 @@ fn journal(home: &std::path::Path, id: &str) -> Journal {
 /// A conversation of one turn with one call.
 async fn keep(home: &std::path::Path, id: &str) {
     let mut journal = journal(home, id);
-    journal.prompt("  \nplease\nmore", &entry(user("please (and what came along)")), held());
+    journal.prompt("  \nplease\nmore", Vec::new(), &entry(user("please (and what came along)")), held());
     journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
     journal.message(&entry(answer(&["a"])));
     journal.event(&ended("a", Vec::new()));
@@ -102,7 +102,7 @@ async fn a_conversation_continues_where_it_ended() {
     assert_eq!(kept.messages, [user("please (and what came along)"), answer(&["a"]), results(&["a"])]);
     assert_eq!((kept.turns, kept.cost, kept.unreadable, kept.repair), (1, Some(0.5), 0, None));
     again.mode(Mode::Edit);
-    again.prompt("go on", &entry(user("go on")), held());
+    again.prompt("go on", Vec::new(), &entry(user("go on")), held());
     again.flush().await.unwrap();
     drop(again);
     let kept = journal(home.path(), "s1").open().await.unwrap();
@@ -122,7 +122,7 @@ async fn text_typed_between_changes_is_journaled() {
     };
     let diffs = [diff("1\n", "2\n"), diff("2\n", "3\n"), diff("3\nmine\n", "4\nmine\n")];
     let mut journal = journal(home.path(), "s");
-    journal.prompt("do it", &entry(user("do it")), held());
+    journal.prompt("do it", Vec::new(), &entry(user("do it")), held());
     for (id, diff) in ["a", "b", "c"].into_iter().zip(&diffs) {
         checkpoints.record(&workspace(), ("s", 1), std::slice::from_ref(diff), None).await;
         let preview = Preview { title: "Edit a".to_owned(), ..Preview::default() };
@@ -148,7 +148,7 @@ async fn replay_shows_what_was_shown() {
     let diff = FileDiff { path: "/w/a".into(), old_text: Some("1".into()), new_text: "2".into() };
     checkpoints.record(&workspace(), ("s", 1), std::slice::from_ref(&diff), None).await;
     let mut journal = journal(home.path(), "s");
-    journal.prompt("do it", &entry(user("do it")), held());
+    journal.prompt("do it", Vec::new(), &entry(user("do it")), held());
     journal.event(&AgentEvent::ReasoningDelta { content: "hm".to_owned() });
     journal.message(&entry(answer(&["a"])));
     let preview = Preview { title: "Edit a".to_owned(), ..Preview::default() };
@@ -200,7 +200,7 @@ fn repaired(records: &[Record], expected: &[Message]) {
 
 #[test]
 fn each_call_has_exactly_one_result() {
-    let prompt = || Record::Prompt { text: String::new(), message: user("x") };
+    let prompt = || Record::Prompt { text: String::new(), message: user("x"), attached: Vec::new() };
     let message = |message: Message| Record::Message { message };
     let (calls, both) = (answer(&["a", "b"]), results(&["a", "b"]));
     let whole = [user("x"), calls.clone(), both.clone()];
@@ -250,7 +250,9 @@ fn finished_and_interrupted_calls_are_distinguished() {
 #[test]
 fn damaged_lines_are_skipped_and_newer_formats_refused() {
     let mut lines = b"{\"type\":\"prompt\",\"text\":\"a\",\"mess\n{\"type\":\"later\",\"x\":1}\n".to_vec();
-    Pending::from(Record::Prompt { text: "b".to_owned(), message: user("b") }).write(&mut lines).unwrap();
+    Pending::from(Record::Prompt { text: "b".to_owned(), message: user("b"), attached: Vec::new() })
+        .write(&mut lines)
+        .unwrap();
     let kept = load_bytes(&lines, Limits::NONE).unwrap();
     assert_eq!((kept.messages, kept.unreadable), (vec![user("b")], 1));
     let head = Head {
@@ -325,12 +327,12 @@ async fn an_unwritable_state_folder_is_reported_once_and_retried() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("sessions"), "a file").unwrap();
     let mut journal = journal(home.path(), "s");
-    journal.prompt("x", &entry(user("x")), held());
+    journal.prompt("x", Vec::new(), &entry(user("x")), held());
     assert!(journal.flush().await.unwrap_err().contains("cannot be saved"));
     journal.message(&entry(answer(&[])));
     assert_eq!(journal.flush().await, Ok(()));
     std::fs::remove_file(home.path().join("sessions")).unwrap();
-    journal.prompt("y", &entry(user("y")), held());
+    journal.prompt("y", Vec::new(), &entry(user("y")), held());
     assert_eq!(journal.flush().await, Ok(()));
     drop(journal);
     let kept = super::list::open(&folder(home.path()), "s").await.unwrap().1;
@@ -349,7 +351,9 @@ fn nine_turns() -> Vec<u8> {
     let mut lines = Vec::new();
     for turn in 1..=9 {
         let text = format!("prompt {turn}");
-        Pending::from(Record::Prompt { text: text.clone(), message: user(&text) }).write(&mut lines).unwrap();
+        Pending::from(Record::Prompt { text: text.clone(), message: user(&text), attached: Vec::new() })
+            .write(&mut lines)
+            .unwrap();
         let said = AssistantMessage { text: format!("answer {turn}"), ..AssistantMessage::default() };
         Pending::from(Record::Message { message: Message::Assistant(said) }).write(&mut lines).unwrap();
     }

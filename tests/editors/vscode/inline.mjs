@@ -37,6 +37,15 @@ export function inlineChecks({ bench, model, picture }) {
     await page.keyboard.press("Enter");
   }
 
+  /** Keeps the edit. The input is drawn again after a change, and a key before that is lost. */
+  async function enter() {
+    await eventually(async () => {
+      await input.waitFor({ timeout: TRY_MS });
+      await page.keyboard.press("Enter");
+      await widget.waitFor({ state: "detached", timeout: TRY_MS });
+    });
+  }
+
   async function isUntouched() {
     await widget.waitFor({ state: "detached" });
     await bench.bufferIs(STOCK_TEXT);
@@ -61,11 +70,7 @@ export function inlineChecks({ bench, model, picture }) {
     await last.hover();
     await last.getByRole("button", { name: "Leave Out This Change" }).click();
     await widget.getByText("1 change: Enter keeps").waitFor();
-    await eventually(async () => {
-      await input.waitFor({ timeout: TRY_MS }); // the input is drawn again after the change, and a key before that is lost
-      await page.keyboard.press("Enter");
-      await widget.waitFor({ state: "detached", timeout: TRY_MS });
-    });
+    await enter();
     await bench.bufferIs(STOCK_TEXT.replace(LOW, LOWER));
     await page.keyboard.press("Control+z");
     await isUntouched();
@@ -113,10 +118,37 @@ export function inlineChecks({ bench, model, picture }) {
     await isUntouched();
   }
 
+  async function reviewed() {
+    const { chat } = bench;
+    await model.reset();
+    await bench.newSession();
+    await model.script([{ text: STOCK_TEXT.trimEnd().replace(LOW, LOWER) }], [{ text: "As it was, then." }]);
+    await begin("ten is low too");
+    await widget.getByText("1 change: Enter keeps").waitFor();
+    await enter();
+    const asked = chat.locator(".list .user", { hasText: "ten is low too" });
+    await asked.locator(".chip", { hasText: "stock.ts:1-7" }).waitFor();
+    await asked.getByRole("button", { name: /^Edit/ }).waitFor({ state: "attached" }); // its turn is known
+    await chat.locator(".tool[data-kind=edit][data-status=completed] .line.added", { hasText: "count <= 10" }).waitFor();
+    await page.locator(".pane .monaco-list-row", { hasText: "ten is low too" }).waitFor();
+    await picture("inline-kept");
+    await bench.command("tandem: Reject All");
+    await bench.bufferIs(STOCK_TEXT);
+    await bench.command("tandem: Open Chat");
+    await bench.say("What did you do?");
+    await chat.locator(".answer", { hasText: "As it was, then." }).waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.match(JSON.stringify(requests.at(-1).messages), /ten is low too[\s\S]*kept the result[\s\S]*the user rejected these changes/);
+    await bench.command("File: Revert File");
+    await isUntouched();
+  }
+
   return [
     ["edit in place: the diff streams below the lines, and accepted hunks are one undo step", kept],
     ["edit in place: Escape stops the model and changes nothing", stopped],
     ["edit in place: a second instruction refines the proposal", refined],
     ["edit in place: an error is shown, and the next attempt works", refused],
+    ["edit in place: a kept edit is in the conversation and its review, and the model learns of it", reviewed],
   ];
 }

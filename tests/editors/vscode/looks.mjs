@@ -106,7 +106,12 @@ export function looksChecks({ bench, model, picture }) {
     await model.script([{ status: 404, body: { error: { message: "The model `qwen3-coder` does not exist" } } }], [{ text: "Another one answers." }]);
     await bench.say("Who is there?");
     const card = chat.locator(".list .error", { hasText: "does not exist" });
+    const notListed = page.locator(".quick-input-list .monaco-list-row", { hasText: "could not be listed: try again" });
+    await model.models("refuse");
     await card.getByRole("button", { name: "Choose Model…" }).click();
+    await notListed.waitFor();
+    await model.models("offer");
+    await notListed.click();
     await page.locator(".quick-input-list .monaco-list-row", { hasText: "qwen3-coder" }).first().waitFor();
     await bench.choose("custom/test"); // nobody configured it: the endpoint has it
     await card.getByRole("button", { name: "Try Again" }).click();

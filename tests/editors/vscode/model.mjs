@@ -28,6 +28,11 @@ export class Model {
     return this.#post(`/ctl/open/${gate}`);
   }
 
+  /** Whether it lists its models: "offer" or "refuse". */
+  models(how) {
+    return this.#post(`/ctl/models/${how}`);
+  }
+
   reset() {
     return this.#post("/ctl/reset");
   }

@@ -237,6 +237,18 @@
 ---@field id any The id of the `_tandem/inline` request.
 ---@field text string The replacement so far.
 
+---`_tandem/inline/keep`, a request: the person kept a replacement, which the client has applied.
+---@class wire.KeepInline
+---@field sessionId string The session.
+---@field textDocument lsp.TextDocumentIdentifier The document.
+---@field instruction string What the person wanted.
+---@field before string The whole text of the document before.
+---@field after string The whole text afterwards.
+
+---The answer to [`KeepInline`].
+---@class wire.KeptInline
+---@field turn integer The number of its turn.
+
 ---Operations of a language server.
 ---@alias wire.LanguageOp "definition"|"declaration"|"implementation"|"type_definition"|"references"|"hover"|"document_symbols"|"workspace_symbols"|"incoming_calls"|"outgoing_calls"|"rename"|"quick_fixes"|"format"
 

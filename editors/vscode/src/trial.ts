@@ -1,0 +1,8 @@
+/** Trials: a message that begins with `/try` runs on a private copy of the workspace, whose changes are then applied or discarded. Pure. */
+
+export const TRY = "/try";
+
+/** What is tried, of a message that begins a trial. */
+export function triedText(text: string): string | undefined {
+  return /^\/try\s+(\S[\s\S]*)$/.exec(text)?.[1];
+}

@@ -1,0 +1,110 @@
+//! Edits in place that a person kept: turns of the conversation that its model did not run. The model learns of them, and
+//! they are reviewed, undone and shown again like any other.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::event::{Recorded, SessionEvent};
+use super::{Actor, Attachment, Prompt, ReviewError};
+use crate::agent::event::{AgentEvent, ExecutionResult};
+use crate::agent::{Entry, Step, prompt};
+use crate::domain::{FileDiff, Location, Preview, ToolKind};
+use crate::model::{AssistantMessage, Message};
+use crate::text::diff::unified;
+
+/// How many edits may wait for the running turn; more are refused.
+const WAITING: usize = 32;
+/// How much of an edit the model sees, in bytes; it can read the file.
+const SHOWN: usize = 4000;
+/// The name of the call that stands for the edit.
+const NAME: &str = "edit_in_place";
+/// The answer of the turn: many chat templates reject a conversation in which the roles do not alternate.
+const DONE: &str = "Edited in place.";
+
+/// An edit in place.
+#[derive(Debug)]
+pub struct EditInPlace {
+    /// The file.
+    pub path: PathBuf,
+    /// The person's instruction.
+    pub instruction: String,
+    /// The text before the edit.
+    pub before: Arc<str>,
+    /// The text afterwards.
+    pub after: Arc<str>,
+}
+
+/// An edit that waits for the running turn to end, and where its turn's number goes.
+pub(super) struct Waiting {
+    edit: EditInPlace,
+    reply: Recorded,
+}
+
+impl Actor {
+    /// An edit was kept: it is recorded once no turn runs, because turns follow each other.
+    pub(super) fn edited(&mut self, edit: EditInPlace, reply: Recorded) {
+        if self.edits.len() < WAITING {
+            self.edits.push_back(Waiting { edit, reply });
+        } else {
+            let error = ReviewError("too many edits wait for the running turn".to_owned());
+            let _asker_gone = reply.send(Err(error));
+        }
+    }
+
+    /// Records the edits that waited.
+    pub(super) async fn record_edits(&mut self) {
+        while let Some(Waiting { edit, reply }) = self.edits.pop_front() {
+            let recorded = self.record_edit(edit).await;
+            self.write().await;
+            self.journal.sync().await;
+            self.outgoing.push_back(SessionEvent::Edited(reply, recorded));
+        }
+    }
+
+    async fn record_edit(&mut self, edit: EditInPlace) -> Result<u64, ReviewError> {
+        let EditInPlace { path, instruction, before, after } = edit;
+        let path = self.workspace.resolve_path(&path).map_err(|error| ReviewError(error.to_string()))?;
+        let provider = self.provider().map_err(|why| ReviewError(why.message))?;
+        self.look_around().await;
+        self.close_last_turn(&provider);
+        let diff = unified(&before, &after, 1);
+        let shown = diff.get(..diff.floor_char_boundary(SHOWN)).unwrap_or_default();
+        let name = path.display();
+        let done = format!("(the user had {name} edited in place for this, and kept the result:\n{shown})");
+        let words = [instruction.clone(), self.secrets.redact(&done).into_owned()];
+        let message = Prompt { parts: words.map(Attachment::Text).into(), focus: None };
+        self.begin_turn(&instruction, Vec::new(), prompt::render(message, self.stage()), &provider);
+        let turn = self.turns;
+        self.tell(AgentEvent::UserMessage {
+            content: instruction,
+            prompt: None,
+            turn: Some(turn),
+            attached: Vec::new(),
+        });
+        let title = self.title.take();
+        self.outgoing.extend(title.map(|title| AgentEvent::SessionTitle { title }.into()));
+        let diff = FileDiff { path: path.recorded(), old_text: Some(before), new_text: after };
+        self.show_edit(format!("{NAME}-{turn}"), format!("Edit {name} in place"), diff).await;
+        let answer = AssistantMessage { text: DONE.to_owned(), ..AssistantMessage::default() };
+        self.keep(Entry::new(Message::Assistant(answer), &provider));
+        self.tell(AgentEvent::IterationStart { iteration: 1, message_count: 0 });
+        self.tell(AgentEvent::TextDelta { content: DONE.to_owned() });
+        Ok(turn)
+    }
+
+    /// Shows and records the edit as a call that has ended.
+    async fn show_edit(&mut self, call_id: String, title: String, diff: FileDiff) {
+        let (id, name, kind) = (call_id.clone(), NAME.to_owned(), ToolKind::Edit);
+        let locations = vec![Location { path: diff.path.clone(), line: None }];
+        let preview = Preview { title, locations: locations.clone(), ..Preview::default() };
+        let result = ExecutionResult { diffs: vec![diff], locations, ..ExecutionResult::default() };
+        let (wait_ms, execute_duration_ms) = (0.0, 0.0);
+        for event in [
+            AgentEvent::ToolCallStart { index: 0, id, name: name.clone(), kind },
+            AgentEvent::ToolPreview { call_id: call_id.clone(), kind, preview },
+            AgentEvent::ToolExecutionEnd { call_id, name, result, wait_ms, execute_duration_ms },
+        ] {
+            self.step(Step::Event(event)).await;
+        }
+    }
+}
