@@ -21,7 +21,7 @@ const extension = {
 };
 const webview = {
   ...common,
-  entryPoints: { webview: "webview/main.ts", highlight: "webview/highlight.ts", chat: "webview/chat.css" },
+  entryPoints: { webview: "webview/main.ts", highlight: "webview/highlight.ts", math: "webview/math.ts", chat: "webview/chat.css" },
   outdir: "dist",
   platform: "browser",
   target: "chrome122",

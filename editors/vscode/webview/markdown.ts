@@ -3,6 +3,7 @@
  */
 import MarkdownIt, { type Token } from "markdown-it";
 import { linkWords } from "./references";
+import { useFormulas } from "./tex";
 import { t } from "./words";
 
 /** A block of the top level. */
@@ -75,6 +76,7 @@ export function render(blocks: readonly Block[], number?: number): string {
 
 const markdown = new MarkdownIt({ html: false, linkify: true });
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+useFormulas(markdown);
 const escape = markdown.utils.escapeHtml;
 
 /** `http`, `https`, `file` and paths; no other scheme, and no path that names another machine. */

@@ -2,6 +2,7 @@
 import type { TextItem } from "../src/messages";
 import { finishCode } from "./code";
 import { h } from "./dom";
+import { finishFormulas } from "./formulas";
 import { icon } from "./icons";
 import { iconButton, type ItemView, type Send } from "./items";
 import { MarkdownStream, type Step } from "./stream";
@@ -66,7 +67,7 @@ export class TextView implements ItemView {
       case "settle":
         return this.settle(step.html);
       case "grow":
-        return open(this.settled.lastElementChild?.lastElementChild)?.insertAdjacentHTML("beforeend", step.html);
+        return grow(open(this.settled.lastElementChild?.lastElementChild), step.html);
       case "tail":
         this.tail.innerHTML = step.html;
         return;
@@ -78,7 +79,7 @@ export class TextView implements ItemView {
   private settle(html: string): void {
     const box = this.box();
     box.insertAdjacentHTML("beforeend", html);
-    finishCode(box);
+    finish(box);
   }
 
   /** The box for what settles next. */
@@ -96,6 +97,21 @@ export class TextView implements ItemView {
 /** Where the rows of a table go, or the items of a list. */
 function open(block: Element | null | undefined): Element | undefined {
   return block?.querySelector("tbody") ?? block ?? undefined;
+}
+
+/** Adds rows or items. Only these are looked through, however long the table or list is. */
+function grow(block: Element | undefined, html: string): void {
+  const last = block?.lastElementChild;
+  block?.insertAdjacentHTML("beforeend", html);
+  for (let one = last === null ? block?.firstElementChild : last?.nextElementSibling; one; one = one.nextElementSibling) {
+    finish(one);
+  }
+}
+
+/** Colors code and shows formulas. */
+function finish(settled: Element): void {
+  finishCode(settled);
+  finishFormulas(settled);
 }
 
 function write(text: string, place: Node): void {
