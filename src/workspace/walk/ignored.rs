@@ -14,6 +14,9 @@ use crate::workspace::Root;
 /// Longer ignore files are read up to this size.
 const LIMIT: u64 = 1 << 20;
 
+/// A name that only a rule for any name matches.
+const ANY: &str = "\u{1}";
+
 /// Sources of rules, by precedence: within one source, the innermost folder with a matching rule decides.
 const FILES: [IgnoreFile; 4] = [
     IgnoreFile { name: ".ignore", of_repository: false, of_git: false },
@@ -59,13 +62,20 @@ impl Found {
 
 impl Rules {
     /// The rules that apply to the folder `start` of `root` from outside: the person's own excludes and the files of
-    /// the folders above, up to the repository's root; outside a repository, up to the workspace root.
+    /// the folders above, up to the repository's root; outside a repository, up to the workspace root. Files above that
+    /// ignore all of the workspace do not apply: it was opened on purpose.
     pub(in crate::workspace) fn above(root: &Root, start: &Path) -> Arc<Self> {
         let (personal, _) = GitignoreBuilder::new(root.real()).build_global();
         let matchers = [Gitignore::empty(), Gitignore::empty(), Gitignore::empty(), personal];
-        let mut rules = Arc::new(Self { above: None, matchers, is_repository: false });
-        for folder in folders_above(root.real()) {
+        let personal = Arc::new(Self { above: None, matchers, is_repository: false });
+        let (mut rules, mut is_ignored) = (Arc::clone(&personal), false);
+        for (index, folder) in folders_above(root.real()).into_iter().enumerate() {
+            is_ignored |= index > 0 && rules.ignores_for_git(folder, true);
             rules = Self::of(folder, Found::ALL, &open_outside, rules);
+        }
+        is_ignored |= rules.ignores_for_git(root.real(), true) || rules.ignores_for_git(&root.real().join(ANY), false);
+        if is_ignored {
+            rules = personal;
         }
         let inside = start.ancestors().skip(1).collect::<Vec<_>>();
         for folder in inside.into_iter().rev() {
