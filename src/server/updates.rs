@@ -4,6 +4,7 @@
 //! unknown ones). Text from a model or a file that reaches a title is escaped.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use serde_json::{Map, json};
 
@@ -204,13 +205,18 @@ fn diffs(diffs: &[FileDiff]) -> Vec<acp::ToolCallContent> {
     let content = |diff: &FileDiff| {
         let (old, new, skipped) = diff.shown();
         let meta = (skipped > 0).then(|| Map::from_iter([(ext::SKIPPED_LINES.to_owned(), json!(skipped))]));
-        acp::Diff::new(&diff.path, new).old_text(old.map(str::to_owned)).meta(meta).into()
+        acp::Diff::new(as_text(&diff.path), new).old_text(old.map(str::to_owned)).meta(meta).into()
     };
     diffs.iter().map(content).collect()
 }
 
 fn locations(locations: Vec<Location>) -> Vec<acp::ToolCallLocation> {
-    locations.into_iter().map(|Location { path, line }| acp::ToolCallLocation::new(path).line(line)).collect()
+    locations.into_iter().map(|Location { path, line }| acp::ToolCallLocation::new(as_text(&path)).line(line)).collect()
+}
+
+/// A path for a message, which cannot have the bytes of every name.
+fn as_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 fn tool_kind(kind: ToolKind) -> acp::ToolKind {

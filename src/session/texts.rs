@@ -8,10 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::tools::FileDiff;
 use crate::workspace::StateFolder;
+use crate::workspace::change_set::any_path;
 use crate::workspace::state::{Retention, address};
 
 /// What is kept when a conversation starts to store texts.
 pub(super) const RETENTION: Retention = Retention { age: Duration::from_hours(30 * 24), bytes: 256 * 1024 * 1024 };
+
+/// The address of the empty text.
+const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// Where the texts are.
 pub(super) fn folder(state: &Path) -> PathBuf {
@@ -35,6 +39,10 @@ impl Texts {
 
     /// The text with this address, if it still exists.
     pub async fn get(&self, address: &str) -> Option<Arc<str>> {
+        // Thousands of changes of a command may have none.
+        if address == EMPTY {
+            return Some(Arc::default());
+        }
         Some(self.0.as_ref()?.beginning(address, RETENTION.bytes).await.ok()?.into())
     }
 }
@@ -43,6 +51,7 @@ impl Texts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct StoredChange {
     /// Absolute path.
+    #[serde(with = "any_path")]
     pub path: PathBuf,
     /// `None` for a file that did not exist.
     pub before: Option<String>,

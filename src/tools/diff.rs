@@ -30,7 +30,7 @@ impl Serialize for FileDiff {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (old_text, new_text, _) = self.shown();
         let mut fields = serializer.serialize_struct("FileDiff", 3)?;
-        fields.serialize_field("path", &self.path)?;
+        fields.serialize_field("path", &self.path.to_string_lossy())?;
         fields.serialize_field("old_text", &old_text)?;
         fields.serialize_field("new_text", new_text)?;
         fields.end()

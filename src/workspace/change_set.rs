@@ -97,7 +97,7 @@ fn joined(earlier: Vec<EntryChange>, later: Vec<EntryChange>) -> Vec<EntryChange
 }
 
 /// Paths as JSON, whatever their bytes: a string if they are UTF-8, otherwise a list of bytes.
-mod any_path {
+pub mod any_path {
     use std::path::{Path, PathBuf};
 
     use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
@@ -109,14 +109,22 @@ mod any_path {
         Bytes(Vec<u8>),
     }
 
-    pub(super) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    /// For `#[serde(with)]`.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
         match path.to_str() {
             Some(text) => text.serialize(serializer),
             None => path.as_os_str().as_encoded_bytes().serialize(serializer),
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    /// For `#[serde(with)]`.
+    ///
+    /// # Errors
+    /// It is neither, or no path of this system.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
         match AnyPath::deserialize(deserializer)? {
             AnyPath::Text(path) => Ok(path),
             AnyPath::Bytes(bytes) => of_bytes(bytes).ok_or_else(|| serde::de::Error::custom("no path of this system")),

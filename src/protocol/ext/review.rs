@@ -55,7 +55,8 @@ pub enum ReviewAction {
 /// The answer to every [`Review`]: what can be reviewed now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reviewed {
-    /// Turns with changes left, oldest first.
+    /// Turns with changes left, oldest first. Where their hunks exceed 8 MiB, the earliest turns are not listed until
+    /// later ones are settled.
     pub turns: Vec<ReviewedTurn>,
     /// What was done, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,10 +68,16 @@ pub struct Reviewed {
     pub cut_from: Option<u64>,
 }
 
+/// A path as text, whatever the bytes of its names.
+fn as_text<S: serde::Serializer>(path: &std::path::Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
 /// Lines that were left alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Left {
     /// Absolute path.
+    #[serde(serialize_with = "as_text")]
     pub path: std::path::PathBuf,
     /// The lines, if only part of the file was left.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +99,7 @@ pub struct ReviewedTurn {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReviewedFile {
     /// Absolute path.
+    #[serde(serialize_with = "as_text")]
     pub path: std::path::PathBuf,
     /// Whether the turn created the file: rejecting removes it.
     pub created: bool,

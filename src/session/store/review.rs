@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::workspace::change_set::EntryChange;
+use crate::workspace::change_set::{EntryChange, any_path};
 
 /// What a review changed of a turn; texts are stored beside the journals, by their address.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,6 +22,7 @@ pub(in crate::session) struct StoredReview {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::session) struct StoredFile {
     /// Absolute.
+    #[serde(with = "any_path")]
     pub path: PathBuf,
     /// The change; `None`: nothing is left of it.
     pub change: Option<StoredLeft>,
