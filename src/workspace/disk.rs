@@ -287,10 +287,14 @@ fn private<'a>(dir: &'a Dir, bytes: &[u8]) -> io::Result<Temporary<'a>> {
     Ok(temporary)
 }
 
-/// Writes a file with these permission bits, atomically.
+/// Writes a file with these permission bits, atomically. It keeps the owner and the attributes of the file it replaces, as
+/// far as the system permits.
 pub(super) fn write_with_mode(dir: &Dir, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (folder, name) = open_folder(dir, path)?;
     let temporary = Temporary::create(&folder)?;
+    if let Ok(old) = open_here(&folder, name) {
+        metadata::copy(&old, temporary.file())?;
+    }
     temporary.file().write_all(bytes)?;
     #[cfg(unix)]
     temporary.file().set_permissions(cap_std::fs::PermissionsExt::from_mode(mode))?;

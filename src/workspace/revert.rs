@@ -3,6 +3,7 @@
 //! Only what is still as the command left it is touched. What was changed since, is open in the editor, or cannot be
 //! changed is left and listed; the caller may merge the texts among it.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,9 +12,12 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 use super::change_set::{ChangeSet, Entry, EntryChange};
-use super::snapshot::look_at;
+use super::snapshot::{is_same_index, look_at};
+use super::state::address;
 use super::{Root, disk, mode};
 
+/// Folders of a repository that may be empty.
+const LASTING: [&str; 4] = [".git", "refs", "refs/heads", "refs/tags"];
 /// How many files are reverted in parallel.
 const THREADS: usize = 8;
 
@@ -67,9 +71,9 @@ pub enum Reason {
 /// Reverts `changes` in `roots` with the images in the folder `images`, except files for which `is_open` is true.
 /// Blocks.
 #[must_use]
-pub fn revert(
-    roots: &[Arc<Root>],
-    changes: &ChangeSet,
+pub fn revert<'a>(
+    roots: &'a [Arc<Root>],
+    changes: &'a ChangeSet,
     images: &Path,
     is_open: &(dyn Fn(&Path) -> bool + Sync),
 ) -> Reverted {
@@ -84,34 +88,34 @@ pub fn revert(
         }
     };
     let revert = Revert { roots, images, writable: Mutex::new(()) };
-    // Folders whose permissions changed can be entered before what is in them is looked at, and get theirs last.
-    let (folders, other): (Vec<_>, Vec<_>) =
-        changes.files.iter().partition(|change| is_folder(&change.before) && is_folder(&change.after));
-    for change in &folders {
-        revert.open_up(change);
-    }
-    // What the command created is removed first, innermost first; then what it removed is restored, outermost first.
-    let (made, other): (Vec<_>, Vec<_>) =
-        other.into_iter().partition(|change| change.before == Entry::Absent || is_folder(&change.after));
-    let (replaced, other): (Vec<_>, Vec<_>) = other.into_iter().partition(|change| is_replaced(change));
-    let one = |change: &EntryChange| {
-        let has_text = !is_folder(&change.after) && !is_same_content(change);
-        if has_text && is_open(&change.path) { Err(Reason::Open) } else { revert.one(change) }
-    };
-    let mut results: Vec<_> = made.into_iter().rev().chain(other).map(|change| (change, one(change))).collect();
-    results.extend(side_by_side(&replaced, &one));
-    results.extend(folders.into_iter().rev().map(|change| (change, one(change))));
-    for (change, done) in results {
+    let has_moved = revert.has_git_moved(&changes.git);
+    let git = |change: &'a EntryChange| (change, if has_moved { Err(Reason::GitMoved) } else { revert.git(change) });
+    // What the command created is removed first, innermost first; then what it removed is restored, outermost first. A
+    // repository is in the folder it was created with.
+    let (made, other): (Vec<_>, Vec<_>) = changes.git.iter().partition(|change| change.before == Entry::Absent);
+    let mut of_git: Vec<_> = made.into_iter().rev().map(git).collect();
+    for (change, done) in revert.files(&changes.files, is_open) {
         match done {
             Ok(()) => reverted.done.files.push(change.reversed()),
             Err(reason) => {
-                reverted.done.files.extend(revert.mode(change));
+                // What the system refused is tried again as a whole.
+                if matches!(reason, Reason::Changed | Reason::Open) {
+                    reverted.done.files.extend(revert.mode(change));
+                }
                 reverted.left.push(Left { path: change.path.clone(), reason });
             }
         }
     }
-    reverted.done.files.sort_by(|a, b| a.path.cmp(&b.path));
-    revert.git(&changes.git, &mut reverted);
+    of_git.extend(other.into_iter().map(git));
+    for (change, done) in of_git {
+        match done {
+            Ok(()) => reverted.done.git.push(change.reversed()),
+            Err(reason) => reverted.left.push(Left { path: change.path.clone(), reason }),
+        }
+    }
+    for done in [&mut reverted.done.files, &mut reverted.done.git] {
+        done.sort_by(|a, b| a.path.cmp(&b.path));
+    }
     reverted
 }
 
@@ -157,7 +161,30 @@ struct Revert<'a> {
     writable: Mutex<()>,
 }
 
-impl Revert<'_> {
+type Done<'a> = (&'a EntryChange, Result<(), Reason>);
+
+impl<'a> Revert<'a> {
+    /// Reverts everything but git's state.
+    fn files(&self, changes: &'a [EntryChange], is_open: &(dyn Fn(&Path) -> bool + Sync)) -> Vec<Done<'a>> {
+        // Folders whose permissions changed can be entered before what is in them is looked at, and get theirs last.
+        let (folders, other): (Vec<_>, Vec<_>) =
+            changes.iter().partition(|change| is_folder(&change.before) && is_folder(&change.after));
+        for change in &folders {
+            self.open_up(change);
+        }
+        let (made, other): (Vec<_>, Vec<_>) =
+            other.into_iter().partition(|change| change.before == Entry::Absent || is_folder(&change.after));
+        let (replaced, other): (Vec<_>, Vec<_>) = other.into_iter().partition(|change| is_replaced(change));
+        let one = |change: &EntryChange| {
+            let has_text = !is_folder(&change.after) && !is_same_content(change);
+            if has_text && is_open(&change.path) { Err(Reason::Open) } else { self.one(change) }
+        };
+        let mut results: Vec<_> = made.into_iter().rev().chain(other).map(|change| (change, one(change))).collect();
+        results.extend(side_by_side(&replaced, &one));
+        results.extend(folders.into_iter().rev().map(|change| (change, one(change))));
+        results
+    }
+
     fn one(&self, change: &EntryChange) -> Result<(), Reason> {
         let (dir, relative) = self.place(&change.path)?;
         let now = look_at(dir, relative).or_else(|error| look_at_unreadable(dir, relative, error)).map_err(failed)?;
@@ -208,22 +235,51 @@ impl Revert<'_> {
         Some(EntryChange { path: change.path.clone(), before: now, after: reverted })
     }
 
-    /// All of git's state, if git has not moved on.
-    fn git(&self, changes: &[EntryChange], reverted: &mut Reverted) {
-        let is_as_left = |change: &EntryChange| {
-            let now = self.place(&change.path).and_then(|(dir, relative)| look_at(dir, relative).map_err(failed));
-            now.is_ok_and(|now| now == change.after || now == change.before)
-        };
-        let has_moved = !changes.iter().all(is_as_left);
-        for change in changes {
-            match if has_moved { Err(Reason::GitMoved) } else { self.one(change) } {
-                Ok(()) => reverted.done.git.push(change.reversed()),
-                Err(reason) => reverted.left.push(Left { path: change.path.clone(), reason }),
-            }
+    /// A file or folder of git's state.
+    fn git(&self, change: &EntryChange) -> Result<(), Reason> {
+        match self.refreshed(change) {
+            Some(after) => self.one(&EntryChange { after, ..change.clone() }),
+            None => self.one(change),
+        }?;
+        if change.before == Entry::Absent && !is_folder(&change.after) {
+            self.remove_empty_folders(&change.path);
         }
+        Ok(())
     }
 
-    fn place<'a>(&'a self, path: &'a Path) -> Result<(&'a Dir, &'a Path), Reason> {
+    /// What git has made of an index that lists the same as the command left.
+    fn refreshed(&self, change: &EntryChange) -> Option<Entry> {
+        let Entry::File { image, .. } = &change.after else { return None };
+        let (dir, relative) = self.place(&change.path).ok().filter(|(_, path)| path.ends_with("index"))?;
+        let now = look_at(dir, relative).ok().filter(|now| *now != change.after)?;
+        is_same_index(&dir.read(relative).ok()?, &self.image(image).ok()?).then_some(now)
+    }
+
+    /// Removes the folders that git created for a file: an empty `rebase-merge` would be a rebase in progress.
+    fn remove_empty_folders(&self, file: &Path) {
+        let Ok((dir, relative)) = self.place(file) else { return };
+        let ends_with = |folder: &Path| LASTING.iter().any(|lasting| folder.ends_with(lasting));
+        let is_gone =
+            |folder: &&Path| !folder.as_os_str().is_empty() && !ends_with(folder) && dir.remove_dir(folder).is_ok();
+        let _gone = relative.ancestors().skip(1).take_while(is_gone).count();
+    }
+
+    /// Whether git's state is no longer as it was left, or a repository has more in it.
+    fn has_git_moved(&self, changes: &[EntryChange]) -> bool {
+        let known: HashSet<&Path> = changes.iter().map(|change| &*change.path).collect();
+        let is_as_left = |change: &EntryChange| {
+            let (dir, relative) = self.place(&change.path)?;
+            let now = look_at(dir, relative).map_err(failed)?;
+            let mut entries = is_folder(&now).then(|| dir.read_dir(relative)).into_iter().flatten().flatten().flatten();
+            let has_more =
+                is_folder(&now) && entries.any(|entry| !known.contains(&*change.path.join(entry.file_name())));
+            let is_as_left = now == change.after || now == change.before || self.refreshed(change).is_some();
+            Ok::<_, Reason>(is_as_left && !has_more)
+        };
+        changes.iter().any(|change| !is_as_left(change).is_ok_and(|is_as_left| is_as_left))
+    }
+
+    fn place<'p>(&'p self, path: &'p Path) -> Result<(&'p Dir, &'p Path), Reason> {
         let root = self.roots.iter().find_map(|root| Some((root.dir(), path.strip_prefix(root.real()).ok()?)));
         root.ok_or_else(|| Reason::Io("it is outside the workspace".to_owned()))
     }
@@ -269,9 +325,15 @@ impl Revert<'_> {
                 dir.create_dir(path)?;
                 mode::set(dir, path, *mode)
             }
-            Entry::File { image, mode, .. } => disk::write_with_mode(dir, path, &self.images.read(image)?, *mode),
+            Entry::File { image, mode, .. } => disk::write_with_mode(dir, path, &self.image(image)?, *mode),
             Entry::Link { target } => make_link(dir, path, target),
         }
+    }
+
+    /// The bytes of an image, unless a crash of the system has damaged it.
+    fn image(&self, name: &str) -> io::Result<Vec<u8>> {
+        let bytes = self.images.read(name)?;
+        if address(&bytes) == name { Ok(bytes) } else { Err(io::Error::other("its stored copy is damaged")) }
     }
 }
 

@@ -10,6 +10,7 @@ mod difference;
 mod folder;
 mod images;
 mod manifest;
+mod repository;
 mod tracked;
 
 use std::collections::HashMap;
@@ -24,7 +25,9 @@ use cap_std::fs::Dir;
 use self::difference::{changes, differences};
 use self::folder::{Known, Listing};
 use self::images::Images;
+use self::repository::Made;
 use self::tracked::Index;
+pub(super) use self::tracked::is_same_index;
 use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::guard::{git_state, is_repository};
 use super::stamp::{Stamp, changed_after, dependable};
@@ -66,7 +69,11 @@ struct Seen {
     tracked: HashMap<PathBuf, [Arc<Index>; 2]>,
     /// The `.git` folders, absolute.
     repositories: Vec<PathBuf>,
+    /// Those of them that were not there at the look before.
+    made: Vec<Made>,
     coverage: Coverage,
+    /// Whether it was looked at in this process, which alone knows what was left out.
+    is_own: bool,
 }
 
 /// How much of a workspace an undo can restore.
@@ -114,12 +121,16 @@ impl Snapshots {
             look.tracked(root);
             look.root(root);
         }
-        let after = look.with_found(std::mem::take);
+        let mut after = look.with_found(std::mem::take);
+        after.is_own = true;
         let now = |path: &Path| self.roots.iter().find_map(|root| look.entry(root, path)).unwrap_or(Entry::Absent);
         let changes = if is_first { ChangeSet::default() } else { changes(&before, &after, &now) };
         if let Some(unsaved) = self.unsaved.as_mut().filter(|_| !changes.is_empty()) {
-            unsaved.push(changes.clone());
+            let git = changes.git.iter().filter(|change| after.git.contains_key(&change.path)).cloned().collect();
+            unsaved.push(ChangeSet { files: changes.files.clone(), git });
         }
+        // From now on they are like any other: their state is covered.
+        after.folders.retain(|path, _| !after.made.iter().any(|made| path.starts_with(&made.path)));
         self.seen = Some(after);
         changes
     }
@@ -216,6 +227,7 @@ impl Look<'_> {
             rules: Rules::above(root, Path::new("")),
             tracked: self.with_found(|found| found.tracked.get(root.real()).cloned()).unwrap_or_default(),
             is_ignored: false,
+            is_repository: false,
             stamp: root.dir().dir_metadata().ok().map(|found| Stamp::of(&found)),
             dependable: dependable(root.dir()),
         });
@@ -319,21 +331,6 @@ impl Look<'_> {
             Err(_) => Known::unstamped(Entry::Absent),
         };
         (path, known)
-    }
-
-    /// The folder of a repository: of git's, everything but the objects is covered, and those are only ever added to in the
-    /// workspace's own.
-    fn version_control(&self, root: &Root, path: PathBuf) {
-        let is_git = path.file_name().is_some_and(|name| name == ".git");
-        if !is_git || path.parent() != Some(root.real()) {
-            self.left_out(path.clone());
-        }
-        if is_git {
-            self.with_found(|found| {
-                found.repositories.push(path);
-                found.coverage.has_objects = true;
-            });
-        }
     }
 
     fn left_out(&self, path: PathBuf) {

@@ -116,7 +116,9 @@ impl Shadow {
             let in_editor = self.is_new_text(change) && is_in_editor(original, &change.path).await;
             if in_editor { merged.push(change) } else { written.push(change.reversed()) }
         }
-        let written = ChangeSet { files: written, git: Vec::new() };
+        // Of git's, a copy has only the repositories that were made in it.
+        let git = changed.changes.git.iter().map(EntryChange::reversed).collect();
+        let written = ChangeSet { files: written, git };
         let reverted = original.revert(written, self.scratch.images()).await;
         let is_done = |diff: &&FileDiff| {
             let path = original.identity(&diff.path);

@@ -27,7 +27,7 @@ const FILES: [&str; 16] = [
     "packed-refs",
 ];
 /// Folders in it, with everything in them.
-const FOLDERS: [&str; 4] = ["rebase-apply", "rebase-merge", "refs", "sequencer"];
+const FOLDERS: [&str; 5] = ["rebase-apply", "rebase-merge", "refs", "sequencer", "worktrees"];
 /// At most this many files are examined: larger repositories have most of their refs packed.
 const MOST: usize = 20_000;
 
@@ -36,7 +36,7 @@ pub(in crate::workspace) fn is_repository(root: &Root) -> bool {
     has_marks(root.dir(), Path::new(""))
 }
 
-/// The files that hold the state of the root's repository, of its submodules and worktrees, and of the repositories in
+/// The files that hold the state of the root's repository and its worktrees, of its submodules, and of the repositories in
 /// the folders `nested`; relative to the root, as those are.
 pub(in crate::workspace) fn git_state(root: &Root, nested: &[PathBuf]) -> Vec<PathBuf> {
     let dir = root.dir();
@@ -47,7 +47,6 @@ pub(in crate::workspace) fn git_state(root: &Root, nested: &[PathBuf]) -> Vec<Pa
     while let Some(folder) = ahead.pop() {
         if has_marks(dir, &folder) {
             ahead.extend(folders(dir, &folder.join("modules")));
-            repositories.extend(folders(dir, &folder.join("worktrees")));
             repositories.push(folder);
         } else if folder.components().any(|part| part.as_os_str() == "modules") {
             // The name of a submodule may be a path.

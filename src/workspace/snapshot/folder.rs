@@ -45,10 +45,14 @@ pub(super) struct Known {
 }
 
 /// How an entry is covered.
-enum Part {
+pub(super) enum Part {
     LeftOut,
     File,
-    Folder { is_ignored: bool },
+    Folder {
+        is_ignored: bool,
+    },
+    /// A repository that was not there before, which undo removes as a whole.
+    Repository,
 }
 
 /// A folder to look at.
@@ -62,6 +66,8 @@ pub(super) struct Folder {
     pub(super) tracked: [Arc<Index>; 2],
     /// Whether it is git-ignored: then only what git tracks all the same is listed.
     pub(super) is_ignored: bool,
+    /// Whether it is in the folder of a new repository: then all of it is listed.
+    pub(super) is_repository: bool,
     /// Its stamp before it is looked at.
     pub(super) stamp: Option<Stamp>,
     /// The file system on which that tells whether a name in it has changed.
@@ -95,6 +101,11 @@ impl Folder {
             let is_hidden = hidden.contains(&&*name);
             match if is_hidden { Part::LeftOut } else { self.part(root, (&name, &found), &rules, look) } {
                 Part::LeftOut => {
+                    left_out.push(name.into_owned());
+                    continue;
+                }
+                Part::Repository => {
+                    folders.push(Self { is_repository: true, ..self.inner(&name, &rules, false) });
                     left_out.push(name.into_owned());
                     continue;
                 }
@@ -136,6 +147,9 @@ impl Folder {
 
     /// How what was `found` under this name is covered.
     fn part(&self, root: &Root, (name, found): (&OsStr, &Metadata), rules: &Rules, look: &Look<'_>) -> Part {
+        if self.is_repository {
+            return if found.is_dir() { Part::Folder { is_ignored: false } } else { Part::File };
+        }
         if self.is_ignored && !self.is_tracked(name, found.is_dir()) {
             return Part::LeftOut;
         }
@@ -146,8 +160,7 @@ impl Folder {
         let path = self.path.join(name);
         // A file of such a name says where the repository is.
         if is_version_control(name) && found.is_dir() {
-            look.version_control(root, path);
-            return Part::LeftOut;
+            return look.version_control(root, path, found);
         }
         let is_ignored = !self.is_ignored && rules.ignores_for_git(&path, found.is_dir());
         let is_tracked = is_ignored && self.is_tracked(name, found.is_dir());
@@ -189,6 +202,7 @@ impl Folder {
             rules: Arc::clone(rules),
             tracked: self.tracked.clone(),
             is_ignored: self.is_ignored || is_ignored,
+            is_repository: self.is_repository,
             stamp: None,
             dependable: self.dependable,
         }
@@ -241,6 +255,13 @@ impl<'a> Listed<'a> {
             (None, Some(known)) if known.len() == self.same => Arc::clone(known),
             (None, known) => Arc::new(known.iter().flat_map(|known| known.iter()).take(self.same).cloned().collect()),
         }
+    }
+}
+
+impl Listing {
+    /// Whether it has an entry of this name.
+    pub(super) fn has(&self, name: &OsStr) -> bool {
+        find(&self.entries, name).is_some()
     }
 }
 

@@ -139,7 +139,7 @@ impl Scene {
 }
 
 /// Commands that change a workspace, all of which undo must revert.
-const COMMANDS: [&str; 158] = [
+const COMMANDS: [&str; 203] = [
     "echo x > README.md",
     "echo x >> src/main.rs",
     "echo new > new.txt",
@@ -298,6 +298,51 @@ const COMMANDS: [&str; 158] = [
     "mv src gone; mkdir src; cp gone/main.rs src; kill -9 $$",
     "ls -A | grep -v '^.git$' | xargs -I{} mv {} ../home",
     "find . -path ./.git -prune -o -type f -print | while read f; do mv \"$f\" t && tac t > \"$f\" && rm t; done",
+    "sed -i 's/main/start/; s/mod a/mod b/' src/*.rs && mv src/a src/b",
+    "printf '1c\\n# Other\\n.\\nw\\n' | ed -s README.md",
+    "ex -sc '%s/One/Two/|x' README.md",
+    "awk '{ print NR \": \" $0 }' notes.txt > t && cat t > notes.txt && rm t",
+    "printf '%s\\n' '--- a/README.md' '+++ b/README.md' '@@ -1 +1 @@' '-# One' '+# Two' | patch -p1 -b",
+    "git diff > t.patch && git apply -R t.patch && git apply --index t.patch",
+    "find src -name '*.rs' -exec sh -c 'mv \"$1\" \"${1%.rs}.txt\"' sh {} \\;",
+    "mkdir moved && tar cf - src docs | tar xf - -C moved && rm -rf src docs",
+    "mv src ./-src && mv ./-src 'src dir' && ln -s 'src dir' src",
+    "chmod -R 000 src",
+    "chmod 0 docs/guide.md && rm -f docs/guide.md && echo again > docs/guide.md",
+    "find . -path ./.git -prune -o -type f -exec chmod a-w {} + && sed -i s/One/Two/ README.md",
+    "mkdir locked && echo x > locked/f && chmod 000 locked",
+    "install -m 755 README.md bin/tool && install -d -m 2775 shared",
+    "ln -s README.md a; ln -s a b; ln -s b c; rm link; echo via >> c",
+    "rm link && ln src/main.rs link && echo both >> link",
+    "ln -s src/a via && mv via/mod.rs via/moved.rs && ln -sfn docs via",
+    "truncate -s 3M s; printf end | dd of=s bs=1 seek=2000000 conv=notrunc; fallocate -p -o 4096 -l 65536 s",
+    "python3 -c 'import sqlite3; c = sqlite3.connect(\"db\"); c.execute(\"create table t (a)\"); c.commit()'",
+    "python3 -c 'import os; os.rename(\"src\", \"x\"); os.mkdir(\"src\"); os.rename(\"x\", \"src/src\")'",
+    "python3 -c 'import os; f = os.open(\"README.md\", os.O_RDWR); os.pwrite(f, b\"zz\", 0); os.ftruncate(f, 3)'",
+    "mv notes.txt \"$(printf 'n\\351')\"; mkdir \"$(printf 'd\\377')\"; mv docs/guide.md \"$(printf 'd\\377')/\"",
+    "timeout -s KILL 0.2 sh -c 'i=0; while :; do i=$((i+1)); echo $i > loop$((i % 50)); rm -f docs/guide.md; done'",
+    "(for f in $(git ls-files); do echo x >> $f; done; kill -9 $$); rm -rf docs",
+    "git stash push -q -m one -- notes.txt && echo x > notes.txt && git stash -q && git stash apply -q stash@{1}",
+    "git stash -q && git stash branch revived",
+    "echo x > notes.txt; git stash -q; echo y > notes.txt; git commit -qam y; git stash pop",
+    "git add -A && git commit -qm three && GIT_SEQUENCE_EDITOR='sed -i 1s/pick/drop/' git rebase -qi HEAD~1",
+    "echo c > README.md; git commit -qam c; git rebase -q other",
+    "echo c > README.md; git commit -qam c; git rebase -q other; git rebase --abort",
+    "echo c > README.md; git commit -qam c; git merge -q other",
+    "echo c > README.md; git commit -qam c; git cherry-pick other",
+    "echo c > README.md; git commit -qam c; git revert --no-edit HEAD~1",
+    "git stash -q; git format-patch -q -1 other && git am -q *.patch",
+    "echo c > README.md; git commit -qam c; git format-patch -q -1 other && git am -q -3 *.patch",
+    "git stash -q; git bisect start -q main other; git bisect run false",
+    "git worktree add -q -b feature wt && echo x > wt/README.md && git -C wt commit -qam w",
+    "git worktree add -q --detach wt && git worktree lock wt && git worktree move -f -f wt wt2",
+    "git worktree add -q ../wt other && git worktree remove ../wt",
+    "git init -q sub && echo x > sub/f && git -C sub add . && git -C sub commit -qm sub",
+    "git clone -q . copy && git -C copy checkout -q -b x",
+    "git rm -rq --cached . && git add -A && git commit -qm all && git reset -q HEAD~1",
+    "git checkout -qb a && git commit -qam a && git checkout -q main && git merge -q --squash a && git branch -D a",
+    "git replace HEAD other && git tag -a -m t v9 && git push -q . HEAD:refs/heads/pushed/deep",
+    "git commit -qam x && git reflog expire --expire=now --all && git gc -q",
 ];
 
 #[test]
@@ -312,10 +357,20 @@ fn every_command_is_undone_byte_for_byte() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
+/// What git says of a repository.
+fn told_by_git(folder: &Path) -> String {
+    let line = "git for-each-ref; git status --branch --porcelain -uall; git status | head -5; git stash list; \
+        git worktree list; git rev-parse HEAD; git fsck --no-dangling";
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(folder.join("work")).env("HOME", folder.join("home"));
+    let output = command.env("GIT_OPTIONAL_LOCKS", "0").output().unwrap();
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
 /// Why undo and redo of a command leave something else than there was, if so.
 fn is_undone(line: &str) -> Result<(), String> {
     let mut scene = Scene::new();
-    let before = scene.tree();
+    let (before, told) = (scene.tree(), told_by_git(scene.folder.path()));
     let changes = scene.changes(line);
     let after = scene.tree();
     if before != after && changes.is_empty() {
@@ -325,6 +380,10 @@ fn is_undone(line: &str) -> Result<(), String> {
     let then = scene.tree();
     if !reverted.left.is_empty() || then != before {
         return Err(format!("{line}: {:?} {:?}", reverted.left, differences(&before, &then)));
+    }
+    let now = told_by_git(scene.folder.path());
+    if now != told {
+        return Err(format!("{line}: git says:\n{now}\ninstead of:\n{told}"));
     }
     // A pipe is not made again.
     if changes.files.iter().all(|change| change.after != Entry::Special) {

@@ -8,8 +8,12 @@ use crate::workspace::guard::worktree;
 
 /// A larger index, in bytes, is not read.
 const LIMIT: u64 = 256 << 20;
+/// The bytes before the entries.
+const HEAD: usize = 12;
 /// The bytes of an entry before its object's name: times, device, inode, mode, owner and size.
 const FIXED: usize = 40;
+/// Where in them the mode is.
+const MODE: std::ops::Range<usize> = 24..28;
 /// The lengths of an object's name: SHA-1, SHA-256.
 const HASHES: [usize; 2] = [20, 32];
 /// The flag of an entry that has two more bytes of flags.
@@ -47,18 +51,21 @@ impl Index {
 
     /// The index, and the name of the file with the rest of it if it is split.
     fn parse(bytes: &[u8]) -> Option<(Self, Option<String>)> {
-        HASHES.iter().find_map(|hash| Self::parse_with(bytes, *hash))
+        HASHES.iter().find_map(|hash| Self::parse_with(bytes, *hash, &mut |_| ()))
     }
 
-    fn parse_with(bytes: &[u8], hash: usize) -> Option<(Self, Option<String>)> {
-        let (head, mut rest) = bytes.split_at_checked(12)?;
+    /// Also passes the bytes of each entry on.
+    fn parse_with(bytes: &[u8], hash: usize, pass: &mut dyn FnMut(&[u8])) -> Option<(Self, Option<String>)> {
+        let (head, mut rest) = bytes.split_at_checked(HEAD)?;
         let (version, count) = (number(head.get(4..8)?)?, number(head.get(8..12)?)?);
         if !head.starts_with(b"DIRC") || !(2..=4).contains(&version) {
             return None;
         }
         let mut index = Self::default();
         for _ in 0..count {
-            rest = index.entry(rest, version, FIXED + hash)?;
+            let after = index.entry(rest, version, FIXED + hash)?;
+            pass(rest.get(..rest.len() - after.len())?);
+            rest = after;
         }
         // Extensions, and at the end the hash of all of it.
         let mut shared = None;
@@ -139,6 +146,26 @@ impl Index {
         }
         low
     }
+}
+
+/// Whether two indexes differ at most in what git knows of the files' times: it writes that anew when somebody only asks for
+/// the status.
+pub(in crate::workspace) fn is_same_index(one: &[u8], other: &[u8]) -> bool {
+    let listed = |bytes: &[u8]| {
+        HASHES.iter().find_map(|hash| {
+            let (mut listed, mut end): (Vec<u8>, _) = (Vec::with_capacity(bytes.len()), HEAD);
+            let mut add = |entry: &[u8]| {
+                end += entry.len();
+                let kept = entry.get(MODE).into_iter().chain(entry.get(FIXED..));
+                kept.for_each(|part| listed.extend(part));
+            };
+            Index::parse_with(bytes, *hash, &mut add)?;
+            // A commit changes what is after the entries.
+            listed.extend(bytes.get(end..bytes.len().checked_sub(*hash)?)?);
+            Some(listed)
+        })
+    };
+    listed(one).is_some_and(|one| listed(other) == Some(one))
 }
 
 fn as_in_git(path: &Path) -> Vec<u8> {

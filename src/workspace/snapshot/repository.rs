@@ -1,0 +1,94 @@
+//! The repositories of a workspace: of one that was there before, undo covers git's state but not the objects; one that a
+//! command made goes and comes as a whole.
+
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::{Dir, Metadata};
+
+use super::folder::Part;
+use super::{Look, Seen};
+use crate::workspace::change_set::{ChangeSet, Entry, EntryChange};
+use crate::workspace::{Root, mode};
+
+/// The most files and bytes of a new repository that are copied.
+const REPOSITORY: (usize, u64) = (5_000, 64 << 20);
+
+/// A repository that a command made.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) path: PathBuf,
+    mode: u32,
+    /// Whether it is small enough to be copied, so that undo and redo cover all of it; they leave any other alone.
+    is_copied: bool,
+}
+
+impl Look<'_> {
+    /// The folder of a repository: of git's, everything but the objects is covered, and those are only ever added to in the
+    /// workspace's own. Of a new one all is covered.
+    pub(super) fn version_control(&self, root: &Root, path: PathBuf, found: &Metadata) -> Part {
+        let is_git = path.file_name().is_some_and(|name| name == ".git");
+        if !is_git || path.parent() != Some(root.real()) {
+            self.left_out(path.clone());
+        }
+        if !is_git {
+            return Part::LeftOut;
+        }
+        let made = self.is_new(&path).then(|| Made {
+            path: path.clone(),
+            mode: mode::of(found),
+            is_copied: is_small(root.dir(), path.strip_prefix(root.real()).unwrap_or(&path)),
+        });
+        let part = if made.as_ref().is_some_and(|made| made.is_copied) { Part::Repository } else { Part::LeftOut };
+        self.with_found(|found| {
+            found.repositories.push(path);
+            found.made.extend(made);
+            found.coverage.has_objects = true;
+        });
+        part
+    }
+
+    /// Whether there was certainly nothing at `path` at the look before: the innermost folder above it that was listed had
+    /// nothing of that name, and no ignore file hid it.
+    fn is_new(&self, path: &Path) -> bool {
+        let Seen { folders, repositories, coverage, is_own, .. } = self.before;
+        let mut outer = path.ancestors().zip(path.ancestors().skip(1));
+        let listed = outer.find_map(|(inner, above)| Some((inner.file_name()?, folders.get(above)?)));
+        let is_left_out =
+            |above: &Path| repositories.iter().chain(&coverage.left_out).any(|left_out| left_out == above);
+        let was_absent = listed.is_some_and(|(name, listing)| !listing.has(name));
+        *is_own && was_absent && !path.ancestors().any(is_left_out)
+    }
+}
+
+/// Counts all of a repository that was made as git's state, which undo reverts as a whole.
+pub(super) fn with_repositories(mut changes: ChangeSet, after: &Seen) -> ChangeSet {
+    if after.made.is_empty() {
+        return changes;
+    }
+    let of = |path: &Path| after.made.iter().find(|made| path.starts_with(&made.path));
+    changes.git.retain(|change| of(&change.path).is_none());
+    changes.git.extend(changes.files.extract_if(.., |change| of(&change.path).is_some()));
+    changes.git.extend(after.made.iter().filter(|made| made.is_copied).map(|made| EntryChange {
+        path: made.path.clone(),
+        before: Entry::Absent,
+        after: Entry::Folder { mode: made.mode },
+    }));
+    changes.git.sort_by(|a, b| a.path.cmp(&b.path));
+    changes
+}
+
+/// Whether the repository at `path` is small enough to be copied as a whole.
+fn is_small(dir: &Dir, path: &Path) -> bool {
+    let (mut files, mut bytes, mut ahead) = (0, 0, vec![path.to_owned()]);
+    while let Some(folder) = ahead.pop() {
+        for entry in dir.read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(found) = entry.metadata() else { return false };
+            (files, bytes) = (files + 1, bytes + found.len());
+            if files > REPOSITORY.0 || bytes > REPOSITORY.1 {
+                return false;
+            }
+            ahead.extend(found.is_dir().then(|| folder.join(entry.file_name())));
+        }
+    }
+    true
+}
