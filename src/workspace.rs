@@ -57,6 +57,7 @@ pub use edit::{Change, Replacement, Strategy};
 pub use editor::{Applied, DocumentEdit, Editor, EditorError, NoEditor};
 pub use error::FileError;
 pub use guard::{Guard, Pins};
+pub use identity::first_names;
 use language::{Answer, Operation, Question};
 pub use news::News;
 pub use path::{PathError, Root, WorkspacePath};

@@ -1,5 +1,6 @@
 //! The loop of a session: what it waits for, and its end.
 
+use std::io;
 use std::sync::Arc;
 
 use futures_util::future::OptionFuture;
@@ -7,6 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::event::SessionEvent;
+use super::store::StoredReview;
 use super::{
     Actor, Change, ChangeError, Command, Failure, Questions, Review, ReviewError, Reviewed, STEPS, Start, connect,
 };
@@ -138,10 +140,18 @@ impl Actor {
 
     /// Handles the steps of a turn.
     async fn take(&mut self, steps: &mut Vec<Step>) {
+        let is_command = |step: &Step| match step {
+            Step::Event(AgentEvent::ToolExecutionEnd { result, .. }) => result.changes.is_some(),
+            _ => false,
+        };
+        let has_commands = steps.iter().any(is_command);
         for step in steps.drain(..) {
             self.step(step).await;
         }
         self.write().await;
+        if has_commands {
+            self.shell.recorded().await;
+        }
         if self.running.as_ref().is_some_and(|running| running.done) {
             self.journal.sync().await;
         }
@@ -202,15 +212,35 @@ impl Actor {
         }
         self.take_up_jobs().await;
         let before = self.checkpoints.under_review();
+        // A redo that is killed in the middle can be undone.
+        let ahead = match &review {
+            Review::Redo(turn) => self.checkpoints.reviewed_by_redo(*turn).await,
+            _ => Ok(Vec::new()),
+        };
+        let ahead = self.note_reviews(ahead, &[]).await;
         let reviewed = self.do_review(review).await;
         self.shell.look_past(&self.workspace).await;
         // What was done before a failure was done as well.
-        match self.checkpoints.reviewed_since(before).await {
-            Ok(reviews) => reviews.into_iter().for_each(|review| self.journal.reviewed(review)),
-            Err(error) => tracing::warn!("a review cannot be stored: {error}"),
+        let reviews = self.checkpoints.reviewed_since(before).await;
+        self.note_reviews(reviews, &ahead).await;
+        reviewed
+    }
+
+    /// Writes these reviews to the journal, unless they are `known` to it; returns them.
+    async fn note_reviews(
+        &mut self,
+        reviews: io::Result<Vec<StoredReview>>,
+        known: &[StoredReview],
+    ) -> Vec<StoredReview> {
+        let reviews = reviews.unwrap_or_else(|error| {
+            tracing::warn!("a review cannot be stored: {error}");
+            Vec::new()
+        });
+        if reviews != known {
+            reviews.iter().cloned().for_each(|review| self.journal.reviewed(review));
         }
         self.write().await;
-        reviewed
+        reviews
     }
 
     /// What jobs in the background have changed so far becomes part of the last turn.

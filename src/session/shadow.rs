@@ -30,8 +30,6 @@ pub(super) const NOT_IN_PLAN: &str = "`/try` needs a mode that can change files,
     mode, then try again.";
 /// How many files an editor is told to look at.
 const LOCATIONS: usize = 100;
-/// How many paths are named.
-const NAMED: usize = 5;
 
 /// Runs a turn on a copy of the workspace. The last step is [`AgentEvent::Done`] in every case.
 pub(super) async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
@@ -113,10 +111,11 @@ fn preview(workspace: &Workspace, verb: &str, changed: &Changed) -> Preview {
     let is_folder = |entry: &Entry| matches!(entry, Entry::Folder { .. });
     let (folders, files): (Vec<_>, Vec<_>) =
         changed.changes.files.iter().partition(|change| is_folder(&change.before) || is_folder(&change.after));
-    let named_ones = if files.is_empty() { folders } else { files };
-    let paths: Vec<_> = named_ones.into_iter().map(|change| workspace.name_of(&change.path)).collect();
+    let git = changed.changes.git.iter().take(1).collect();
+    let named_ones = [files, folders, git].into_iter().find(|some| !some.is_empty());
+    let paths: Vec<_> = named_ones.into_iter().flatten().map(|change| workspace.name_of(&change.path)).collect();
     Preview {
-        title: format!("{verb} the changes to {}", named(workspace, &paths)),
+        title: format!("{verb} the changes to {}", workspace.named(paths.iter())),
         locations: paths.into_iter().take(LOCATIONS).map(|path| Location { path, line: None }).collect(),
         diffs: changed.diffs.clone(),
         note: Some(changed.notes.join("; ")).filter(|note| !note.is_empty()),
@@ -128,31 +127,20 @@ fn preview(workspace: &Workspace, verb: &str, changed: &Changed) -> Preview {
 /// The result of the call that applies the changes, and what the model is told of it.
 fn result(workspace: &Workspace, applied: Applied) -> (ExecutionResult, String) {
     let Applied { changes, diffs, left } = applied;
-    let on_disk = changes.files.iter().map(|change| workspace.name_of(&change.path));
+    let on_disk = changes.files.iter().chain(changes.git.first()).map(|change| workspace.name_of(&change.path));
     let mut paths: Vec<_> = on_disk.chain(diffs.iter().map(|diff| workspace.name_of(&diff.path))).collect();
     paths.sort_unstable();
     paths.dedup();
     let is_error = paths.is_empty();
     let mut content =
-        if is_error { "nothing was applied".to_owned() } else { format!("applied: {}", named(workspace, &paths)) };
+        if is_error { "nothing was applied".to_owned() } else { format!("applied: {}", workspace.named(paths.iter())) };
     for (path, reason) in left {
-        let name = named(workspace, &[workspace.name_of(&path)]);
+        let name = workspace.shown(&path);
         content = format!("{content}\nnot applied: {name}: {reason}");
     }
     let note = format!("(the user applied the changes of that turn; {content})");
     let changes = Some(Arc::new(changes)).filter(|changes| !changes.is_empty());
     (ExecutionResult { content, is_error, diffs, changes, ..ExecutionResult::default() }, note)
-}
-
-/// Names the first paths.
-fn named(workspace: &Workspace, paths: &[std::path::PathBuf]) -> String {
-    let name =
-        |path: &std::path::PathBuf| workspace.resolve_path(path).map_or_else(|_| String::new(), |it| it.display());
-    let mut names = paths.iter().take(NAMED).map(name).collect::<Vec<_>>().join(", ");
-    if paths.len() > NAMED {
-        names = format!("{names} and {} more", paths.len() - NAMED);
-    }
-    names
 }
 
 /// There is no copy.

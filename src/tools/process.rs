@@ -50,6 +50,8 @@ use crate::workspace::{Unsaved, Workspace, blocking};
 
 /// How many commands' outputs can be read again.
 const OUTPUTS: usize = 32;
+/// The clock of files ticks more often.
+const TICK: Duration = Duration::from_millis(20);
 /// How many background commands are kept, including ended ones.
 const JOBS: usize = 8;
 

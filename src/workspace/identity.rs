@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use super::path::place;
 use super::{Workspace, native};
 
+/// How many files a message names.
+const NAMED: usize = 5;
+
 impl Workspace {
     /// The identity of the file at the absolute `path`, however the folders above its root are spelled. What is at the
     /// path now does not matter: a link may have taken the place of a file.
@@ -32,4 +35,23 @@ impl Workspace {
         let below = || place(self.roots(), identity).map(|(root, relative)| root.path().join(relative));
         document.or_else(below).unwrap_or_else(|| identity.to_owned())
     }
+
+    /// What a message calls the file at `path`.
+    #[must_use]
+    pub fn shown(&self, path: &Path) -> String {
+        self.resolve_path(path).map_or_else(|_| native::shown(path), |path| path.display())
+    }
+
+    /// Names the first of these files, and counts the others.
+    #[must_use]
+    pub fn named<P: AsRef<Path>>(&self, paths: impl ExactSizeIterator<Item = P>) -> String {
+        first_names(paths, |path| self.shown(path.as_ref()))
+    }
+}
+
+/// Names the first items, and counts the others.
+pub fn first_names<T>(items: impl ExactSizeIterator<Item = T>, name: impl FnMut(T) -> String) -> String {
+    let more = items.len().saturating_sub(NAMED);
+    let names = items.take(NAMED).map(name).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{names} and {more} more") } else { names }
 }

@@ -1,13 +1,16 @@
 //! Listing the changes of turns, and settling them hunk by hunk.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use super::change::{Change, File};
-use super::reviewed::{ReviewError, Reviewed, ReviewedFile, ReviewedTurn, display, named, nothing, refused, stayed};
+use super::reviewed::{ReviewError, Reviewed, ReviewedFile, ReviewedTurn, nothing, refused, stayed};
 use super::{Checkpoints, Entry};
 use crate::workspace::review::{PendingHunk, pending};
 use crate::workspace::{Workspace, blocking};
 
+/// The hunks of earlier turns are not listed if those of the later ones are larger, in bytes: a list is one message.
+const LISTED: usize = 8 * 1024 * 1024;
 /// How much of a rejected hunk the model sees, in bytes.
 const SHOWN: usize = 2000;
 
@@ -69,9 +72,10 @@ impl Checkpoints {
         Ok(reviewed)
     }
 
+    /// The last turns, as many as fit.
     async fn list(&self, workspace: &Workspace) -> Vec<ReviewedTurn> {
-        let mut turns = Vec::new();
-        for entry in &self.entries {
+        let (mut turns, mut bytes) = (VecDeque::new(), 0);
+        for entry in self.entries.iter().rev() {
             let mut files = Vec::new();
             for change in &entry.changes {
                 let hunks = hunks(workspace, change).await;
@@ -79,11 +83,16 @@ impl Checkpoints {
                     files.push(ReviewedFile { path: change.path.clone(), created: change.created, hunks });
                 }
             }
+            let of = |hunk: &PendingHunk| hunk.old_text.len() + hunk.diff.len();
+            bytes += files.iter().flat_map(|file| &file.hunks).map(of).sum::<usize>();
+            if bytes > LISTED && !turns.is_empty() {
+                break;
+            }
             if !files.is_empty() {
-                turns.push(ReviewedTurn { turn: entry.turn, files });
+                turns.push_front(ReviewedTurn { turn: entry.turn, files });
             }
         }
-        turns
+        turns.into()
     }
 
     async fn keep(&mut self, workspace: &Workspace, selection: &Selection) -> Result<Reviewed, ReviewError> {
@@ -121,7 +130,7 @@ impl Checkpoints {
                 let turn = entry.turn;
                 let (undone, left) = self.undo_turn(workspace, turn, path.as_deref()).await;
                 let Some(undone) = undone else { return Err(refused(workspace, "rejected", &left)) };
-                let paths = named(workspace, &undone.paths);
+                let paths = workspace.named(undone.paths.iter());
                 Reviewed {
                     message: Some(format!("rejected: {paths}{}", stayed(workspace, &left))),
                     note: Some(format!("(the user rejected these changes of yours: {paths})")),
@@ -166,7 +175,7 @@ impl Entry {
         let target = (!change.created || !hunk.rejected.is_empty()).then(|| hunk.rejected.clone());
         file.give(workspace, target).await.map_err(|left| ReviewError(left.reason))?;
         change.settle(hunk.settled);
-        let path = display(workspace, path);
+        let path = workspace.shown(path);
         let diff = hunk.diff.get(..hunk.diff.floor_char_boundary(SHOWN)).unwrap_or_default();
         Ok(Reviewed {
             message: Some(format!("rejected in {path}")),
@@ -182,6 +191,10 @@ async fn hunk(workspace: &Workspace, change: &Change, id: usize) -> Result<Pendi
 }
 
 async fn hunks(workspace: &Workspace, change: &Change) -> Vec<PendingHunk> {
+    // A command's change of what is not text, or of one file of very many.
+    if change.before == change.after {
+        return Vec::new();
+    }
     // Nothing can be undone in an unreadable file.
     let Ok(file) = File::look(workspace, &change.path).await else { return Vec::new() };
     let Some(now) = file.now_under(change) else { return Vec::new() };

@@ -1,13 +1,10 @@
 //! The result of a review, and its message for a person.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::workspace::review::PendingHunk;
-use crate::workspace::{Workspace, native};
-
-/// How many files a message names.
-const NAMED: usize = 5;
+use crate::workspace::{Workspace, first_names};
 
 /// The result of a review.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -76,24 +73,6 @@ pub(super) fn nothing() -> ReviewError {
     ReviewError("there is nothing to undo".to_owned())
 }
 
-pub(super) fn display(workspace: &Workspace, path: &Path) -> String {
-    workspace.resolve_path(path).map_or_else(|_| native::shown(path), |path| path.display())
-}
-
-/// Names the first files, and counts the others.
-pub(super) fn named(workspace: &Workspace, paths: &[PathBuf]) -> String {
-    names(&paths.iter().map(|path| display(workspace, path)).collect::<Vec<_>>())
-}
-
-/// Joins the first names, and counts the others.
-fn names(all: &[String]) -> String {
-    let named = all.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match all.len().saturating_sub(NAMED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
-    }
-}
-
 /// What was left alone, as the end of a message.
 pub(super) fn stayed(workspace: &Workspace, left: &[Left]) -> String {
     if left.is_empty() {
@@ -109,7 +88,7 @@ pub(super) fn refused(workspace: &Workspace, done: &str, left: &[Left]) -> Revie
 
 fn listed(workspace: &Workspace, left: &[Left]) -> String {
     let one = |left: &Left| {
-        let path = display(workspace, &left.path);
+        let path = workspace.shown(&left.path);
         let lines = match &left.lines {
             Some(lines) if lines.len() > 1 => format!(":{}-{}", lines.start + 1, lines.end),
             Some(lines) => format!(":{}", lines.start + 1),
@@ -117,5 +96,5 @@ fn listed(workspace: &Workspace, left: &[Left]) -> String {
         };
         format!("{path}{lines} ({})", left.reason)
     };
-    names(&left.iter().map(one).collect::<Vec<_>>())
+    first_names(left.iter(), one)
 }

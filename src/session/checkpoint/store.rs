@@ -14,6 +14,9 @@ use crate::tools::FileDiff;
 use crate::workspace::state::address;
 use crate::workspace::{StateFolder, blocking};
 
+/// Hashing a text up to this size, in bytes, takes less time than a task on another thread.
+const SMALL: usize = 4096;
+
 /// Where previous versions are stored.
 #[derive(Debug)]
 pub(super) enum Store {
@@ -63,7 +66,10 @@ impl Store {
     /// Stores a text; gives its address.
     pub async fn put(&mut self, text: &Arc<str>) -> std::io::Result<String> {
         let owned = Arc::clone(text);
-        let address = blocking(move || address(owned.as_bytes())).await;
+        let address = match text.len() {
+            ..=SMALL => address(text.as_bytes()),
+            _ => blocking(move || address(owned.as_bytes())).await,
+        };
         if let Some(images) = self.images().await? {
             images.store(&address, text).await?;
         }

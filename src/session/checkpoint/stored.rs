@@ -47,6 +47,20 @@ impl Checkpoints {
         Ok(reviews)
     }
 
+    /// How that will differ once a turn, or the one undone last, is redone.
+    ///
+    /// # Errors
+    /// When its texts cannot be stored.
+    pub async fn reviewed_by_redo(&mut self, turn: Option<u64>) -> io::Result<Vec<StoredReview>> {
+        let Some(undone) = self.to_redo(turn).and_then(|index| self.undone.get(index)) else { return Ok(Vec::new()) };
+        let (turn, changes, git) = (undone.turn, undone.changes.clone(), undone.git.clone());
+        let before = self.entries.clone();
+        self.add(turn, changes, git);
+        let reviews = self.reviewed_since(before.clone()).await;
+        self.entries = before;
+        reviews
+    }
+
     /// Takes a review of an earlier process over.
     pub(super) async fn take_review(&mut self, workspace: &Workspace, review: StoredReview, texts: &Texts) {
         let (mut paths, mut changes) = (HashSet::new(), BTreeMap::new());

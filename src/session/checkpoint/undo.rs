@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::Checkpoints;
 use super::change::{ByCommand, Change};
-use super::reviewed::{Left, ReviewError, Reviewed, named, refused, stayed};
+use super::reviewed::{Left, ReviewError, Reviewed, refused, stayed};
 use crate::tools::FileDiff;
 use crate::workspace::change_set::EntryChange;
 use crate::workspace::revert::Reason;
@@ -20,8 +20,8 @@ pub(super) struct Undone {
     /// The files.
     pub paths: Vec<PathBuf>,
     /// The turn's changes.
-    changes: Vec<Change>,
-    git: Vec<EntryChange>,
+    pub changes: Vec<Change>,
+    pub git: Vec<EntryChange>,
     /// How they were undone, in order.
     steps: Vec<Step>,
 }
@@ -53,8 +53,8 @@ impl Checkpoints {
         for turn in turns.into_iter().filter(|its| turn.is_none_or(|turn| turn == *its)) {
             let (undone, left) = self.undo_turn(workspace, turn, None).await;
             if let Some(undone) = undone {
-                let paths = named(workspace, &undone.paths);
-                self.undone.push(undone);
+                let paths = workspace.named(undone.paths.iter());
+                self.push(undone);
                 return Ok(Reviewed {
                     message: Some(format!("undid turn {turn}: {paths}{}", stayed(workspace, &left))),
                     note: Some(format!("(the user undid these changes of yours: {paths})")),
@@ -72,6 +72,20 @@ impl Checkpoints {
         Err(refused(workspace, "undone", &overwritten))
     }
 
+    /// Notes what can be redone: with the rest of the turn if the system refused that before.
+    fn push(&mut self, undone: Undone) {
+        match self.undone.last_mut().filter(|last| last.turn == undone.turn) {
+            Some(last) => {
+                last.since = undone.since;
+                last.paths.extend(undone.paths);
+                last.changes.extend(undone.changes);
+                last.git.extend(undone.git);
+                last.steps.extend(undone.steps);
+            }
+            None => self.undone.push(undone),
+        }
+    }
+
     /// Undoes what is left of a turn, or of its changes to one file; `None` if nothing is left. What the system refused
     /// stays with the turn, to be retried.
     pub(super) async fn undo_turn(
@@ -85,17 +99,16 @@ impl Checkpoints {
         let is_meant = |change: &Change| only.is_none_or(|path| change.path == *path);
         let changes: Vec<_> = entry.changes.iter().filter(|change| is_meant(change)).cloned().collect();
         let git = if only.is_none() { entry.git.clone() } else { Vec::new() };
-        let failed = work.undo(&changes, &git).await;
+        let failed: HashSet<PathBuf> = work.undo(&changes, &git).await.into_iter().collect();
         let Work { paths, left, steps, .. } = work;
         if paths.is_empty() {
             return (None, left);
         }
         entry.changes.retain(|change| !is_meant(change) || failed.contains(&change.path));
-        if only.is_none() {
-            entry.git.clear();
-        }
+        entry.git.retain(|change| only.is_some() || failed.contains(&change.path));
         self.entries.retain(|entry| !entry.is_empty());
         let changes = changes.into_iter().filter(|change| !failed.contains(&change.path)).collect();
+        let git = git.into_iter().filter(|change| !failed.contains(&change.path)).collect();
         (Some(Undone { turn, since: Instant::now(), paths, changes, git, steps }), left)
     }
 
@@ -112,7 +125,7 @@ impl Checkpoints {
                 self.undone.push(undone);
             }
         }
-        let files = if paths.is_empty() { String::new() } else { format!(": {}", named(workspace, &paths)) };
+        let files = if paths.is_empty() { String::new() } else { format!(": {}", workspace.named(paths.iter())) };
         let message = Some(format!("restored to before turn {first}{files}{}", stayed(workspace, &left)));
         (count, Reviewed { message, left, ..Reviewed::default() })
     }
@@ -130,10 +143,14 @@ impl Checkpoints {
         Reviewed { message, left, ..Reviewed::default() }
     }
 
+    /// The undone turn to redo, or the one undone last.
+    pub(super) fn to_redo(&self, turn: Option<u64>) -> Option<usize> {
+        self.undone.iter().rposition(|undone| turn.is_none_or(|turn| turn == undone.turn))
+    }
+
     /// Redoes an undone turn, or the one undone last.
     pub(super) async fn redo(&mut self, workspace: &Workspace, turn: Option<u64>) -> Result<Reviewed, ReviewError> {
-        let index = self.undone.iter().rposition(|undone| turn.is_none_or(|turn| turn == undone.turn));
-        let Some(index) = index else { return Err(ReviewError("there is nothing to redo".to_owned())) };
+        let Some(index) = self.to_redo(turn) else { return Err(ReviewError("there is nothing to redo".to_owned())) };
         let Undone { turn, since, changes, git, steps, .. } = self.undone.remove(index);
         let mut work = Work::new(workspace, self.images.clone());
         let failed = work.redo(steps, &changes).await;
@@ -146,7 +163,7 @@ impl Checkpoints {
         if paths.is_empty() {
             return Err(refused(workspace, "redone", &left));
         }
-        let paths = named(workspace, &paths);
+        let paths = workspace.named(paths.iter());
         Ok(Reviewed {
             message: Some(format!("redid turn {turn}: {paths}{}", stayed(workspace, &left))),
             note: Some(format!("(the user redid these changes of yours: {paths})")),
@@ -186,6 +203,12 @@ impl<'a> Work<'a> {
                     }
                 }
                 Some(reason) => failed.extend(self.refused(change, reason).await),
+            }
+        }
+        for change in git {
+            if let Some(reason) = refused.get(&change.path).filter(|reason| is_retryable(reason)) {
+                self.left.push(whole(&change.path, reason));
+                failed.push(change.path.clone());
             }
         }
         failed
@@ -261,7 +284,7 @@ impl<'a> Work<'a> {
             return self.undo_text(&change.until_last_command()).await;
         }
         self.left.push(whole(&change.path, reason));
-        matches!(reason, Reason::Denied | Reason::Io(_) | Reason::NotEmpty).then(|| change.path.clone())
+        is_retryable(reason).then(|| change.path.clone())
     }
 
     /// The path is not as undo left it: redoes its text around what changed, else leaves it.
@@ -286,19 +309,32 @@ impl<'a> Work<'a> {
                     }
                 }
                 Step::Commands(set) => {
-                    let files: Vec<_> = set.files.iter().map(|change| change.path.clone()).collect();
-                    let refused = self.revert(set).await;
-                    for path in files {
-                        match refused.get(&path) {
-                            None => self.changed(&path),
-                            Some(reason) => self.redo_refused(&path, reason, changes).await,
+                    let refused = self.revert(set.clone()).await;
+                    for change in &set.files {
+                        match refused.get(&change.path) {
+                            None => self.changed(&change.path),
+                            Some(reason) => self.redo_refused(&change.path, reason, changes).await,
                         }
+                    }
+                    let is_left = |change: &EntryChange| refused.get(&change.path).is_some_and(is_retryable);
+                    let ChangeSet { mut files, mut git } = set;
+                    files.retain(is_left);
+                    git.retain(is_left);
+                    let why = |change: &EntryChange| Some(whole(&change.path, refused.get(&change.path)?));
+                    self.left.extend(git.iter().filter_map(why));
+                    if !(files.is_empty() && git.is_empty()) {
+                        failed.insert(0, Step::Commands(ChangeSet { files, git }));
                     }
                 }
             }
         }
         failed
     }
+}
+
+/// Whether the system refused, which it may not do the next time.
+fn is_retryable(reason: &Reason) -> bool {
+    matches!(reason, Reason::Denied | Reason::Full | Reason::Io(_) | Reason::NotEmpty)
 }
 
 fn whole(path: &Path, reason: &Reason) -> Left {

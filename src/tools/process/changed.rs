@@ -1,27 +1,28 @@
 //! A command's changes, as its call reports them.
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use super::sandbox::Interrupted;
-use super::{Shared, Shell};
+use super::{Shared, Shell, TICK};
 use crate::tools::{FileDiff, Undo};
 use crate::workspace::change_set::{Entry, EntryChange};
 use crate::workspace::guard::with_repositories;
 use crate::workspace::snapshot::{Coverage, Snapshots, retain_until};
 use crate::workspace::written::Written;
-use crate::workspace::{ChangeSet, Workspace, blocking, native};
+use crate::workspace::{ChangeSet, Workspace, blocking};
 
 /// The maximum number of diffs shown for one command.
 const DIFFS: usize = 100;
 /// Larger texts, in bytes, are not shown as a diff.
 const TEXT: u64 = 1 << 20;
+/// Nor are more texts than these of one command, in bytes.
+const TEXTS: usize = 8 << 20;
 /// From this many removed files on, a note says so.
 const MANY: usize = 100;
-/// How many paths are named.
-const NAMED: usize = 5;
 
 /// A session's workspace as it is watched, from when that is first needed.
 pub(super) type Snapshot = Mutex<Option<Watched>>;
@@ -101,6 +102,12 @@ impl Shell {
         blocking(move || shared.changed(&workspace, is_job)).await
     }
 
+    /// What has been reported is recorded: it does not have to be found out again if tandem is killed.
+    pub async fn recorded(&self) {
+        let shared = Arc::clone(&self.0);
+        blocking(move || shared.recorded()).await;
+    }
+
     /// What jobs in the background changed that no call has reported yet.
     pub async fn changed_by_jobs(&self, workspace: &Workspace) -> Option<Changed> {
         let (shared, workspace) = (Arc::clone(&self.0), workspace.clone());
@@ -133,7 +140,7 @@ impl Shared {
                 Reach { undo, note: None }
             }
             Ok(Coverage { left_out, .. }) => {
-                let note = format!("undo does not cover {}", names(workspace, left_out.iter()));
+                let note = format!("undo does not cover {}", sorted(workspace, left_out.iter()));
                 Reach { undo: Undo::ExceptIgnored, note: Some(note) }
             }
         }
@@ -175,6 +182,15 @@ impl Shared {
         }
     }
 
+    /// Removes the mark of a command that has ended, unless the next one has begun. Blocks.
+    fn recorded(&self) {
+        let _no_command_begins = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(scratch) = self.running().scratch.clone() else { return };
+        if scratch.ended().exists() {
+            let _was_not_marked = std::fs::remove_file(scratch.running());
+        }
+    }
+
     /// What a command of this session changed that was interrupted with tandem itself. Blocks.
     fn interrupted(&self, workspace: &Workspace) -> Option<Changed> {
         let left = self.left_behind()?;
@@ -185,7 +201,7 @@ impl Shared {
         let later = left.ended().map(|ended| retain_until(&mut changes, ended)).unwrap_or_default();
         let mut changed = self.report(workspace, &snapshots, changes);
         if !later.is_empty() {
-            changed.told.push(format!("changed since, and left as is: {}", names(workspace, later.iter())));
+            changed.told.push(format!("changed since, and left as is: {}", sorted(workspace, later.iter())));
         }
         Some(changed).filter(|changed| !changed.changes.is_empty())
     }
@@ -220,7 +236,7 @@ impl Shared {
             changed.told.append(&mut watched.notes);
             let lost = watched.snapshots.lost(&before);
             if !lost.is_empty() {
-                let names = names(workspace, lost.iter());
+                let names = sorted(workspace, lost.iter());
                 changed.notes.push(format!("it removed what undo does not cover: {names}"));
             }
             if has_jobs {
@@ -229,7 +245,11 @@ impl Shared {
             changed
         });
         if let Some(scratch) = self.scratch().ok().filter(|_| !has_jobs) {
-            let _was_not_marked = std::fs::remove_file(scratch.running());
+            // Until its changes are recorded, they are found out once more if tandem is killed.
+            let marked = File::create(scratch.ended()).and_then(|file| file.set_modified(SystemTime::now() + TICK));
+            if let Err(error) = marked {
+                tracing::debug!("nothing says when the command ended: {error}");
+            }
         }
         changed.unwrap_or_else(|error| {
             let notes = vec![format!("its changes are unknown ({error})")];
@@ -241,10 +261,10 @@ impl Shared {
     pub(super) fn report(&self, workspace: &Workspace, snapshots: &Snapshots, changes: ChangeSet) -> Changed {
         let images = self.surroundings.state.as_ref().map(|state| state.join("checkpoints"));
         let stored = images.map_or(Ok(()), |images| snapshots.publish(&changes, &images));
-        let diffs = diffs(workspace, snapshots, &changes);
+        let (diffs, is_cut) = diffs(workspace, snapshots, &changes);
         let lost = |error| format!("the changes of commands cannot be undone: the images cannot be stored ({error})");
         let told = stored.err().map(lost).into_iter().collect();
-        let notes = summary(workspace, &changes, diffs.len()).into_iter().collect();
+        let notes = summary(workspace, &changes, is_cut.then_some(diffs.len())).into_iter().collect();
         Changed { changes: Arc::new(changes), diffs, notes, told }
     }
 
@@ -275,7 +295,8 @@ impl Reach {
     }
 }
 
-fn diffs(workspace: &Workspace, snapshots: &Snapshots, changes: &ChangeSet) -> Vec<FileDiff> {
+/// The texts that changed, and whether there are more: undo covers those too, but only as whole files.
+fn diffs(workspace: &Workspace, snapshots: &Snapshots, changes: &ChangeSet) -> (Vec<FileDiff>, bool) {
     let text = |entry: &Entry| match entry {
         Entry::Absent => Some(None),
         entry => Some(Some(snapshots.text(entry, TEXT)?)),
@@ -288,31 +309,35 @@ fn diffs(workspace: &Workspace, snapshots: &Snapshots, changes: &ChangeSet) -> V
         let path = workspace.resolve_path(&change.path).ok()?.absolute();
         Some(FileDiff { path, old_text, new_text: new_text.unwrap_or_default() })
     };
-    changes.files.iter().filter_map(diff).take(DIFFS).collect()
+    let (mut diffs, mut bytes) = (Vec::new(), 0);
+    for diff in changes.files.iter().filter_map(diff) {
+        bytes += diff.old_text.as_ref().map_or(0, |old| old.len()) + diff.new_text.len();
+        if diffs.len() == DIFFS || bytes > TEXTS {
+            return (diffs, true);
+        }
+        diffs.push(diff);
+    }
+    (diffs, false)
 }
 
 /// What the diffs do not show.
-fn summary(workspace: &Workspace, changes: &ChangeSet, shown: usize) -> Option<String> {
+fn summary(workspace: &Workspace, changes: &ChangeSet, shown: Option<usize>) -> Option<String> {
     let gone = changes.files.iter().filter(|change| change.after == Entry::Absent);
     let gone: Vec<_> = gone.filter(|change| !matches!(change.before, Entry::Folder { .. })).collect();
     let files = changes.files.iter().filter(|change| !matches!(change.after, Entry::Folder { .. })).count();
     let mut note = String::new();
     if gone.len() >= MANY {
-        let named = names(workspace, gone.iter().map(|change| &change.path));
+        let named = workspace.named(gone.iter().map(|change| &change.path));
         write!(note, "it removed {} files: {named}; undo restores them", gone.len()).ok()?;
-    } else if files > shown && shown == DIFFS {
+    } else if let Some(shown) = shown {
         write!(note, "it changed {files} files, of which {shown} are shown").ok()?;
     }
     (!note.is_empty()).then_some(note)
 }
 
-/// Names the first paths.
-fn names<'a>(workspace: &Workspace, paths: impl ExactSizeIterator<Item = &'a std::path::PathBuf>) -> String {
-    let count = paths.len();
-    let name = |path: &Path| workspace.resolve_path(path).map_or_else(|_| native::shown(path), |path| path.display());
-    let mut names: Vec<_> = paths.map(|path| name(path)).collect();
-    names.sort_unstable();
-    names.truncate(NAMED);
-    let more = count - names.len();
-    if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
+/// Names the first of these files in their order, and counts the others.
+fn sorted<'a>(workspace: &Workspace, paths: impl Iterator<Item = &'a std::path::PathBuf>) -> String {
+    let mut paths: Vec<_> = paths.collect();
+    paths.sort_unstable();
+    workspace.named(paths.into_iter())
 }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
+use super::TICK;
 use super::sandbox::{self, Restriction};
 
 /// Arguments of `tandem sandbox-exec`.
@@ -37,8 +37,6 @@ pub struct Args {
     argv: Vec<OsString>,
 }
 
-/// The clock of files ticks more often.
-const TICK: Duration = Duration::from_millis(20);
 /// What a shell calls the end by `SIGKILL`.
 const KILLED: u8 = 137;
 
