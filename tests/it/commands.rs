@@ -2,6 +2,8 @@
 
 mod changes;
 mod linked;
+#[cfg(target_os = "linux")]
+mod odd;
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod shadow;

@@ -1,6 +1,9 @@
 //! Death at every system call, systems that refuse, and what else interrupts a conversation: the old file or the new one,
 //! a session that loads, and the next prompt works.
 
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -8,10 +11,10 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::checks::{everything, litter};
-use super::scene::{Play, Scene, edit, read, reply, write};
+use super::scene::{Play, Scene, edit, read, reply, run, write};
 use super::tracer::Tracer;
 use super::{report, skip};
-use crate::driver::side_by_side;
+use crate::driver::{side_by_side, until};
 
 /// The calls at which the server is killed, and how many of them one by one: more than one change makes.
 /// The first four are crash-001 to 004.
@@ -112,6 +115,134 @@ fn a_server_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
         let killed = kills.iter().flatten().filter(|other| **other == call).count();
         report(&format!("kill matrix: {call} {killed} of {}", numbers(one_by_one).count()));
     }
+}
+
+/// How many files a command finds: fewer than temporary files that a tracer is told of.
+const FILES: u64 = 8;
+
+/// A command that changes what there is in every way.
+const COMMAND: &str =
+    "sed -i s/old/NEW/ *.txt; rm 3.txt; mkdir made; echo x > made/x; chmod 600 5.txt; ln -s 1.txt link";
+
+/// Where the server is killed while such a command runs, is recorded, undone and redone.
+const DEATHS: [(&str, &[u64]); 5] = [
+    ("openat", &[1, 10, 60]),
+    ("write", &[1, 4, 20]),
+    ("fsync", &[1, 2, 6, 30]),
+    ("rename", &[1, 5, 30]),
+    ("unlink", &[1, 2]),
+];
+
+/// What is at each path: the bytes of a file, the target of a link, and the permissions.
+fn contents(scene: &Scene) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let content = |path: PathBuf| {
+        let found = path.symlink_metadata().unwrap();
+        let link = || path.read_link().map(|target| target.into_os_string().into_encoded_bytes());
+        let bytes = link().or_else(|_| std::fs::read(&path)).unwrap_or_default();
+        (path, (found.permissions().mode(), bytes))
+    };
+    everything(&scene.ws("")).into_iter().map(content).collect()
+}
+
+/// Kills a server at its n-th such call after a command began, or after `action`; whether it came to that.
+fn kill_around(call: &str, n: u64, action: Option<&str>) -> Result<bool, String> {
+    let scene = Scene::new();
+    for n in 0..FILES {
+        scene.write(&scene.ws(&format!("{n}.txt")), old(n));
+    }
+    // What the server needs for commands is there from now on.
+    scene.calls(&[run("true")]);
+    let mut play = scene.start("auto");
+    play.turn();
+    let before = contents(&scene);
+    scene.calls(&[run(COMMAND)]);
+    let review = |play: &mut Play<'_>, action: &str| {
+        let params = json!({ "sessionId": play.session, "action": action });
+        play.client.ask("_tandem/review", params)
+    };
+    if let Some(action) = action {
+        play.turn();
+        if action == "redo" {
+            let undo = review(&mut play, "undo");
+            play.client.answer(undo);
+        }
+    }
+    let tracer = Tracer::attach(&play, call, &format!("signal=KILL:when={n}"))?;
+    let asked = match action {
+        Some(action) => review(&mut play, action),
+        None => play.prompt(),
+    };
+    let killed = play.end_or_death(asked).is_none();
+    drop(tracer);
+    let session = play.die();
+    // The command ends by itself, with the programs around it.
+    let is_gone = || processes().all(|line| !line.contains(&scene.home("state").display().to_string()));
+    until("the command is gone", is_gone);
+    let mut play = resumed(&scene, &session);
+    if contents(&scene) != before {
+        let undo = review(&mut play, "undo");
+        let undone = play.client.answer(undo);
+        assert_eq!(undone["result"]["left"], json!([]), "{call} {n} {action:?}: {undone}");
+        assert!(contents(&scene) == before, "{call} {n} {action:?}: {undone}");
+    }
+    assert!(litter(&scene.ws("")).is_empty(), "{call} {n} {action:?}");
+    play.works();
+    Ok(killed)
+}
+
+#[test]
+fn undo_and_redo_on_a_full_disk_can_be_tried_again() {
+    let scene = Scene::new();
+    for n in 0..FILES {
+        scene.write(&scene.ws(&format!("{n}.txt")), old(n));
+    }
+    scene.calls(&[run(COMMAND)]);
+    let mut play = scene.start("auto");
+    let before = contents(&scene);
+    play.turn();
+    let after = contents(&scene);
+    for (action, expected) in [("undo", &before), ("redo", &after)] {
+        let review = |play: &mut Play<'_>| {
+            let params = json!({ "sessionId": play.session, "action": action });
+            play.client.call("_tandem/review", params)
+        };
+        let tracer = match Tracer::attach(&play, "write", "error=ENOSPC") {
+            Ok(tracer) => tracer,
+            Err(why) => return skip("undo on a full disk", &why),
+        };
+        let answer = review(&mut play);
+        drop(tracer);
+        assert!(answer.to_string().contains("no space left"), "{action}: {answer}");
+        assert!(litter(&scene.ws("")).is_empty(), "{action}");
+        for path in contents(&scene).keys() {
+            let now = contents(&scene).get(path).cloned();
+            assert!(now.as_ref() == before.get(path) || now.as_ref() == after.get(path), "{}", path.display());
+        }
+        let answer = review(&mut play);
+        assert_eq!(answer["result"]["left"], json!([]), "{action}: {answer}");
+        assert!(contents(&scene) == *expected, "{action}: {answer}");
+    }
+}
+
+/// The command lines of all processes.
+fn processes() -> impl Iterator<Item = String> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.filter_map(|process| std::fs::read_to_string(process.path().join("cmdline")).ok())
+}
+
+#[test]
+fn a_command_can_be_undone_wherever_the_server_was_killed() {
+    let all = DEATHS.into_iter().flat_map(|(call, numbers)| numbers.iter().map(move |n| (call, *n)));
+    let all = all.flat_map(|(call, n)| [None, Some("undo"), Some("redo")].map(|action| (call, n, action)));
+    let kills = side_by_side(SIDE_BY_SIDE, all.collect(), |(call, n, action)| match kill_around(call, n, action) {
+        Ok(killed) => killed,
+        Err(why) => {
+            skip(&format!("the kill of a command at {call} {n}"), &why);
+            false
+        }
+    });
+    let killed = kills.iter().filter(|killed| **killed).count();
+    report(&format!("kill matrix of commands: {killed} of {}", kills.len()));
 }
 
 #[test]

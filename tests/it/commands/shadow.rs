@@ -34,11 +34,11 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, (String, u32, i64)> {
 }
 
 /// The same without times, which an undo does not restore.
-fn without_times(folder: &Path) -> BTreeMap<PathBuf, (String, u32)> {
+pub(super) fn without_times(folder: &Path) -> BTreeMap<PathBuf, (String, u32)> {
     contents(folder).into_iter().map(|(path, (content, mode, _))| (path, (content, mode))).collect()
 }
 
-fn git(folder: &Path, arguments: &[&str]) {
+pub(super) fn git(folder: &Path, arguments: &[&str]) {
     let done = std::process::Command::new("git").arg("-C").arg(folder).args(arguments).output().unwrap();
     assert!(done.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
@@ -468,4 +468,120 @@ fn a_client_of_acp_that_serves_files_gets_the_merged_text_on_apply() {
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
     assert_eq!((now.as_str(), writes), ("tried\ntwo\nmine\n", 1));
     assert_eq!(world.read("a.txt"), "on disk\ntwo\nthree\n", "the client saves it");
+}
+
+#[test]
+fn what_was_applied_before_the_server_was_killed_can_be_undone() {
+    let line = "for f in f*; do echo new > $f; done; rm gone; echo made > new; chmod 600 a; printf '\\377' > a";
+    let stage = Stage::new(Level::Best, &[run(line)]);
+    for number in 0..600 {
+        stage.world.write(&format!("f{number}"), "old\n");
+    }
+    stage.world.write("gone", "there\n");
+    stage.world.write("a", "one\n");
+    // The program's own home is in there, too.
+    let now = || {
+        let mut now = without_times(&stage.world.path());
+        now.retain(|path, _| !path.starts_with(stage.world.home()));
+        now
+    };
+    let before = now();
+    let state = stage.home.path().join("state");
+    let serve = || -> (Program, Client) {
+        let (program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
+            let path = std::env::var_os("PATH").unwrap();
+            command.env("PATH", path).env("HOME", stage.home.path().join("me")).env("TANDEM_STATE_DIR", &state);
+        });
+        client.shake_hands(stage.world.handshake(json!({ "experimental": { "tandem": {} } })));
+        (program, client)
+    };
+    let (mut program, mut client) = serve();
+    let session = automatic(&mut client, &stage);
+    client.prompt(&session, "/try go");
+    let request = client.next("session/request_permission");
+    choose(&mut client, &request, APPLY);
+    let is_new = |number: &usize| stage.world.read(&format!("f{number}")) == "new\n";
+    until("some of it is applied", || (0..600).any(|number| is_new(&number)));
+    program.signal(rustix::process::Signal::KILL);
+    program.ends();
+    drop(client);
+    let (_program, mut client) = serve();
+    client.call("session/load", json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] }));
+    let undone = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+    assert_eq!(undone["result"]["left"], json!([]), "{undone}");
+    assert_eq!(now(), before);
+}
+
+#[test]
+fn two_sessions_try_at_once_and_both_results_are_merged() {
+    let edits = [edit("a.txt", "one", "1"), edit("a.txt", "five", "5")];
+    let reply = |call: &Value| {
+        let mut arguments = call.clone();
+        let name = arguments.as_object_mut().unwrap().remove("tool").unwrap();
+        json!([{ "call": { "id": "c1", "name": name, "arguments": arguments } }])
+    };
+    let script = [reply(&edits[0]), json!([{ "text": "Done." }]), reply(&edits[1]), json!([{ "text": "Done." }])];
+    let stage = Stage { world: World::new(script.into_iter().collect()), ..Stage::new(Level::Best, &[]) };
+    stage.world.write("a.txt", "one\ntwo\nthree\nfour\nfive\n");
+    let mut client = stage.client();
+    let sessions = [automatic(&mut client, &stage), automatic(&mut client, &stage)];
+    let mut trials = Vec::new();
+    for session in &sessions {
+        let prompt = client.prompt(session, "/try change it");
+        let request = client.next("session/request_permission");
+        assert_eq!(request["params"]["sessionId"], **session);
+        trials.push((prompt, request));
+    }
+    // Each has its own changes, and only those.
+    for ((_, request), (its, other)) in trials.iter().zip([("1", "5"), ("5", "1")]) {
+        let content = request["params"]["toolCall"]["content"].to_string();
+        assert!(content.contains(its) && !content.contains(&format!("\\n{other}\\n")), "{content}");
+    }
+    for (prompt, request) in trials {
+        choose(&mut client, &request, APPLY);
+        assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
+    }
+    assert_eq!(stage.world.read("a.txt"), "1\ntwo\nthree\nfour\n5\n");
+    for (session, text) in sessions.iter().zip(["one\ntwo\nthree\nfour\n5\n", "one\ntwo\nthree\nfour\nfive\n"]) {
+        let answer = client.call("_tandem/review", json!({ "sessionId": session, "action": "undo" }));
+        assert_eq!((&answer["result"]["left"], stage.world.read("a.txt").as_str()), (&json!([]), text), "{answer}");
+    }
+}
+
+#[test]
+fn a_queued_try_begins_with_what_the_turns_before_it_made() {
+    let script = json!([
+        [{ "gate": "go" }, { "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a", "content": "first\n" } } }],
+        [{ "text": "Done." }],
+        [{ "call": { "id": "c2", "name": "run_command", "arguments": { "command": "cat a && echo tried >> a" } } }],
+        [{ "text": "Done." }],
+    ]);
+    let stage = Stage { world: World::new(script), ..Stage::new(Level::Best, &[]) };
+    let mut client = stage.client();
+    let session = automatic(&mut client, &stage);
+    let first = client.prompt(&session, "write it");
+    stage.world.wait(stage.world.rehearsal().waiting_at("go"));
+    let second = client.prompt(&session, "/try change it");
+    stage.world.rehearsal().open("go");
+    assert_eq!(client.answer(first)["result"]["stopReason"], "end_turn");
+    let request = client.next("session/request_permission");
+    assert_eq!(stage.world.read("a"), "first\n");
+    choose(&mut client, &request, APPLY);
+    assert_eq!(client.answer(second)["result"]["stopReason"], "end_turn");
+    assert_eq!(stage.world.read("a"), "first\ntried\n");
+}
+
+#[test]
+fn a_repository_made_in_the_copy_is_applied_whole() {
+    let line =
+        "git init -q new && cd new && echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm one";
+    let mut trial = Trial::new(Level::Best, &[run(line)], |folder| std::fs::write(folder.join("a"), "one\n").unwrap());
+    let before = without_times(&trial.stage.world.path());
+    trial.play(APPLY);
+    let new = trial.path("new");
+    git(&new, &["fsck", "--strict"]);
+    git(&new, &["diff", "--exit-code", "HEAD"]);
+    let undone = trial.review("undo");
+    assert_eq!(undone["result"]["left"], json!([]), "{undone}");
+    assert_eq!(without_times(&trial.stage.world.path()), before);
 }
