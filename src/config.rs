@@ -10,6 +10,7 @@
 //! Invariants: a mistake is a [`Problem`] with its location and affects nothing else; a workspace can only restrict; no
 //! other module reads the environment; a tree never contains a key, only the name of its variable.
 
+mod address;
 mod commands;
 mod completion;
 mod environment;

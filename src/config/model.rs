@@ -1,6 +1,5 @@
 //! Model selection: which model, at which endpoint, with which key.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -8,8 +7,8 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
-use url::Url;
 
+use super::address::{completed, is_local, provider_at};
 use super::environment::{Environment, Proxy};
 use super::keyring;
 use super::layer::{nearest, overlay};
@@ -17,7 +16,7 @@ use super::options::{
     Api, BaseUrl, CommandLine, LimitOptions, ModelOptions, Options, Prices, ProviderOptions, without_password,
 };
 use super::providers::{PROVIDERS, Provider};
-use crate::domain::is_loopback;
+use crate::domain::Effort;
 
 /// The provider name for an endpoint given as a bare `base-url`.
 const CUSTOM: &str = "custom";
@@ -169,7 +168,8 @@ impl Choice<'_> {
             (Some(name), None) => self.split(name)?,
             (Some(name), Some(url)) => self.split(name).unwrap_or_else(|_| (provider_at(url).unwrap_or(CUSTOM), name)),
             (None, Some(url)) => {
-                return Err(self.misconfigured(&format!("an endpoint is configured ({}), but no model", url.as_str())));
+                let what = format!("an endpoint is configured ({}), but no model", url.as_str());
+                return Err(wrong(self.explain(&what)));
             }
             (None, None) => self
                 .model_of_a_key()
@@ -189,7 +189,7 @@ impl Choice<'_> {
     /// A model by `provider/model`, at this base URL instead of the configured one.
     pub(super) fn model_at(&self, name: &str, base_url: Option<&str>) -> Result<ModelSettings, NoModel> {
         let url = base_url.map(|url| BaseUrl::try_from(url.to_owned())).transpose();
-        let url = url.map_err(|problem| self.misconfigured(&format!("base-url: {problem}")))?;
+        let url = url.map_err(|problem| wrong(format!("base-url: {problem}")))?;
         if let (Some((provider, model)), Some(_), None) = (name.split_once('/'), &self.options.base_url, &url)
             && self.default_model().is_ok_and(|default| default.provider == provider)
         {
@@ -263,7 +263,9 @@ impl Choice<'_> {
     /// Splits `provider/model` where the provider is known.
     fn split<'n>(&self, name: &'n str) -> Result<(&'n str, &'n str), NoModel> {
         let Some((provider, model)) = name.split_once('/') else {
-            return Err(self.misconfigured(&format!("model `{name}` has no provider; write `provider/{name}`")));
+            return Err(wrong(format!(
+                "model `{name}` has no provider; write `provider/{name}`, such as `openai/{name}`"
+            )));
         };
         let configured = self.options.providers.keys().map(String::as_str);
         let known: Vec<_> = PROVIDERS.iter().map(|provider| provider.name).chain(configured).collect();
@@ -274,7 +276,7 @@ impl Choice<'_> {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("known are {}; others need `[providers.{provider}]` with a base-url", known.join(", ")),
         };
-        Err(self.misconfigured(&format!("model `{name}` has an unknown provider; {hint}")))
+        Err(wrong(format!("model `{name}` has an unknown provider; {hint}")))
     }
 
     fn resolve(&self, wanted: &Wanted<'_>) -> Result<ModelSettings, NoModel> {
@@ -287,8 +289,11 @@ impl Choice<'_> {
         let base_url = configured.or(row.map(|row| row.base_url)).unwrap_or_default();
         let base_url = &*completed(wanted.provider, base_url);
         if base_url.is_empty() {
-            let needed = format!("provider `{0}` needs a base-url in `[providers.{0}]`", wanted.provider);
-            return Err(self.misconfigured(&needed));
+            let example = row.map(|row| format!(", such as {}", row.example_url)).unwrap_or_default();
+            return Err(wrong(format!(
+                "provider `{0}` needs a base-url in `[providers.{0}]`{example}",
+                wanted.provider
+            )));
         }
         let api = wanted.api.or(provider.api).or(row.map(|row| row.api)).unwrap_or_default();
         let local = is_local(base_url);
@@ -329,10 +334,6 @@ impl Choice<'_> {
         }
     }
 
-    fn misconfigured(&self, what: &str) -> NoModel {
-        NoModel { message: self.explain(what), unset: false }
-    }
-
     /// What is missing, and the three ways to configure a model.
     fn explain(&self, what: &str) -> String {
         let file = self.environment.config_file().unwrap_or_else(|| PathBuf::from("config.toml"));
@@ -347,18 +348,10 @@ impl Choice<'_> {
     }
 }
 
-/// The base URL of an Azure resource without its API path is completed.
-fn completed<'u>(provider: &str, base_url: &'u str) -> Cow<'u, str> {
-    let path = Url::parse(base_url).map(|url| url.path().trim_matches('/').to_owned()).unwrap_or_default();
-    match path.as_str() {
-        "" if provider == "azure" && !base_url.is_empty() => Cow::Owned(format!("{base_url}/openai/v1")),
-        "openai" if provider == "azure" => Cow::Owned(format!("{base_url}/v1")),
-        _ => Cow::Borrowed(base_url),
-    }
+/// Something is configured, but wrong.
+fn wrong(message: String) -> NoModel {
+    NoModel { message, unset: false }
 }
-
-/// The fields that express an effort.
-const EFFORT: [&str; 4] = ["reasoning_effort", "reasoning", "thinking", "output_config"];
 
 /// The provider's fields, then the model's own.
 fn body(provider: &ProviderOptions, model: &ModelOptions) -> Map<String, Value> {
@@ -368,7 +361,8 @@ fn body(provider: &ProviderOptions, model: &ModelOptions) -> Map<String, Value> 
     };
     // An effort needs the field that the provider's body omits.
     let is_in_the_way = |field: &str, value: &Value| {
-        model.reasoning_effort.is_some() && EFFORT.contains(&field) && matches!(value, Value::Null | Value::Bool(false))
+        let is_effort = Effort::FIELDS.contains(&field);
+        model.reasoning_effort.is_some() && is_effort && matches!(value, Value::Null | Value::Bool(false))
     };
     lay(&provider
         .body
@@ -382,19 +376,4 @@ fn body(provider: &ProviderOptions, model: &ModelOptions) -> Map<String, Value> 
         Value::Object(body) => body,
         _ => unreachable!("it was made as an object"),
     }
-}
-
-/// The hosted provider at this host, whatever the path.
-fn provider_at(url: &BaseUrl) -> Option<&'static str> {
-    let host = host(url.as_str())?;
-    let provider = PROVIDERS.iter().find(|provider| self::host(provider.base_url).as_deref() == Some(&host))?;
-    (!provider.is_local()).then_some(provider.name)
-}
-
-fn host(url: &str) -> Option<String> {
-    Url::parse(url).ok()?.host_str().map(str::to_owned)
-}
-
-fn is_local(url: &str) -> bool {
-    Url::parse(url).is_ok_and(|url| is_loopback(&url))
 }

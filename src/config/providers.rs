@@ -13,6 +13,8 @@ pub struct Provider {
     pub api: Api,
     /// Its base URL; empty if every customer has their own.
     pub base_url: &'static str,
+    /// What the base URL of a customer looks like; empty if all have the same.
+    pub example_url: &'static str,
     /// The well-known variable of its key; empty for local servers.
     pub key_variable: &'static str,
     /// The model used if only the key is set and the provider's list cannot be fetched; empty if the key alone does not
@@ -46,7 +48,8 @@ const fn hosted(
     key_variable: &'static str,
 ) -> Provider {
     let completion = CompletionApi::Chat;
-    Provider { name, title, api: Api::Chat, base_url, key_variable, default_model: "", preferred: &[], completion }
+    let (example_url, default_model, preferred) = ("", "", &[]);
+    Provider { name, title, api: Api::Chat, base_url, example_url, key_variable, default_model, preferred, completion }
 }
 
 const fn local(name: &'static str, title: &'static str, base_url: &'static str) -> Provider {
@@ -56,6 +59,10 @@ const fn local(name: &'static str, title: &'static str, base_url: &'static str) 
 impl Provider {
     const fn speaking(self, api: Api) -> Self {
         Self { api, ..self }
+    }
+
+    const fn like(self, example_url: &'static str) -> Self {
+        Self { example_url, ..self }
     }
 
     const fn completing(self, completion: CompletionApi) -> Self {
@@ -107,9 +114,13 @@ pub const PROVIDERS: &[Provider] = &[
         .with_models("accounts/fireworks/models/gpt-oss-120b", &["accounts/fireworks/models/gpt-oss-120b"]),
     hosted("nvidia", "NVIDIA", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY")
         .with_models("openai/gpt-oss-120b", &["moonshotai/kimi-k#", "openai/gpt-oss-120b"]),
-    hosted("azure", "Azure OpenAI", "", "AZURE_OPENAI_API_KEY").speaking(Api::Responses),
-    hosted("bedrock", "Amazon Bedrock", "", "AWS_BEARER_TOKEN_BEDROCK"),
-    hosted("vertex", "Google Vertex AI", "", "VERTEX_ACCESS_TOKEN"),
+    hosted("azure", "Azure OpenAI", "", "AZURE_OPENAI_API_KEY")
+        .speaking(Api::Responses)
+        .like("https://NAME.openai.azure.com"),
+    hosted("bedrock", "Amazon Bedrock", "", "AWS_BEARER_TOKEN_BEDROCK")
+        .like("https://bedrock-runtime.REGION.amazonaws.com/openai/v1"),
+    hosted("vertex", "Google Vertex AI", "", "VERTEX_ACCESS_TOKEN")
+        .like("https://REGION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/REGION/endpoints/openapi"),
     hosted("github", "GitHub Models", "https://models.github.ai/inference", "GITHUB_TOKEN"),
     hosted("huggingface", "Hugging Face", "https://router.huggingface.co/v1", "HF_TOKEN"),
     local("ollama", "Ollama", "http://127.0.0.1:11434/v1").completing(CompletionApi::Ollama),

@@ -36,6 +36,3 @@ impl Effort {
         }
     }
 }
-
-/// The fields an effort may be written in by hand; one that is chosen in a menu takes their place.
-pub(super) const BY_HAND: [&str; 4] = ["reasoning_effort", "reasoning", "thinking", "output_config"];

@@ -7,7 +7,6 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::effort;
 use super::{Api, Usage};
 use crate::domain::{Effort, is_loopback};
 
@@ -69,11 +68,11 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// The same with this effort in place of whatever is configured.
+    /// The same with this effort in place of whatever is configured, by hand in the body too.
     #[must_use]
     pub fn with_effort(mut self, effort: Effort) -> Self {
         self.effort = Some(effort.name().to_owned());
-        self.body.retain(|field, _| !effort::BY_HAND.contains(&field.as_str()));
+        self.body.retain(|field, _| !Effort::FIELDS.contains(&field.as_str()));
         self
     }
 

@@ -91,6 +91,10 @@ fn environment_variables_alone_suffice() {
         "openai/gpt Responses https://api.openai.com/v1 [environment variable OPENAI_API_KEY]",
     );
     check(
+        &[("TANDEM_BASE_URL", "https://mine.openai.azure.com"), ("TANDEM_MODEL", "gpt-5.5"), ("TANDEM_API_KEY", "k")],
+        "azure/gpt-5.5 Responses https://mine.openai.azure.com/openai/v1 [environment variable TANDEM_API_KEY]",
+    );
+    check(
         &[("TANDEM_MODEL", "anthropic/claude")],
         "anthropic/claude Messages https://api.anthropic.com/v1 [environment variable ANTHROPIC_API_KEY, which is not set]",
     );
@@ -99,14 +103,11 @@ fn environment_variables_alone_suffice() {
         "openrouter/anthropic/claude-sonnet-5 Chat https://openrouter.ai/api/v1 [environment variable OPENROUTER_API_KEY]",
     );
     check(&[url], "an endpoint is configured (https://models.example/v1), but no model. Do one of these:");
-    check(&[("TANDEM_MODEL", "gpt")], "model `gpt` has no provider; write `provider/gpt`. Do one of these:");
-    check(
-        &[("TANDEM_MODEL", "opnai/gpt")],
-        "model `opnai/gpt` has an unknown provider; did you mean `openai`?. Do one of these:",
-    );
+    check(&[("TANDEM_MODEL", "gpt")], "model `gpt` has no provider; write `provider/gpt`, such as `openai/gpt`");
+    check(&[("TANDEM_MODEL", "opnai/gpt")], "model `opnai/gpt` has an unknown provider; did you mean `openai`?");
     check(
         &[("TANDEM_MODEL", "azure/gpt")],
-        "provider `azure` needs a base-url in `[providers.azure]`. Do one of these:",
+        "provider `azure` needs a base-url in `[providers.azure]`, such as https://NAME.openai.azure.com",
     );
 }
 
