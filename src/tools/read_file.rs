@@ -67,8 +67,17 @@ impl TypedTool for ReadFile {
                 ..Preview::default()
             });
         }
-        let path = context.resolve(&arguments.path)?;
-        Ok(preview(format!("Read {}{lines}", named(&context.workspace, &path)), &path, arguments.offset))
+        let paths = files(&arguments.path).map(|name| context.resolve(name)).collect::<Result<Vec<_>, _>>()?;
+        let names: Vec<_> = paths.iter().map(|path| named(&context.workspace, path)).collect();
+        let title = format!("Read {}{lines}", names.join(", "));
+        let mut shown = Preview { title, ..Preview::default() };
+        for path in &paths {
+            let one = preview(String::new(), path, arguments.offset);
+            shown.locations.extend(one.locations);
+            shown.targets.extend(one.targets);
+            shown.caution = shown.caution.or(one.caution);
+        }
+        Ok(shown)
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
@@ -78,35 +87,62 @@ impl TypedTool for ReadFile {
             let content = output(context, number, offset, limit).await?;
             return Ok(ToolOutput { content, ..ToolOutput::default() });
         }
-        let path = context.resolve(&arguments.path)?;
-        let name = shown(&context.workspace, &path.absolute());
-        let file = match unless_cancelled(context, context.workspace.read(&path)).await? {
-            Ok(file) => file,
-            Err(error @ FileError::NotFound(_)) => {
-                return Err(ToolError(format!("{error}{}", did_you_mean(context, &path).await)));
-            }
-            Err(FileError::TooLarge { size, .. }) => {
-                let bytes = context.room(MAX_BYTES) as u64;
-                let lines = context.workspace.read_lines(&path, (offset, limit), bytes);
-                let (text, more) = unless_cancelled(context, lines).await??;
-                let content = format!("[{size} bytes, from disk]\n{}", numbered(&text, offset, more));
-                let locations = vec![location(path.absolute(), Some(offset))];
-                return Ok(ToolOutput { content, locations, ..ToolOutput::default() });
-            }
-            Err(FileError::Binary(..)) if picture(&path).is_some() => return show(context, &path).await,
-            Err(error) => return Err(error.into()),
-        };
-        let head = head(&file);
-        let bytes = context.room(MAX_BYTES);
-        let page = blocking(context, move |_, _| page(&file.text, (offset, limit), bytes)).await?;
-        let page =
-            page.map_err(|lines| ToolError(format!("{name} has only {lines} lines; {offset} is past the end")))?;
-        Ok(ToolOutput {
-            content: head + &page,
-            locations: vec![location(path.absolute(), Some(offset))],
-            ..ToolOutput::default()
-        })
+        let count = files(&arguments.path).count();
+        let bytes = context.room(MAX_BYTES) / count.max(1);
+        if count == 1 {
+            return file(context, &arguments.path, (offset, limit), bytes).await;
+        }
+        let mut all = ToolOutput::default();
+        for name in files(&arguments.path) {
+            let (content, one) = match file(context, name, (offset, limit), bytes).await {
+                Ok(one) => (one.content.clone(), one),
+                Err(ToolError(why)) => (format!("[{why}]\n"), ToolOutput::default()),
+            };
+            write!(all.content, "==> {} <==\n{content}", escape_line(name)).expect("writing to a string cannot fail");
+            all.locations.extend(one.locations);
+            all.images.extend(one.images);
+        }
+        if all.locations.is_empty() { Err(ToolError(all.content)) } else { Ok(all) }
     }
+}
+
+/// The files of a call: a line each, where a model sent a list.
+fn files(path: &str) -> impl Iterator<Item = &str> {
+    path.trim_matches('\n').split('\n')
+}
+
+/// These lines of a file, at most `bytes` bytes.
+async fn file(
+    context: &ToolContext,
+    name: &str,
+    (offset, limit): (usize, usize),
+    bytes: usize,
+) -> Result<ToolOutput, ToolError> {
+    let path = context.resolve(name)?;
+    let name = shown(&context.workspace, &path.absolute());
+    let file = match unless_cancelled(context, context.workspace.read(&path)).await? {
+        Ok(file) => file,
+        Err(error @ FileError::NotFound(_)) => {
+            return Err(ToolError(format!("{error}{}", did_you_mean(context, &path).await)));
+        }
+        Err(FileError::TooLarge { size, .. }) => {
+            let lines = context.workspace.read_lines(&path, (offset, limit), bytes as u64);
+            let (text, more) = unless_cancelled(context, lines).await??;
+            let content = format!("[{size} bytes, from disk]\n{}", numbered(&text, offset, more));
+            let locations = vec![location(path.absolute(), Some(offset))];
+            return Ok(ToolOutput { content, locations, ..ToolOutput::default() });
+        }
+        Err(FileError::Binary(..)) if picture(&path).is_some() => return show(context, &path).await,
+        Err(error) => return Err(error.into()),
+    };
+    let head = head(&file);
+    let page = blocking(context, move |_, _| page(&file.text, (offset, limit), bytes)).await?;
+    let page = page.map_err(|lines| ToolError(format!("{name} has only {lines} lines; {offset} is past the end")))?;
+    Ok(ToolOutput {
+        content: head + &page,
+        locations: vec![location(path.absolute(), Some(offset))],
+        ..ToolOutput::default()
+    })
 }
 
 /// Images that models accept, by file extension and first bytes.

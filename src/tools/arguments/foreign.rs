@@ -176,6 +176,31 @@ pub(super) fn hoist(fields: &mut Map<String, Value>, properties: &Map<String, Va
     fields.insert("path".to_owned(), path);
 }
 
+/// The files of a list, a line each, for the tool that reads several.
+pub(super) fn join_paths(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+    if !["path", "offset", "limit"].iter().all(|name| properties.contains_key(*name)) {
+        return;
+    }
+    let files: Vec<Value> = match fields.get("path") {
+        Some(Value::Array(files)) => files.clone(),
+        Some(Value::String(text)) if text.starts_with("[\"") => serde_json::from_str(text).unwrap_or_default(),
+        _ => return,
+    };
+    let of_file = |file: &Value| {
+        let named = |file: &Value| {
+            let (_, path) = file.as_object()?.iter().find(|(name, _)| find(name, ["path"].into_iter()).is_some())?;
+            path.as_str().map(str::to_owned)
+        };
+        let path = file.as_str().map(str::to_owned).or_else(|| named(file))?;
+        (!path.contains('\n')).then_some(path)
+    };
+    if let Some(paths) = files.iter().map(of_file).collect::<Option<Vec<_>>>()
+        && !paths.is_empty()
+    {
+        fields.insert("path".to_owned(), paths.join("\n").into());
+    }
+}
+
 /// Lines from one to another, for a first line and a number of them.
 fn range(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
     if !["offset", "limit"].iter().all(|name| properties.contains_key(*name)) {

@@ -85,6 +85,22 @@ async fn read_file_explains_what_it_cannot_read() {
 }
 
 #[tokio::test]
+async fn several_files_are_read_in_one_call() {
+    let place = Place::new(&[("a", "1\n"), ("b", "2\n")]);
+    let both = "==> a <==\n1\t1\n==> b <==\n1\t2\n";
+    for files in [json!({"paths": ["a", "b"]}), json!({"files": [{"path": "a"}, {"path": "b"}]})] {
+        place.check("read_file", files, both).await;
+    }
+    let preview = place.preview("read_file", json!({"path": ["a", "b"]})).await.unwrap();
+    assert_eq!((preview.title.as_str(), preview.targets.len()), ("Read a, b", 2));
+    let half = place.answer("read_file", json!({"path": ["a", "c"]})).await;
+    assert_eq!(half, "==> a <==\n1\t1\n==> c <==\n[c does not exist]\n");
+    assert!(place.answer("read_file", json!({"path": ["c", "d"]})).await.starts_with("error: "));
+    assert!(place.answer("read_file", json!({"path": ["a", "../x"]})).await.contains("outside"));
+    assert!(place.preview("read_file", json!({"path": ["a", "../x"]})).await.is_err());
+}
+
+#[tokio::test]
 async fn list_files_draws_a_tree() {
     let place = Place::new(&[
         ("src/a/b/c.rs", ""),
