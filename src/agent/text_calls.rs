@@ -18,6 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use self::beginning::{has_more, may_be_whole, whole_fence};
+use self::elements::is_word;
 use self::forms::{ENDS, TAGS, TOKENS};
 use self::json::TextCall;
 use crate::tools::{self, Tool};
@@ -387,10 +388,6 @@ const LONGEST_TAG: usize = 40;
 
 fn is_tag_name(text: &str) -> bool {
     text.strip_prefix('<').is_some_and(|name| name.is_empty() || is_word(name))
-}
-
-fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]

@@ -19,8 +19,10 @@ const EXAMPLES: &[&str] = &[
     "looks as follows",
     "would write",
     "such a call",
-    "this form",
-    "the form",
+    "this form:",
+    "this form ",
+    "the form:",
+    "the form ",
     "the syntax",
     "beispiel",
     "par exemple",
@@ -56,6 +58,31 @@ const THEORY: &[&str] = &[
     "illustrat",
     "demonstrat",
     "hypothetical",
+    "würde",
+    "könnte",
+    "sähe",
+    "so aus",
+    "serait",
+    "pourrait",
+    "ressemble",
+    "comme suit",
+    "comme ceci",
+    "sería",
+    "podría",
+    "como sigue",
+    "formato",
+    "sarebbe",
+    "potrebbe",
+    "выглядит",
+    "формат",
+    "如下",
+    "格式",
+    "示例",
+    "这样",
+    "次のよう",
+    "形式",
+    "다음과 같",
+    "형식",
 ];
 
 /// How a sentence begins that says what its speaker is about to do.
@@ -89,6 +116,11 @@ const INTENTIONS: &[&str] = &[
     "je vais ",
 ];
 
+/// The same within a sentence.
+const RESOLVES: &[&str] = &[" i'll ", " i’ll ", " i will ", " let me ", " so i "];
+/// Somebody else's intention.
+const QUOTING: &[&str] = &["would", "could", "might", " say", "example"];
+
 /// Intentions to explain.
 const SHOWING: &[&str] = &["show you", "example", "illustrat", "demonstrat", "explain", "describe"];
 
@@ -111,7 +143,7 @@ pub(super) fn announce(before: &str) -> bool {
 }
 
 fn intends(sentence: &str) -> bool {
-    INTENTIONS.iter().any(|begin| sentence.starts_with(begin))
+    INTENTIONS.iter().any(|begin| sentence.starts_with(begin)) || has(sentence, RESOLVES) && !has(sentence, QUOTING)
 }
 
 fn has(text: &str, words: &[&str]) -> bool {
@@ -122,7 +154,7 @@ fn has(text: &str, words: &[&str]) -> bool {
 fn last(text: &str) -> (String, String) {
     let line = text.trim_end().rsplit('\n').next().unwrap_or_default().to_lowercase();
     let end = line.trim_end_matches([' ', ':', '.', '!', '…', '*']);
-    let begin = [". ", "! ", "? ", ": "].iter().filter_map(|mark| Some(end.rfind(mark)? + mark.len())).max();
+    let begin = [". ", "! ", "? "].iter().filter_map(|mark| Some(end.rfind(mark)? + mark.len())).max();
     let sentence = end.split_at(begin.unwrap_or_default()).1.trim_start_matches(['-', '*', ' ', '#']).to_owned();
     (line, sentence)
 }
@@ -142,8 +174,13 @@ mod tests {
             "I would write it with:",
             "Let me show you how to write it:",
             "I read the docs. The format is:",
+            "A model would say: I'll read it:",
             "## Example\n\nReading a file:",
             "**Example**\n",
+            "Ein Aufruf sähe so aus:",
+            "Un appel ressemblerait à ceci :",
+            "调用格式如下：",
+            "呼び出しは次のようになります：\n\n",
         ] {
             assert!(make_an_example(text) && !announce(text), "{text}");
         }
@@ -158,6 +195,8 @@ mod tests {
             "Now I edit it like this:",
             "The tests (e.g. a) fail.\nI will read them.",
             "This would break the build.",
+            "The format is wrong, so I'll rewrite it:",
+            "**Step 1**: I'll read it.",
             "I'm going to read `src/lib.rs`:",
         ] {
             assert!(!make_an_example(text), "{text}");
