@@ -24,6 +24,7 @@ mod problems;
 mod prompts;
 mod review;
 mod sessions;
+mod styles;
 mod updates;
 mod wire;
 

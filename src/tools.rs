@@ -50,6 +50,7 @@ use self::process::Dialect;
 pub use self::resolve::{Resolved, accept, only_argument, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
+use crate::domain::Styled;
 pub use crate::domain::{
     CommandLine, Exit, FileDiff, Location, Picture, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind, Undo,
 };
@@ -188,6 +189,8 @@ pub struct ToolOutput {
     pub plan: Option<Vec<PlanEntry>>,
     /// Notices for the person.
     pub notices: Vec<String>,
+    /// How a terminal would show parts of the content.
+    pub styles: Vec<Styled>,
     /// Whether the call failed although it changed something, such as a command that was killed.
     pub failed: bool,
 }

@@ -6,7 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::domain::{Effort, ErrorCode, Exit, FileDiff, Location, Picture, PlanEntry, Preview, ToolKind, Usage};
+use crate::domain::{
+    Effort, ErrorCode, Exit, FileDiff, Location, Picture, PlanEntry, Preview, Styled, ToolKind, Usage,
+};
 use crate::workspace::ChangeSet;
 
 /// An event. Consumers ignore types they do not know.
@@ -265,6 +267,9 @@ pub struct ExecutionResult {
     pub content: String,
     /// Whether it failed.
     pub is_error: bool,
+    /// How a terminal would show parts of that.
+    #[serde(skip)]
+    pub styles: Vec<Styled>,
     /// What changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,

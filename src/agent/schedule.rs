@@ -5,6 +5,7 @@
 //! and no others; a panic in a tool fails only that call; after cancellation no new call starts, and a running changing
 //! call may finish (it checks the token itself).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -323,11 +324,11 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     };
     drop(permit);
     let (mut result, plan) = match answer {
-        Ok(ToolOutput { content, diffs, changes, exit, locations, plan, notices, failed, images }) => {
+        Ok(ToolOutput { content, styles, diffs, changes, exit, locations, plan, notices, failed, images }) => {
             for message in notices {
                 steps.event(AgentEvent::Notice { message }).await;
             }
-            (ExecutionResult { content, is_error: failed, diffs, changes, exit, locations, images }, plan)
+            (ExecutionResult { content, styles, is_error: failed, diffs, changes, exit, locations, images }, plan)
         }
         Err(ToolError(why)) => (ExecutionResult { content: why, is_error: true, ..ExecutionResult::default() }, None),
     };
@@ -339,7 +340,9 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         let end = if result.content.is_empty() || result.content.ends_with('\n') { "" } else { "\n" };
         writeln!(result.content, "{end}{note}").expect("writing to a string cannot fail");
     }
-    context.secrets.clean(&mut result.content);
+    if let Cow::Owned(clean) = context.secrets.redact(&result.content) {
+        (result.content, result.styles) = (clean, Vec::new());
+    }
     Outcome { id: call.id, name: call.name, result, plan, wait, ran: begun.elapsed() }
 }
 

@@ -4,10 +4,12 @@
 //! unknown ones). Text from a model or a file that reaches a title is escaped.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::Path;
 
 use serde_json::{Map, json};
 
+use super::styles;
 use crate::agent::event::{AgentEvent, ExecutionResult};
 use crate::domain::{Exit, FileDiff, Location, PlanEntry, PlanPriority, PlanStatus, Preview, ToolKind};
 use crate::protocol::{acp, ext};
@@ -70,7 +72,7 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
             change(call_id, fields().status(acp::ToolCallStatus::InProgress))
         }
         AgentEvent::ToolExecutionEnd { call_id, result, .. } => {
-            let meta = result.exit.map(exit_meta);
+            let meta = ended_meta(&result);
             let update = acp::ToolCallUpdate::new(call_id, executed(result, proposed)).meta(meta);
             acp::SessionUpdate::ToolCallUpdate(update)
         }
@@ -157,8 +159,18 @@ fn change(call_id: String, fields: acp::ToolCallUpdateFields) -> acp::SessionUpd
     acp::SessionUpdate::ToolCallUpdate(acp::ToolCallUpdate::new(call_id, fields))
 }
 
-fn exit_meta(Exit { code, ran_ms }: Exit) -> acp::Meta {
-    Map::from_iter([(ext::EXIT.to_owned(), json!(ext::Exit { code, duration_ms: ran_ms }))])
+/// How a command ended, and how a terminal would show its output.
+fn ended_meta(result: &ExecutionResult) -> Option<acp::Meta> {
+    let exit =
+        result.exit.map(|Exit { code, ran_ms }| (ext::EXIT.to_owned(), json!(ext::Exit { code, duration_ms: ran_ms })));
+    let styles = if result.styles.is_empty() {
+        Vec::new()
+    } else {
+        let (display, parts) = without_most(&result.content);
+        styles::shown(&result.content, &parts, &display::escape(&display), &result.styles)
+    };
+    let styles = (!styles.is_empty()).then(|| (ext::STYLES.to_owned(), json!(styles)));
+    Some(exit.into_iter().chain(styles).collect::<Map<_, _>>()).filter(|meta| !meta.is_empty())
 }
 
 fn previewed(kind: ToolKind, preview: Preview) -> acp::ToolCallUpdateFields {
@@ -191,10 +203,17 @@ fn executed(result: ExecutionResult, proposed: &[FileDiff]) -> acp::ToolCallUpda
 }
 
 fn shown(text: &str) -> acp::ToolCallContent {
-    match without_middle(text, SHOWN / 2, SHOWN / 2) {
-        Some((head, more, tail)) => content(&format!("{head}\n… ({more} bytes more)\n{tail}")),
-        None => content(text),
-    }
+    content(&without_most(text).0)
+}
+
+/// The parts of a result that are shown: as one text, and each with its place in that.
+fn without_most(text: &str) -> (Cow<'_, str>, Vec<(Range<usize>, usize)>) {
+    let Some((head, more, tail)) = without_middle(text, SHOWN / 2, SHOWN / 2) else {
+        return (Cow::Borrowed(text), vec![(0..text.len(), 0)]);
+    };
+    let display = format!("{head}\n… ({more} bytes more)\n{tail}");
+    let at = display.len() - tail.len();
+    (Cow::Owned(display), vec![(0..head.len(), 0), (text.len() - tail.len()..text.len(), at)])
 }
 
 fn content(text: &str) -> acp::ToolCallContent {

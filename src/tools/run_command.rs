@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::process::{Changed, Dialect, Ended, Job, Reach, StandIn, TakenOver};
 use super::{CommandLine, Exit, FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use crate::domain::Styled;
 use crate::text::display::escape_line;
 use crate::workspace::{OnDisk, WorkspacePath};
 
@@ -201,7 +202,9 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
     if arguments.background {
         context.shell.keep(&job);
         let mut output = look_after(context, &job, Action::Read, WATCHED).await?;
-        output.content = format!("{report}[job {}]\n{}", job.id, output.content);
+        let head = format!("{report}[job {}]\n", job.id);
+        output.styles = shifted(output.styles, head.len());
+        output.content = head + &output.content;
         return Ok(output);
     }
     let limit = arguments.timeout_s.map(Duration::from_secs).or(context.shell.timeout());
@@ -215,12 +218,19 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
         Err(why) => (job.stop().await, format!("[{why}]\n")),
     };
     let mut output = report_changes(context, &job, Some(&ended), false).await;
-    let said = line_end(job.output.take(context.room(MOST)));
+    let (said, styles) = job.output.take_styled(context.room(MOST));
+    let said = line_end(said);
+    output.styles = shifted(styles, report.len());
     let hint = end.as_ref().map_or("", |ended| hint(&line, &said, ended.code() == Some(0)));
     let busy = busy(&job, &said).unwrap_or_default();
     output.content = report + &said + &how + hint + &busy + &output.content;
     output.failed = end.is_err();
     Ok(output)
+}
+
+/// The styles of a text that something stands before now.
+fn shifted(styles: Vec<Styled>, by: usize) -> Vec<Styled> {
+    styles.into_iter().map(|it| Styled { range: it.range.start + by..it.range.end + by, ..it }).collect()
 }
 
 fn too_slow(limit: Duration) -> String {
@@ -317,8 +327,10 @@ async fn look_after(
             if job.output.has_ended() || job.has_ended() { Some(job.ended().await) } else { None }
         }
     };
-    let said = line_end(job.output.take(context.room(MOST)));
+    let (said, styles) = job.output.take_styled(context.room(MOST));
+    let said = line_end(said);
     let mut output = report_changes(context, job, ended.as_deref(), true).await;
+    output.styles = styles;
     let how = ended.map_or_else(|| format!("[job {} is running]\n", job.id), |ended| exit(&ended));
     output.content = said + &how + &output.content;
     Ok(output)

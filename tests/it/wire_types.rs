@@ -94,6 +94,7 @@ fn definitions() -> Map<String, Value> {
         ext::DiagnosticsResult,
         ext::LanguageParams,
         ext::Exit,
+        ext::Styled,
         ext::InlineParams,
         ext::InlineUpdate,
         ext::InlineResult,

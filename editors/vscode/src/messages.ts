@@ -2,7 +2,7 @@
 import type { DiffView } from "./diff";
 import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus } from "./protocol";
 
-import type { Exit, Finding, ModelInfo, ProviderInfo, Usage } from "./wire-types";
+import type { Exit, Finding, ModelInfo, ProviderInfo, Styled, Usage } from "./wire-types";
 
 export interface UserItem {
   readonly kind: "user";
@@ -31,6 +31,8 @@ export interface ToolItem {
   readonly location?: Location;
   readonly diffs: readonly DiffView[];
   readonly output: string;
+  /** How a terminal would show parts of the output. */
+  readonly styles?: readonly Styled[];
   /** The command line, of a call that runs one. */
   readonly command?: string;
   /** How its command ended. */

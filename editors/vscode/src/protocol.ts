@@ -66,7 +66,7 @@ export interface ToolCall {
   readonly content?: readonly ToolContent[];
   readonly locations?: readonly { readonly path: string; readonly line?: number | null }[];
   readonly rawInput?: unknown;
-  readonly _meta?: { readonly "tandem/exit"?: wire.Exit } | null;
+  readonly _meta?: { readonly "tandem/exit"?: wire.Exit; readonly "tandem/styles"?: readonly wire.Styled[] } | null;
 }
 
 /** Only the fields that changed; `null` counts as unchanged. */

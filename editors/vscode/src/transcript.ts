@@ -282,6 +282,7 @@ function present(update: ToolCallUpdate): Partial<ToolCall> {
 function toolItem({ id, call, options }: ToolEntry): Item {
   const location = call.locations?.[0];
   const exit = call._meta?.["tandem/exit"];
+  const styles = call._meta?.["tandem/styles"];
   const command = commandOf(call);
   return {
     kind: "tool",
@@ -292,6 +293,7 @@ function toolItem({ id, call, options }: ToolEntry): Item {
     ...(location && { location: { path: location.path, ...(location.line != null && { line: location.line }) } }),
     diffs: diffs(call).map(diffView),
     output: output(call),
+    ...(styles && { styles }),
     ...(command !== undefined && { command }),
     ...(exit && { exit }),
     ...(options && { question: question(call, options) }),

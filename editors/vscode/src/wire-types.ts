@@ -927,6 +927,20 @@ export interface Steer {
 /** Reasons why an agent stops processing a prompt turn. */
 export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled";
 
+/** A part of a text and its look. */
+export interface Styled {
+  /** Where it begins, in UTF-16 code units. */
+  readonly start: number;
+  /** Where it ends. */
+  readonly end: number;
+  /** One of the terminal's 16 colors, as its number, or `#rrggbb`. */
+  readonly color?: string | null;
+  /** The color behind it. */
+  readonly background?: string | null;
+  /** Any of `bold`, `dim`, `italic` and `underline`. */
+  readonly font: readonly string[];
+}
+
 /** Embed a terminal created with `terminal/create` by its id. */
 export interface Terminal {
   /** Identifier of the terminal instance to embed in the content stream. */

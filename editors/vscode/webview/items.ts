@@ -19,6 +19,7 @@ import { triedText } from "../src/trial";
 import { diffTable } from "./diff";
 import { type Child, h, Slot } from "./dom";
 import { icon, type IconName, kindIcons } from "./icons";
+import { styled } from "./styled";
 import { TextView } from "./text";
 import { t } from "./words";
 
@@ -176,7 +177,7 @@ class ToolView implements ItemView {
     this.item = item;
     this.element.dataset["kind"] = item.toolKind;
     this.element.dataset["status"] = item.exit !== undefined && hasFailed(item.exit) ? "failed" : item.status;
-    const { diffs, output, question, ...head } = item;
+    const { diffs, output, styles, question, ...head } = item;
     const counts = { added: sum(diffs, "added"), removed: sum(diffs, "removed") };
     const asking = question !== undefined;
     this.element.classList.toggle("card", diffs.length > 0 || asking);
@@ -185,9 +186,9 @@ class ToolView implements ItemView {
     this.head.set({ ...head, asking, counts, hasBody: this.hasBody(), open: this.isOpen() }, () => this.drawHead(counts));
     this.body.element.hidden = !this.isOpen();
     const shown = this.isLive() ? lastLines(output, LIVE_LINES) : output;
-    this.body.set({ diffs, shown }, () => [
+    this.body.set({ diffs, shown, styles }, () => [
       ...diffs.map((diff, index) => diffTable(diff, diffs.length > 1 && this.drawPath(diff, index))),
-      shown !== "" && h("pre", { class: "output", tabindex: "0" }, visible(shown)),
+      shown !== "" && h("pre", { class: "output", tabindex: "0" }, ...styled(shown, this.isLive() ? [] : styles)),
     ]);
     this.question.element.hidden = !asking;
     this.question.set(question, () => (question ? this.drawQuestion(question) : []));

@@ -70,6 +70,28 @@ pub struct Exit {
     pub duration_ms: u64,
 }
 
+/// The key in the `_meta` of a `tool_call_update` that ends a command's call: how a terminal would show parts of its first
+/// text, as a list of [`Styled`].
+pub const STYLES: &str = "tandem/styles";
+
+/// A part of a text and its look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Styled {
+    /// Where it begins, in UTF-16 code units.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// One of the terminal's 16 colors, as its number, or `#rrggbb`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
+    /// The color behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<String>,
+    /// Any of `bold`, `dim`, `italic` and `underline`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub font: Vec<&'static str>,
+}
+
 /// The key in the `_meta` of a diff of a large file, which has only the lines around the change: how many lines before
 /// them are left out.
 pub const SKIPPED_LINES: &str = "tandem/skippedLines";

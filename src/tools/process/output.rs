@@ -3,6 +3,7 @@
 //! Invariant: whatever the program writes, memory is bounded and the end of the output is never lost. The file is
 //! readable by nobody else and goes away with the process.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::plain::Plain;
+use crate::domain::Styled;
 use crate::tools::Live;
 use crate::workspace::lines;
 
@@ -18,6 +20,8 @@ use crate::workspace::lines;
 const KEPT: usize = 16_000;
 /// How much is kept in the file; later output is only in the tail.
 const SPILLED: u64 = 256 << 20;
+/// How many styles of the beginning and of the end are kept.
+const STYLES: usize = 500;
 /// How much is read at once.
 const PIECE: usize = 64 << 10;
 
@@ -37,8 +41,12 @@ struct State {
     file: Option<File>,
     /// Bytes in the file.
     stored: u64,
-    /// Bytes in all.
+    /// Bytes in all, and those that were taken.
     total: u64,
+    taken: u64,
+    /// The styles of what was not taken, by their place in all of the output: the first and the last ones.
+    first: Vec<Styled>,
+    last: VecDeque<Styled>,
     invalid: u64,
     /// Whether the output has ended.
     ended: bool,
@@ -76,23 +84,24 @@ impl Output {
                     break;
                 }
             };
-            self.add(&text);
+            self.add(&text, &plain.styles);
             if let Some(live) = live {
                 live.say(&text);
             }
         }
-        self.add(plain.rest());
+        self.add(plain.rest(), &[]);
         let mut state = self.state();
         (state.ended, state.invalid) = (true, plain.invalid);
         drop(state);
         self.news.notify_waiters();
     }
 
-    fn add(&self, text: &str) {
+    fn add(&self, text: &str, styles: &[Styled]) {
         if text.is_empty() {
             return;
         }
         let mut state = self.state();
+        state.style(styles);
         state.fresh.add(text);
         state.total += text.len() as u64;
         if let Err(error) = state.store(text, self.folder.as_deref()) {
@@ -104,8 +113,14 @@ impl Output {
 
     /// The output since the last call, at most `bytes` bytes: its beginning and end, with a note on what is in between.
     pub fn take(&self, bytes: usize) -> String {
+        self.take_styled(bytes).0
+    }
+
+    /// The same, with its styles.
+    pub fn take_styled(&self, bytes: usize) -> (String, Vec<Styled>) {
         let mut state = self.state();
         let Kept { mut head, tail, skipped } = std::mem::take(&mut state.fresh).within(bytes);
+        let (before, after) = (head.len(), tail.len());
         if skipped > 0 {
             let whole = match &state.missing {
                 None => format!("; read_file reads it all: `{}`", self.name),
@@ -113,11 +128,13 @@ impl Output {
             };
             head = format!("{head}\n[… {skipped} bytes left out{whole} …]\n");
         }
+        let styles = state.take_styles(before, after, head.len());
         head.push_str(&tail);
-        match std::mem::take(&mut state.invalid) {
+        let said = match std::mem::take(&mut state.invalid) {
             0 => head,
             invalid => format!("{head}\n[{invalid} bytes were not UTF-8 and are shown as \u{fffd}]\n"),
-        }
+        };
+        (said, styles)
     }
 
     /// Waits for output, or its end.
@@ -162,6 +179,32 @@ impl Output {
 }
 
 impl State {
+    /// Remembers the styles of a text that is added.
+    fn style(&mut self, styles: &[Styled]) {
+        let at = usize::try_from(self.total).unwrap_or(usize::MAX / 2);
+        for Styled { range, style } in styles {
+            let styled = Styled { range: range.start + at..range.end + at, style: *style };
+            if self.first.len() < STYLES {
+                self.first.push(styled);
+            } else {
+                self.last.push_back(styled);
+                if self.last.len() > STYLES {
+                    self.last.pop_front();
+                }
+            }
+        }
+    }
+
+    /// The styles in a text of the first `head` and the last `tail` bytes, which begin at 0 and at `at`.
+    fn take_styles(&mut self, head: usize, tail: usize, at: usize) -> Vec<Styled> {
+        let [from, to] = [self.taken, self.total].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX / 2));
+        self.taken = self.total;
+        let (head, tail) = (from..from + head, to - tail..to);
+        let all: Vec<_> = self.first.drain(..).chain(self.last.drain(..)).collect();
+        let begin = all.iter().filter_map(|styled| styled.within(&head, 0));
+        begin.chain(all.iter().filter_map(|styled| styled.within(&tail, at))).collect()
+    }
+
     fn store(&mut self, text: &str, folder: Option<&Path>) -> io::Result<()> {
         if self.missing.is_some() {
             return Ok(());
@@ -264,6 +307,33 @@ mod tests {
         assert_eq!(middle, ("line 100000 é\nline 100001 é\n".to_owned(), true));
         assert_eq!(output.lines(200_000, 9, 1000).unwrap(), ("line 200000 é\n".to_owned(), false));
         assert_eq!(output.lines(300_000, 9, 1000).unwrap(), (String::new(), false));
+    }
+
+    #[test]
+    fn styles_follow_both_ends_of_long_output_and_are_bounded() {
+        let lines = (1..=5000).fold(String::new(), |lines, line| lines + &format!("\x1b[3{}mline {line}\n", line % 8));
+        let output = said(&lines);
+        let (text, styles) = output.take_styled(2000);
+        assert!(text.starts_with("line 1\n") && text.ends_with("line 5000\n"), "{text}");
+        let looks: Vec<_> = styles.iter().map(|styled| text.get(styled.range.clone()).unwrap()).collect();
+        assert_eq!((looks[0], looks[looks.len() - 1]), ("line 1", "line 5000"));
+        assert!(looks.iter().all(|look| !look.contains("left out")), "{looks:?}");
+        let flood = said(&"\x1b[31mx\x1b[32my".repeat(100_000));
+        let state = flood.state();
+        assert_eq!((state.first.len(), state.last.len()), (STYLES, STYLES));
+    }
+
+    #[test]
+    fn styles_begin_again_with_what_was_not_taken() {
+        let output = Output::new("output:1".to_owned(), None);
+        let mut plain = Plain::default();
+        for bytes in [&b"\x1b[31mone\x1b[m\n"[..], b"two \x1b[32mthree"] {
+            let text = plain.text(bytes);
+            output.add(&text, &plain.styles);
+            let (said, styles) = output.take_styled(usize::MAX);
+            let [styled] = &*styles else { panic!("{styles:?}") };
+            assert_eq!(said.get(styled.range.clone()), Some(if said == "one\n" { "one" } else { "three" }));
+        }
     }
 
     #[test]

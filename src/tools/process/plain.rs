@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 
-use anstyle_parse::{DefaultCharAccumulator, Parser, Perform};
+use anstyle_parse::{DefaultCharAccumulator, Params, Parser, Perform};
 
+use crate::domain::{Style, Styled};
 use crate::text::display;
 
 /// Converts bytes to text, piece by piece.
@@ -16,6 +17,8 @@ pub(super) struct Plain {
     cut: Vec<u8>,
     /// How many bytes were not UTF-8.
     pub invalid: u64,
+    /// The styles of the text that was returned last.
+    pub styles: Vec<Styled>,
 }
 
 impl Plain {
@@ -56,17 +59,23 @@ impl Plain {
             self.terminal.advance(&mut self.screen, byte);
         }
         let clean = std::mem::take(&mut self.screen.text);
+        self.styles = std::mem::take(&mut self.screen.styles);
         match display::escape_piece(&clean) {
             Cow::Borrowed(_) => clean,
-            Cow::Owned(escaped) => escaped,
+            Cow::Owned(escaped) => {
+                self.styles.clear(); // they are those of another text
+                escaped
+            }
         }
     }
 }
 
-/// What a terminal would print; all control codes are dropped.
+/// What a terminal would print; all control codes are dropped, and only those that select colors are understood.
 #[derive(Debug, Default)]
 struct Screen {
     text: String,
+    style: Style,
+    styles: Vec<Styled>,
     /// Whether the last character was a carriage return: a following line feed ends the same line.
     after_return: bool,
 }
@@ -74,7 +83,9 @@ struct Screen {
 impl Perform for Screen {
     fn print(&mut self, character: char) {
         if !character.is_control() {
+            let start = self.text.len();
             self.text.push(character);
+            self.styled(start);
         }
         self.after_return = false;
     }
@@ -88,6 +99,24 @@ impl Perform for Screen {
             _ => {}
         }
         self.after_return = byte == b'\r';
+    }
+
+    fn csi_dispatch(&mut self, params: &Params, intermediates: &[u8], ignore: bool, action: u8) {
+        if action == b'm' && intermediates.is_empty() && !ignore {
+            self.style.select(params.iter().flatten().copied());
+        }
+    }
+}
+
+impl Screen {
+    /// The text from `start` on has the current style.
+    fn styled(&mut self, start: usize) {
+        let (style, end) = (self.style, self.text.len());
+        match self.styles.last_mut().filter(|last| last.style == style && last.range.end == start) {
+            Some(last) => last.range.end = end,
+            None if style != Style::default() => self.styles.push(Styled { range: start..end, style }),
+            None => {}
+        }
     }
 }
 
@@ -126,6 +155,20 @@ mod tests {
         check(b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link");
         check(b"a\x08\x07b\x00c", "abc");
         check("\u{9b}31mx".as_bytes(), "31mx");
+    }
+
+    #[test]
+    fn colors_are_known_beside_the_text_also_across_pieces() {
+        use crate::domain::{Color, Weight};
+        let mut plain = Plain::default();
+        assert_eq!(plain.text(b"a \x1b[1;31mred\nmo"), "a red\nmo");
+        let red = Style { color: Some(Color::Terminal(1)), weight: Weight::Bold, ..Style::default() };
+        let styled = |range| Styled { range, style: red };
+        assert_eq!(plain.styles, [styled(2..5), styled(6..8)]);
+        assert_eq!(plain.text("re\x1b[m é\x1b[?25h\x1b[2J".as_bytes()), "re é");
+        assert_eq!(plain.styles, [styled(0..2)]);
+        plain.text("\x1b[31mx\u{202e}".as_bytes());
+        assert!(plain.styles.is_empty(), "an escaped text has no colors");
     }
 
     #[test]

@@ -6,6 +6,9 @@ import { TRY_MS, eventually, exactly, until } from "./workbench.mjs";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
+/** It prints in color, and fails. */
+const FAILS = "printf '\\033[31mno\\033[m\\n'; exit 3";
+
 /** The checks, in order; each is a name and what to do. */
 export function shapeChecks({ bench, model, picture }) {
   const { chat } = bench;
@@ -20,19 +23,24 @@ export function shapeChecks({ bench, model, picture }) {
     await model.reset();
     await bench.newSession();
     await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("ask");
-    await model.script([{ call: { id: "call_f1", name: "run_command", arguments: { command: "echo no; exit 3" } } }], [{ text: "It failed." }]);
+    await model.script([{ call: { id: "call_f1", name: "run_command", arguments: { command: FAILS } } }], [{ text: "It failed." }]);
     await bench.say("Run it.");
     await chat.locator(".asking .question button.allow_once").click();
     await answer("It failed.").waitFor();
     await bench.idle();
     await chat.locator(".tool[data-status=failed] .exit", { hasText: /^exit code 3 · \d/ }).waitFor();
-    await chat.locator(".tool[data-status=failed] .title code", { hasText: /^echo no; exit 3$/ }).waitFor();
+    await chat.locator(".tool[data-status=failed] .title code", { hasText: FAILS }).waitFor();
+    await chat.locator(".tool[data-status=failed]").getByRole("button", { name: "Unfold" }).click();
+    const red = chat.locator(".tool[data-status=failed] .output span", { hasText: /^no$/ });
+    await until(red, (part) => getComputedStyle(part).color !== getComputedStyle(part.parentElement).color); // it was printed in color
+    const { requests } = await model.state();
+    assert.match(JSON.stringify(requests.at(-1).messages.at(-1)), /"no\\n/, "the model reads no control codes");
     await picture("failed-command");
   }
 
   async function inTerminal() {
     await chat.locator(".tool[data-status=failed]").getByRole("button", { name: "Run in Terminal" }).click();
-    await bench.page.locator(".terminal .xterm-rows", { hasText: "echo no; exit 3" }).waitFor(); // typed, and not run
+    await bench.page.locator(".terminal .xterm-rows", { hasText: "exit 3" }).waitFor(); // typed, and not run
     await bench.command("Terminal: Kill All Terminals");
     await bench.page.locator(".terminal .xterm-rows").waitFor({ state: "detached" });
   }

@@ -742,6 +742,14 @@
 ---Reasons why an agent stops processing a prompt turn.
 ---@alias wire.StopReason "end_turn"|"max_tokens"|"max_turn_requests"|"refusal"|"cancelled"
 
+---A part of a text and its look.
+---@class wire.Styled
+---@field start integer Where it begins, in UTF-16 code units.
+---@field end integer Where it ends.
+---@field color? string One of the terminal's 16 colors, as its number, or `#rrggbb`.
+---@field background? string The color behind it.
+---@field font string[] Any of `bold`, `dim`, `italic` and `underline`.
+
 ---Embed a terminal created with `terminal/create` by its id.
 ---@class wire.Terminal
 ---@field terminalId wire.TerminalId Identifier of the terminal instance to embed in the content stream.

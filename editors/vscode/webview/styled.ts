@@ -1,0 +1,38 @@
+/** Output with the colors that a terminal would show, in those of the theme. */
+import { visible } from "../src/safe";
+import type { Styled } from "../src/wire-types";
+import { type Child, h } from "./dom";
+
+export function styled(text: string, styles: readonly Styled[] = []): Child[] {
+  if (visible(text) !== text) {
+    return [visible(text)]; // the places are those of another text
+  }
+  const parts: Child[] = [];
+  let at = 0;
+  for (const style of styles) {
+    if (style.start >= at && style.end <= text.length) {
+      parts.push(text.slice(at, style.start), span(text.slice(style.start, style.end), style));
+      at = style.end;
+    }
+  }
+  return [...parts, text.slice(at)];
+}
+
+/** The content policy forbids style attributes, but not styles that a script sets. */
+function span(text: string, { color, background, font = [] }: Styled): HTMLElement {
+  const element = h("span", { class: font.map((name) => `ansi-${name}`).join(" ") }, text);
+  if (color != null) {
+    element.style.color = value(color);
+  }
+  if (background != null) {
+    element.style.backgroundColor = value(background);
+  }
+  return element;
+}
+
+const NAMES = ["Black", "Red", "Green", "Yellow", "Blue", "Magenta", "Cyan", "White"];
+
+function value(color: string): string {
+  const number = Number(color);
+  return color.startsWith("#") ? color : `var(--vscode-terminal-ansi${number < 8 ? "" : "Bright"}${NAMES[number % 8]})`;
+}
