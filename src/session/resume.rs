@@ -2,7 +2,7 @@
 
 use super::event::{Failure, ReturnReason, SessionEvent, Used};
 use super::store::{self, Held, QueuedPrompt};
-use super::{Actor, NoProvider, Start, connect};
+use super::{Actor, NoProvider, Start, connect, shadow};
 use crate::agent::event::AgentEvent;
 use crate::model::ErrorCode;
 use crate::tools::process::Changed;
@@ -35,6 +35,7 @@ impl Actor {
         self.kept = kept.messages;
         let texts = self.checkpoints.texts().await;
         self.checkpoints.restore(&self.workspace, store::Changes::of(&kept.shown), &texts).await;
+        self.notes.extend(store::last_trial(&kept.shown).map(shadow::outcome));
         if self.start == Start::Replay {
             self.outgoing.extend(store::events(kept.shown, &texts).await.into_iter().map(SessionEvent::from));
         }

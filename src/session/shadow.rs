@@ -51,6 +51,16 @@ pub(super) async fn run_turn(mut turn: Turn, steps: mpsc::Sender<Step>) {
     event(&steps, done.unwrap_or_else(failed)).await;
 }
 
+/// What the model is told of a trial with the first prompt after a restart, which may have cut it short.
+pub(super) fn outcome(applied: bool) -> String {
+    let what = if applied {
+        "the user applied its changes"
+    } else {
+        "its changes were not applied: the files are as before it"
+    };
+    format!("(the last turn ran on a copy of the workspace, and {what})")
+}
+
 /// Passes on what happens in the copy, until the last event, which it returns.
 async fn pass_on(mut inner: mpsc::Receiver<Step>, steps: &mpsc::Sender<Step>) -> Option<AgentEvent> {
     let mut done = None;

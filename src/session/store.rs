@@ -27,7 +27,7 @@ use self::load::Kept;
 pub(super) use self::record::Held;
 pub(super) use self::record::QueuedPrompt;
 use self::record::{Call, Head, Pending, Record, VERSION};
-pub(super) use self::replay::{Changes, Remembered, events};
+pub(super) use self::replay::{Changes, Remembered, TRY, events, last_trial};
 pub(super) use self::review::{StoredCommand, StoredFile, StoredLeft, StoredReview};
 use super::SessionId;
 use crate::agent::Entry;

@@ -59,7 +59,7 @@ impl Actor {
         self.close_last_turn(&provider);
         let words = match ground {
             Ground::Workspace => prompt.words(),
-            Ground::Copy => format!("/try {}", prompt.words()),
+            Ground::Copy => format!("{}{}", store::TRY, prompt.words()),
         };
         let said = prompt.clone();
         if !self.attached(&mut prompt, &cancel).await {

@@ -1,6 +1,6 @@
 //! Conversations that last: taken up again by another process, on the other transport, listed, deleted.
 
-use crate::driver::{Client, World};
+use crate::driver::{Client, World, choose};
 use serde_json::{Value, json};
 
 fn script() -> Value {
@@ -196,4 +196,33 @@ fn a_saved_prompt_is_shown_with_what_was_sent_along() {
     let message = second.update("user_message_chunk");
     assert_eq!(message["content"]["text"], "what is it?");
     assert_eq!(message["_meta"], json!({ "tandem/turn": 1, "tandem/attached": attached }));
+}
+
+#[test]
+fn the_model_learns_after_a_restart_what_became_of_a_trial() {
+    let write =
+        json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "a" } } });
+    for (answers, expected) in [(false, "its changes were not applied"), (true, "the user applied its changes")] {
+        let world = World::new(json!([[write], [{ "text": "Done." }], [{ "text": "I see." }]]));
+        let mut first = world.client();
+        let session = first.session(&world);
+        first.call("session/set_mode", json!({ "sessionId": session, "modeId": "edit" }));
+        let trial = first.prompt(&session, "/try write it");
+        let request = first.next("session/request_permission");
+        if answers {
+            choose(&mut first, &request, "allow_once");
+            first.answer(trial);
+        }
+        first.end();
+        assert_eq!(world.path().join("a.txt").exists(), answers);
+
+        let mut second = world.client();
+        open(&mut second, &world, "session/load", &session);
+        assert_eq!(second.update("user_message_chunk")["content"]["text"], "/try write it");
+        let id = second.prompt(&session, "what became of it?");
+        second.answer(id);
+        let told =
+            world.rehearsal().requests().pop().unwrap()["messages"].as_array().unwrap().last().unwrap().to_string();
+        assert!(told.contains(expected), "{told}");
+    }
 }

@@ -10,6 +10,7 @@ import { cancelled } from "./questions";
 import { folder, type Server } from "./server";
 import { Session, type SessionEvent } from "./session";
 import type { Ids } from "./transcript";
+import { withoutTry } from "./trial";
 
 const OPEN = "tandem.conversations";
 const NAMES = "tandem.names";
@@ -76,7 +77,7 @@ export class Conversations implements Disposable {
 
   get labels(): ConversationLabel[] {
     return this.open.map(({ session, title, isNews }) => ({
-      title: this.nameOf(session?.current) ?? (session?.title || title),
+      title: this.nameOf(session?.current) ?? withoutTry(session?.title || title),
       isCurrent: session === this.current,
       state: stateOf(session, isNews),
     }));
@@ -137,7 +138,7 @@ export class Conversations implements Disposable {
   /** The other conversations of this folder that were saved, the last used first. */
   async saved(): Promise<readonly protocol.SavedSession[]> {
     const { sessions } = await this.server.request(protocol.listSessions, { cwd: folder() });
-    return sessions.map((one) => ({ ...one, title: this.nameOf(one.sessionId) ?? one.title ?? null }));
+    return sessions.map((one) => ({ ...one, title: this.nameOf(one.sessionId) ?? (one.title == null ? null : withoutTry(one.title)) }));
   }
 
   /** Removes a saved conversation for good. */

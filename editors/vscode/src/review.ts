@@ -8,7 +8,7 @@ import { failure } from "./failure";
 import type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, ReviewParams } from "./protocol";
 import type { Conversations } from "./conversations";
 import type { SessionEvent } from "./session";
-import { triedText } from "./trial";
+import { withoutTry } from "./trial";
 
 /** How long after the last keystroke the hunks are requested again, in milliseconds. */
 const REST_MS = 300;
@@ -57,7 +57,7 @@ export class Review implements Disposable {
 
   title(turn: ReviewedTurn): string {
     const asked = this.conversations.current.transcript.asked(turn.turn);
-    return asked === undefined ? l10n.t("Turn {0}", turn.turn) : (triedText(asked) ?? asked);
+    return asked === undefined ? l10n.t("Turn {0}", turn.turn) : withoutTry(asked);
   }
 
   async refresh(): Promise<void> {

@@ -6,3 +6,8 @@ export const TRY = "/try";
 export function triedText(text: string): string | undefined {
   return /^\/try\s+(\S[\s\S]*)$/.exec(text)?.[1];
 }
+
+/** A message or title as a person reads it. */
+export function withoutTry(text: string): string {
+  return triedText(text) ?? text;
+}

@@ -8,12 +8,15 @@ use serde_json::Value;
 use super::load::Shown;
 use super::record::{Call, Record};
 use super::review::StoredReview;
+use crate::agent::APPLY;
 use crate::agent::event::{AgentEvent, CompleteCall, ExecutionResult};
 use crate::domain::{FileDiff, Preview, ToolKind};
 use crate::model::{Arguments, AssistantMessage, Message, Part, ToolResult};
 use crate::session::texts::Texts;
 use crate::workspace::ChangeSet;
 
+/// How the recorded words of a prompt begin whose turn works on a copy of the workspace.
+pub(in crate::session) const TRY: &str = "/try ";
 /// The most text of changes that is shown again, in bytes: that of the last ones.
 const TEXTS: usize = 32 << 20;
 
@@ -108,6 +111,21 @@ pub(in crate::session) async fn events(shown: Shown, texts: &Texts) -> Vec<Agent
         }
     }
     replay.events
+}
+
+/// Whether the changes of the last turn were applied, if it worked on a copy of the workspace.
+pub(in crate::session) fn last_trial(shown: &Shown) -> Option<bool> {
+    let mut applied = false;
+    for record in shown.records.iter().rev() {
+        match record {
+            Record::Call(call) if call.id.starts_with(APPLY) => {
+                applied = !call.changes.is_empty() || call.command.is_some();
+            }
+            Record::Prompt { text, .. } => return text.starts_with(TRY).then_some(applied),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// What came along with a prompt, with the bytes of its images.
