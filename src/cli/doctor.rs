@@ -236,7 +236,12 @@ fn dialect(settings: &Settings, provider: &Provider) -> &'static str {
 
 /// The model's reasoning effort and prices.
 fn thinking(provider: &Provider) -> String {
-    let effort = provider.endpoint().effort.as_deref().unwrap_or("default");
+    let endpoint = provider.endpoint();
+    let effort = match (&endpoint.effort, endpoint.effort_sent()) {
+        (Some(chosen), _) => chosen.clone(),
+        (None, Some(sent)) => format!("default ({sent})"),
+        (None, None) => "default".to_owned(),
+    };
     let price = provider.prices().map_or_else(
         || "price unknown".to_owned(),
         |prices| format!("${} read and ${} written per million tokens", prices.input, prices.output),

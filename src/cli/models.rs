@@ -79,6 +79,7 @@ fn as_json(provider: &str, model: &ModelInfo, is_chosen: impl Fn(&str) -> bool) 
 fn facts(model: &ModelInfo) -> String {
     let window = model.context_window.map(|window| format!("{window} tokens"));
     let price = model.prices.map(|prices| format!("${} in, ${} out", prices.input, prices.output));
-    let facts: Vec<_> = window.into_iter().chain(price).collect();
+    let other = model.is_other.then(|| "not for chat".to_owned());
+    let facts: Vec<_> = other.into_iter().chain(window).chain(price).collect();
     if facts.is_empty() { String::new() } else { format!("  ({})", facts.join(", ")) }
 }

@@ -28,6 +28,17 @@ pub(super) fn fields(endpoint: &Endpoint) -> Map<String, Value> {
     }
 }
 
+impl Endpoint {
+    /// The effort in the words of a request to this model, if it says any.
+    #[must_use]
+    pub fn effort_sent(&self) -> Option<String> {
+        let fields = Value::Object(fields(self));
+        let places = ["/reasoning/effort", "/reasoning_effort", "/output_config/effort", "/thinking/type"];
+        let said = places.iter().find_map(|place| fields.pointer(place)?.as_str());
+        said.map(str::to_owned)
+    }
+}
+
 /// The effort somebody chose, in the words of a family that knows those from `least` to `most`.
 fn chosen(endpoint: &Endpoint, least: Effort, most: Effort) -> Option<String> {
     let word = endpoint.effort.as_deref()?;
@@ -164,5 +175,22 @@ fn longest(endpoint: &Endpoint) -> u32 {
         8_192
     } else {
         4_096
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_effort_that_is_sent_is_told() {
+        let check = |provider: &str, api, model: &str, expected: Option<&str>| {
+            assert_eq!(Endpoint::new(provider, api, "", model).effort_sent().as_deref(), expected, "{model}");
+        };
+        check("openai", Api::Responses, "gpt-5.5", Some("medium"));
+        check("openai", Api::Responses, "gpt-4.1", None);
+        check("anthropic", Api::Messages, "claude-sonnet-4-6", Some("adaptive"));
+        check("anthropic", Api::Messages, "claude-sonnet-4-5", Some("enabled"));
+        check("xai", Api::Chat, "grok-4.3", None);
     }
 }

@@ -326,11 +326,12 @@ fn doctor_names_an_unreachable_address() {
 #[test]
 fn models_lists_what_the_endpoint_offers() {
     let world = World::new(json!([]));
-    let offer = json!({ "object": "list", "data": [{ "id": "small" }, { "id": "large", "context_length": 4096 }] });
+    let offer = json!({ "object": "list", "data": [{ "id": "small" }, { "id": "large", "context_length": 4096 },
+        { "id": "text-embedding-3" }] });
     world.rehearsal().document("/v1/models", offer);
     let output = world.run(&["models"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    for line in ["custom/small", "custom/large  (4096 tokens)"] {
+    for line in ["custom/small", "custom/large  (4096 tokens)", "custom/text-embedding-3  (not for chat)"] {
         assert!(output.stdout.lines().any(|found| found == line), "{line} is missing in {}", output.stdout);
     }
     let output = world.run(&["models", "--json"]);
