@@ -10,7 +10,7 @@ use tandem::config::Environment;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let environment = Environment::of_process();
-    tandem::cli::log(&cli, &environment);
+    tandem::cli::log(&environment);
     // One thread runs everything: the work is mostly waiting, and blocking work runs on threads of its own. The runtime
     // starts in microseconds and needs no memory for stacks.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {

@@ -122,7 +122,8 @@ pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -
         None => list_editors(environment, out),
         Some(Editor::Neovim) if args.write => install_plugin(environment, out).map_err(|error| {
             anyhow!(
-                "{error:#}; set XDG_DATA_HOME to a folder you can write to, or install the plugin with a plugin manager"
+                "{error:#}; set {} to a folder you can write to, or install the plugin with a plugin manager",
+                plugin::DATA_HOME
             )
         }),
         Some(Editor::Neovim) if args.remove => remove_plugin(environment, out),

@@ -6,21 +6,18 @@ use std::io::{self, Write};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-use super::Cli;
 use super::logs::LogFile;
-use crate::config::Environment;
+use crate::config::{Environment, LogLevel, Settings, Sources};
 use crate::text::{Redactor, display};
 
-/// Starts logging. `TANDEM_LOG` sets the level (default: warnings); invalid values are reported in the log itself.
-pub fn log(_cli: &Cli, environment: &Environment) {
-    let wanted = environment.get("TANDEM_LOG");
-    let level = wanted.map_or(Ok(LevelFilter::WARN), str::parse::<LevelFilter>);
-    let known = level.is_ok();
-    let secrets = Redactor::new(environment.secrets());
-    let (lines, file) = (secrets.clone(), LogFile::of(environment));
+/// Starts logging, at the level and into the folder that are configured; an invalid level is reported in the log itself.
+pub fn log(environment: &Environment) {
+    let settings = Settings::load(environment, &Sources::default());
+    let secrets = Redactor::new(settings.secrets());
+    let (lines, file) = (secrets.clone(), LogFile::of(&settings));
     let log = file.clone();
     tracing_subscriber::fmt()
-        .with_max_level(level.unwrap_or(LevelFilter::WARN))
+        .with_max_level(filter(settings.log))
         .with_writer(move || Clean { secrets: lines.clone(), to: Both(io::stderr(), log.clone()) })
         .with_ansi(false)
         .with_target(false)
@@ -30,12 +27,19 @@ pub fn log(_cli: &Cli, environment: &Environment) {
         let mut out = Clean { secrets: secrets.clone(), to: Both(io::stderr(), file.clone()) };
         let _nobody_reads = out.write_all(format!("tandem panicked: {panic}\n").as_bytes());
     }));
-    if !known {
-        tracing::event!(
-            Level::WARN,
-            "TANDEM_LOG: unknown level `{}`; expected off, error, warn, info, debug or trace",
-            wanted.unwrap_or_default()
-        );
+    for problem in settings.problems.iter().filter(|problem| problem.key == "log") {
+        tracing::event!(Level::WARN, "{problem}");
+    }
+}
+
+fn filter(level: LogLevel) -> LevelFilter {
+    match level {
+        LogLevel::Off => LevelFilter::OFF,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
 
-use crate::config::Environment;
+use crate::config::{Environment, Settings, Sources};
 use crate::text::display;
 
 /// A log file of this size replaces the old one, in bytes.
@@ -28,13 +28,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
-    let file = file(environment).context("there is no state folder; set TANDEM_STATE_DIR")?;
+    let file = file(&Settings::load(environment, &Sources::default())).context("there is no state folder; set TANDEM_STATE_DIR")?;
     if args.path {
         return Ok(writeln!(out, "{}", file.display())?);
     }
     let text = match tail(&file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            writeln!(out, "nothing was logged yet. TANDEM_LOG=debug in the editor's environment logs more")?;
+            writeln!(out, "nothing was logged yet; `log = \"debug\"` in config.toml logs more")?;
             return Ok(());
         }
         text => text.with_context(|| format!("reading {}", file.display()))?,
@@ -58,8 +58,8 @@ fn tail(path: &Path) -> io::Result<String> {
 }
 
 /// The path of the log.
-fn file(environment: &Environment) -> Option<PathBuf> {
-    Some(environment.state_folder()?.join("logs").join("tandem.log"))
+fn file(settings: &Settings) -> Option<PathBuf> {
+    Some(settings.state_dir.as_ref()?.join("logs").join("tandem.log"))
 }
 
 /// The log file, opened with its first line. If it cannot be written, standard error has everything.
@@ -74,9 +74,9 @@ enum State {
 }
 
 impl LogFile {
-    /// The log for this environment.
-    pub fn of(environment: &Environment) -> Self {
-        Self(Arc::new(Mutex::new(file(environment).map_or(State::Absent, State::Closed))))
+    /// The log of this configuration.
+    pub fn of(settings: &Settings) -> Self {
+        Self(Arc::new(Mutex::new(file(settings).map_or(State::Absent, State::Closed))))
     }
 
     /// Appends a line.
@@ -133,12 +133,13 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let environment = Environment::made_up(home.path(), &[]);
         assert!(printed(&environment, 9).starts_with("nothing was logged yet"));
-        LogFile::of(&environment).add(b"one\ntwo\nthree\n");
+        let settings = Settings::load(&environment, &Sources::default());
+        LogFile::of(&settings).add(b"one\ntwo\nthree\n");
         assert_eq!(printed(&environment, 2), "two\nthree\n");
-        let path = file(&environment).unwrap();
+        let path = file(&settings).unwrap();
         let fill = || File::options().write(true).open(&path).unwrap().set_len(FULL).unwrap();
         fill();
-        let (one, other) = (LogFile::of(&environment), LogFile::of(&environment));
+        let (one, other) = (LogFile::of(&settings), LogFile::of(&settings));
         one.add(b"new\n");
         assert_eq!(printed(&environment, 9), "new\n");
         assert_eq!(path.with_extension("log.old").metadata().unwrap().len(), FULL);

@@ -6,6 +6,7 @@ use url::Url;
 
 use super::{Place, clean};
 use crate::model::{Gap, Snippet};
+use crate::workspace::native::shown;
 use crate::workspace::protect::is_secret;
 use crate::workspace::{CHAT_FILE, Document, Documents, Excerpt};
 
@@ -58,7 +59,7 @@ fn snippet(document: &Document, folders: &[String]) -> Option<Snippet> {
 fn name(uri: &str, folders: &[String]) -> Option<String> {
     let path = Url::parse(uri).ok()?.to_file_path().ok()?;
     let folders = folders.iter().filter_map(|folder| Url::parse(folder).ok()?.to_file_path().ok());
-    let below = folders.filter_map(|folder| Some(path.strip_prefix(folder).ok()?.to_string_lossy().into_owned()));
+    let below = folders.filter_map(|folder| Some(shown(path.strip_prefix(folder).ok()?)));
     below.min_by_key(String::len)
 }
 
@@ -80,12 +81,14 @@ mod tests {
     use super::*;
     use crate::text::{Encoding, Position};
 
+    const BASE: &str = if cfg!(windows) { "file:///C:/" } else { "file:///" };
+
     fn texts(documents: &Documents, uri: &str) -> Vec<String> {
         let place = Place {
             uri: uri.to_owned(),
             at: Position { line: 0, character: 0 },
             invoked: false,
-            folders: vec!["file:///w".to_owned()],
+            folders: vec![format!("{BASE}w")],
         };
         let excerpt = documents.excerpt(uri, place.at, BEFORE, AFTER).unwrap();
         let gap = gap(documents, &place, &excerpt, 1);
@@ -106,9 +109,9 @@ mod tests {
             ("w/empty.rs", "rust", " \n"),
             ("w/main.rs", "rust", "no"),
         ] {
-            documents.open(&format!("file:///{name}"), 1, language, text);
+            documents.open(&format!("{BASE}{name}"), 1, language, text);
         }
-        let texts = texts(&documents, "file:///w/main.rs");
+        let texts = texts(&documents, &format!("{BASE}w/main.rs"));
         assert_eq!(texts[..2], ["a.rs: a", "b.rs: b"]);
         assert_eq!(texts.len(), 3);
         assert!(texts[2].len() <= OTHER + 20 && texts[2].ends_with('x'), "{}", texts[2].len());

@@ -36,8 +36,8 @@ pub struct Options {
     pub mcp: BTreeMap<String, McpOptions>,
     /// Inline completion while you type. It is off, and sends nothing, until it has a `model`.
     pub completion: CompletionOptions,
-    /// The log filter, such as `info` or `tandem=debug`.
-    pub log: Option<String>,
+    /// The least severe messages in the log; `warn` if unset.
+    pub log: Option<LogLevel>,
     /// The folder for conversations, undo data and logs.
     pub state_dir: Option<PathBuf>,
 }
@@ -188,6 +188,25 @@ pub enum CompletionApi {
     /// A chat model that is shown the text around the cursor.
     #[default]
     Chat,
+}
+
+/// How much is logged, from nothing to everything.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogLevel {
+    /// Nothing.
+    Off,
+    /// What failed.
+    Error,
+    /// And what may be wrong.
+    #[default]
+    Warn,
+    /// And what happened.
+    Info,
+    /// And details for those who look for a mistake.
+    Debug,
+    /// And every message.
+    Trace,
 }
 
 /// What runs without approval, from narrow to wide.

@@ -13,7 +13,7 @@ use super::environment::Environment;
 use super::layer::{KeyPath, Layer, dotted, overlay};
 use super::managed;
 use super::model::{Choice, ModelSettings, NoModel, ProviderEntry};
-use super::options::{CommandLine, McpOptions, Mode, Options, Permissions, without_password};
+use super::options::{CommandLine, LogLevel, McpOptions, Mode, Options, Permissions, without_password};
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
 use super::sources::{WORKSPACE_FILE, built_in, environment_layer, read_file};
@@ -57,8 +57,8 @@ pub struct Settings {
     pub completion: Option<Completion>,
     /// The state folder; `None` without a home directory.
     pub state_dir: Option<PathBuf>,
-    /// The log filter.
-    pub log: Option<String>,
+    /// How much is logged.
+    pub log: LogLevel,
     /// All mistakes in the sources.
     pub problems: Vec<Problem>,
     options: Options,
@@ -197,7 +197,7 @@ impl Settings {
             limits: limits(&options),
             permissions: options.permissions.clone(),
             state_dir: options.state_dir.clone().or_else(|| environment.state_folder().map(Path::to_owned)),
-            log: options.log.clone(),
+            log: options.log.unwrap_or_default(),
             problems,
             environment: environment.clone(),
             options,

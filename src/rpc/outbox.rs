@@ -38,8 +38,6 @@ pub struct TextSource {
 /// The `sessionUpdate` variants that carry text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextKind {
-    /// The person's own messages, replayed.
-    UserMessageChunk,
     /// The answer.
     AgentMessageChunk,
     /// Reasoning.
@@ -50,7 +48,6 @@ impl TextKind {
     /// The name on the wire.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::UserMessageChunk => "user_message_chunk",
             Self::AgentMessageChunk => "agent_message_chunk",
             Self::AgentThoughtChunk => "agent_thought_chunk",
         }

@@ -324,11 +324,3 @@ pub(super) async fn local() -> Option<Provider> {
         ..Endpoint::new(server.name, Api::Chat, &server.base_url, &model.id)
     }))
 }
-
-impl Setup {
-    /// `provider/model`.
-    #[must_use]
-    pub fn model_name(&self) -> Option<String> {
-        self.provider.as_ref().ok().map(Provider::name)
-    }
-}

@@ -143,14 +143,6 @@ pub struct State {
     pub usage: Option<Used>,
 }
 
-impl State {
-    /// Whether a turn runs.
-    #[must_use]
-    pub fn is_running(&self) -> bool {
-        self.activity != Activity::Idle
-    }
-}
-
 /// What a session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {

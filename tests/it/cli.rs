@@ -456,6 +456,21 @@ fn config_prints_path_values_and_schema() {
 }
 
 #[test]
+fn the_configured_level_and_folder_are_those_of_the_log() {
+    let world = World::new(json!([]));
+    let logged = |level: &str| {
+        world.write(".home/config.toml", &format!("log = \"{level}\"\n"));
+        let early = r#"{"jsonrpc":"2.0","method":"tandem/early"}"#;
+        finish_with(&mut world.command(&["lsp"]), &format!("Content-Length: {}\r\n\r\n{early}", early.len())).stderr
+    };
+    assert_eq!(logged("warn"), "");
+    assert!(logged("debug").contains("notification before initialize"));
+    assert!(logged("loud").contains("`log`"), "an unknown level is reported");
+    assert_eq!(world.run(&["logs", "--path"]).stdout, format!("{}\n", world.home().join("state/logs/tandem.log").display()));
+    assert!(world.run(&["logs"]).stdout.contains("notification before initialize"));
+}
+
+#[test]
 fn completions_man_page_and_version_are_printed() {
     let world = World::new(json!([]));
     for (arguments, word) in [

@@ -32,12 +32,15 @@ pub enum Installed {
     Same,
 }
 
+/// The variable that names the folder for programs' data.
+pub const DATA_HOME: &str = if cfg!(windows) { "LOCALAPPDATA" } else { "XDG_DATA_HOME" };
+
 /// The folder for the plugin: a package below Neovim's data folder.
 pub fn folder(environment: &Environment) -> Option<PathBuf> {
     let data = if cfg!(windows) {
-        PathBuf::from(environment.get("LOCALAPPDATA")?).join("nvim-data")
+        PathBuf::from(environment.get(DATA_HOME)?).join("nvim-data")
     } else {
-        let named = environment.get("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        let named = environment.get(DATA_HOME).map(PathBuf::from).filter(|path| path.is_absolute());
         named.or_else(|| Some(Path::new(environment.get("HOME")?).join(".local/share")))?.join("nvim")
     };
     Some(data.join("site/pack/tandem/start/tandem"))

@@ -58,7 +58,7 @@ fn a_home_that_cannot_be_written_has_a_way_out() {
     // Nothing can be created below a file, not even by an administrator.
     let blocked = home.0.path().join("platform");
     fs::write(&blocked, "").unwrap();
-    let environment = Environment::made_up(home.0.path(), &[("XDG_DATA_HOME", blocked.to_str().unwrap())]);
+    let environment = Environment::made_up(home.0.path(), &[(plugin::DATA_HOME, blocked.to_str().unwrap())]);
     for (editor, way) in [(Editor::Helix, "without --write"), (Editor::Neovim, "plugin manager")] {
         let args = Args { editor: Some(editor), write: true, remove: false };
         let error = run(&args, &environment, &mut Vec::new()).unwrap_err().to_string();
