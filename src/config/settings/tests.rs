@@ -182,7 +182,7 @@ command = []
     let expected = r#"
 config.toml:1:1: `modle`: unknown key `modle`; did you mean `model`?
 config.toml:2:1: `mode`: unknown value `aks`; did you mean `ask`?
-config.toml:3:1: `log`: invalid type: integer `7`, expected a string
+config.toml:3:1: `log`: invalid type: integer `7`, expected string or map
 config.toml:4:8: `limits.iterations`: invalid value: integer `0`, expected a whole number above 0
 config.toml:5:8: `limits.parallel`: invalid type: string "many", expected a whole number above 0
 config.toml:8:1: `providers.openrouter.api-key`: unknown key `api-key`; did you mean `api-key-env`?
@@ -201,9 +201,9 @@ editor settings: `mode`: invalid type: integer `3`, expected string or map
 
 #[test]
 fn broken_toml_is_reported_and_earlier_settings_apply() {
-    let machine = Machine::new("mode = \"plan\"\nlog = \n[limits]\niterations = 3\n", "");
+    let machine = Machine::new("mode = \"plan\"\nmodel = \n[limits]\niterations = 3\n", "");
     let settings = machine.load(&[], &json!({}), Flags::default());
-    assert_eq!(machine.problems(&settings), "config.toml:2:7: string values must be quoted, expected literal string");
+    assert_eq!(machine.problems(&settings), "config.toml:2:9: string values must be quoted, expected literal string");
     assert_eq!((settings.mode, settings.limits.iterations), (Mode::Plan, 3));
 }
 
