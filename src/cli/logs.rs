@@ -28,7 +28,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
-    let file = file(&Settings::load(environment, &Sources::default())).context("there is no state folder; set TANDEM_STATE_DIR")?;
+    let file = file(&Settings::load(environment, &Sources::default()))
+        .context("there is no state folder; set TANDEM_STATE_DIR")?;
     if args.path {
         return Ok(writeln!(out, "{}", file.display())?);
     }

@@ -466,7 +466,10 @@ fn the_configured_level_and_folder_are_those_of_the_log() {
     assert_eq!(logged("warn"), "");
     assert!(logged("debug").contains("notification before initialize"));
     assert!(logged("loud").contains("`log`"), "an unknown level is reported");
-    assert_eq!(world.run(&["logs", "--path"]).stdout, format!("{}\n", world.home().join("state/logs/tandem.log").display()));
+    assert_eq!(
+        world.run(&["logs", "--path"]).stdout,
+        format!("{}\n", world.home().join("state/logs/tandem.log").display())
+    );
     assert!(world.run(&["logs"]).stdout.contains("notification before initialize"));
 }
 
