@@ -218,8 +218,7 @@ export class Inline implements Disposable {
     } else {
       void window.showWarningMessage(l10n.t("The edit could not be applied. Nothing was changed."));
     }
-    const editor = await window.showTextDocument(document);
-    editor.selection = new Selection(editor.selection.active, editor.selection.active); // the lines were selected to be seen
+    await window.showTextDocument(document);
   }
 
   /** Makes the edit a part of the conversation, and so of its review. The chat need not be open. */
