@@ -10,7 +10,6 @@ mod git;
 mod state;
 mod survey;
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -96,11 +95,10 @@ impl Guard {
     pub fn pins(&self) -> Pins {
         let mut pins = Pins::default();
         for (root, survey) in &self.0 {
-            let absolute =
-                |paths: &BTreeSet<PathBuf>| -> Vec<_> { paths.iter().map(|path| root.real().join(path)).collect() };
-            pins.fixed.extend(absolute(&survey.repositories));
-            pins.read_only.extend(absolute(&survey.units));
-            pins.sockets.extend(absolute(&survey.sockets));
+            let absolute = |path: &PathBuf| root.real().join(path);
+            pins.fixed.extend(survey.repositories.keys().map(absolute));
+            pins.read_only.extend(survey.units.iter().map(absolute));
+            pins.sockets.extend(survey.sockets.iter().map(absolute));
         }
         pins
     }
@@ -112,7 +110,10 @@ impl Guard {
     pub fn restore(&self, pinned: bool, is_approved: &dyn Fn(&Path) -> bool) -> Vec<String> {
         let mut notes = Vec::new();
         for (root, before) in &self.0 {
-            let after = Survey::of(root.dir(), Some(before));
+            let mut after = Survey::of(root.dir(), Some(before));
+            if !pinned && bring_back(root.dir(), before, &after, &mut notes) {
+                after = Survey::of(root.dir(), Some(before));
+            }
             let is_others =
                 |path: &Path| (pinned && before.is_shielded(path, &after)) || is_approved(&root.real().join(path));
             for path in before.added(&after).into_iter().filter(|path| !is_others(path)) {
@@ -124,6 +125,19 @@ impl Guard {
         }
         notes
     }
+}
+
+/// Moves repositories that the command moved back to their folders, since nothing else has their objects; returns whether
+/// there were any.
+fn bring_back(dir: &Dir, before: &Survey, after: &Survey, notes: &mut Vec<String>) -> bool {
+    let mut any = false;
+    for (path, now) in before.moved(after) {
+        let held = if dir.symlink_metadata(path).is_ok() { set_aside(dir, path) } else { Ok(None) };
+        let done = held.and_then(|held| dir.rename(now, dir, path).map(|()| held));
+        note(notes, done, path, "was moved by the command");
+        any = true;
+    }
+    any
 }
 
 fn note(notes: &mut Vec<String>, done: io::Result<Option<PathBuf>>, path: &Path, what: &str) {

@@ -14,7 +14,7 @@ const everything = [process.execPath, path.join(peers, 'node_modules/@modelconte
 const CALLS = [
   ['echo', { message: 'Grüße, 世界' }, /^Echo: Grüße, 世界$/],
   ['get-sum', { a: 19, b: 23 }, /42/],
-  ['get-tiny-image', {}, /\[image, image\/png, \d+ kB: not shown\]/],
+  ['get-tiny-image', {}, /^\[image, image\/png, \d+ kB\]$/m],
   ['get-structured-content', { location: 'Chicago' }, /temperature/],
   ['get-roots-list', {}, /file:\/\/\/.*tandem-peers-/],
   ['get-sum', { a: 'many' }, /[Ii]nvalid/],
@@ -32,6 +32,8 @@ const answers = (words, calls) => model
 answers('call them', CALLS);
 answers('take your time', [['trigger-long-running-operation', { duration: 3, steps: 6 }]]);
 answers('look around', [['get-env', {}]]);
+// The dialect has no images in results: this one follows them.
+model.on({ userMessage: 'images of the results above' }, { content: 'Called.' });
 await model.start();
 
 // ask FOLDER SERVER WORDS: what the calls gave, with this server configured and its tools allowed.

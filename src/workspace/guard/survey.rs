@@ -29,8 +29,8 @@ pub(super) struct Survey {
     kept: BTreeMap<PathBuf, Kept>,
     /// The topmost protected files and folders.
     pub units: BTreeSet<PathBuf>,
-    /// The folders of git repositories (`.git`, or a bare one).
-    pub repositories: BTreeSet<PathBuf>,
+    /// The folders of git repositories (`.git`, or a bare one), with their inodes where the system has them.
+    pub repositories: BTreeMap<PathBuf, Option<u64>>,
     /// Sockets.
     pub sockets: BTreeSet<PathBuf>,
     /// The folders that were searched.
@@ -133,7 +133,8 @@ impl Survey {
         if dir.symlink_metadata(path.join("modules")).is_ok() {
             ahead.push_back(path.join("modules"));
         }
-        self.repositories.insert(path.to_owned());
+        let inode = dir.symlink_metadata(name(path)).map(|found| Stamp::of(&found).inode);
+        self.repositories.insert(path.to_owned(), inode.ok().filter(|inode| *inode != 0));
     }
 
     fn unit(&mut self, dir: &Dir, path: PathBuf) {
@@ -185,16 +186,31 @@ impl Survey {
         let Some(unit) = path.ancestors().find(|above| self.units.contains(*above)) else { return false };
         // A link cannot be pinned.
         let is_link = matches!(self.kept.get(unit), None | Some(Kept::Link(_)));
-        let is_same = |folder: &Path| {
-            let inode = |survey: &Self| Some(survey.listed.get(folder)?.stamp.as_ref()?.inode);
-            self.repositories.contains(folder) || (inode(self).is_some() && inode(self) == inode(after))
-        };
+        let is_same = |folder: &Path| self.repositories.contains_key(folder) || self.has_same(folder, after);
         !is_link && unit.ancestors().skip(1).all(is_same)
+    }
+
+    /// Whether the searched folder is still where it was.
+    fn has_same(&self, folder: &Path, after: &Self) -> bool {
+        let inode = |survey: &Self| Some(survey.listed.get(folder)?.stamp.as_ref()?.inode);
+        inode(self).is_some() && inode(self) == inode(after)
+    }
+
+    /// The repositories that were moved out of a folder that is still there: their paths, and where they are now.
+    pub fn moved<'a>(&'a self, after: &'a Self) -> impl Iterator<Item = (&'a Path, &'a Path)> {
+        let gone = self.repositories.iter().filter(|(path, inode)| {
+            let stays = path.parent().is_some_and(|folder| self.has_same(folder, after));
+            inode.is_some() && stays && after.repositories.get(*path) != Some(*inode)
+        });
+        gone.filter_map(|(path, inode)| {
+            let (now, _) = after.repositories.iter().find(|(_, other)| *other == inode)?;
+            Some((path.as_path(), now.as_path()))
+        })
     }
 
     /// Whether a new part of a repository makes git run nothing, such as what `git init` creates.
     fn is_inert(&self, path: &Path, kept: &Kept) -> bool {
-        if !path.ancestors().any(|above| self.repositories.contains(above)) {
+        if !path.ancestors().any(|above| self.repositories.contains_key(above)) {
             return false;
         }
         match kept {

@@ -192,3 +192,19 @@ fn only_executed_git_files_are_protected() {
     assert_eq!(pins.fixed, [real.join(".git")]);
     assert_eq!(pins.read_only, [real.join(".git/config"), real.join(".vscode"), real.join("src/AGENTS.md")]);
 }
+
+#[test]
+#[cfg_attr(windows, ignore = "what lists a folder does not know its inode")]
+fn a_moved_repository_is_moved_back_unless_its_folder_moved() {
+    let inner = GIT.map(|name| format!("lib/{name}"));
+    let place = Place::new(&GIT.into_iter().chain(inner.iter().map(String::as_str)).collect::<Vec<_>>());
+    let root = place.folder.path();
+    fs::rename(root.join(".git"), root.join("kept")).unwrap();
+    fs::rename(root.join("lib"), root.join("vendor")).unwrap();
+    place.write(".git/HEAD", "new");
+    let notes = place.restore(false);
+    assert_eq!(notes[0], ".git is protected and was moved by the command; the command's version is now .git.held");
+    assert_eq!(place.read(".git/objects/a").as_deref(), Some("before"));
+    assert_eq!(place.read(".git.held/HEAD").as_deref(), Some("new"));
+    assert_eq!(place.read("vendor/.git/objects/a").as_deref(), Some("before"));
+}

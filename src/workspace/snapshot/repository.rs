@@ -33,7 +33,7 @@ impl Look<'_> {
         if !is_git {
             return Part::LeftOut;
         }
-        let made = self.is_new(&path).then(|| Made {
+        let made = (self.is_new(&path) && !self.has_lost_one()).then(|| Made {
             path: path.clone(),
             mode: mode::of(found),
             is_copied: is_small(root.dir(), path.strip_prefix(root.real()).unwrap_or(&path)),
@@ -45,6 +45,11 @@ impl Look<'_> {
             found.coverage.has_objects = true;
         });
         part
+    }
+
+    /// Whether a repository is no longer where it was: a new one may be it, with its objects, so none counts as made.
+    fn has_lost_one(&self) -> bool {
+        self.before.repositories.iter().any(|path| path.symlink_metadata().is_err())
     }
 
     /// Whether there was certainly nothing at `path` at the look before: the innermost folder above it that was listed had

@@ -233,3 +233,23 @@ fn of_large_changes_only_some_are_shown_and_all_are_undone() {
         assert!((0..30).all(|number| stage.world.read(&format!("large{number}")) == *expected), "{action}");
     }
 }
+
+#[test]
+fn a_repository_that_a_command_moves_is_never_lost() {
+    for level in [Level::Best, Level::Landlock, Level::None] {
+        let stage = Stage::new(level, &[run("mv .git kept; echo two > a; true")]);
+        let path = stage.world.path();
+        stage.world.write("a", "one\n");
+        git(&path, &["init", "-q"]);
+        git(&path, &["add", "a"]);
+        git(&path, &["commit", "-qm", "one"]);
+        let mut client = stage.client();
+        let session = turn_in(&mut client, &path);
+        let answer = review(&mut client, &session, "undo");
+        let told = stage.told();
+        assert_eq!(stage.world.read("a"), "one\n", "{level:?}: {answer}");
+        git(&path, &["fsck", "--full", "--strict"]);
+        assert!(path.join(".git").exists(), "{level:?}: {told:?} {answer}");
+        assert!(!path.join("kept").exists(), "{level:?}: {told:?} {answer}");
+    }
+}
