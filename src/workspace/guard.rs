@@ -111,7 +111,7 @@ impl Guard {
         let mut notes = Vec::new();
         for (root, before) in &self.0 {
             let mut after = Survey::of(root.dir(), Some(before));
-            if !pinned && bring_back(root.dir(), before, &after, &mut notes) {
+            if !pinned && move_back(root.dir(), before, &after, &mut notes) {
                 after = Survey::of(root.dir(), Some(before));
             }
             let is_others =
@@ -129,7 +129,7 @@ impl Guard {
 
 /// Moves repositories that the command moved back to their folders, since nothing else has their objects; returns whether
 /// there were any.
-fn bring_back(dir: &Dir, before: &Survey, after: &Survey, notes: &mut Vec<String>) -> bool {
+fn move_back(dir: &Dir, before: &Survey, after: &Survey, notes: &mut Vec<String>) -> bool {
     let mut any = false;
     for (path, now) in before.moved(after) {
         let held = if dir.symlink_metadata(path).is_ok() { set_aside(dir, path) } else { Ok(None) };

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::Seen;
 use super::folder::{self, entry};
-use super::repository::with_repositories;
+use super::repository::{with_repositories, without_moved};
 use crate::workspace::change_set::{ChangeSet, Entry, EntryChange};
 
 /// What has changed between two looks. What an ignore file hides from now on is as it is `now`.
 pub(super) fn changes(before: &Seen, after: &Seen, now: &dyn Fn(&Path) -> Entry) -> ChangeSet {
-    let mut changes = with_repositories(differences(before, after), after);
+    let mut changes = with_repositories(without_moved(differences(before, after), before, after), after);
     let (left_out_before, left_out_after) = (left_out(before), left_out(after));
     changes.files.retain_mut(|change| {
         let is_in = |left_out: &HashSet<&Path>| change.path.ancestors().any(|above| left_out.contains(above));

@@ -65,6 +65,27 @@ impl Look<'_> {
     }
 }
 
+/// Leaves out a repository that the command moved: nothing but the folder it is in now has its objects.
+pub(super) fn without_moved(mut changes: ChangeSet, before: &Seen, after: &Seen) -> ChangeSet {
+    let lost = |path: &&PathBuf| path.symlink_metadata().is_err();
+    let lost: Vec<_> = before.repositories.iter().filter(lost).collect();
+    if lost.is_empty() {
+        return changes;
+    }
+    let has_objects = |change: &&EntryChange| {
+        change.before == Entry::Absent
+            && change.path.ends_with("objects")
+            && matches!(change.after, Entry::Folder { .. })
+    };
+    let objects = changes.files.iter().filter(has_objects);
+    let holders: Vec<_> = objects.filter_map(|change| change.path.parent()).map(Path::to_owned).collect();
+    if !holders.is_empty() || after.repositories.iter().any(|path| !before.repositories.contains(path)) {
+        changes.git.retain(|change| !lost.iter().any(|lost| change.path.starts_with(lost)));
+    }
+    changes.files.retain(|change| !holders.iter().any(|holder| change.path.starts_with(holder)));
+    changes
+}
+
 /// Counts all of a repository that was made as git's state, which undo reverts as a whole.
 pub(super) fn with_repositories(mut changes: ChangeSet, after: &Seen) -> ChangeSet {
     if after.made.is_empty() {
