@@ -108,6 +108,8 @@ impl Play {
         let request = self.client.next("session/request_permission");
         let words = json!([{ "type": "text", "text": "only a small one" }]);
         let steered = self.client.ask("_tandem/session/steer", json!({ "sessionId": self.session, "prompt": words }));
+        // Answered once the session has taken the message before it; a permission overtakes both.
+        self.client.call("_tandem/review", json!({ "sessionId": self.session, "action": "list" }));
         self.client.respond(&request, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
         self.client.answer(steered);
         self.end(prompt);
