@@ -21,6 +21,7 @@ import { shapeChecks } from "./vscode/shape.mjs";
 import { tabChecks } from "./vscode/tabs.mjs";
 import { trialChecks } from "./vscode/trial.mjs";
 import { turnChecks } from "./vscode/turns.mjs";
+import { undoChecks } from "./vscode/undo.mjs";
 import { Workbench, exactly, until } from "./vscode/workbench.mjs";
 
 const FILE = "src/price.ts";
@@ -89,7 +90,7 @@ async function inTheWorkbench() {
   for (const [name, body] of reviewChecks({ bench, model, picture })) {
     await check(name, body);
   }
-  for (const [name, body] of [...inlineChecks({ bench, model, picture }), ...trialChecks({ bench, model, picture }), ...shapeChecks({ bench, model, picture })]) {
+  for (const [name, body] of [...inlineChecks({ bench, model, picture }), ...trialChecks({ bench, model, picture }), ...undoChecks({ bench, model, picture }), ...shapeChecks({ bench, model, picture })]) {
     await check(name, body);
   }
   for (const [name, body] of [...tabChecks({ bench, model, picture }), ...looksChecks({ bench, model, picture })]) {

@@ -1,4 +1,5 @@
 /** The tree of pending changes: turns, their files, their hunks. */
+import { existsSync } from "node:fs";
 import { basename, dirname, relative } from "node:path";
 import {
   l10n,
@@ -76,10 +77,11 @@ function fileItem({ path, created }: NonNullable<Part["file"]>): TreeItem {
   const item = new TreeItem(Uri.file(path), TreeItemCollapsibleState.Expanded);
   const root = workspace.getWorkspaceFolder(Uri.file(path))?.uri.fsPath;
   const folder = root === undefined ? dirname(path) : relative(root, dirname(path));
-  item.description = [folder, created && l10n.t("new")].filter(Boolean).join(" · ");
+  const became = created ? l10n.t("new") : !existsSync(path) && l10n.t("deleted");
+  item.description = [folder, became].filter(Boolean).join(" · ");
   item.iconPath = ThemeIcon.File;
   item.contextValue = "file";
-  item.accessibilityInformation = { label: created ? l10n.t("{0}, new file", basename(path)) : basename(path) };
+  item.accessibilityInformation = { label: became ? `${basename(path)}, ${became}` : basename(path) };
   return item;
 }
 

@@ -34,6 +34,8 @@ export const CHAT_VIEW = "tandem.chat";
 /** The length of 5 MB in base64, which is what providers accept. */
 const MAX_IMAGE = 7_000_000;
 const remedyCommands: Record<Exclude<Remedy, "retry" | "continue">, string> = {
+  undo: "tandem.undoLastTurn",
+  redo: "tandem.redo",
   folder: "workbench.action.files.openFolder",
   model: "tandem.setModel",
   setup: "tandem.setUp",

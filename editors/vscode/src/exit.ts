@@ -6,6 +6,11 @@ export function hasFailed({ code }: Exit): boolean {
   return code !== 0;
 }
 
+/** The output without its last line where that only repeats the exit code and the time, for views that show these beside it. */
+export function withoutExit(output: string, { code }: Exit): string {
+  return output.replace(new RegExp(`(^|\\n)\\[exit code ${code}, [\\d.]+ s\\]\\s*$`), "");
+}
+
 /** `0.3 s`, `42 s`, `3 min 5 s`. */
 export function duration({ durationMs }: Exit): string {
   const seconds = durationMs / 1000;

@@ -2,7 +2,6 @@
  * The pending changes of all turns, as last listed by the server. Listed again when a turn ends, a change is kept or rejected, or a changed file
  * is edited.
  */
-import { basename } from "node:path";
 import { type Disposable, EventEmitter, l10n, Uri, window, workspace } from "vscode";
 import { failure } from "./failure";
 import type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, ReviewParams } from "./protocol";
@@ -156,12 +155,8 @@ export class Review implements Disposable {
 
 /** Reports what was done, and prominently what was not. */
 function report({ message, left }: Reviewed): void {
-  if (left.length === 0) {
-    window.setStatusBarMessage(`tandem: ${message ?? ""}`, 5000);
-    return;
-  }
-  const kept = left.map(({ path, lines, reason }) => `${basename(path)}${lines == null ? "" : `:${lines.start}`} (${reason})`);
-  void window.showInformationMessage(l10n.t("tandem: {0} Not changed: {1}", message ?? "", kept.join(", ")));
+  const said = `tandem: ${message ?? ""}`;
+  void (left.length === 0 ? window.setStatusBarMessage(said, 5000) : window.showInformationMessage(said));
 }
 
 function named({ turn, file, hunk }: Part): Pick<ReviewParams, "turn" | "path" | "hunk"> {

@@ -2,7 +2,7 @@
  * One conversation: its transcript, server session, turns and permission requests. Invariants: no permission request outlives its turn; a lost
  * server ends the turn but not the conversation.
  */
-import { type CancellationToken, type Disposable, EventEmitter, l10n } from "vscode";
+import { type CancellationToken, type Disposable, EventEmitter, l10n, workspace } from "vscode";
 import { type Failure, failure, isAnswer, sentence, StartError } from "./failure";
 import type { ChatState, Phase, Remedy } from "./messages";
 import { Options } from "./options";
@@ -67,7 +67,7 @@ export class Session implements Disposable {
     private readonly server: Server,
     ids: Ids,
   ) {
-    this.transcript = new Transcript(ids);
+    this.transcript = new Transcript(ids, (path) => workspace.asRelativePath(path));
     this.turns = this.newTurns();
     this.subscriptions = [
       server.onUpdate((params) => this.receive(params.sessionId, () => this.update(params.update))),
@@ -170,6 +170,10 @@ export class Session implements Disposable {
       return undefined; // another session's by now
     }
     this.transcript.cut(reviewed?.cutFrom ?? undefined);
+    const reverts = (params.action === "undo" && "redo") || (params.action === "redo" && "undo");
+    if (reverts && reviewed?.message != null) {
+      this.transcript.reverted(sentence(reviewed.message), reverts);
+    }
     this.happened.fire({ type: "grew" });
     return reviewed;
   }

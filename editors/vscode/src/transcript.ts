@@ -4,7 +4,7 @@
  */
 import { createTwoFilesPatch } from "diff";
 import { diffView } from "./diff";
-import { duration } from "./exit";
+import { duration, withoutExit } from "./exit";
 import type { Change, Item, Question, Remedy } from "./messages";
 import type { DiffContent, PermissionOption, PlanEntry, SessionUpdate, ToolCall, ToolCallUpdate } from "./protocol";
 import { mixedScripts } from "./safe";
@@ -40,7 +40,11 @@ export class Transcript {
   /** Items from this id on are no longer part of the conversation, which was restored to before it. */
   private cutFrom: number | undefined;
 
-  constructor(private readonly ids: Ids = { next: 1 }) {}
+  /** `nameOf` shortens the path of a file. */
+  constructor(
+    private readonly ids: Ids = { next: 1 },
+    private readonly nameOf = (path: string) => path,
+  ) {}
 
   get isEmpty(): boolean {
     return this.entries.size === 0;
@@ -50,12 +54,7 @@ export class Transcript {
   ask(text: string, context: readonly string[]): number {
     this.removeCut();
     this.plan = undefined;
-    for (const entry of this.entries.values()) {
-      if ("remedies" in entry && entry.remedies.length > 0) {
-        entry.remedies = [];
-        this.touch(entry);
-      }
-    }
+    this.withdraw(() => true);
     return this.push({ kind: "user", text, context }).id;
   }
 
@@ -92,6 +91,12 @@ export class Transcript {
     this.push({ kind: "notice", text, remedies });
   }
 
+  /** A turn was undone or redone: only the last such notice offers the way back. */
+  reverted(text: string, back: "undo" | "redo"): void {
+    this.withdraw((remedy) => remedy === "undo" || remedy === "redo");
+    this.notice(text, [back]);
+  }
+
   /** Returns the id of its card. */
   fail(text: string, remedies: readonly Remedy[], details?: string): number {
     return this.push({ kind: "error", text, remedies, ...(details !== undefined && { details }) }).id;
@@ -112,12 +117,8 @@ export class Transcript {
 
   /** Removes the setup buttons of error cards once a model works; *Try Again* stays. */
   settleSetup(): void {
-    for (const entry of this.entries.values()) {
-      if (entry.kind === "error" && entry.remedies.some((remedy) => SETUP.includes(remedy))) {
-        entry.remedies = entry.remedies.filter((remedy) => remedy === "retry");
-        this.touch(entry);
-      }
-    }
+    const isFor = (entry: Entry) => entry.kind === "error" && entry.remedies.some((remedy) => SETUP.includes(remedy));
+    this.withdraw((remedy) => remedy !== "retry", isFor);
   }
 
   /** Ends the turn: no item stays busy. */
@@ -203,7 +204,7 @@ export class Transcript {
 
   private item(entry: Entry): Item {
     const isCut = this.cutFrom !== undefined && entry.id >= this.cutFrom;
-    return { ...(entry.kind === "tool" ? toolItem(entry) : entry), ...(isCut && { isCut }) };
+    return { ...(entry.kind === "tool" ? toolItem(entry, this.nameOf) : entry), ...(isCut && { isCut }) };
   }
 
   private messages(): UserEntry[] {
@@ -216,6 +217,16 @@ export class Transcript {
     this.cutFrom = undefined;
     if (cutFrom !== undefined) {
       [...this.entries.keys()].filter((id) => id >= cutFrom).forEach((id) => this.drop(id));
+    }
+  }
+
+  /** Removes buttons from cards. */
+  private withdraw(which: (remedy: Remedy) => boolean, from: (entry: Entry) => boolean = () => true): void {
+    for (const entry of this.entries.values()) {
+      if ("remedies" in entry && entry.remedies.some(which) && from(entry)) {
+        entry.remedies = entry.remedies.filter((remedy) => !which(remedy));
+        this.touch(entry);
+      }
     }
   }
 
@@ -279,7 +290,7 @@ function present(update: ToolCallUpdate): Partial<ToolCall> {
   return Object.fromEntries(Object.entries(update).filter(([, value]) => value !== null && value !== undefined));
 }
 
-function toolItem({ id, call, options }: ToolEntry): Item {
+function toolItem({ id, call, options }: ToolEntry, nameOf: (path: string) => string): Item {
   const location = call.locations?.[0];
   const exit = call._meta?.["tandem/exit"];
   const styles = call._meta?.["tandem/styles"];
@@ -291,8 +302,8 @@ function toolItem({ id, call, options }: ToolEntry): Item {
     status: call.status ?? "pending",
     title: call.title,
     ...(location && { location: { path: location.path, ...(location.line != null && { line: location.line }) } }),
-    diffs: diffs(call).map(diffView),
-    output: output(call),
+    diffs: diffs(call).map((diff) => ({ ...diffView(diff), path: nameOf(diff.path) })),
+    output: exit ? withoutExit(output(call), exit) : output(call),
     ...(styles && { styles }),
     ...(command !== undefined && { command }),
     ...(exit && { exit }),

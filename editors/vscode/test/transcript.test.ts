@@ -176,3 +176,34 @@ test("a command shows how it ended, and only exit code 0 is a success", () => {
   );
   assert.match(made.markdown(), /\(exit code 2, 1\.2 s\)/);
 });
+
+test("an undone turn is a notice with the way back, until the next one or the next message", () => {
+  const made = transcript(say("Done."));
+  made.reverted("Undid turn 1: a.rs.", "redo");
+  made.reverted("Redid turn 1: a.rs.", "undo");
+  const offered = () => made.all().flatMap((item) => (item.kind === "notice" ? [item.remedies] : []));
+  assert.deepEqual(offered(), [[], ["undo"]]);
+  made.ask("And now?", []);
+  assert.deepEqual(offered(), [[], []]);
+});
+
+test("a command's files have short names, and its output does not repeat how it ended", () => {
+  const made = new Transcript({ next: 1 }, (path) => path.replace("/work/", ""));
+  const text = (text: string) => ({ type: "content" as const, content: { type: "text" as const, text } });
+  const call = (toolCallId: string, said: string) =>
+    made.apply({
+      sessionUpdate: "tool_call",
+      toolCallId,
+      title: "Run",
+      content: [{ type: "diff", path: "/work/a.rs", oldText: "a\n", newText: "b\n" }, text(said)],
+      _meta: { "tandem/exit": { code: 0, durationMs: 1234 } },
+    });
+  call("1", "[exit code 0, 1.2 s]\n");
+  call("2", "two\n[exit code 1]\n[exit code 0, 1.2 s]\n");
+  const shown = made.all().flatMap((item) => (item.kind === "tool" ? [[item.diffs[0]?.path, item.output]] : []));
+  assert.deepEqual(shown, [
+    ["a.rs", ""],
+    ["a.rs", "two\n[exit code 1]"],
+  ]);
+  assert.equal(made.diffs(1)[0]?.path, "/work/a.rs");
+});

@@ -117,6 +117,8 @@ function notice({ id, text, remedies }: NoticeItem, send: Send): HTMLElement {
 const remedyNames: Record<Remedy, string> = {
   retry: t("Try Again"),
   continue: t("Continue"),
+  undo: t("Undo"),
+  redo: t("Redo"),
   folder: t("Open Folder"),
   model: t("Choose Model…"),
   setup: t("Set Up Model"),
@@ -153,6 +155,8 @@ const statusIcons: Record<ToolStatus, { name: IconName; says: string }> = {
   failed: { name: "close", says: t("failed") },
 };
 
+/** With the diffs of more files than this, each is folded to a line. */
+const OPEN_FILES = 4;
 /** How many lines of a running command's output are shown. */
 const LIVE_LINES = 12;
 
@@ -185,9 +189,12 @@ class ToolView implements ItemView {
     this.element.setAttribute("aria-label", visible(item.title));
     this.head.set({ ...head, asking, counts, hasBody: this.hasBody(), open: this.isOpen() }, () => this.drawHead(counts));
     this.body.element.hidden = !this.isOpen();
+    this.element.classList.toggle("open", this.isOpen());
     const shown = this.isLive() ? lastLines(output, LIVE_LINES) : output;
     this.body.set({ diffs, shown, styles }, () => [
-      ...diffs.map((diff, index) => diffTable(diff, diffs.length > 1 && this.drawPath(diff, index))),
+      ...(diffs.length > OPEN_FILES
+        ? diffs.map((diff, index) => this.drawFile(diff, index))
+        : diffs.map((diff, index) => diffTable(diff, diffs.length > 1 && this.drawPath(diff, index)))),
       shown !== "" && h("pre", { class: "output", tabindex: "0" }, ...styled(shown, this.isLive() ? [] : styles)),
     ]);
     this.question.element.hidden = !asking;
@@ -224,8 +231,7 @@ class ToolView implements ItemView {
             { type: "button", class: "title link", title: visible(location.path), click: () => this.send({ type: "open", location }) },
             words,
           ),
-      added + removed > 0 &&
-        h("span", { class: "counts" }, h("span", { class: "added" }, `+${added}`), h("span", { class: "removed" }, `−${removed}`)),
+      added + removed > 0 && lineCounts(added, removed),
       diffs.length > 0 && iconButton("diff", t("Open diff in the editor"), () => this.send({ type: "showDiff", id, index: 0 })),
       command !== undefined && iconButton("play", t("Run in Terminal"), () => this.send(inTerminal(command))),
       this.hasBody() && this.drawFold(),
@@ -246,9 +252,19 @@ class ToolView implements ItemView {
   }
 
   /** Names one of several diffs, and opens it. */
-  private drawPath({ path }: DiffView, index: number): HTMLElement {
+  private drawPath({ path }: DiffView, index: number, words = visible(path)): HTMLElement {
     const click = () => this.send({ type: "showDiff", id: this.item.id, index });
-    return h("button", { type: "button", class: "diff-path link", title: t("Open diff in the editor"), click }, visible(path));
+    return h("button", { type: "button", class: "diff-path link", title: t("Open diff in the editor"), click }, words);
+  }
+
+  /** One of many files; its diff is drawn when it is unfolded. */
+  private drawFile(diff: DiffView, index: number): HTMLElement {
+    const summary = h("summary", {}, h("span", { class: "file" }, visible(diff.path)), lineCounts(diff.added, diff.removed));
+    const file = h("details", { class: "diff-file" }, summary);
+    file.addEventListener("toggle", () => file.append(diffTable(diff, this.drawPath(diff, index, t("Open diff in the editor")))), {
+      once: true,
+    });
+    return file;
   }
 
   private drawFold(): HTMLElement {
@@ -277,6 +293,10 @@ class ToolView implements ItemView {
       h("div", { class: "buttons", role: "group", "aria-label": t("tandem asks for permission") }, ...options.map(button)),
     ];
   }
+}
+
+function lineCounts(added: number, removed: number): HTMLElement {
+  return h("span", { class: "counts" }, h("span", { class: "added" }, `+${added}`), h("span", { class: "removed" }, `−${removed}`));
 }
 
 function inTerminal(text: string): FromView {

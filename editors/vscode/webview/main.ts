@@ -25,7 +25,11 @@ declare function acquireVsCodeApi(): {
 const FOLLOW_PX = 40;
 
 const vscode = acquireVsCodeApi();
-const send = (message: FromView) => vscode.postMessage(message);
+const send = (message: FromView) => {
+  following ||= message.type === "send"; // whoever sends a message wants to see what comes of it
+  vscode.postMessage(message);
+};
+let following = true;
 const scroller = h("main", { scroll: () => scrolled() });
 const list = new List(scroller, send);
 const welcome = new Slot("welcome");
@@ -47,7 +51,6 @@ const composer = new Composer(send, {
 });
 const setup = new SetupForm(send, () => composer.focus());
 const tabs = new Tabs(send);
-let following = true;
 /** The scroll position and sizes at the last check. */
 let last = { top: 0, height: 0, shown: 0 };
 composer.element.prepend(jump);

@@ -1,0 +1,91 @@
+// Undo of a command by hand: what it changed is in its card, is rejected by hunk, and is undone and redone from the chat.
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { exactly, until } from "./workbench.mjs";
+import { STOCK_TEXT } from "./inline.mjs";
+
+const MINE = " // mine";
+const TEXT = "export function text(count: number): string {";
+/** More than are shown unfolded. */
+const MADE = ["a", "b", "c", "d", "e"];
+
+/** The checks, in order; each is a name and what to do. */
+export function undoChecks({ bench, model, picture }) {
+  const { chat } = bench;
+  const tool = () => chat.locator(".tool").last();
+  const notice = (text) => chat.locator(".notice", { hasText: text });
+  const read = (path) => readFileSync(join(bench.project, path), "utf8");
+  const typed = STOCK_TEXT.replace(TEXT, TEXT + MINE);
+  const changed = typed.replaceAll("count", "pieces");
+
+  async function run(prompt, command, answer) {
+    await model.reset();
+    await model.script([{ call: { id: "call_command", name: "run_command", arguments: { command } } }], [{ text: answer }]);
+    await bench.say(prompt);
+    await chat.locator(".answer", { hasText: answer }).waitFor();
+    await bench.idle();
+  }
+
+  async function codemod() {
+    mkdirSync(join(bench.project, "lib"));
+    MADE.forEach((name) => writeFileSync(join(bench.project, `lib/${name}.ts`), "export const count = 1;\n"));
+    await bench.openFile("stock.ts");
+    await bench.newSession();
+    await bench.typeAtEndOf(TEXT, MINE);
+    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("auto");
+    await chat.locator('select.mode option[value="auto"][selected]').waitFor({ state: "attached" });
+    await run("Rename `count` to `pieces`.", "sed -i 's/count/pieces/g' src/stock.ts lib/*.ts", "Renamed in six files.");
+    await bench.bufferIs(changed);
+    assert.equal(read("src/stock.ts"), STOCK_TEXT, "unsaved text stays unsaved");
+    const files = tool().locator("details.diff-file");
+    await exactly(files, MADE.length + 1);
+    assert.deepEqual((await files.locator(".file").allInnerTexts()).sort(), [...MADE.map((name) => `lib/${name}.ts`), "src/stock.ts"].sort());
+    await files.filter({ hasText: "lib/a.ts" }).locator("summary").click();
+    await tool().locator(".line.added", { hasText: "export const pieces = 1;" }).waitFor();
+    await exactly(tool().locator(".output"), 0); // its head says how it ended
+  }
+
+  async function undone() {
+    await bench.goToEndOf("return pieces < 10");
+    await bench.command("tandem: Reject Change");
+    await bench.editor.locator(".view-line", { hasText: "return count < 10" }).waitFor();
+    await bench.command("tandem: Undo Last Turn");
+    await notice("Undid turn 1").getByRole("button", { name: "Redo" }).waitFor();
+    await bench.bufferIs(typed);
+    assert.equal(read("lib/a.ts"), "export const count = 1;\n");
+    await picture("undone");
+    await notice("Undid turn 1").getByRole("button", { name: "Redo" }).click();
+    await notice("Redid turn 1").getByRole("button", { name: "Undo" }).waitFor();
+    await exactly(notice("Undid turn 1").getByRole("button"), 0);
+    assert.equal(read("lib/a.ts"), "export const pieces = 1;\n");
+    await notice("Redid turn 1").getByRole("button", { name: "Undo" }).click();
+    await notice("Undid turn 1").getByRole("button", { name: "Redo" }).waitFor();
+    await bench.bufferIs(typed);
+  }
+
+  async function removed() {
+    const files = tool().locator("details.diff-file:not([open]) summary");
+    for (let left = await files.count(); left > 0; left--) {
+      await files.first().click(); // until the conversation is longer than the view
+    }
+    await chat.locator("main").evaluate((main) => main.scrollTo(0, 0));
+    await chat.locator(".jump").waitFor();
+    await run("Remove the library.", "rm -rf lib", "Removed.");
+    await until(chat.locator("main"), (main) => main.scrollHeight - main.scrollTop - main.clientHeight < 40);
+    assert.ok(!existsSync(join(bench.project, "lib")));
+    await bench.page.locator(".pane .monaco-list-row", { hasText: "lib · deleted" }).first().waitFor();
+    await bench.command("tandem: Undo Last Turn");
+    await notice("Undid turn 2").waitFor();
+    MADE.forEach((name) => assert.equal(read(`lib/${name}.ts`), "export const count = 1;\n"));
+    await bench.command("File: Revert File");
+    await bench.bufferIs(STOCK_TEXT);
+    await chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption("edit");
+  }
+
+  return [
+    ["undo: a command's changes to many files are in its card, a line each", codemod],
+    ["undo: a command's changes are rejected by hunk, undone and redone from the chat", undone],
+    ["undo: a removed folder is listed as deleted and comes back; a new message is in view", removed],
+  ];
+}
