@@ -147,10 +147,17 @@ end
 local function tool_body(content, status, live, asked)
   local body = { lines = {}, marks = {}, fold = false } ---@type tandem.Rendered
   local added, removed, diffs, output = 0, 0, 0, 0
+  local files = #vim.tbl_filter(function(item)
+    return item.type == 'diff'
+  end, content)
   for _, item in ipairs(content) do
     if item.type == 'diff' then
       local hunks = M.diff(item.oldText, item.newText or '')
       added, removed, diffs = added + hunks.added, removed + hunks.removed, diffs + 1
+      if files > 1 then
+        local counts = { { ' +' .. hunks.added, 'TandemAdd' }, { ' ' }, { '−' .. hunks.removed, 'TandemDelete' } }
+        add_line(body, vim.list_extend({ { vim.fn.fnamemodify(item.path, ':.'), 'TandemTool' } }, counts))
+      end
       add_fenced(body, 'diff', capped(hunks.lines, M.max_diff_lines))
     elseif item.type == 'content' and item.content.type == 'text' and vim.trim(item.content.text) ~= '' then
       local lines = M.split(item.content.text)
@@ -225,13 +232,16 @@ function M.tool(call, options, width)
   local body, summary = tool_body(call.content or {}, call.status, live, options ~= nil)
   local title = (call.title or call.kind or 'tool'):gsub('%s+', ' ')
   local out = { lines = {}, marks = {}, fold = body.fold } ---@type tandem.Rendered
-  if out.fold and width then
-    title = cut(title, width - width_of(summary))
+  local command = call.kind == 'execute' and vim.tbl_get(call, 'rawInput', 'command')
+  local shown = out.fold and width and cut(title, width - width_of(summary)) or title
+  add_line(out, vim.list_extend({ { shown, 'TandemTool' } }, summary))
+  if shown ~= title and type(command) == 'string' then
+    add_fenced(out, 'sh', M.split(command)) -- the whole of it, for whoever opens the fold
   end
-  add_line(out, vim.list_extend({ { title, 'TandemTool' } }, summary))
+  local below = #out.lines
   vim.list_extend(out.lines, body.lines)
   for _, mark in ipairs(body.marks) do
-    mark.row = mark.row + 1
+    mark.row = mark.row + below
     out.marks[#out.marks + 1] = mark
   end
   if options then

@@ -181,6 +181,9 @@ function Review:act(action, selection, next)
   end)
 end
 
+--- What takes back an undo or a redo; the chat says so. Going back to before a turn shows there by itself.
+local way_back = { undo = ':Tandem redo', redo = ':Tandem undo' }
+
 --- Undoes the last turn that has changes, reapplies what the last undo undid, or goes back to before a turn; says what
 --- was left, and why.
 ---@param action 'undo'|'redo'|'restore'
@@ -193,9 +196,8 @@ function Review:restore(action, turn, callback)
     end
     client.reload(self.session.root)
     say(result.message)
-    for _, left in ipairs(result.left or {}) do
-      local lines = left.lines and ('%d-%d'):format(left.lines.start, left.lines.start + left.lines.count - 1) or ''
-      self.session.chat:line(('%s:%s  %s'):format(left.path, lines, left.reason), 'TandemNotice')
+    if way_back[action] then
+      self.session.chat:notice(('%s (%s)'):format(result.message, way_back[action]))
     end
     if callback then
       callback()

@@ -55,6 +55,23 @@ return function(t)
     t.equal(render.tool({ toolCallId = '1', title = 'ls', status = 'completed', content = content }, nil, 40).lines[1], 'ls  2 lines')
   end)
 
+  t.test('a command that changed several files names each, and its fold has the whole command', function()
+    local function diff(path)
+      return { type = 'diff', path = vim.fn.getcwd() .. path, oldText = 'a\n', newText = 'b\n' }
+    end
+    local call = { toolCallId = '1', title = 'Run sed -i s/a/b/ x.txt sub/y.txt', kind = 'execute', status = 'completed' }
+    call.rawInput = { command = 'sed -i s/a/b/ x.txt sub/y.txt' }
+    call.content = { diff('/x.txt'), diff('/sub/y.txt') }
+    local rendered = render.tool(call, nil, 20)
+    local command = { '```sh', call.rawInput.command, '```' }
+    local function file(name)
+      return { name .. ' +1 −1', '```diff', '-a', '+b', '```' }
+    end
+    t.equal(vim.list_slice(rendered.lines, 2), vim.iter({ command, file('x.txt'), file('sub/y.txt') }):flatten():totable())
+    call.content = { diff('/x.txt') }
+    t.equal(render.tool(call).lines, vim.iter({ call.title .. '  +1 −1', vim.list_slice(file(''), 2) }):flatten():totable())
+  end)
+
   t.test('a diff is shown until it is settled, then it folds', function()
     local call = { toolCallId = '1', title = 'Edit a', content = { { type = 'diff', path = '/a', newText = 'x\n' } } }
     for status, folds in pairs({ pending = false, in_progress = false, completed = true, failed = true }) do
