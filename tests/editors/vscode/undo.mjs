@@ -53,6 +53,7 @@ export function undoChecks({ bench, model, picture }) {
     await bench.command("tandem: Undo Last Turn");
     await notice("Undid turn 1").getByRole("button", { name: "Redo" }).waitFor();
     await bench.bufferIs(typed);
+    await exactly(bench.editor.locator(".codelens-decoration a", { hasText: "Keep" }), 0);
     assert.equal(read("lib/a.ts"), "export const count = 1;\n");
     await picture("undone");
     await notice("Undid turn 1").getByRole("button", { name: "Redo" }).click();

@@ -182,7 +182,7 @@ function Review:act(action, selection, next)
 end
 
 --- What takes back an undo or a redo; the chat says so. Going back to before a turn shows there by itself.
-local way_back = { undo = ':Tandem redo', redo = ':Tandem undo' }
+local way_back = { undo = ':Tandem redo reapplies it', redo = ':Tandem undo undoes it' }
 
 --- Undoes the last turn that has changes, reapplies what the last undo undid, or goes back to before a turn; says what
 --- was left, and why.
@@ -197,7 +197,7 @@ function Review:restore(action, turn, callback)
     client.reload(self.session.root)
     say(result.message)
     if way_back[action] then
-      self.session.chat:notice(('%s (%s)'):format(result.message, way_back[action]))
+      self.session.chat:notice(('%s\n%s'):format(result.message, way_back[action]))
     end
     if callback then
       callback()
