@@ -231,13 +231,17 @@ fn touched_on_windows(rule: &Rule, words: &[String]) -> Touch {
 /// Whether the line removes the workspace, or may remove much that undo does not cover.
 fn empties(line: &CommandLine, roots: &[PathBuf]) -> bool {
     let commands = command::parse(&line.command).ok();
-    let wipes = commands.iter().flatten().any(|words| programs::wipes(words, &line.cwd, roots));
+    let wipes = |words: &[String]| programs::wipes(words, &line.cwd, roots);
     let uncovered = match line.undo {
-        Undo::Everything => return wipes,
+        Undo::Everything => return commands.iter().flatten().any(|words| wipes(words)),
         Undo::ExceptObjects => Uncovered::Objects,
         Undo::ExceptIgnored | Undo::Nothing => Uncovered::Ignored,
     };
-    wipes || emptying::may_empty(&line.command, commands.as_deref(), uncovered)
+    let named = match &commands {
+        Some(commands) => commands.iter().any(|words| wipes(words)),
+        None => emptying::has_candidate(&line.command, wipes),
+    };
+    named || emptying::may_empty(&line.command, commands.as_deref(), uncovered)
 }
 
 /// Whether a rule matches a call.

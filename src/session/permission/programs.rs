@@ -221,18 +221,22 @@ pub(super) fn runs_others(words: &[String]) -> bool {
         || (INTERPRETERS.contains(&interpreter) && (arguments.is_empty() || has(INLINE)))
 }
 
-/// Whether the command removes one of `roots`, or a parent folder of one.
+/// Whether the command removes or moves one of `roots`, or a parent folder of one.
 pub(super) fn wipes(words: &[String], cwd: &Path, roots: &[PathBuf]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let is_recursive = |word: &String| {
         word == "--recursive" || (word.starts_with('-') && !word.starts_with("--") && word.contains(['r', 'R']))
     };
-    name(program) == "rm"
-        && arguments.iter().any(is_recursive)
-        && arguments.iter().any(|word| {
-            let path = tidy(&cwd.join(word));
-            path.components().any(|part| part.as_os_str() == ".git") || roots.iter().any(|root| root.starts_with(&path))
-        })
+    let is_root = |path: &Path| roots.iter().any(|root| root.starts_with(path));
+    let is_git = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
+    let any =
+        |words: &[String], is_wiped: &dyn Fn(&Path) -> bool| words.iter().any(|word| is_wiped(&tidy(&cwd.join(word))));
+    match name(program).as_str() {
+        "rm" => arguments.iter().any(is_recursive) && any(arguments, &|path| is_root(path) || is_git(path)),
+        // The last one is the target.
+        "mv" => arguments.split_last().is_some_and(|(_, moved)| any(moved, &is_root)),
+        _ => false,
+    }
 }
 
 /// Resolves `.` and `..` by name alone.
@@ -309,6 +313,8 @@ mod tests {
         check("/bin/rm -fr ..", true);
         check("rm --recursive ../../work/", true);
         check("rm -R /srv", true);
+        check("mv /home/me/work /tmp/x", true);
+        check("mv a b ..", false);
         check("rm -rf target", false);
         check("rm -rf .", false);
         check("rm /", false);
