@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::fs::Dir;
 
-pub(super) use self::git::worktree;
+pub(super) use self::git::{git_folder, worktree};
 pub(super) use self::state::{git_state, is_repository};
 use self::survey::{Kept, Survey};
 use super::{Root, native};

@@ -26,8 +26,8 @@ use self::difference::{changes, differences};
 use self::folder::{Known, Listing};
 use self::images::Images;
 use self::repository::Made;
-use self::tracked::Index;
 pub(super) use self::tracked::is_same_index;
+use self::tracked::{Index, Tracked};
 use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::guard::{git_state, is_repository};
 use super::stamp::{Stamp, changed_after, dependable};
@@ -65,8 +65,8 @@ struct Seen {
     /// By absolute folder path.
     folders: HashMap<PathBuf, Listing>,
     git: HashMap<PathBuf, Known>,
-    /// What git tracks, by root: as of this look and of the one before.
-    tracked: HashMap<PathBuf, [Arc<Index>; 2]>,
+    /// What git tracks, by the absolute folder of the repository.
+    tracked: HashMap<PathBuf, Tracked>,
     /// The `.git` folders, absolute.
     repositories: Vec<PathBuf>,
     /// Those of them that were not there at the look before.
@@ -118,7 +118,6 @@ impl Snapshots {
             found: Mutex::default(),
         };
         for root in &self.roots {
-            look.tracked(root);
             look.root(root);
         }
         let mut after = look.with_found(std::mem::take);
@@ -209,15 +208,17 @@ impl Look<'_> {
         self.with_found(|found| found.git.extend(git));
     }
 
-    /// Reads git's index if it has changed since the last look.
-    fn tracked(&self, root: &Root) {
-        let path = Path::new(".git/index");
-        let before = self.before.tracked.get(root.real()).map(|[now, _]| Arc::clone(now)).unwrap_or_default();
-        let known = self.before.git.get(&root.real().join(path));
-        let is_known = root.dir().symlink_metadata(path).is_ok_and(|found| known.is_some_and(|it| it.is_same(&found)));
-        let read = || Index::read(root).map(Arc::new).unwrap_or_default();
-        let now = if is_known { Arc::clone(&before) } else { read() };
-        self.with_found(|found| found.tracked.insert(root.real().to_owned(), [now, before]));
+    /// What git tracks in the repository in this `folder` of the root. Its index is read if it has changed.
+    fn tracked(&self, root: &Root, folder: &Path) -> Tracked {
+        let (path, real) = (folder.join(".git/index"), root.real().join(folder));
+        let before = self.before.tracked.get(&real).map(|Tracked { indexes: [now, _], .. }| Arc::clone(now));
+        let known = self.before.git.get(&root.real().join(&path));
+        let is_known = root.dir().symlink_metadata(&path).is_ok_and(|found| known.is_some_and(|it| it.is_same(&found)));
+        let read = || Index::read(root, folder).map(Arc::new).unwrap_or_default();
+        let now = before.clone().filter(|_| is_known).unwrap_or_else(read);
+        let tracked = Tracked { folder: folder.into(), indexes: [now, before.unwrap_or_default()] };
+        self.with_found(|found| found.tracked.insert(real, tracked.clone()));
+        tracked
     }
 
     fn files(&self, root: &Arc<Root>) {
@@ -225,7 +226,7 @@ impl Look<'_> {
             path: root.real().to_owned(),
             relative: PathBuf::new(),
             rules: Rules::above(root, Path::new("")),
-            tracked: self.with_found(|found| found.tracked.get(root.real()).cloned()).unwrap_or_default(),
+            tracked: self.tracked(root, Path::new("")),
             is_ignored: false,
             is_repository: false,
             stamp: root.dir().dir_metadata().ok().map(|found| Stamp::of(&found)),

@@ -27,7 +27,7 @@ const FILES: [&str; 16] = [
     "packed-refs",
 ];
 /// Folders in it, with everything in them.
-const FOLDERS: [&str; 5] = ["rebase-apply", "rebase-merge", "refs", "sequencer", "worktrees"];
+const FOLDERS: [&str; 6] = ["rebase-apply", "rebase-merge", "refs", "reftable", "sequencer", "worktrees"];
 /// At most this many files are examined: larger repositories have most of their refs packed.
 const MOST: usize = 20_000;
 

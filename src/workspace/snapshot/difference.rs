@@ -23,7 +23,7 @@ pub(super) fn changes(before: &Seen, after: &Seen, now: &dyn Fn(&Path) -> Entry)
             _ => {}
         }
         // What is shown from now on has not changed, and neither has what git tracks from now on.
-        change.before != Entry::Absent && is_tracked(after, &change.path)
+        change.before != Entry::Absent && [before, after].iter().any(|seen| is_tracked(seen, &change.path))
     });
     changes
 }
@@ -34,9 +34,9 @@ fn left_out(seen: &Seen) -> HashSet<&Path> {
 
 /// Whether git tracks the file at `path`, or one below it.
 fn is_tracked(seen: &Seen, path: &Path) -> bool {
-    seen.tracked.iter().any(|(root, indexes)| {
-        let lists = |path: &Path| indexes.iter().any(|index| index.lists(path) || index.lists_below(path));
-        path.strip_prefix(root).is_ok_and(lists)
+    seen.tracked.iter().any(|(folder, tracked)| {
+        let lists = |path: &Path| tracked.indexes.iter().any(|index| index.lists(path) || index.lists_below(path));
+        path.strip_prefix(folder).is_ok_and(lists)
     })
 }
 

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use cap_std::fs::{Dir, Metadata};
 
-use super::tracked::Index;
+use super::tracked::Tracked;
 use super::{IGNORED_FILE, Look};
 use crate::workspace::change_set::{Entry, EntryChange};
 use crate::workspace::stamp::Stamp;
@@ -62,8 +62,8 @@ pub(super) struct Folder {
     pub(super) relative: PathBuf,
     /// The ignore rules of the folders above it.
     pub(super) rules: Arc<Rules>,
-    /// What git tracks in the root.
-    pub(super) tracked: [Arc<Index>; 2],
+    /// What git tracks in the repository it is in.
+    pub(super) tracked: Tracked,
     /// Whether it is git-ignored: then only what git tracks all the same is listed.
     pub(super) is_ignored: bool,
     /// Whether it is in the folder of a new repository: then all of it is listed.
@@ -89,6 +89,9 @@ impl Folder {
         let ignore_files = names.iter().fold(Found::default(), |found, name| found.add(name));
         let open = |path: &Path| open_ignore_file(root, path);
         let rules = Rules::of(&self.path, ignore_files, &open, Arc::clone(&self.rules));
+        let is_nested = names.iter().any(|name| **name == *".git") && !self.relative.as_os_str().is_empty();
+        let nested = is_nested.then(|| look.tracked(root, &self.relative));
+        let tracked = nested.as_ref().unwrap_or(&self.tracked);
         let hidden: Vec<&OsStr> = look.hidden.iter().filter_map(|path| self.name_of(path)).collect();
         let (mut listed, mut left_out, mut folders) = (Listed::new(known), Vec::new(), Vec::new());
         for name in names {
@@ -99,19 +102,20 @@ impl Folder {
             };
             let stamp = Stamp::of(&found);
             let is_hidden = hidden.contains(&&*name);
-            match if is_hidden { Part::LeftOut } else { self.part(root, (&name, &found), &rules, look) } {
+            match if is_hidden { Part::LeftOut } else { self.part(root, (&name, &found), (&rules, tracked), look) } {
                 Part::LeftOut => {
                     left_out.push(name.into_owned());
                     continue;
                 }
                 Part::Repository => {
-                    folders.push(Self { is_repository: true, ..self.inner(&name, &rules, false) });
+                    folders.push(Self { is_repository: true, ..self.inner(&name, (&rules, tracked), false) });
                     left_out.push(name.into_owned());
                     continue;
                 }
                 Part::File => {}
                 Part::Folder { is_ignored } => {
-                    folders.push(Self { stamp: Some(stamp.clone()), ..self.inner(&name, &rules, is_ignored) });
+                    folders
+                        .push(Self { stamp: Some(stamp.clone()), ..self.inner(&name, (&rules, tracked), is_ignored) });
                 }
             }
             listed.add(name, &stamp, |name, old| self.read(root, (name, &found), old, look));
@@ -146,11 +150,18 @@ impl Folder {
     }
 
     /// How what was `found` under this name is covered.
-    fn part(&self, root: &Root, (name, found): (&OsStr, &Metadata), rules: &Rules, look: &Look<'_>) -> Part {
+    fn part(
+        &self,
+        root: &Root,
+        (name, found): (&OsStr, &Metadata),
+        (rules, tracked): (&Rules, &Tracked),
+        look: &Look<'_>,
+    ) -> Part {
+        let is_tracked = || tracked.has(&self.relative.join(name), found.is_dir());
         if self.is_repository {
             return if found.is_dir() { Part::Folder { is_ignored: false } } else { Part::File };
         }
-        if self.is_ignored && !self.is_tracked(name, found.is_dir()) {
+        if self.is_ignored && !is_tracked() {
             return Part::LeftOut;
         }
         // The paths of files are needed for few of them.
@@ -163,7 +174,7 @@ impl Folder {
             return look.version_control(root, path, found);
         }
         let is_ignored = !self.is_ignored && rules.ignores_for_git(&path, found.is_dir());
-        let is_tracked = is_ignored && self.is_tracked(name, found.is_dir());
+        let is_tracked = is_ignored && is_tracked();
         if is_ignored && (found.is_dir() || !is_tracked) {
             look.left_out(path);
         }
@@ -191,27 +202,21 @@ impl Folder {
     /// The folders of a listing of this one.
     pub(super) fn known_folders(&self, known: &Listing) -> Vec<Self> {
         let folders = known.entries.iter().filter(|(_, known)| matches!(known.entry, Entry::Folder { .. }));
-        folders.map(|(name, _)| self.inner(name, &self.rules, false)).collect()
+        folders.map(|(name, _)| self.inner(name, (&self.rules, &self.tracked), false)).collect()
     }
 
     /// A folder in this one.
-    fn inner(&self, name: &OsStr, rules: &Arc<Rules>, is_ignored: bool) -> Self {
+    fn inner(&self, name: &OsStr, (rules, tracked): (&Arc<Rules>, &Tracked), is_ignored: bool) -> Self {
         Self {
             path: self.path.join(name),
             relative: self.relative.join(name),
             rules: Arc::clone(rules),
-            tracked: self.tracked.clone(),
+            tracked: tracked.clone(),
             is_ignored: self.is_ignored || is_ignored,
             is_repository: self.is_repository,
             stamp: None,
             dependable: self.dependable,
         }
-    }
-
-    /// Whether git tracks what has this `name`, or something in it.
-    fn is_tracked(&self, name: &OsStr, is_folder: bool) -> bool {
-        let path = self.relative.join(name);
-        self.tracked.iter().any(|index| if is_folder { index.lists_below(&path) } else { index.lists(&path) })
     }
 
     /// The name of `path` if it is in this folder.

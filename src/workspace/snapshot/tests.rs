@@ -139,7 +139,7 @@ impl Scene {
 }
 
 /// Commands that change a workspace, all of which undo must revert.
-const COMMANDS: [&str; 203] = [
+const COMMANDS: [&str; 204] = [
     "echo x > README.md",
     "echo x >> src/main.rs",
     "echo new > new.txt",
@@ -343,6 +343,7 @@ const COMMANDS: [&str; 203] = [
     "git checkout -qb a && git commit -qam a && git checkout -q main && git merge -q --squash a && git branch -D a",
     "git replace HEAD other && git tag -a -m t v9 && git push -q . HEAD:refs/heads/pushed/deep",
     "git commit -qam x && git reflog expire --expire=now --all && git gc -q",
+    "mkdir .git/reftable && echo 0x01-0x02.ref > .git/reftable/tables.list && echo x > .git/reftable/0x01-0x02.ref",
 ];
 
 #[test]
@@ -571,6 +572,40 @@ fn tracked_files_in_ignored_folders_are_undone() {
             assert_eq!(texts, ["kept\n"; 2], "{setup}: {line}");
             assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o777, 0o750, "{setup}: {line}");
         }
+    }
+}
+
+#[test]
+fn tracked_files_in_ignored_folders_of_nested_repositories_are_undone() {
+    let nested = "git init -qb main lib && cd lib && mkdir -p out/sub && echo kept > out/kept && echo kept > out/sub/kept && \
+        echo x > out/built && echo out/ > .gitignore && git add . && git add -f out/kept out/sub/kept && git commit -qm one";
+    let submodule = "git clone -q lib ../away && rm -rf lib && \
+        git -c protocol.file.allow=always submodule -q add ../away lib && git commit -qm sub && echo x > lib/out/built";
+    let worktree = "(cd lib && git worktree add -q ../tree -b tree)";
+    for (setup, folder) in [
+        (nested.to_owned(), "lib"),
+        (format!("({nested}) && {submodule}"), "lib"),
+        (format!("({nested}) && {worktree}"), "tree"),
+    ] {
+        for line in ["echo two > out/sub/kept; echo two > out/built; rm out/kept", "rm -rf out", "mv out away"] {
+            let mut scene = Scene::new();
+            scene.run(&setup);
+            let kept = ["out/kept", "out/sub/kept"].map(|name| scene.root().join(folder).join(name));
+            assert!(kept.iter().all(|path| path.exists()), "{setup}");
+            let changes = scene.changes(&format!("cd {folder} && {line}"));
+            assert_eq!(scene.revert(&changes).left, Vec::new(), "{setup}: {line}");
+            assert!(
+                kept.iter().all(|path| fs::read_to_string(path).is_ok_and(|text| text == "kept\n")),
+                "{setup}: {line}"
+            );
+        }
+        let mut scene = Scene::new();
+        scene.run(&setup);
+        let changes = scene.changes(&format!("rm -rf {folder}"));
+        let kept = scene.root().join(folder).join("out/kept");
+        assert!(!kept.exists());
+        scene.revert(&changes);
+        assert_eq!(fs::read_to_string(kept).unwrap(), "kept\n", "{setup}");
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::workspace::Root;
-use crate::workspace::guard::worktree;
+use crate::workspace::guard::{git_folder, worktree};
 
 /// A larger index, in bytes, is not read.
 const LIMIT: u64 = 256 << 20;
@@ -19,6 +20,22 @@ const HASHES: [usize; 2] = [20, 32];
 /// The flag of an entry that has two more bytes of flags.
 const EXTENDED: u16 = 0x4000;
 
+/// What a repository tracks: as of this look and of the one before.
+#[derive(Debug, Clone)]
+pub(super) struct Tracked {
+    /// The folder of the repository, relative to its root.
+    pub(super) folder: Arc<Path>,
+    pub(super) indexes: [Arc<Index>; 2],
+}
+
+impl Tracked {
+    /// Whether git tracks the file at `path`, relative to the root, or one in the folder there.
+    pub(super) fn has(&self, path: &Path, is_folder: bool) -> bool {
+        let Ok(path) = path.strip_prefix(&self.folder) else { return false };
+        self.indexes.iter().any(|index| if is_folder { index.lists_below(path) } else { index.lists(path) })
+    }
+}
+
 /// The names in an index, sorted by bytes as git sorts them.
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -28,12 +45,20 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Reads the index of the root's repository. One that is not understood lists nothing.
-    pub(super) fn read(root: &Root) -> io::Result<Self> {
-        match worktree(root) {
-            Some(folder) => Self::read_in(&Root::open(&folder).map_err(io::Error::other)?, Path::new("")),
-            None => Self::read_in(root, Path::new(".git")),
+    /// Reads the index of the repository in a `folder` of the root. One that is not understood lists nothing.
+    pub(super) fn read(root: &Root, folder: &Path) -> io::Result<Self> {
+        if folder.as_os_str().is_empty() {
+            return match worktree(root) {
+                Some(own) => Self::read_in(&Root::open(&own)?, Path::new("")),
+                None => Self::read_in(root, Path::new(".git")),
+            };
         }
+        if root.dir().symlink_metadata(folder.join(".git"))?.is_dir() {
+            return Self::read_in(root, &folder.join(".git"));
+        }
+        // Submodules and worktrees of the root's repository.
+        let own = git_folder(&Root::open(&root.real().join(folder))?).ok_or(io::ErrorKind::NotFound)?;
+        Self::read_in(root, own.strip_prefix(root.real()).map_err(|_elsewhere| io::ErrorKind::NotFound)?)
     }
 
     fn read_in(root: &Root, folder: &Path) -> io::Result<Self> {
